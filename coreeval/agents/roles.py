@@ -1,0 +1,111 @@
+"""The six roles as signatures: typed in, typed out, whoever plays them.
+
+A role is built for one task and then called for many samples. An LLM and the offline rules play the
+same part; the graph cannot tell them apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from coreeval.schema import (
+    Composition,
+    Defect,
+    Evidence,
+    Extraction,
+    FactVerdict,
+    LabelVerdict,
+    Plan,
+    Rewrite,
+    Sample,
+)
+
+Fields = dict[str, str]
+"""Text by field name."""
+
+
+class Extractor(Protocol):
+    """Finds entities, triples, locks, sensitive spans and queries (paper eq. 1)."""
+
+    async def __call__(self, sample: Sample) -> Extraction:
+        """Read one sample."""
+        ...
+
+
+class Replacer(Protocol):
+    """Chooses the news of one event and the new triples that rest on it (paper eq. 2 and 3)."""
+
+    async def __call__(
+        self,
+        sample: Sample,
+        extraction: Extraction,
+        evidence: Sequence[Evidence],
+        *,
+        feedback: Sequence[Defect] = (),
+    ) -> Plan:
+        """Plan what becomes what, or say that nothing fits."""
+        ...
+
+
+class Rewriter(Protocol):
+    """Says the same in other words, seeing no news (paper eq. 4)."""
+
+    async def __call__(
+        self, sample: Sample, extraction: Extraction, *, feedback: Sequence[Defect] = ()
+    ) -> Rewrite:
+        """Reword one sample."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brief:
+    """All that the composer may use (the arguments of paper eq. 5)."""
+
+    sample: Sample
+    extraction: Extraction
+    plan: Plan
+    evidence: tuple[Evidence, ...]
+    """The items that the plan's statements rest on."""
+    substituted: Fields
+    """d^u: the original with the planned spans replaced by code."""
+    reworded: Fields | None
+    """D^s as inspiration; None where it could not be reworded."""
+    feedback: tuple[Defect, ...] = ()
+    previous: Fields | None = None
+    """The text that the feedback is about."""
+
+
+class Composer(Protocol):
+    """Writes D-hat (paper eq. 5)."""
+
+    async def __call__(self, brief: Brief) -> Composition:
+        """Write the sample anew, with the plan's facts and the original's voice."""
+        ...
+
+
+class FactJudge(Protocol):
+    """Judges facts statement by statement, seeing neither label nor original."""
+
+    async def __call__(self, fields: Fields, evidence: Sequence[Evidence]) -> FactVerdict:
+        """Judge the facts of one text against the evidence."""
+        ...
+
+
+class LabelJudge(Protocol):
+    """Labels a text without being told its label, that it is new, or whose it is."""
+
+    async def __call__(self, fields: Fields) -> LabelVerdict:
+        """Label one text."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Team:
+    """Who plays the six roles."""
+
+    extractor: Extractor
+    replacer: Replacer
+    rewriter: Rewriter
+    composer: Composer
+    fact_judge: FactJudge
+    label_judge: LabelJudge

@@ -1,0 +1,292 @@
+"""One YAML file becomes one frozen, checked value; nothing below it reads files or flags.
+
+Unknown keys are errors that name the nearest known one. Keys (secrets) are never part of it.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+
+from coreeval.errors import ConfigError
+from coreeval.schema import Precision, RoleName, Value
+
+ROLES: tuple[RoleName, ...] = (
+    "extractor",
+    "replacer",
+    "rewriter",
+    "composer",
+    "fact_judge",
+    "label_judge",
+)
+
+
+class DatasetConfig(Value):
+    """Where the benchmark is and how to read it."""
+
+    format: Literal["tweeteval", "mrpc", "rte", "jsonl", "csv", "tsv", "parquet", "hf"]
+    path: str
+    """Folder or file, relative to the config; a dataset name for `hf`."""
+    split: str = "test"
+    train_split: str = "train"
+    """Split that embedded targets are fitted on."""
+    target: str | None = None
+    """TweetEval stance: the target's folder, or `all`."""
+    subset: str | None = None
+    """Configuration name of an `hf` dataset."""
+    columns: dict[str, str] = {}
+    """Our field name -> the file's column, for jsonl, csv, tsv, parquet and hf."""
+
+
+def _moment(value: object) -> object:
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return value
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+
+
+class WindowConfig(Value):
+    """The span of publication times that evidence must come from."""
+
+    start: Moment | Literal["auto"] = "auto"
+    """`auto`: the latest cutoff among the targets."""
+    end: Moment | Literal["now"] = "now"
+
+
+class KnowledgeConfig(Value):
+    """Where news comes from."""
+
+    backends: tuple[Literal["local"], ...] = ("local",)
+    path: str
+    """Folder of GDELT files, for the local backend."""
+    window: WindowConfig = WindowConfig()
+    min_precision: Precision = "cluster"
+    """Least certain kind of publication time that is accepted."""
+    candidates: Annotated[int, Field(ge=1, le=100)] = 20
+    """Items of evidence shown to the replacer (research: pilot §2)."""
+
+
+class ModelConfig(Value):
+    """A model for one role: `provider:name` and its parameters."""
+
+    model: str
+    base_url: str | None = None
+    temperature: float | None = None
+    max_tokens: Annotated[int, Field(ge=1)] = 2048
+    seed: int | None = None
+    structured: Literal["json_schema", "function_calling", "json_mode"] = "json_schema"
+    timeout_s: Annotated[float, Field(gt=0)] = 120.0
+    api_key_env: str = "OPENAI_API_KEY"
+    """Name of the environment variable that holds the key."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: object) -> object:
+        return {"model": value} if isinstance(value, str) else value
+
+    @property
+    def provider(self) -> str:
+        """The part of `model` before the colon."""
+        return self.model.partition(":")[0]
+
+    @property
+    def name(self) -> str:
+        """The part of `model` after the colon; empty for `offline`."""
+        return self.model.partition(":")[2]
+
+
+class TargetConfig(ModelConfig):
+    """A model under test."""
+
+    cutoff: Moment | None = None
+    """The later of its training cutoff and its release."""
+
+    @property
+    def embedded(self) -> bool:
+        """True for `offline:NAME`, a small classifier fitted here."""
+        return self.provider == "offline"
+
+
+class ModelsConfig(Value):
+    """Which model plays which role."""
+
+    default: ModelConfig
+    extractor: ModelConfig | None = None
+    replacer: ModelConfig | None = None
+    rewriter: ModelConfig | None = None
+    composer: ModelConfig | None = None
+    fact_judge: ModelConfig | None = None
+    label_judge: ModelConfig | None = None
+    targets: tuple[TargetConfig, ...] = ()
+
+    def of(self, role: RoleName) -> ModelConfig:
+        """Return the model configured for a role, or the default."""
+        chosen: ModelConfig | None = getattr(self, role)
+        return chosen or self.default
+
+
+class RunConfig(Value):
+    """How the run behaves."""
+
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    seed: int = 7
+    on_reject: Literal["drop", "semantic", "original"] = "drop"
+    store: Literal["sqlite"] = "sqlite"
+    sample_timeout_s: Annotated[float, Field(gt=0)] = 900.0
+    """Wall clock that one sample may take before it ends as failed."""
+
+
+class DetectConfig(Value):
+    """What is measured after the refresh."""
+
+    evaluate: bool = True
+
+
+class Config(Value):
+    """Everything a run may vary."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    task: str
+    """A built-in task or the path of a task file."""
+    dataset: DatasetConfig
+    knowledge: KnowledgeConfig
+    models: ModelsConfig
+    run: RunConfig = RunConfig()
+    detect: DetectConfig = DetectConfig()
+    prompts: str | None = None
+    """Folder whose *.md files replace the built-in prompts of the same name."""
+
+    @model_validator(mode="after")
+    def _evaluated_targets(self) -> Self:
+        if self.knowledge.window.start == "auto":
+            _check_auto_start(self.models.targets)
+        return self
+
+
+def _check_auto_start(targets: Sequence[TargetConfig]) -> None:
+    asked = [target for target in targets if not target.embedded]
+    missing = [target.model for target in asked if target.cutoff is None]
+    if missing:
+        raise ValueError(
+            f"knowledge.window.start is auto, but models.targets has no cutoff for {missing[0]!r}"
+        )
+    if not asked:
+        raise ValueError(
+            "knowledge.window.start is auto, but models.targets names no model with a cutoff"
+        )
+
+
+def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
+    """Read a YAML config, apply `key.path=value` overrides and make its paths absolute.
+
+    Raises:
+        ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind.
+    """
+    raw = read_mapping(path)
+    for override in overrides:
+        _override(raw, override)
+    return parse_config(raw, where=str(path), base=path.parent)
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Return the mapping in a YAML file.
+
+    Raises:
+        ConfigError: the file is missing or holds something else.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(
+            "there is no such config file",
+            where=str(path),
+            hint="write one with: coreeval init",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the config cannot be read: {error}", where=str(path)) from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"this is not YAML: {error}", where=str(path)) from None
+    if not isinstance(raw, dict):
+        raise ConfigError("the config must be a mapping of keys to values", where=str(path))
+    return raw
+
+
+def parse_config(raw: Mapping[str, Any], *, where: str, base: Path) -> Config:
+    """Turn a mapping into a config whose relative paths start at `base`."""
+    try:
+        config = Config.model_validate(raw)
+    except ValidationError as error:
+        raise explain(error, Config, where) from None
+    return _absolute(config, base)
+
+
+def _absolute(config: Config, base: Path) -> Config:
+    def at(path: str) -> str:
+        return str((base / Path(path).expanduser()).resolve())
+
+    dataset, changes = config.dataset, dict[str, object]()
+    if dataset.format != "hf":
+        changes["dataset"] = dataset.model_copy(update={"path": at(dataset.path)})
+    if config.task.endswith((".yaml", ".yml")):
+        changes["task"] = at(config.task)
+    if config.prompts:
+        changes["prompts"] = at(config.prompts)
+    changes["knowledge"] = config.knowledge.model_copy(update={"path": at(config.knowledge.path)})
+    return config.model_copy(update=changes)
+
+
+def _override(raw: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set takes key.path=value, not {override!r}")
+    *parents, last = key.split(".")
+    place = raw
+    for parent in parents:
+        inner = place.setdefault(parent, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"--set {key}: {parent} is not a mapping")
+        place = inner
+    place[last] = yaml.safe_load(text)
+
+
+def explain(error: ValidationError, model: type[BaseModel], where: str) -> ConfigError:
+    """Turn pydantic's first complaint into one message with a hint."""
+    first = error.errors()[0]
+    at = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = _known_keys(model, first["loc"][:-1])
+        near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+        return ConfigError(f"unknown key {at!r}", where=where, hint=hint)
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return ConfigError(f"{at}: {message}" if at else message, where=where)
+
+
+def _known_keys(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
+    """Return the field names of the model found at `path`."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        field = model.model_fields.get(part)
+        inner = field and _model_in(field.annotation)
+        if not inner:
+            break
+        model = inner
+    return sorted(model.model_fields)
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """Return the pydantic model inside an annotation such as `Model | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inside = (_model_in(part) for part in getattr(annotation, "__args__", ()))
+    return next((model for model in inside if model), None)

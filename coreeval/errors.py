@@ -1,0 +1,132 @@
+"""The errors meant for the user, by whose fault they are.
+
+* CoreEvalError
+  x UsageError            fix the command or a file of yours (exit 2)
+    - ConfigError           the YAML
+    - TaskError             a task file
+    - DatasetError          the benchmark's files
+    - PromptError           a prompt file or its caller
+    - KnowledgeError        the news: none there, or none inside the window
+    - CredentialError       a key that is missing or refused
+    - RunStateError         this run cannot be started or resumed as asked
+  x RunError              the run could not go on (exit 1)
+    - RunLocked             another process works on it
+    - RunCorrupt            run.db or the call store is damaged
+    - ModelUnusable         a model that no retry will bring back
+  x Interrupted           stopped by a signal; resumable (exit 130)
+
+`ModelCallError` is not among them: one call went wrong for good, which fails one sample.
+"""
+
+from typing import ClassVar
+
+
+class CoreEvalError(Exception):
+    """Base of all errors meant for the user: what is wrong, where, and what to do."""
+
+    exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the error as the CLI's `--json` shows it."""
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "where": self.where,
+            "hint": self.hint,
+        }
+
+    def __str__(self) -> str:
+        where = f"\n  where: {self.where}" if self.where else ""
+        hint = f"\n  to do: {self.hint}" if self.hint else ""
+        return self.message + where + hint
+
+
+class UsageError(CoreEvalError):
+    """The user can fix it in a command or a file."""
+
+    exit_code = 2
+    kind = "usage"
+
+
+class ConfigError(UsageError):
+    """The configuration file is wrong."""
+
+    kind = "config"
+
+
+class TaskError(UsageError):
+    """A task file is wrong."""
+
+    kind = "task"
+
+
+class DatasetError(UsageError):
+    """The benchmark's files are missing or not in the format named."""
+
+    kind = "dataset"
+
+
+class PromptError(UsageError):
+    """A prompt file and its caller disagree about variables, or it is missing."""
+
+    kind = "prompt"
+
+
+class KnowledgeError(UsageError):
+    """There is no usable news: no files, or none inside the window."""
+
+    kind = "knowledge"
+
+
+class CredentialError(UsageError):
+    """A key is missing from the environment or was refused."""
+
+    kind = "credential"
+
+
+class RunStateError(UsageError):
+    """The run cannot be started or resumed in the way that was asked."""
+
+    kind = "run_state"
+
+
+class RunError(CoreEvalError):
+    """The run could not go on."""
+
+    kind = "run"
+
+
+class RunLocked(RunError):
+    """Another process works on this run."""
+
+    kind = "locked"
+
+
+class RunCorrupt(RunError):
+    """A store of the run is damaged; nothing was overwritten."""
+
+    kind = "corrupt"
+
+
+class ModelUnusable(RunError):
+    """A model fails in a way that no retry can heal: unknown name, no quota, unreachable."""
+
+    kind = "model"
+
+
+class Interrupted(CoreEvalError):
+    """A signal stopped the run; what was answered is kept."""
+
+    exit_code = 130
+    kind = "interrupted"
+
+
+class ModelCallError(Exception):
+    """One call has no valid answer after all bounded tries; the sample fails, the run goes on."""

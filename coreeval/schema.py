@@ -1,0 +1,398 @@
+"""The nouns of the field as types: what a benchmark, a sample, evidence and a verdict are.
+
+No logic lives here. Everything is frozen, refuses unknown keys and turns into plain JSON.
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+RoleName = Literal["extractor", "replacer", "rewriter", "composer", "fact_judge", "label_judge"]
+Outcome = Literal[
+    "accepted",
+    "rejected_facts",
+    "rejected_label",
+    "rejected_form",
+    "label_unrecoverable",
+    "unsafe",
+    "no_knowledge",
+    "failed",
+]
+SemanticStatus = Literal["reworded", "unchanged", "label_changed", "policy"]
+Precision = Literal["exact", "url", "cluster", "crawl"]
+Rung = Literal["named", "alias", "concept", "sibling", "structure", "none"]
+EntityType = Literal[
+    "person", "organisation", "place", "group", "event", "work", "product", "quantity", "date",
+    "condition", "activity", "topic", "animal", "other",
+]  # fmt: skip
+LockReason = Literal[
+    "target", "label_carrier", "marker", "mention", "quotation", "emoji", "pun", "anaphor"
+]
+Flag = Literal[
+    "abuse", "self_harm", "protected_group", "crime_or_accusation", "death_or_illness",
+    "sexual_violence", "minor", "private_person", "quotation",
+]  # fmt: skip
+Route = Literal["compose", "replace", "evidence"]
+DefectKind = Literal["facts", "label", "form", "unsafe"]
+Text = Annotated[str, StringConstraints(min_length=1)]
+
+
+class Value(BaseModel):
+    """Base of all values: frozen, strict about keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# -- benchmarks ---------------------------------------------------------------------------------
+
+
+class Label(Value):
+    """One class of a task's label space."""
+
+    id: int
+    """The integer that the benchmark's files use."""
+    name: str
+    """The name shown to people and models, e.g. `joy`."""
+    meaning: str
+    """What the label says about a text, in one clause."""
+    aliases: tuple[str, ...] = ()
+    """Other spellings that source files use for it, e.g. `not_equivalent`."""
+
+
+class Task(Value):
+    """What kind of benchmark: its fields, its label space and what each role must know of it."""
+
+    name: str
+    description: str
+    """One sentence a stranger understands."""
+    fields: tuple[str, ...] = Field(min_length=1)
+    """Names of the text fields, in reading order, e.g. `("sentence1", "sentence2")`."""
+    labels: tuple[Label, ...] = Field(min_length=2)
+    question: str
+    """The label question put to a blind judge; may name `$target`."""
+    text_kind: Literal["tweet", "sentence"]
+    """Register of the texts; decides the length and overlap tolerances (research: pilot §7)."""
+    target: str | None = None
+    """What a stance is about; None for tasks without a target."""
+    target_terms: tuple[str, ...] = ()
+    """Words that name the target in a text."""
+    markers: tuple[str, ...] = ()
+    """Label-carrying tokens that must survive exactly, e.g. `#irony`."""
+    factual_fields: tuple[str, ...] = ()
+    """Fields whose facts need evidence; empty means all of them (RTE: the premise only)."""
+    symmetric: bool = False
+    """True when the order of the fields does not matter for the label (MRPC)."""
+    tokenised: bool = False
+    """True when the texts keep spaces around punctuation (MRPC)."""
+    lines: dict[RoleName, str] = {}
+    """What a role must know about this task, one short paragraph for each role."""
+    templates: tuple[str, ...] = Field(min_length=1)
+    """Prompts that put a sample to a target model; `$name` of each field, `$labels`, `$target`."""
+
+
+class Sample(Value):
+    """One labelled item of a benchmark."""
+
+    id: str
+    """The source's own id, else `<task>/<split>/<line, from 1>`; stable across refreshes."""
+    split: str
+    fields: dict[str, str]
+    label: int
+    label_text: str
+
+
+class BadRow(Value):
+    """A line of a benchmark's file that was no sample."""
+
+    file: str
+    line: int
+    """Line number from 1 (row number for formats without lines)."""
+    reason: str
+    text: str
+    """The line as found, cut to 200 characters."""
+
+
+# -- knowledge ----------------------------------------------------------------------------------
+
+
+class Window(Value):
+    """The time span that evidence must come from: start included, end excluded, both UTC."""
+
+    start: datetime
+    end: datetime
+
+
+class NamedEntity(Value):
+    """An entity that a piece of evidence mentions."""
+
+    name: str
+    type: EntityType
+
+
+class Evidence(Value):
+    """One dated piece of news."""
+
+    id: str
+    """First 16 hex digits of the sha256 of the canonical URL."""
+    url: str
+    domain: str
+    title: str
+    snippet: str = ""
+    """A sentence describing the article; empty where the source gives none."""
+    published_at: datetime
+    published_precision: Precision
+    """How the publication time is known: stated, read off the URL, from a twin, or crawl time."""
+    language: str = "en"
+    entities: tuple[NamedEntity, ...] = ()
+    cluster: str = ""
+    """Shared by articles that tell the same event; empty when it stands alone."""
+    origin: str
+    """The backend's file and row, so that a fact can be traced to the byte."""
+
+
+class EntityQuery(Value):
+    """One question to a knowledge source."""
+
+    id: str
+    text: str
+    """An entity name or a few content words."""
+    rung: Rung = "named"
+    """The step of the knowledge ladder that this query stands for."""
+    aliases: tuple[str, ...] = ()
+
+
+NoEvidence = Literal["no_news", "not_covered", "throttled", "rejected"]
+
+
+class Coverage(Value):
+    """What a source holds inside a window."""
+
+    articles: int
+    first: datetime | None = None
+    last: datetime | None = None
+    days: int = 0
+    """Days of the window with at least one article."""
+    gaps: tuple[str, ...] = ()
+    """Spans without any article, as `2026-01-03..2026-01-09` (both included)."""
+
+
+class Retrieval(Value):
+    """What a source answered: evidence per query, or why there is none."""
+
+    by_query: dict[str, tuple[Evidence, ...]]
+    """Ranked evidence by query id, best first."""
+    reasons: dict[str, NoEvidence] = {}
+    """For each query without evidence, why."""
+    cost_usd: float = 0.0
+
+
+# -- what the roles say -------------------------------------------------------------------------
+
+
+class Entity(Value):
+    """Something a sample mentions: a name or a concept."""
+
+    span: Text
+    """Copied character by character from the field."""
+    field: str
+    kind: Literal["named", "concept"]
+    type: EntityType
+    query_name: str
+    """The span written out (abbreviations expanded) for searching."""
+    aliases: tuple[str, ...] = ()
+
+
+class Triple(Value):
+    """(head, relation, tail), as the paper's section 3.3 has it."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+class FieldTriple(Triple):
+    """A triple of the original and the field that states it."""
+
+    field: str
+
+
+class Lock(Value):
+    """A span that must survive word for word."""
+
+    span: Text
+    field: str
+    why: LockReason
+
+
+class Sensitive(Value):
+    """Something in a sample that limits what may be written about it."""
+
+    flag: Flag
+    span: str
+
+
+class Extraction(Value):
+    """What the extractor found in one sample (paper eq. 1, and the triples of §3.3)."""
+
+    entities: tuple[Entity, ...] = ()
+    triples: tuple[FieldTriple, ...] = ()
+    locked: tuple[Lock, ...] = ()
+    sensitive: tuple[Sensitive, ...] = ()
+    queries: Annotated[tuple[str, ...], Field(max_length=4)] = ()
+    """From specific to general."""
+    need: str = ""
+    """The kind of news that the text would need, in a few words."""
+    deixis_only: bool = False
+    """True when the text has only pronouns and the like: nothing to search for."""
+
+
+class Statement(Value):
+    """One thing the chosen news says: the unit of the paper's knowledge summary (eq. 2)."""
+
+    text: str
+    evidence_ids: Annotated[tuple[str, ...], Field(min_length=1)]
+    quote: Text
+    """Verbatim words of the evidence."""
+    modality: Literal["asserted", "attributed", "question", "hedged"]
+    speaker: str = ""
+
+
+class Replacement(Value):
+    """A new triple, the old one it replaces, and the statement it rests on (paper eq. 3)."""
+
+    before: Triple | None
+    """None for an insertion."""
+    after: Triple
+    mode: Literal["replace", "insert"]
+    field: str
+    statement_index: Annotated[int, Field(ge=0)]
+    same_type: bool
+
+
+class Deletion(Value):
+    """An old fact that must go."""
+
+    span: str
+    field: str
+    why: str
+
+
+class Person(Value):
+    """A named real person in what is to be written."""
+
+    name: str
+    role: Literal["subject", "source"]
+    polarity: Literal["positive", "neutral", "negative"]
+
+
+class Plan(Value):
+    """What the replacer decided: the knowledge in statements, and the new triples."""
+
+    decision: Literal["use", "none_fits", "unsafe"]
+    statements: Annotated[tuple[Statement, ...], Field(max_length=6)] = ()
+    replacements: tuple[Replacement, ...] = ()
+    delete: tuple[Deletion, ...] = ()
+    persons: tuple[Person, ...] = ()
+    reason: str = ""
+
+
+class Rewrite(Value):
+    """D^s: the same facts in other words (paper eq. 4)."""
+
+    fields: dict[str, str]
+    reworded: bool
+    reason: str = ""
+
+
+class Composition(Value):
+    """D-hat: the text with new facts (paper eq. 5)."""
+
+    fields: dict[str, str]
+    used_replacements: tuple[int, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+StatementClass = Literal["fact", "attributed", "opinion", "hypothetical", "personal", "question"]
+FactDefect = Literal[
+    "none", "unsupported", "attribution", "modality", "number", "date", "identity", "relation",
+    "stale", "memory", "person",
+]  # fmt: skip
+
+
+class JudgedStatement(Value):
+    """One atomic statement of a text and whether its evidence carries it."""
+
+    text: str
+    field: str
+    kind: StatementClass
+    supported: Literal["yes", "no", "not_needed"]
+    evidence_id: str = ""
+    quote: str = ""
+    defect: FactDefect = "none"
+
+
+class FactVerdict(Value):
+    """What the fact judge said, statement by statement; the conjunction is made by code."""
+
+    statements: tuple[JudgedStatement, ...]
+
+
+class LabelVerdict(Value):
+    """What a judge that was told nothing said about a text's label."""
+
+    label: str
+    """A label name of the task, or `unclear`."""
+    cue: str = ""
+    """The words that decided it."""
+    confidence: Literal["low", "medium", "high"] = "medium"
+
+
+# -- how a sample fares -------------------------------------------------------------------------
+
+
+class Defect(Value):
+    """Something wrong with a composed text, and where the retry should go."""
+
+    check: str
+    """Name of the check or judge that found it."""
+    kind: DefectKind
+    message: str
+    """What is wrong, quoting the offending words: it becomes the feedback."""
+    route: Route
+
+
+class Verdict(Value):
+    """The result of one check or judge on one attempt."""
+
+    name: str
+    attempt: int
+    passed: bool
+    reason: str = ""
+
+
+class ReplacedFact(Value):
+    """One row of the provenance file: an old triple, the new one, and its evidence."""
+
+    sample_id: str
+    field: str
+    before: Triple | None
+    after: Triple
+    evidence_id: str
+    quote: str
+
+
+class Result(Value):
+    """How a sample ended, and its texts in the arms it belongs to."""
+
+    sample_id: str
+    outcome: Outcome
+    reason: str = ""
+    attempts: int = 0
+    rung: Rung = "none"
+    semantic_status: SemanticStatus = "unchanged"
+    semantic: dict[str, str] | None = None
+    updated: dict[str, str] | None = None
+    original_label: str = ""
+    """What the blind judge said about the original: a label name, `unclear`, or empty."""
+    facts: tuple[ReplacedFact, ...] = ()
