@@ -1,0 +1,32 @@
+"""CoreEval keeps a benchmark ahead of the models that it measures.
+
+What a script may import:
+
+    from coreeval import refresh, resume, retry
+    done = refresh("coreeval.yaml", limit=50)
+    print(done.run_dir, done.manifest.counts)
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from coreeval.graph.run import refresh, resume, retry
+    from coreeval.graph.work import RunSummary
+
+__all__ = ["RunSummary", "refresh", "resume", "retry"]
+
+_HOMES = {
+    "RunSummary": "coreeval.graph.work",
+    "refresh": "coreeval.graph.run",
+    "resume": "coreeval.graph.run",
+    "retry": "coreeval.graph.run",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a name of the door when it is first used: LangGraph alone takes most of a second."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'coreeval' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

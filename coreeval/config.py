@@ -5,12 +5,12 @@ Unknown keys are errors that name the nearest known one. Keys (secrets) are neve
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from coreeval.errors import ConfigError
 from coreeval.schema import Precision, RoleName, Value
@@ -42,15 +42,12 @@ class DatasetConfig(Value):
     """Our field name -> the file's column, for jsonl, csv, tsv, parquet and hf."""
 
 
-def _moment(value: object) -> object:
-    if isinstance(value, datetime):
-        return value if value.tzinfo else value.replace(tzinfo=UTC)
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    return value
+def _utc(moment: datetime) -> datetime:
+    """Read a time without a zone as UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-Moment = Annotated[datetime, BeforeValidator(_moment)]
+Moment = Annotated[datetime, AfterValidator(_utc)]
 
 
 class WindowConfig(Value):
@@ -102,6 +99,11 @@ class ModelConfig(Value):
         """The part of `model` after the colon; empty for `offline`."""
         return self.model.partition(":")[2]
 
+    @property
+    def by_rules(self) -> bool:
+        """True for what is played by rules of our own: no key, no messages, no call store."""
+        return self.provider in {"offline", "spacy"}
+
 
 class TargetConfig(ModelConfig):
     """A model under test."""
@@ -126,6 +128,21 @@ class ModelsConfig(Value):
     fact_judge: ModelConfig | None = None
     label_judge: ModelConfig | None = None
     targets: tuple[TargetConfig, ...] = ()
+
+    @model_validator(mode="after")
+    def _only_extracts(self) -> Self:
+        wrong = [role for role in ROLES if self.of(role).provider == "spacy"]
+        if wrong not in ([], ["extractor"]):
+            raise ValueError("spacy is an extractor only: models.extractor may name it")
+        return self
+
+    @model_validator(mode="after")
+    def _distinct_targets(self) -> Self:
+        names = [target.model for target in self.targets]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"targets has {twice[0]!r} more than once")
+        return self
 
     def of(self, role: RoleName) -> ModelConfig:
         """Return the model configured for a role, or the default."""
@@ -290,3 +307,20 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
         return annotation
     inside = (_model_in(part) for part in getattr(annotation, "__args__", ()))
     return next((model for model in inside if model), None)
+
+
+def changed_keys(before: Config, after: Config) -> list[str]:
+    """Return the key paths in which two configs differ, sorted."""
+    old, new = _flat(before.model_dump(mode="json")), _flat(after.model_dump(mode="json"))
+    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+
+
+def _flat(value: object, prefix: str = "") -> dict[str, object]:
+    """Return nested mappings and lists as one mapping of key paths."""
+    if isinstance(value, dict):
+        parts = [_flat(inner, f"{prefix}.{key}" if prefix else key) for key, inner in value.items()]
+    elif isinstance(value, list):
+        parts = [_flat(inner, f"{prefix}[{n}]") for n, inner in enumerate(value)]
+    else:
+        return {prefix: value}
+    return {key: inner for part in parts for key, inner in part.items()}

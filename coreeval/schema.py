@@ -4,9 +4,9 @@ No logic lives here. Everything is frozen, refuses unknown keys and turns into p
 """
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 RoleName = Literal["extractor", "replacer", "rewriter", "composer", "fact_judge", "label_judge"]
 Outcome = Literal[
@@ -35,6 +35,7 @@ Flag = Literal[
 ]  # fmt: skip
 Route = Literal["compose", "replace", "evidence"]
 DefectKind = Literal["facts", "label", "form", "unsafe"]
+Arm = Literal["original", "semantic", "updated"]
 Text = Annotated[str, StringConstraints(min_length=1)]
 
 
@@ -396,3 +397,22 @@ class Result(Value):
     original_label: str = ""
     """What the blind judge said about the original: a label name, `unclear`, or empty."""
     facts: tuple[ReplacedFact, ...] = ()
+
+
+class Prediction(Value):
+    """What one target said of one sample in one arm."""
+
+    target: str
+    sample_id: str
+    arm: Arm
+    answer: str
+    """A label name of the task, or empty."""
+    valid: bool
+    reason: str = ""
+    """Why the answer is invalid."""
+
+    @model_validator(mode="after")
+    def _answer_if_valid(self) -> Self:
+        if self.valid != bool(self.answer):
+            raise ValueError("a valid prediction has an answer, an invalid one has none")
+        return self

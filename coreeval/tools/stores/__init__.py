@@ -1,1 +1,1 @@
-"""TODO."""
+"""What a run keeps: model calls, samples and results. SQLite now, a URL later."""

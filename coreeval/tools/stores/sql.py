@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Executable, create_engine, event, inspect, text
+from sqlalchemy import Connection, Engine, Executable, Table, create_engine, event, inspect, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import QueuePool
 
@@ -146,3 +147,15 @@ class _Job:
             for statement, rows in self._writes
             if rows is None or rows
         )
+
+
+def upsert(engine: Engine, table: Table, keep: Sequence[str] = ()) -> Executable:
+    """Return an insert that replaces the row with the same primary key, except columns `keep`."""
+    insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
+    statement = insert(table)
+    keys = [column.name for column in table.primary_key]
+    fixed = {*keys, *keep}
+    changes = {c.name: statement.excluded[c.name] for c in table.c if c.name not in fixed}
+    if not changes:
+        return statement.on_conflict_do_nothing(index_elements=keys)
+    return statement.on_conflict_do_update(index_elements=keys, set_=changes)

@@ -1,0 +1,115 @@
+"""A composed text and all that its checks compare it with, worked out once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from coreeval.agents.lexicon import PERSONAL_WORDS
+from coreeval.agents.numbers import Number, numbers, source_numbers
+from coreeval.agents.roles import Brief, Fields
+from coreeval.agents.support import evidence_text, readings
+from coreeval.agents.thresholds import Thresholds, thresholds_of
+from coreeval.agents.words import content_words, holds, mask
+from coreeval.schema import Defect, Task, Window
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One composed text."""
+
+    task: Task
+    brief: Brief
+    fields: Fields
+    window: Window
+
+    def pairs(self) -> Iterator[tuple[str, str, str]]:
+        """Return name, original and new text of each field."""
+        for name in self.task.fields:
+            yield name, self.brief.sample.fields.get(name, ""), self.fields[name]
+
+    def locks(self, field: str) -> list[str]:
+        """Return the locked spans of a field."""
+        return [lock.span for lock in self.brief.extraction.locked if lock.field == field]
+
+    @property
+    def factual(self) -> Sequence[str]:
+        """The fields whose facts need evidence; a hypothesis may say what none carries."""
+        return self.task.factual_fields or self.task.fields
+
+    @cached_property
+    def limits(self) -> Thresholds:
+        """What is tolerated for this kind of text."""
+        return thresholds_of(self.task)
+
+    @cached_property
+    def news(self) -> list[str]:
+        """What each piece of evidence says."""
+        return [evidence_text(item) for item in self.brief.evidence]
+
+    @cached_property
+    def news_numbers(self) -> list[Number]:
+        """The numbers that the evidence states."""
+        return source_numbers(self.news)
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """Every word of the original and of the evidence."""
+        people = [entity.name for item in self.brief.evidence for entity in item.entities]
+        texts = [*self.brief.sample.fields.values(), *self.news, *people]
+        return frozenset[str]().union(*map(readings, texts))
+
+    def remaining(self, field: str) -> str:
+        """Return what the plan leaves of a field: locks always, replaced and deleted spans not."""
+        text = self.brief.sample.fields.get(field, "")
+        return " ".join([mask(text, self.going(field)), *self.locks(field)])
+
+    def remaining_numbers(self, field: str) -> list[Number]:
+        """Return the numbers that the plan leaves in a field."""
+        return numbers(self.remaining(field))
+
+    def going(self, field: str) -> list[str]:
+        """Return the spans of a field that the plan replaces or deletes."""
+        changes = [change for change in self.brief.plan.replacements if change.field == field]
+        old = [
+            (span, new)
+            for change in changes
+            if change.before is not None and change.mode == "replace"
+            for span, new in (
+                (change.before.head, change.after.head),
+                (change.before.tail, change.after.tail),
+            )
+        ]
+        deleted = [gone.span for gone in self.brief.plan.delete if gone.field == field]
+        return [span for span, new in old if not holds(new, span)] + deleted
+
+    def must_not_remain(self, field: str) -> list[str]:
+        """Return the spans that may not be left in a field: deleted ones and replaced heads.
+
+        A head that the new facts name again stays, and so does one without a content word.
+        """
+        plan = self.brief.plan
+        new = [f"{c.after.head} {c.after.tail}" for c in plan.replacements] + [
+            statement.text for statement in plan.statements
+        ]
+        heads = [
+            change.before.head
+            for change in plan.replacements
+            if change.field == field and change.before is not None and change.mode == "replace"
+        ]
+        replaced = [
+            head
+            for head in heads
+            if set(content_words(head)) - PERSONAL_WORDS
+            and not any(holds(text, head) for text in new)
+        ]
+        return replaced + [gone.span for gone in plan.delete if gone.field == field]
+
+
+def form(check: str, message: str) -> Defect:
+    """Return a defect of form, for the composer to mend."""
+    return Defect(check=check, kind="form", message=message, route="compose")
+
+
+def fact(check: str, message: str) -> Defect:
+    """Return something that the composer added without evidence."""
+    return Defect(check=check, kind="facts", message=message, route="compose")

@@ -1,0 +1,76 @@
+"""The extractor (CoreEval paper, eq. 1 and the triples of section 3.3), played by a model."""
+
+from typing import ClassVar, TypeVar
+
+from coreeval.agents.llm_role import LLMRole, item_data, occurs
+from coreeval.agents.roles import Fields
+from coreeval.models import AnswerShape, Asker, InvalidAnswer
+from coreeval.prompts import Prompts
+from coreeval.schema import Entity, Extraction, Lock, RoleName, Sample, Task
+
+Spanned = TypeVar("Spanned", Entity, Lock)
+_MOST_QUERIES = 4
+_MOST_ALIASES = 4
+
+
+class ExtractionAnswer(Extraction):
+    """An extraction as a model gives it: no schema can limit the queries, so code does."""
+
+    queries: tuple[str, ...] = ()
+
+
+class LLMExtractor(LLMRole):
+    """Finds entities, triples, locks, sensitive spans and queries.
+
+    Spans that do not stand in their field are moved to the field that has them, or dropped; where
+    none of them stands anywhere, the model read something else and is asked again. A sensitive
+    flag is kept whatever its span: losing one could publish harm.
+    """
+
+    role: ClassVar[RoleName] = "extractor"
+
+    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+        super().__init__(task, asker, prompts)
+        self._shape = AnswerShape(
+            ExtractionAnswer, name="extraction", choices={"field": task.fields}
+        )
+
+    async def __call__(self, sample: Sample) -> Extraction:
+        """Read one sample."""
+
+        def check(answer: ExtractionAnswer) -> None:
+            given: list[Entity | Lock] = [*answer.entities, *answer.locked]
+            if given and not any(_home(one, sample.fields) for one in given):
+                raise InvalidAnswer(
+                    f"no span stands in the text, for example {given[0].span[:60]!r}; "
+                    "copy spans character by character"
+                )
+
+        messages = self._messages(item=item_data(self.task, sample))
+        return _cleaned(await self._asker.ask(messages, self._shape, check=check), sample.fields)
+
+
+def _cleaned(answer: ExtractionAnswer, fields: Fields) -> Extraction:
+    entities = [one.model_copy(update={"aliases": one.aliases[:_MOST_ALIASES]}) for one in
+                _at_home(answer.entities, fields)]  # fmt: skip
+    queries = dict.fromkeys(query.strip() for query in answer.queries if query.strip())
+    return Extraction(
+        entities=tuple(entities),
+        triples=answer.triples,
+        locked=_at_home(answer.locked, fields),
+        sensitive=answer.sensitive,
+        queries=tuple(queries)[:_MOST_QUERIES],
+        need=answer.need,
+        deixis_only=answer.deixis_only,
+    )
+
+
+def _at_home(spans: tuple[Spanned, ...], fields: Fields) -> tuple[Spanned, ...]:
+    homes = ((one, _home(one, fields)) for one in spans)
+    return tuple(one.model_copy(update={"field": home}) for one, home in homes if home)
+
+
+def _home(one: Entity | Lock, fields: Fields) -> str:
+    """Return the field that a span stands in, its own first; empty where there is none."""
+    order = (one.field, *fields)
+    return next((name for name in order if occurs(one.span, fields.get(name, ""))), "")

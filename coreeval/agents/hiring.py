@@ -1,0 +1,50 @@
+"""Who plays which role: LLMs through the call store, the offline rules, or a mix of both."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coreeval.agents.llm_team import LLM_ROLES
+from coreeval.agents.offline.team import offline_role
+from coreeval.agents.roles import Team
+from coreeval.config import ROLES, ModelsConfig
+from coreeval.models import open_askers
+from coreeval.prompts import Prompts
+from coreeval.schema import NamedEntity, RoleName, Sample, Task
+from coreeval.tools.stores.calls import CallStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Materials:
+    """What a team is made from."""
+
+    models: ModelsConfig
+    prompts: Prompts
+    calls: CallStore
+    names: Sequence[NamedEntity]
+    """Entity names that the news mentions, for the rulers of the offline roles."""
+    train: Sequence[Sample]
+    """Labelled samples that the offline label judge may learn from."""
+    seed: int
+
+
+Hire = Callable[[Task, Materials], Team]
+"""Builds the team of a task."""
+
+
+def hire(task: Task, materials: Materials) -> Team:
+    """Build the team that the config asks for.
+
+    Raises:
+        CredentialError: a key is missing.
+    """
+    askers = open_askers(materials.models, materials.calls)
+
+    def player(role: RoleName) -> Any:  # noqa: ANN401 - each role has another type
+        if role in askers:
+            return LLM_ROLES[role](task, askers[role], materials.prompts)
+        return offline_role(
+            role, task, names=materials.names, seed=materials.seed, train=materials.train
+        )
+
+    return Team(**{role: player(role) for role in ROLES})

@@ -1,0 +1,40 @@
+"""The label judge (CoreEval paper, section 3.4, label alignment), played blind by a model."""
+
+from typing import ClassVar, Literal
+
+from coreeval.agents.llm_role import LLMRole
+from coreeval.agents.roles import Fields
+from coreeval.models import AnswerShape, Asker
+from coreeval.prompts import Prompts
+from coreeval.schema import LabelVerdict, RoleName, Task, Value
+
+UNCLEAR = "unclear"
+
+
+class LabelAnswer(Value):
+    """What the judge answers: the cue first, so that it is looked for first."""
+
+    cue: str
+    label: str
+    confidence: Literal["low", "medium", "high"]
+
+
+class LLMLabelJudge(LLMRole):
+    """Labels one text in a call of its own.
+
+    It is shown the text, the question and the labels with their meanings: not the text's label,
+    not where it comes from, not that there is another version of it.
+    """
+
+    role: ClassVar[RoleName] = "label_judge"
+
+    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+        super().__init__(task, asker, prompts)
+        names = [*(label.name for label in task.labels), UNCLEAR]
+        self._shape = AnswerShape(LabelAnswer, name="label", choices={"label": names})
+
+    async def __call__(self, fields: Fields) -> LabelVerdict:
+        """Label one text."""
+        text = {name: fields[name] for name in self.task.fields}
+        answer = await self._asker.ask(self._messages(text=text), self._shape)
+        return LabelVerdict(label=answer.label, cue=answer.cue, confidence=answer.confidence)

@@ -1,0 +1,168 @@
+"""Word lists that the checks rest on: which words carry nothing, and which carry too much."""
+
+
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FUNCTION_WORDS = _listed(
+    """
+    a about above across after again against ago all almost along already also although always am
+    among an and another any anybody anyone anything are aren't around as at away back be because
+    been before behind being below between both but by can can't cannot could couldn't did didn't do
+    does doesn't doing don't done down during each either else enough even ever every everyone
+    everything few for from further get gets getting go goes going gone got had hadn't has hasn't
+    have haven't having he he's her here hers herself him himself his how however i i'd i'll i'm
+    i've if in instead into is isn't it it's its itself just least less let let's like lot made make
+    makes many may maybe me might mine more most much must my myself near neither never no nobody
+    none nor not nothing now of off often on once one ones only onto or other others our ours
+    ourselves out over own per perhaps quite rather really same shall she she's should shouldn't
+    since so some somebody someone something soon still such than that that's the their theirs them
+    themselves then there there's these they they're this those though through throughout thus to
+    together too toward towards under unless until up upon us very via was wasn't way we we're we've
+    well were weren't what what's when where whether which while who who's whom whose why will with
+    within without won't would wouldn't yes yet you you're your yours yourself s t d m re ve ll im
+    dont cant wont didnt doesnt isnt ur u
+    """
+)
+"""Words that state nothing checkable."""
+
+REPORTING_WORDS = _listed(
+    """
+    said say says saying told tell tells according reported reportedly report reports
+    """
+)
+"""Words that may introduce what somebody else is quoted with; headlines use a colon instead."""
+
+PERSONAL_WORDS = _listed(
+    """
+    people person someone folks guys family families friend friends mom mum mother dad father
+    parents kid kids son daughter brother sister wife husband home house book books plan plans day
+    today morning night weekend life world job work
+    """
+)
+"""The anonymous speaker's own world, which no news has to support (pilot §7: 3 false alarms)."""
+
+WEEKDAYS = _listed(
+    """
+    monday tuesday wednesday thursday friday saturday sunday
+    """
+)
+MONTHS = _listed(
+    """
+    january february march april may june july august september october november december
+    """
+)
+MONTH_SHORT = {name[:3]: name for name in MONTHS if name != "may"} | {"sept": "september"}
+"""Short forms; they count as months only beside a number."""
+NOT_NAMES = _listed(
+    """
+    i i'm i'd i'll i've im ok okay tv omg lol lmao wtf ffs smh tbh fyi mr mrs ms dr sir madam ps rt
+    am pm god lord jesus happy merry christmas
+    """
+)
+"""Words that are written with a capital and name nobody in particular."""
+
+ABBREVIATIONS = {
+    "mtd": "month to date",
+    "ytd": "year to date",
+    "yoy": "year over year",
+    "govt": "government",
+    "gov": "governor",
+    "usa": "united states",
+    "uk": "united kingdom",
+    "eu": "european union",
+    "un": "united nations",
+    "uae": "united arab emirates",
+    "pm": "prime minister",
+    "ceo": "chief executive officer",
+    "cfo": "chief financial officer",
+    "coo": "chief operating officer",
+    "fed": "federal reserve",
+    "ecb": "european central bank",
+    "gop": "republican",
+    "ai": "artificial intelligence",
+    "ev": "electric vehicle",
+    "evs": "electric vehicles",
+    "ghg": "greenhouse gas",
+    "gdp": "gross domestic product",
+    "ipo": "initial public offering",
+    "nz": "new zealand",
+    "sen": "senator",
+    "rep": "representative",
+    "corp": "corporation",
+    "co": "company",
+    "inc": "incorporated",
+    "intl": "international",
+    "dept": "department",
+    "min": "minister",
+    "pct": "percent",
+    "yrs": "years",
+    "yr": "year",
+}
+"""Short forms that headlines use, and what they stand for; either form supports the other."""
+
+DEMONYMS = {
+    "french": "france", "british": "britain", "spanish": "spain", "turkish": "turkey",
+    "dutch": "netherlands", "swiss": "switzerland", "polish": "poland", "greek": "greece",
+    "danish": "denmark", "swedish": "sweden", "finnish": "finland", "irish": "ireland",
+    "scottish": "scotland", "welsh": "wales", "english": "england", "thai": "thailand",
+    "norwegian": "norway", "filipino": "philippines", "chinese": "china", "canadian": "canada",
+    "mexican": "mexico", "german": "germany", "italian": "italy", "japanese": "japan",
+    "russian": "russia", "indian": "india", "israeli": "israel", "european": "europe",
+}  # fmt: skip
+"""Peoples and their places; either form supports the other."""
+
+SYMBOLS = {
+    "%": "percent",
+    "$": "dollar",
+    "€": "euro",
+    "£": "pound",
+    "¥": "yen",
+    "₹": "rupee",
+    "°c": "degrees celsius",
+    "°f": "degrees fahrenheit",
+    "° c": "degrees celsius",
+    "° f": "degrees fahrenheit",
+    "°": "degrees",
+    "&": "and",
+    "+": "plus",
+}
+"""Signs and the words that they are read as."""
+
+IRREGULAR = {
+    "says": "say", "said": "say", "rose": "rise", "risen": "rise", "fell": "fall",
+    "fallen": "fall", "won": "win", "lost": "lose", "bought": "buy", "sold": "sell",
+    "made": "make", "began": "begin", "begun": "begin", "grew": "grow", "grown": "grow",
+    "held": "hold", "hit": "hit", "kept": "keep", "led": "lead", "left": "leave", "met": "meet",
+    "paid": "pay", "ran": "run", "saw": "see", "seen": "see", "sent": "send", "spent": "spend",
+    "struck": "strike", "took": "take", "taken": "take", "told": "tell", "went": "go",
+    "wrote": "write", "written": "write", "gave": "give", "given": "give", "broke": "break",
+    "broken": "break", "built": "build", "came": "come", "drew": "draw", "found": "find",
+    "threw": "throw", "children": "child", "men": "man", "women": "woman", "lives": "life",
+}  # fmt: skip
+"""Forms of common news words that no rule about endings finds."""
+
+CONDUCT_WORDS = _listed(
+    """
+    accuse admit arrest assault attack bribe charge cheat convict deny fire force hide hid indict
+    jail kick kill lie murder order quit refuse resign sack shoot steal stole sue threaten
+    """
+)
+"""What somebody is said to have done; needs the same word in the evidence (pilot §4.5)."""
+
+HEDGES = (
+    "might", "could", "reportedly", "allegedly", "alleged", "at least", "up to", "nearly",
+    "almost", "expected", "likely", "possible", "possibly", "potential", "plans to", "considers",
+    "proposed",
+)  # fmt: skip
+"""Words whose loss turns a possibility into a fact (pilot §3: three failures)."""
+
+PROFANITY = _listed(
+    """
+    fuck fucks fucked fucker fuckers fuckin fucking motherfucker shit shits shitty bullshit bitch
+    bitches asshole assholes cunt cunts dick dickhead piss pissed slut sluts whore whores bastard
+    bastards wanker twat crap goddamn dumbass jackass
+    """
+)
+"""Coarse words that a text may keep but not gain."""

@@ -1,0 +1,117 @@
+"""What the six roles share when a model plays them: their wording, and how inputs are shown."""
+
+from collections.abc import Sequence
+from string import Template
+from typing import ClassVar
+
+from coreeval.agents.roles import Fields
+from coreeval.agents.thresholds import thresholds_of
+from coreeval.agents.words import normalise, words
+from coreeval.models import Asker, InvalidAnswer
+from coreeval.prompts import Message, Prompts, as_data
+from coreeval.schema import (
+    Composition,
+    Defect,
+    Evidence,
+    Extraction,
+    Rewrite,
+    RoleName,
+    Sample,
+    Task,
+)
+
+_SHOWN_SNIPPET = 600
+"""Characters of a snippet that are shown; GDELT's descriptions are far shorter."""
+_NO_LINE = "nothing beyond the rules below"
+_STATEMENTS = 3
+_STATEMENTS_OF_PREMISE = 6
+"""Most statements that the news is put in: more for the long premises of a pair (pilot §6)."""
+
+
+class LLMRole:
+    """A role played by a model: its prompt, with all that the task fixes filled in once."""
+
+    role: ClassVar[RoleName]
+
+    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+        self.task = task
+        self._asker = asker
+        self._prompt = prompts[self.role]
+        fixed = _fixed(task, self.role)
+        self._fixed = {name: fixed[name] for name in self._prompt.variables & fixed.keys()}
+
+    def _messages(self, **data: object) -> list[Message]:
+        """Return the prompt with these values as its blocks of data."""
+        return self._prompt.fill(
+            **self._fixed, **{name: as_data(value) for name, value in data.items()}
+        )
+
+
+def _fixed(task: Task, role: RoleName) -> dict[str, str]:
+    def told(text: str) -> str:
+        return Template(text).safe_substitute(target=task.target or "the target").strip()
+
+    return {
+        "task": told(task.description),
+        "line": told(task.lines.get(role, "")) or _NO_LINE,
+        "question": told(task.question),
+        "labels": "\n".join(f"- {label.name}: {told(label.meaning)}" for label in task.labels),
+        "most": str(_STATEMENTS_OF_PREMISE if task.factual_fields else _STATEMENTS),
+    }
+
+
+def item_data(task: Task, sample: Sample) -> dict[str, object]:
+    """Return a sample as a role that knows its label sees it."""
+    meaning = next((label.meaning for label in task.labels if label.id == sample.label), "")
+    item: dict[str, object] = {
+        "fields": sample.fields,
+        "label": sample.label_text,
+        "label_means": meaning,
+    }
+    return item | ({"target": task.target} if task.target else {})
+
+
+def locked_data(extraction: Extraction) -> list[dict[str, str]]:
+    """Return the locked spans."""
+    return [lock.model_dump() for lock in extraction.locked]
+
+
+def word_limits(task: Task, fields: Fields) -> dict[str, str]:
+    """Return for each field how many words it may have (pilot §7)."""
+    limits = thresholds_of(task)
+
+    def limit(text: str) -> str:
+        count = len(words(text))
+        slack = max(int(count * limits.length_share), limits.length_words)
+        return f"{max(count - slack, 1)} to {count + slack}"
+
+    return {name: limit(text) for name, text in fields.items()}
+
+
+def news_data(evidence: Sequence[Evidence]) -> list[dict[str, object]]:
+    """Return news items numbered from 1; what a source does not give is left out."""
+    return [_news_item(number, item) for number, item in enumerate(evidence, start=1)]
+
+
+def _news_item(number: int, item: Evidence) -> dict[str, object]:
+    shown: dict[str, object] = {"number": number, "title": item.title}
+    if item.snippet:
+        shown["snippet"] = item.snippet[:_SHOWN_SNIPPET]
+    return shown | {"domain": item.domain, "published": item.published_at.date().isoformat()}
+
+
+def feedback_data(defects: Sequence[Defect]) -> list[dict[str, str]]:
+    """Return defects as feedback."""
+    return [{"check": defect.check, "message": defect.message} for defect in defects]
+
+
+def occurs(span: str, text: str) -> bool:
+    """Tell whether a span stands in a text, however quotes and whitespace are written."""
+    return bool(span.strip()) and normalise(span) in normalise(text)
+
+
+def check_not_blank(answer: Rewrite | Composition) -> None:
+    """Refuse texts of which a field is blank."""
+    for name, text in answer.fields.items():
+        if not text.strip():
+            raise InvalidAnswer(f"{name} is blank")

@@ -1,0 +1,272 @@
+"""The extractor by rules and spaCy: names, topics, locks, sensitive words and queries."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from coreeval.agents.offline import lexicon
+from coreeval.agents.offline.care import sensitive_spans
+from coreeval.agents.offline.headline import sentence_parts
+from coreeval.agents.offline.pipeline import Found, Recogniser
+from coreeval.agents.offline.text import (
+    EMOJI,
+    Segment,
+    content_words,
+    has_any,
+    segments,
+    split_hashtag,
+    without_edges,
+    words_of,
+)
+from coreeval.schema import (
+    Entity,
+    Extraction,
+    FieldTriple,
+    Lock,
+    NamedEntity,
+    Sample,
+    Sensitive,
+    Task,
+)
+
+_RUN = re.compile(r"[A-Z][\w&'’\-]*(?:\s+(?:of\s+|the\s+|de\s+)?[A-Z0-9][\w&'’\-]*)*")
+_HASHTAG = re.compile(r"#\w*[A-Za-z]\w*")
+_MENTION = re.compile(r"@\w+")
+_QUANTITY = re.compile(
+    r"[$£€]\s?\d[\d,.]*(?:\s?(?:million|billion|trillion|bn|m|k)\b)?|"
+    r"\d[\d,.]*\s?(?:%|percent\b|per cent\b|million\b|billion\b|degrees\b|acres\b|miles\b|km\b)",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"\b(?:January|February|March|April|June|July|August|September|October|November|December)"
+    r"(?:\s+\d{1,2})?(?:\s*,?\s+\d{4})?\b|\bMay\s+\d{1,4}\b|\b(?:19|20)\d\d\b"
+)
+_SHORT_CLAUSE = 8
+"""Words up to which the clause around a label carrier is locked whole; longer ones keep more free."""
+_MODIFIERS = frozenset(
+    "i im i'm i’m am is are so very really too such a an feeling feel feels absolutely just not no "
+    "never can't cannot this that my me you makes made make it the most more pretty still always "
+    "we're we be been was have all".split()
+)
+_OPENING = frozenset(
+    "i im i'm i’m so such very really too absolutely not no never can't cannot we we're makes".split()
+)
+"""Words with which a clause cut out of a longer one still reads as one."""
+_CLAUSE_CUT = re.compile(r",\s*|:\s+|;\s*|\s+(?:and|but|so|because|when|while|that)\s+|\\n")
+_DANGLING = re.compile(r"\b(?:when|like|how|says|than|because|who|of|to)$", re.IGNORECASE)
+
+
+class SpacyExtractor:
+    """Reads one sample without any call to a model over the network."""
+
+    def __init__(self, task: Task, names: Sequence[NamedEntity] = ()) -> None:
+        self._task = task
+        self._recogniser = Recogniser(names)
+        self._carriers = {
+            label: re.compile(lexicon.phrase_pattern(words), re.IGNORECASE)
+            for label, words in lexicon.carriers(task.name, task.target, task.target_terms).items()
+        }
+
+    async def __call__(self, sample: Sample) -> Extraction:
+        """Return what the sample mentions, what must stay, and what to ask the news."""
+        entities = [
+            entity for name in self._task.fields for entity in self._entities(sample, name)
+        ]
+        topics = self._topics(sample)
+        return Extraction(
+            entities=tuple(_distinct([*entities, *topics])),
+            triples=tuple(_triples(sample, entities)),
+            locked=tuple(self._locks(sample)),
+            sensitive=tuple(_sensitive(sample)),
+            queries=tuple(self._queries(sample)),
+            need=f"news about {topics[0].query_name}" if topics else "",
+            deixis_only=not entities and not topics,
+        )
+
+    def _entities(self, sample: Sample, field: str) -> Iterator[Entity]:
+        text = sample.fields[field]
+        known = self._recogniser.find(text)
+        for found in [*known, *_runs(text, known)]:
+            yield _entity(found, field)
+        for tag in _HASHTAG.findall(text):
+            words = split_hashtag(tag)
+            feeling = any(pattern.search(tag[1:]) for pattern in self._carriers.values())
+            if len(words) > 3 and not feeling and tag.casefold() not in self._markers():
+                yield _concept(tag, field, words)
+        for pattern, kind in ((_QUANTITY, "quantity"), (_DATE, "date")):
+            for match in pattern.finditer(text):
+                yield Entity.model_validate(
+                    {
+                        "span": match.group(),
+                        "field": field,
+                        "kind": "concept",
+                        "type": kind,
+                        "query_name": match.group(),
+                    }
+                )
+
+    def _markers(self) -> set[str]:
+        return {marker.casefold() for marker in self._task.markers}
+
+    def _topics(self, sample: Sample) -> list[Entity]:
+        """Return the topics whose words occur, those named most often first."""
+        scored: list[tuple[tuple[int, int], Entity]] = []
+        for topic in lexicon.topics():
+            for field in self._task.fields:
+                found = _topic_pattern(topic.name, topic.words).finditer(sample.fields[field])
+                hits = list(found)
+                if hits:
+                    entity = Entity(
+                        span=hits[0].group(),
+                        field=field,
+                        kind="concept",
+                        type=topic.type,
+                        query_name=topic.queries[0],
+                        aliases=topic.queries[1:],
+                    )
+                    scored.append(((-len(hits), hits[0].start()), entity))
+                    break
+        return [entity for _, entity in sorted(scored, key=lambda pair: pair[0])]
+
+    def _queries(self, sample: Sample) -> list[str]:
+        """Return searches from specific to general: two for the first topic, then round by round."""
+        asked = [[topic.query_name, *topic.aliases] for topic in self._topics(sample)]
+        first = [queries[:2] for queries in asked[:1]]
+        rounds = [[queries[i] for queries in asked if i < len(queries)] for i in range(4)]
+        return list(dict.fromkeys(query for part in [*first, *rounds] for query in part))[:4]
+
+    # -- locks ----------------------------------------------------------------------------------
+
+    def _locks(self, sample: Sample) -> Iterator[Lock]:
+        for field in self._task.fields:
+            text = sample.fields[field]
+            for span in self._label_spans(text, sample.label_text):
+                yield Lock(span=span, field=field, why="label_carrier")
+            for found in _MENTION.finditer(text):
+                yield Lock(span=found.group(), field=field, why="mention")
+            if self._task.text_kind == "tweet":
+                for found in EMOJI.finditer(text):
+                    yield Lock(span=found.group().strip("\u200d"), field=field, why="emoji")
+            for marker in self._task.markers:
+                for found in re.finditer(rf"(?i){re.escape(marker)}(?!\w)", text):
+                    yield Lock(span=found.group(), field=field, why="marker")
+
+    def _label_spans(self, text: str, label: str) -> list[str]:
+        """Return the spans that carry the label, short clauses whole."""
+        pattern = self._carriers.get(label)
+        if pattern is None:
+            return []
+        total, spans = len(words_of(text)), list[str]()
+        parts = segments(text)
+        for segment in parts:
+            span = _carrier_span(segment, pattern)
+            if span:
+                spans.append(span)
+        if not spans and label == "irony" and len(parts) > 1:
+            spans = _punchline(parts[-1])
+        locked = sum(len(words_of(span)) for span in spans)
+        if spans and locked > 0.6 * total:
+            return [found.group() for found in pattern.finditer(text)]
+        return spans
+
+
+def _carrier_span(segment: Segment, pattern: re.Pattern[str]) -> str | None:
+    """Return the clause of a segment that carries the label, or of a long clause its core."""
+    found = [match for match in pattern.finditer(segment.text) if not match.group().startswith("#")]
+    if not found:
+        tags = [match.group() for match in pattern.finditer(segment.text)]
+        return tags[0] if tags else None
+    first = found[0]
+    for whole in (without_edges(segment.text), _clause_around(segment.text, first)):
+        if len(words_of(whole)) <= _SHORT_CLAUSE and first.group() in whole:
+            return whole
+    return _core(segment.text, first)
+
+
+def _punchline(last: Segment) -> list[str]:
+    """Return a short last clause in the author's voice: where irony without a cue mostly sits."""
+    bare = without_edges(last.text)
+    voice = has_any(bare, lexicon.words("subjective") | lexicon.words("personal"))
+    return [bare] if voice and len(words_of(bare)) <= _SHORT_CLAUSE else []
+
+
+def _clause_around(text: str, found: re.Match[str]) -> str:
+    """Return the clause between commas and conjunctions that holds a match."""
+    cuts = [(cut.start(), cut.end()) for cut in _CLAUSE_CUT.finditer(text)]
+    start = max((end for _, end in cuts if end <= found.start()), default=0)
+    end = min((begin for begin, _ in cuts if begin >= found.end()), default=len(text))
+    return without_edges(text[start:end])
+
+
+def _core(text: str, found: re.Match[str]) -> str | None:
+    """Return a carrier with the words that lead to it, if they start as a clause may."""
+    start = found.start()
+    for word in reversed(list(re.finditer(r"[\w'’]+", text[:start]))[-4:]):
+        if word.group().casefold() not in _MODIFIERS:
+            break
+        start = word.start()
+    led = list(re.finditer(r"[\w'’]+", text[start : found.start()]))
+    opening = next((w.start() for w in led if w.group().casefold() in _OPENING), None)
+    core = text[start + opening if opening is not None else found.start() : found.end()]
+    return None if _DANGLING.search(core) else core
+
+
+_PATTERNS: dict[str, re.Pattern[str]] = {}
+
+
+def _topic_pattern(name: str, words: Sequence[str]) -> re.Pattern[str]:
+    if name not in _PATTERNS:
+        plain = lexicon.phrase_pattern(words)
+        _PATTERNS[name] = re.compile(plain, re.IGNORECASE)
+    return _PATTERNS[name]
+
+
+def _runs(text: str, known: Sequence[Found]) -> Iterator[Found]:
+    """Yield runs of capitalised words inside sentences that the pipeline did not find."""
+    starts = {segment.start for segment in segments(text)}
+    for found in _RUN.finditer(text):
+        taken = any(found.start() < other.end and other.start < found.end() for other in known)
+        name = re.sub(r"['’]s$|^(?:The|A|An|My|Our) ", "", found.group())
+        ordinary = name.casefold() in _NO_NAMES or len(name) < 3 or name.isupper() and len(name) > 5
+        opens = found.start() in starts and " " not in name
+        after_mark = text[max(0, found.start() - 1)] in "#@"
+        if not (taken or ordinary or opens or after_mark):
+            start = found.start() + found.group().index(name)
+            yield Found(name, start, start + len(name), "other")
+
+
+_NO_NAMES = (
+    lexicon.words("function") | lexicon.words("months") | lexicon.words("weekdays")
+    | lexicon.words("subjective") | lexicon.words("personal")
+    | frozenset({"not", "again", "still", "yes", "no", "i'm", "i've", "i'll", "i'd", "it's"})
+)  # fmt: skip
+
+
+def _entity(found: Found, field: str) -> Entity:
+    return Entity(
+        span=found.text, field=field, kind="named", type=found.type, query_name=found.text
+    )
+
+
+def _concept(span: str, field: str, name: str) -> Entity:
+    return Entity(span=span, field=field, kind="concept", type="topic", query_name=name.casefold())
+
+
+def _distinct(entities: Sequence[Entity]) -> list[Entity]:
+    seen: dict[tuple[str, str], Entity] = {}
+    for entity in entities:
+        seen.setdefault((entity.field, entity.span.casefold()), entity)
+    return list(seen.values())
+
+
+def _triples(sample: Sample, entities: Sequence[Entity]) -> Iterator[FieldTriple]:
+    """Yield one triple for each clause that mentions an entity: who, what, whom."""
+    for field, text in sample.fields.items():
+        spans = [entity.span for entity in entities if entity.field == field]
+        for segment in segments(text):
+            if len(content_words(segment.text)) >= 3 and any(s in segment.text for s in spans):
+                head, relation, tail = sentence_parts(segment.text)
+                yield FieldTriple(head=head, relation=relation, tail=tail, field=field)
+
+
+def _sensitive(sample: Sample) -> list[Sensitive]:
+    return [found for text in sample.fields.values() for found in sensitive_spans(text)]

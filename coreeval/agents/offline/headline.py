@@ -1,0 +1,202 @@
+"""A headline read as a clause: who, does what, to what. Rules only, no parser.
+
+A title that the rules cannot read is left out: none is better than a wrong one.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from coreeval.agents.offline import lexicon
+from coreeval.agents.offline.text import words_of
+
+Tense = Literal["present", "past", "future", "modal", "passive"]
+_TAIL = re.compile(r"\s+(?:[|–—-]|::)\s+[^|–—]{2,40}$")
+_KICKER = re.compile(
+    r"^(?:update \d+|exclusive|breaking(?: news)?|watch|photos?|video|analysis|explainer|report|"
+    r"study|survey|poll|in pictures|just in)\s*[:|–-]\s+",
+    re.IGNORECASE,
+)
+_UNREADABLE = re.compile(r"[\"“”‘:;!*#@\[\]{}<>]|\.\.\.|\(|\)|…|(?<!\w)['’]|  |https?:")
+_ADDRESS = re.compile(
+    r"(?<!\w)(?:i|we|you|your|our|my|us|he|she|his|her|they|here|this|these)(?!\w)", re.IGNORECASE
+)
+_MODAL = {"will", "may", "could", "might", "can", "must", "would"}
+_BE_HAVE = {"is", "are", "was", "were", "has", "have", "had"}
+_RELATIVE = {"that", "which", "who", "whose", "how", "why", "what", "when", "where", "ways", "best", "top", "as", "after", "while", "if"}
+_BEFORE_NOUN = {"the", "a", "an", "of", "in", "on", "for", "with", "by", "from", "to", "at", "and", "new", "its"}  # fmt: skip
+_PASSIVE_NEXT = {"in", "by", "after", "as", "at", "over", "for", "due", "amid", "on", "to", "across", "from"}  # fmt: skip
+_COMMA_WORD = re.compile(r"\s?, (\w+) ")
+MIN_WORDS, MAX_WORDS = 5, 18
+"""Titles average 12 words (pilot §2); shorter ones say little, longer ones are lists."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clause:
+    """A headline taken apart."""
+
+    subject: str
+    verb: str
+    """The verb as written, its auxiliary or `to` included."""
+    rest: str
+    tense: Tense
+    entry: lexicon.Verb | None
+    """The verb's forms; None where they are not needed."""
+
+    @property
+    def plural(self) -> bool:
+        """True when the subject takes `have` rather than `has`."""
+        core = re.split(r"\s(?:of|in|on|at|for|from|across|with)\s", self.subject)[0]
+        if " and " in core:
+            return True
+        last = core.split()[-1]
+        return _is_plural(last)
+
+
+def clean_title(title: str) -> str | None:
+    """Return a title without outlet and kicker, or None where the rules cannot use it."""
+    bare = _KICKER.sub("", _TAIL.sub("", title.strip())).strip().rstrip(".")
+    bare = _before_second_verb(bare)
+    count = len(words_of(bare))
+    if not MIN_WORDS <= count <= MAX_WORDS or _UNREADABLE.search(bare) or bare.isupper():
+        return None
+    return None if _ADDRESS.search(bare) or not bare.isascii() else bare
+
+
+def _before_second_verb(title: str) -> str:
+    """Cut a title before `, drops ...`: a second predicate without its `and`."""
+    for found in _COMMA_WORD.finditer(title):
+        verb = lexicon.verb_forms().get(found.group(1).casefold())
+        if verb and verb.third == found.group(1).casefold():
+            return title[: found.start()].rstrip()
+    return title
+
+
+def clean_sentence(snippet: str) -> str | None:
+    """Return the first sentence of a snippet, or None where it is cut off or unusable."""
+    first = re.split(r"(?<=[a-z0-9%)])[.!?](?:\s|$)", snippet.strip(), maxsplit=1)
+    if len(first) < 2 or _UNREADABLE.search(first[0]) or _ADDRESS.search(first[0]):
+        return None
+    return first[0].strip() if MIN_WORDS <= len(words_of(first[0])) <= 2 * MAX_WORDS else None
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Clause | None:
+    """Return the clause that a title is, or None where no verb can be told."""
+    tokens = text.split()
+    place = _verb_place(tokens)
+    return _clause_at(tokens, place) if place else None
+
+
+def _verb_place(tokens: list[str]) -> int | None:
+    """Return where the verb stands: the first sure one, else the first that may be one."""
+    for surely in (_is_sure_verb, _is_likely_verb):
+        places = [i for i in range(1, len(tokens)) if surely(tokens, i)]
+        if places:
+            return places[0]
+    return None
+
+
+def _is_sure_verb(tokens: list[str], i: int) -> bool:
+    """Tell whether this is a verb whatever else the title has."""
+    word = tokens[i].casefold()
+    if word in _MODAL | _BE_HAVE:
+        return i + 1 < len(tokens)
+    if word == "to":
+        return _is_future(tokens, i)
+    verb = lexicon.verb_forms().get(word)
+    third = verb is not None and word == verb.third and not verb.noun
+    return third and not _follows_noun_opener(tokens, i) and not _is_plural(tokens[i - 1])
+
+
+def _is_likely_verb(tokens: list[str], i: int) -> bool:
+    """Tell whether a word that may be a noun or a participle reads as the verb here."""
+    word = tokens[i].casefold()
+    verb = lexicon.verb_forms().get(word)
+    if verb is None or _follows_noun_opener(tokens, i):
+        return False
+    plural_before = _is_plural(tokens[i - 1])
+    if word == verb.third:
+        return not plural_before and not _has_preposition(tokens[:i]) and i + 1 < len(tokens)
+    if word == verb.base and word != verb.past:
+        opens = " ".join(tokens[i + 1 : i + 2]).casefold()
+        return plural_before and (opens in lexicon.words("function") or not verb.noun)
+    return True
+
+
+def _follows_noun_opener(tokens: list[str], i: int) -> bool:
+    before = tokens[i - 1].casefold()
+    return before in _BEFORE_NOUN or before.endswith(("'s", "’s", ",")) or before.isdigit()
+
+
+def _has_preposition(tokens: list[str]) -> bool:
+    return any(token.casefold() in _BEFORE_NOUN for token in tokens[1:])
+
+
+def _is_future(tokens: list[str], i: int) -> bool:
+    """Tell whether `to` at this place starts the predicate, as in `Spain to ban flights`."""
+    closing = tokens[-1].casefold() in {"says", "suggests", "shows", "finds", "warns"}
+    if i + 1 >= len(tokens) or i > 5 or closing:
+        return False
+    known = lexicon.verb_forms().get(tokens[i + 1].casefold())
+    earlier = any(_is_likely_verb(tokens, j) for j in range(1, i))
+    return bool(known and known.base == tokens[i + 1].casefold() and not earlier)
+
+
+def _clause_at(tokens: list[str], i: int) -> Clause | None:
+    subject, word = " ".join(tokens[:i]), tokens[i].casefold()
+    rest = " ".join(tokens[i + 1 :])
+    if word == "to":
+        return _clause(subject, " ".join(tokens[i : i + 2]), " ".join(tokens[i + 2 :]), "future")
+    if word in _MODAL | _BE_HAVE:
+        return _clause(subject, tokens[i], rest, "modal")
+    if word == "set" and rest.casefold().startswith("for "):
+        return _clause(subject, "is set", rest, "modal")
+    if word == "set" and rest.casefold().startswith("to "):
+        return _clause(subject, " ".join(tokens[i + 1 : i + 3]), " ".join(tokens[i + 3 :]), "future")
+    entry = lexicon.verb_forms()[word]
+    if entry.takes_object and word == entry.participle and not _is_passive(entry, tokens[i + 1 :]):
+        return None
+    tense: Tense = "present" if word in {entry.third, entry.base} != {entry.past} else "past"
+    if word in {entry.past, entry.participle} and word not in {entry.third, entry.base}:
+        tense = "passive" if _is_passive(entry, tokens[i + 1 :]) else "past"
+    return _clause(subject, tokens[i], rest, tense, entry)
+
+
+def _is_passive(entry: lexicon.Verb, after: list[str]) -> bool:
+    return entry.takes_object and (not after or after[0].casefold() in _PASSIVE_NEXT)
+
+
+def _clause(
+    subject: str, verb: str, rest: str, tense: Tense, entry: lexicon.Verb | None = None
+) -> Clause | None:
+    names = {word.casefold() for word in subject.split()}
+    tokens = subject.split()
+    two = "and" in tokens and any(_is_likely_verb(tokens, i) for i in range(1, len(tokens) - 1))
+    unclear = two or len(subject.split()) > 9 or names & _RELATIVE or subject.endswith((",", " and"))
+    if unclear or not rest and tense not in {"passive", "present", "past"}:
+        return None
+    return Clause(subject=subject, verb=verb, rest=rest, tense=tense, entry=entry)
+
+
+def _is_plural(word: str) -> bool:
+    plain = word.casefold().rstrip(",")
+    if plain in {"people", "police", "women", "men", "children", "thousands", "dozens", "hundreds"}:
+        return True
+    ends = plain.endswith("s") and not plain.endswith(("ss", "us", "is", "'s", "ics", "news"))
+    return ends and len(plain) > 3
+
+
+def sentence_parts(text: str) -> tuple[str, str, str]:
+    """Return head, relation and tail of a statement, cut at its verb or else in the middle.
+
+    The three are substrings of the statement in its own words, as a triple's parts must be.
+    """
+    clause = parse(text)
+    if clause and clause.rest:
+        return clause.subject, clause.verb, clause.rest
+    tokens = text.split()
+    places = [i for i in range(1, len(tokens) - 1) if tokens[i].casefold() in lexicon.verb_forms()]
+    middle = places[0] if places else len(tokens) // 2
+    return " ".join(tokens[:middle]), tokens[middle], " ".join(tokens[middle + 1 :])

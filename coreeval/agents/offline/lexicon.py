@@ -1,0 +1,212 @@
+"""The word lists of the offline team, read once from the files in `data/`."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from coreeval.schema import EntityType
+
+DATA = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verb:
+    """A headline verb and its forms."""
+
+    base: str
+    third: str
+    past: str
+    participle: str
+    noun: bool
+    """Its -s form is a plural noun too, as in `cuts`."""
+    state: bool
+    """It tells of a state, so the perfect tense would be odd."""
+    takes_object: bool
+    """A past form without an object is a passive whose auxiliary was left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """Something a text may be about without naming anybody."""
+
+    name: str
+    type: EntityType
+    words: tuple[str, ...]
+    queries: tuple[str, ...]
+
+
+@cache
+def words(name: str) -> frozenset[str]:
+    """Return one list of `words.yaml`."""
+    return frozenset(_read("words.yaml")[name])
+
+
+@cache
+def care(name: str) -> frozenset[str]:
+    """Return one flat list of `care.yaml`."""
+    return frozenset(_read("care.yaml")[name])
+
+
+@cache
+def sensitive() -> Mapping[str, tuple[str, ...]]:
+    """Return the words that raise each flag of the extractor (pilot §4)."""
+    return {flag: tuple(found) for flag, found in _read("care.yaml")["sensitive"].items()}
+
+
+@cache
+def unpublishable(name: str) -> tuple[str, ...]:
+    """Return words that keep a title from being offered: `skip`, or `conduct` of a person."""
+    return tuple(_read("care.yaml")["evidence"][name])
+
+
+@cache
+def topics() -> tuple[Topic, ...]:
+    """Return the topics in the order of the file."""
+    rows = yaml.safe_load((DATA / "topics.yaml").read_text(encoding="utf-8"))
+    return tuple(
+        Topic(
+            name=row["name"],
+            type=row["type"],
+            words=tuple(row["words"]),
+            queries=tuple(row["queries"]),
+        )
+        for row in rows
+    )
+
+
+def carriers(task: str, target: str | None, terms: Sequence[str] = ()) -> Mapping[str, Sequence[str]]:
+    """Return the words that carry each label of a task; empty for a task without a list."""
+    if target is None:
+        return _label_lists().get(task, {})
+    wanted = " ".join([target, *terms]).casefold()
+    named = next((name for name in _label_lists() if f" {name} " in f" {wanted} "), None)
+    return _label_lists()[named] if named else {}
+
+
+@cache
+def _label_lists() -> dict[str, dict[str, list[str]]]:
+    """Return the label words by task, or for stances by target."""
+    loaded: dict[str, dict[str, list[str]]] = yaml.safe_load(
+        (DATA / "labels.yaml").read_text(encoding="utf-8")
+    )
+    return loaded
+
+
+@cache
+def synonyms() -> Mapping[str, str]:
+    """Return each word or phrase with the one that may stand for it, both ways."""
+    forth = {first: second for first, second in _pairs("pairs")}
+    return {second: first for first, second in forth.items()} | forth
+
+
+@cache
+def loose_synonyms() -> Mapping[str, str]:
+    """Return what may be said instead when only rewording: good in most sentences."""
+    return {first: second for first, second in _pairs("loose")}
+
+
+@cache
+def canonical_words() -> Mapping[str, str]:
+    """Return, for single words with a synonym, one word that stands for the whole group."""
+    groups: dict[str, str] = {}
+    for first, second in _pairs("pairs"):
+        head = groups.get(first, groups.get(second, first))
+        groups |= {first: head, second: head}
+    return {word: head for word, head in groups.items() if " " not in word}
+
+
+@cache
+def contractions() -> Mapping[str, str]:
+    """Return contractions and what they stand for."""
+    loaded: dict[str, dict[str, str]] = yaml.safe_load(
+        (DATA / "synonyms.yaml").read_text(encoding="utf-8")
+    )
+    return loaded["contractions"]
+
+
+@cache
+def verbs() -> tuple[Verb, ...]:
+    """Return the headline verbs."""
+    lines = (DATA / "verbs.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(_verb(line.split()) for line in lines if line and not line.startswith("#"))
+
+
+@cache
+def verb_forms() -> Mapping[str, Verb]:
+    """Return every form of every headline verb with its verb."""
+    return {
+        form: verb
+        for verb in verbs()
+        for form in (verb.base, verb.third, verb.past, verb.participle)
+    }
+
+
+def _pairs(name: str) -> list[tuple[str, str]]:
+    loaded: dict[str, list[list[str]]] = yaml.safe_load(
+        (DATA / "synonyms.yaml").read_text(encoding="utf-8")
+    )
+    return [(first, second) for first, second in loaded[name]]
+
+
+@cache
+def _read(name: str) -> dict[str, dict[str, list[str]]]:
+    loaded: dict[str, dict[str, list[str]]] = yaml.safe_load(
+        (DATA / name).read_text(encoding="utf-8")
+    )
+    return loaded
+
+
+def _verb(parts: Sequence[str]) -> Verb:
+    flags = {"noun", "state", "object"}
+    base, rest = parts[0], [part for part in parts[1:] if part not in flags]
+    given = [part.removeprefix("past=") for part in rest]
+    past = given[0] if given else _regular_past(base)
+    return Verb(
+        base=base,
+        third=_third(base),
+        past=past,
+        participle=given[1] if len(given) > 1 else past,
+        noun="noun" in parts,
+        state="state" in parts,
+        takes_object="object" in parts,
+    )
+
+
+def _third(base: str) -> str:
+    if base.endswith(("s", "sh", "ch", "x", "z", "o")):
+        return f"{base}es"
+    return f"{base[:-1]}ies" if _consonant_y(base) else f"{base}s"
+
+
+def _regular_past(base: str) -> str:
+    if base.endswith("e"):
+        return f"{base}d"
+    return f"{base[:-1]}ied" if _consonant_y(base) else f"{base}ed"
+
+
+def _consonant_y(base: str) -> bool:
+    return base.endswith("y") and base[-2] not in "aeiou"
+
+
+def phrase_pattern(phrases: Iterable[str]) -> str:
+    """Return a regular expression for any of the phrases, longest first, at word borders.
+
+    `*` at the end of a phrase stands for any ending, inside it for one word.
+    """
+    ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
+    return "|".join(map(_one_phrase, ordered)) or r"(?!)"
+
+
+def _one_phrase(phrase: str) -> str:
+    stem = phrase.removesuffix("*")
+    inner = r"\s+".join(
+        r"[\w'’]+" if part == "*" else re.escape(part).replace("'", "['’]?") for part in stem.split()
+    )
+    ending = r"[\w'’]*" if phrase.endswith("*") else ""
+    left = r"(?<![\w#@])" if stem[0].isalnum() else ""
+    right = r"(?!\w)" if stem[-1].isalnum() or ending else ""
+    return f"{left}{inner}{ending}{right}"

@@ -1,0 +1,97 @@
+"""News as statements that a plan may use: verbatim text, its quotation and how sure it is."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coreeval.agents.offline import care, lexicon
+from coreeval.agents.offline.headline import clean_sentence, clean_title, parse, sentence_parts
+from coreeval.agents.offline.text import content, has_any
+from coreeval.schema import Evidence, Person, Statement, Triple
+
+_SPEAKER = re.compile(
+    r"(?:,\s|^)((?:an?|the)\s(?:new\s)?[\w ]{2,40}?)\s(?:says|said|shows|finds|found|has found)\b|"
+    r"\baccording to ((?:the |an? )?[\w ]+)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class News:
+    """One statement of one item of evidence."""
+
+    item: Evidence
+    text: str
+    """Verbatim words of the item, end mark left off."""
+    from_title: bool
+    modality: str
+    speaker: str
+    tone: int
+    """1 good news, -1 bad news, 0 neither."""
+    persons: tuple[Person, ...]
+
+    @property
+    def stems(self) -> list[str]:
+        """The stems of the statement's content words."""
+        return content(self.text)
+
+    @property
+    def all_stems(self) -> list[str]:
+        """The stems of all that the item says."""
+        return content(f"{self.item.title} {self.item.snippet}")
+
+    def statement(self) -> Statement:
+        """Return the statement as a plan holds it."""
+        return Statement.model_validate(
+            {
+                "text": self.text,
+                "evidence_ids": (self.item.id,),
+                "quote": self.text,
+                "modality": self.modality,
+                "speaker": self.speaker,
+            }
+        )
+
+    def triple(self) -> Triple:
+        """Return what is said of whom, in the statement's own words."""
+        head, relation, tail = sentence_parts(self.text)
+        return Triple(head=head, relation=relation, tail=tail)
+
+
+def statements_of(items: Sequence[Evidence]) -> list[News]:
+    """Return the usable statements of all items, the order of the items kept."""
+    return [news for item in items if care.publishable(item) for news in _of_item(item)]
+
+
+def _of_item(item: Evidence) -> list[News]:
+    title, sentence = clean_title(item.title), clean_sentence(item.snippet)
+    found = []
+    if title and (parse(title) or title.endswith("?")):
+        found.append(_news(item, title, from_title=True))
+    if sentence:
+        found.append(_news(item, sentence, from_title=False))
+    return found
+
+
+def _news(item: Evidence, text: str, *, from_title: bool) -> News:
+    modality, speaker = _modality(text)
+    return News(
+        item=item,
+        text=text,
+        from_title=from_title,
+        modality=modality,
+        speaker=speaker,
+        tone=care.polarity(text),
+        persons=care.persons(item, text),
+    )
+
+
+def _modality(text: str) -> tuple[str, str]:
+    """Tell a question, someone's words, a guess and a plain assertion apart."""
+    if text.endswith("?"):
+        return "question", ""
+    found = _SPEAKER.search(text)
+    if found or has_any(text, lexicon.words("attribution")):
+        speaker = next((group for group in found.groups() if group), "") if found else ""
+        return "attributed", speaker.strip()
+    return ("hedged" if has_any(text, lexicon.words("hedges")) else "asserted"), ""

@@ -1,0 +1,122 @@
+"""Plain text taken apart: tokens, content words, segments and statements."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from coreeval.agents.offline import lexicon
+
+WORD = re.compile(r"[#@]?\w+(?:[.,]\d+)*(?:['’\-]\w+)*")
+NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d]+")
+_END = re.compile(r"[.!?…]+[\"”']?(?=\s|$)|\\n|\n| - | – | — |\s\|\s")
+_NUMBER_WORDS = {
+    "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
+    "seven": "7", "eight": "8", "nine": "9", "ten": "10", "percent": "%",
+}  # fmt: skip
+_LINK = re.compile(r"\s*(?:;|, while|, and|, but|, as|:)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of a text, with its place."""
+
+    text: str
+    start: int
+    end: int
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, hashtags and mentions included."""
+    return WORD.findall(text)
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """Return a form under which spellings, tenses and listed synonyms of a word meet."""
+    plain = word.casefold().replace("’", "'").removesuffix("'s").strip("#@-'")
+    plain = plain.replace(",", "")
+    plain = lexicon.canonical_words().get(plain, plain)
+    verb = lexicon.verb_forms().get(plain)
+    if verb:
+        return lexicon.canonical_words().get(verb.third, verb.base)[:7]
+    plain = _NUMBER_WORDS.get(plain, plain)
+    for ending, least in (("ies", 5), ("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
+        if plain.endswith(ending) and len(plain) >= least and not plain.endswith("ss"):
+            plain = plain.removesuffix(ending)
+            break
+    return plain.rstrip("ey")[:7] or plain
+
+
+def content(text: str) -> list[str]:
+    """Return the stems of the content words of a text, in order."""
+    return [stem(word) for word in content_words(text)]
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words of a text that are no function words, as written."""
+    function = lexicon.words("function")
+    kept = (word for word in words_of(text) if word.casefold().replace("’", "'") not in function)
+    return [word for word in kept if not word.startswith("@")]
+
+
+def numbers(text: str) -> set[str]:
+    """Return the numbers in a text, number words included, commas removed."""
+    figures = {found.replace(",", "").rstrip(".") for found in NUMBER.findall(text)}
+    spelled = {
+        _NUMBER_WORDS[word] for word in text.casefold().split() if word in _NUMBER_WORDS
+    } - {"%", "1"}
+    return figures | spelled
+
+
+def segments(text: str) -> list[Segment]:
+    """Split a text at sentence ends, line breaks and spaced dashes."""
+    cuts = [0, *(found.end() for found in _END.finditer(text)), len(text)]
+    found = []
+    for start, end in zip(cuts, cuts[1:], strict=False):
+        piece = text[start:end]
+        if stripped := piece.strip():
+            begin = start + piece.index(stripped)
+            found.append(Segment(stripped, begin, begin + len(stripped)))
+    return found
+
+
+def statements(text: str) -> list[str]:
+    """Split a text into clauses that can be judged one by one."""
+    return [
+        part.strip(" ,.\n")
+        for segment in segments(text)
+        for part in _LINK.split(segment.text)
+        if part.strip(" ,.\n")
+    ]
+
+
+def has_any(text: str, wordlist: Iterable[str]) -> bool:
+    """Tell whether a text has one of the words, whole and in any case."""
+    wanted = set(wordlist)
+    return any(word.casefold().replace("’", "'") in wanted for word in words_of(text))
+
+
+def split_hashtag(tag: str) -> str:
+    """Return the words inside a hashtag: `#HeatWave` is `Heat Wave`."""
+    body = tag.lstrip("#").replace("_", " ")
+    return re.sub(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[A-Z][a-z])", " ", body)
+
+
+def capitalise(text: str) -> str:
+    """Return a text with its first letter as a capital."""
+    return text[:1].upper() + text[1:]
+
+
+def overlap(part: Sequence[str], whole: Iterable[str]) -> float:
+    """Return the share of `part` that occurs in `whole`; 0 where there is nothing to compare."""
+    known = set(whole)
+    return sum(word in known for word in part) / len(part) if part else 0.0
+
+
+def without_edges(text: str) -> str:
+    """Return a segment without mentions in front and tags, emoji and marks at the end."""
+    front = re.sub(r"^(?:@\w+\s+)+", "", text)
+    bare = re.sub(rf"(?:\s*(?:#\w+|@\w+|{EMOJI.pattern}))+\s*$", "", front)
+    return bare.removesuffix("\\n").strip(" ,.!?…:;")

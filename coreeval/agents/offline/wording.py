@@ -1,0 +1,187 @@
+"""A statement in other words: the tense, the articles, the order and the case of plain prose.
+
+Words are those of the statement, its listed synonyms and function words: a wording adds no fact.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from functools import cache, lru_cache
+
+from coreeval.agents.offline import lexicon
+from coreeval.agents.offline.headline import Clause, parse
+from coreeval.agents.offline.text import capitalise
+
+_CUT = re.compile(
+    r",? (?:just |right |shortly |soon |even )?(?:as|after|amid|despite|while|following|ahead of|because of|due to|thanks to|since|"
+    r"before) ",
+    re.IGNORECASE,
+)
+_FRONTABLE = re.compile(r"(?:just |shortly )?(?:after|amid|despite|following|ahead of|during|because of|thanks to) ", re.I)
+_AND = re.compile(r"\b(?:and|but|,) (\w+)")
+_DETERMINERS = {"a", "an", "the", "this", "that", "its", "their", "his", "her", "no", "every", "each", "one", "another", "any"}  # fmt: skip
+
+
+def lower_key(text: str, proper: frozenset[str]) -> str:
+    """Return a headline in the case of running text: capitals only where a name needs one.
+
+    In Title Case the spelling says nothing, so a word keeps its capital only if it belongs to a
+    known name; elsewhere only the first word is in doubt.
+    """
+    tokens = text.split(" ")
+    doubtful = range(len(tokens)) if _is_title_case(tokens) else range(1)
+    return " ".join(
+        _cased(token, proper, tokens[i + 1] if i == 0 and i + 1 < len(tokens) else "")
+        if i in doubtful
+        else token
+        for i, token in enumerate(tokens)
+    )
+
+
+def _cased(token: str, proper: frozenset[str], after: str) -> str:
+    """Return a token small if it is a common word, to be told by lists and by what follows it."""
+    bare = token.strip(",.()").removesuffix("'s").removesuffix("’s")
+    if not token[:1].isupper() or bare[1:] != bare[1:].lower():
+        return token
+    if bare in proper:
+        return token
+    plain = bare.casefold()
+    common = (
+        plain in lexicon.words("plain")
+        or plain in lexicon.words("function")
+        or plain in lexicon.words("countable")
+        or plain in lexicon.verb_forms()
+        or after in {"of", "on", "in", "for"}
+        or (after.islower() and plain.endswith("s") and not plain.endswith(("ss", "us", "is")))
+    )
+    return token[0].lower() + token[1:] if common else token
+
+
+def _is_title_case(tokens: list[str]) -> bool:
+    function = lexicon.words("function")
+    telling = [t for t in tokens[1:] if t[:1].isalpha() and t.casefold() not in function]
+    return bool(telling) and sum(t[0].isupper() for t in telling) / len(telling) > 0.7
+
+
+@lru_cache(maxsize=8192)
+def wordings(text: str, proper: frozenset[str] = frozenset()) -> list[str]:
+    """Return ways to put a statement, from the fullest to the shortest, without an end mark."""
+    plain = lower_key(text, proper)
+    if text.endswith("?"):
+        return [plain]
+    clause = parse(plain)
+    if clause is None:
+        return []
+    shapes = [shape for tense in _predicates(clause) for shape in _shapes(clause, tense)]
+    worded = [with_articles(shape) for shape in shapes]
+    varied = [swap(shape) for shape in worded]
+    return list(dict.fromkeys([*worded, *varied]))
+
+
+def _predicates(clause: Clause) -> Iterator[str]:
+    """Yield the verb in the forms of plain prose."""
+    have, be = ("have", "are") if clause.plural else ("has", "is")
+    past_be = "were" if clause.plural else "was"
+    entry = clause.entry
+    if clause.tense == "future":
+        yield f"{be} {clause.verb.lower()}"
+        yield f"{be} set {clause.verb.lower()}"
+    elif clause.tense == "modal" or entry is None:
+        yield clause.verb
+    elif clause.tense == "passive":
+        yield f"{past_be} {entry.participle}"
+        yield f"{have} been {entry.participle}"
+    elif entry.state or _second_verb(clause.rest):
+        yield clause.verb
+    else:
+        yield f"{have} {entry.participle}"
+        yield entry.past
+
+
+def _second_verb(rest: str) -> bool:
+    """Tell whether a second predicate follows, whose tense would have to change too."""
+    following = (found.group(1).casefold() for found in _AND.finditer(rest))
+    return any(word in lexicon.verb_forms() for word in following)
+
+
+def _shapes(clause: Clause, predicate: str) -> Iterator[str]:
+    """Yield the whole clause, then with its last part in front, then cut at a boundary."""
+    whole = f"{clause.subject} {predicate} {clause.rest}".strip()
+    yield whole
+    cut = _last_cut(clause.rest)
+    if cut is None:
+        return
+    short = f"{clause.subject} {predicate} {clause.rest[:cut].rstrip(' ,')}".strip()
+    tail = clause.rest[cut:].lstrip(" ,")
+    if _FRONTABLE.match(tail):
+        yield f"{tail} , {short}".replace(" ,", ",")
+    yield short
+
+
+def _last_cut(rest: str) -> int | None:
+    places = [found.start() for found in _CUT.finditer(rest) if found.start() > 0]
+    return places[-1] if places and len(rest[: places[-1]].split()) > 1 else None
+
+
+def with_articles(text: str) -> str:
+    """Return a text with articles where a headline leaves them out and the rules are sure."""
+    tokens = text.split(" ")
+    out: list[str] = []
+    for i, token in enumerate(tokens):
+        before = out[-1].casefold() if out else ""
+        after = tokens[i + 1].casefold() if i + 1 < len(tokens) else ""
+        out.extend([*_article(token, before, after), token])
+    return " ".join(out)
+
+
+def _article(token: str, before: str, after: str) -> list[str]:
+    """Return the article that the noun at this place lacks, if any."""
+    plain = token.casefold().rstrip(",")
+    opens = before in _OPENERS or before.endswith(",")
+    if before in _DETERMINERS or (before and not opens):
+        return []
+    ends = not after or token.endswith(",") or after in lexicon.words("function") or not after[0].isalpha()
+    if not token.islower() and not token.rstrip(",").islower():
+        return []
+    if plain in lexicon.words("definite") and (ends or after in lexicon.verb_forms()):
+        return ["the"]
+    if before and plain in lexicon.words("countable") and ends:
+        return ["an" if plain[0] in "aeio" else "a"]
+    if before and plain in {"new", "major", "record", "rare"} and _one_countable(after):
+        return ["a"]
+    return []
+
+
+_OPENERS = {"", "in", "on", "for", "with", "by", "from", "after", "amid", "during", "despite", "of", "into", "as", "at"} | {
+    form for verb in lexicon.verbs() for form in (verb.base, verb.third, verb.past, verb.participle)
+}  # fmt: skip
+
+
+def _one_countable(word: str) -> bool:
+    return word.rstrip(",") in lexicon.words("countable")
+
+
+def swap(text: str, *, loose: bool = False) -> str:
+    """Return a text with its listed words replaced by their synonyms, the loose ones if asked."""
+    known = _synonyms(loose=loose)
+    return _synonyms_pattern(loose=loose).sub(lambda found: _synonym(found, known), text)
+
+
+@cache
+def _synonyms(*, loose: bool) -> Mapping[str, str]:
+    strict = {w: other for w, other in lexicon.synonyms().items() if w not in _TWO_SENSES}
+    return strict | lexicon.loose_synonyms() if loose else strict
+
+
+@cache
+def _synonyms_pattern(*, loose: bool) -> re.Pattern[str]:
+    return re.compile(lexicon.phrase_pattern(_synonyms(loose=loose)), re.IGNORECASE)
+
+
+_TWO_SENSES = {"hit", "hits", "film", "mother", "mum", "extra", "finished", "stock"}
+
+
+def _synonym(found: re.Match[str], known: Mapping[str, str]) -> str:
+    word = found.group()
+    other = known[re.sub(r"\s+", " ", word.casefold())]
+    return capitalise(other) if word[0].isupper() else other

@@ -1,0 +1,172 @@
+"""What is asked of the news for a sample, and how the answers become one ranked list."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import zip_longest
+
+from coreeval.agents.lexicon import FUNCTION_WORDS, MONTH_SHORT, MONTHS, WEEKDAYS
+from coreeval.agents.words import content_words, words
+from coreeval.schema import (
+    Entity,
+    EntityQuery,
+    Evidence,
+    Extraction,
+    Retrieval,
+    Rung,
+    Task,
+)
+
+MOST = 8
+"""Most queries for one sample (design decision: four of the extractor's and as many names)."""
+CONCEPTS = 3
+"""Queries kept for concepts, which found knowledge for 27 of 60 samples, names for 6 (pilot §2)."""
+LADDER: tuple[Rung, ...] = ("named", "alias", "concept", "sibling", "structure")
+"""The rungs, best first (pilot §8)."""
+_UNSEARCHABLE = frozenset({"date", "quantity"})
+_CALENDAR = WEEKDAYS | MONTHS | MONTH_SHORT.keys() | {"today", "tomorrow", "yesterday", "tonight"}
+
+_Draft = tuple[str, Rung, tuple[str, ...]]
+
+
+def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
+    """Return the queries for a sample: names, other spellings of them, then concepts.
+
+    A spelling is a query of its own, so that the rung tells what found the news.
+    """
+    surnames = _surnames(extraction)
+    drafts = [
+        draft
+        for draft in (
+            *_named(extraction, task),
+            *_aliases(extraction, task),
+            *_concepts(extraction, task),
+        )
+        if _usable(draft[0]) and not _lone_surname(draft[0], surnames)
+    ]
+    kept = list({_key(text): (text, rung, more) for text, rung, more in reversed(drafts)}.values())
+    return [
+        EntityQuery(id=f"q{number}", text=text, rung=rung, aliases=more)
+        for number, (text, rung, more) in enumerate(_shared_out(kept[::-1]), start=1)
+    ]
+
+
+def _named(extraction: Extraction, task: Task) -> Iterator[_Draft]:
+    for entity in _searchable(extraction):
+        if entity.kind == "named" and not _is_target(entity, task):
+            yield _clean(entity.query_name or entity.span), "named", ()
+
+
+def _aliases(extraction: Extraction, task: Task) -> Iterator[_Draft]:
+    for entity in _searchable(extraction):
+        if entity.kind != "named" or _is_target(entity, task):
+            continue
+        spellings = [_clean(name) for name in (entity.span, *entity.aliases)]
+        others = [
+            name
+            for name in dict.fromkeys(spellings)
+            if _key(name) != _key(entity.query_name) and _usable(name) and not _lone(name, entity)
+        ]
+        if others:
+            yield others[0], "alias", tuple(others[1:])
+
+
+def _concepts(extraction: Extraction, task: Task) -> Iterator[_Draft]:
+    for text in extraction.queries:
+        yield _clean(text), "concept", ()
+    for entity in _searchable(extraction):
+        if entity.kind == "concept" or _is_target(entity, task):
+            yield _clean(entity.query_name or entity.span), "concept", ()
+
+
+def _searchable(extraction: Extraction) -> list[Entity]:
+    """Return the entities that news can be asked about: no handles, dates, amounts or surnames."""
+    return [
+        entity
+        for entity in extraction.entities
+        if entity.type not in _UNSEARCHABLE
+        and not entity.query_name.startswith("@")
+        and not _lone(entity.query_name or entity.span, entity)
+    ]
+
+
+def _lone(name: str, entity: Entity) -> bool:
+    """Tell whether a person is named by one word: a homonym sooner or later (pilot §2)."""
+    return entity.type == "person" and entity.kind == "named" and len(words(name)) == 1
+
+
+def _surnames(extraction: Extraction) -> frozenset[str]:
+    people = (entity for entity in extraction.entities if entity.type == "person")
+    names = (words(name) for person in people for name in (person.span, person.query_name))
+    return frozenset(parts[-1] for parts in names if parts)
+
+
+def _lone_surname(text: str, surnames: Collection[str]) -> bool:
+    parts = words(text)
+    return len(parts) == 1 and parts[0] in surnames
+
+
+def _is_target(entity: Entity, task: Task) -> bool:
+    names = (*task.target_terms, *([task.target] if task.target else []))
+    own = {_key(entity.span), _key(entity.query_name)}
+    return bool(own & {_key(name) for name in names})
+
+
+def _usable(text: str) -> bool:
+    """Tell whether a text can find anything in particular."""
+    content = content_words(text)
+    if not content or all(word in _CALENDAR or word[0].isdigit() for word in content):
+        return bool(re.fullmatch(r"[A-Z]{2,3}", text)) and text.casefold() not in FUNCTION_WORDS
+    return len(content) > 1 or len(content[0]) > 2 or text.isupper()
+
+
+def _clean(text: str) -> str:
+    return " ".join(text.replace("#", " ").split()).strip(" .,;:!?\"'")
+
+
+def _key(text: str) -> str:
+    return " ".join(words(text.replace("#", " ")))
+
+
+def _shared_out(drafts: Sequence[_Draft]) -> list[_Draft]:
+    """Cut to the limit, keeping places for concepts where there are any."""
+    concepts = [draft for draft in drafts if draft[1] == "concept"]
+    names = [draft for draft in drafts if draft[1] != "concept"]
+    kept = names[: MOST - min(CONCEPTS, len(concepts))]
+    return [*kept, *concepts[: MOST - len(kept)]]
+
+
+def merge(
+    retrieval: Retrieval,
+    queries: Sequence[EntityQuery],
+    *,
+    limit: int,
+    exclude: Collection[str],
+) -> tuple[list[Evidence], Rung]:
+    """Return the evidence to offer, and the best rung that found some of it.
+
+    Queries take turns in the order of their rungs, so that every query shows its best. Items tried
+    before and second copies of a headline are left out.
+    """
+    asked = [query for query in queries if query.rung in LADDER]
+    ordered = sorted(asked, key=lambda query: LADDER.index(query.rung))
+    answers = [
+        [item for item in retrieval.by_query.get(query.id, ()) if item.id not in exclude]
+        for query in ordered
+    ]
+    turns = (item for turn in zip_longest(*answers) for item in turn if item is not None)
+    offered = list(_distinct(turns))[:limit]
+    rungs = (
+        query.rung
+        for query, items in zip(ordered, answers, strict=True)
+        if any(item in offered for item in items)
+    )
+    return offered, next(rungs, "none")
+
+
+def _distinct(items: Iterable[Evidence]) -> Iterator[Evidence]:
+    seen: set[str] = set()
+    for item in items:
+        headline = _key(item.title)
+        if item.id not in seen and headline not in seen:
+            yield item
+        seen |= {item.id, headline}

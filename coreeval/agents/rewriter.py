@@ -1,0 +1,44 @@
+"""The rewriter (CoreEval paper, eq. 4), played by a model: D^s, which sees no news."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from coreeval.agents.llm_role import (
+    LLMRole,
+    check_not_blank,
+    feedback_data,
+    item_data,
+    locked_data,
+    word_limits,
+)
+from coreeval.models import AnswerShape, Asker
+from coreeval.prompts import Prompts
+from coreeval.schema import Defect, Extraction, Rewrite, RoleName, Sample, Task
+
+
+class LLMRewriter(LLMRole):
+    """Says the same in other words.
+
+    A blank field is no rewrite and is asked for again. Fields that came back as they were are not
+    reworded, whatever the model says of them.
+    """
+
+    role: ClassVar[RoleName] = "rewriter"
+
+    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+        super().__init__(task, asker, prompts)
+        self._shape = AnswerShape(Rewrite, name="rewrite", records={"fields": task.fields})
+
+    async def __call__(
+        self, sample: Sample, extraction: Extraction, *, feedback: Sequence[Defect] = ()
+    ) -> Rewrite:
+        """Reword one sample."""
+        item = item_data(self.task, sample) | {
+            "facts": [triple.model_dump() for triple in extraction.triples],
+            "locked": locked_data(extraction),
+            "words": word_limits(self.task, sample.fields),
+        }
+        messages = self._messages(item=item, feedback=feedback_data(feedback))
+        answer = await self._asker.ask(messages, self._shape, check=check_not_blank)
+        changed = answer.reworded and answer.fields != sample.fields
+        return answer.model_copy(update={"reworded": changed})

@@ -1,0 +1,69 @@
+"""`coreeval demo`: the main job on bundled data, offline."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coreeval.cli.output import AsJson, show, utc_now
+
+if TYPE_CHECKING:
+    from coreeval.graph.work import RunSummary
+
+FolderOption = Annotated[Path, typer.Option("--dir", help="Where to keep configs and runs.")]
+
+
+def demo(folder: FolderOption = Path("coreeval-demo"), as_json: AsJson = False) -> None:
+    """Refresh five small bundled benchmarks with the offline roles: no key, no network."""
+    from coreeval.cli.progress import watching
+    from coreeval.cli.refresh import exit_code, summary_document
+    from coreeval.graph.bundled import write_configs
+    from coreeval.graph.run import refresh
+    from coreeval.graph.work import Surroundings
+
+    runs: list[RunSummary] = []
+    with watching() as watch:
+        for config in write_configs(folder):
+            runs.append(refresh(config, around=Surroundings(watch=watch)))
+            if runs[-1].manifest.status != "complete":
+                break
+    document = {"runs": [summary_document(run) for run in runs]}
+    show(document, as_json, lambda: "\n".join(_words(runs)))
+    code = max(exit_code(run) for run in runs)
+    if code:
+        raise typer.Exit(code)
+
+
+def _words(runs: "list[RunSummary]") -> Iterator[str]:
+    yield f"{'task':<10}{'samples':>8}{'updated':>9}{'semantic':>10}   how the others ended"
+    for run in runs:
+        yield _line(run)
+    last, sample = runs[0], _telling(runs[0])
+    yield ""
+    yield "The offline roles are rules: they show the workings, not the quality of a model."
+    yield "Where to look:"
+    for run in runs:
+        yield f"  {run.manifest.task:<9} {run.run_dir / 'report.html'}"
+    yield f"  dataset   {last.run_dir / 'dataset'}   (updated, semantic, provenance: parquet)"
+    yield f"  a story   coreeval trace {last.run_dir} {sample}"
+
+
+def _line(run: "RunSummary") -> str:
+    counts, rows = run.manifest.counts, run.manifest.arms
+    hidden = {"total", "accepted"}
+    others = ", ".join(f"{name} {n}" for name, n in counts.items() if n and name not in hidden)
+    arms = f"{rows.get('updated', 0):>9}{rows.get('semantic', 0):>10}"
+    return f"{run.manifest.task:<10}{counts['total']:>8}{arms}   {others}"
+
+
+def _telling(run: "RunSummary") -> str:
+    """Return the sample whose story says most: an accepted one with the most attempts."""
+    from coreeval.tools.stores.runs import RunStore
+
+    store = RunStore.open(run.run_dir / "run.db", now=utc_now)
+    try:
+        ended = list(store.ended(["accepted"])) or list(store.ended())
+        return max(ended, key=lambda one: one.result.attempts).sample.id
+    finally:
+        store.close()

@@ -1,0 +1,160 @@
+"""The two benchmarks of sentence pairs: MRPC and RTE, tab-separated and without quoting.
+
+MRPC from the original files: `train` is all 4,076 pairs of `msr_paraphrase_train.txt`, `dev` those
+408 of them that `dev_ids.tsv` lists (so `dev` lies inside `train`), `test` the 1,725 pairs of
+`msr_paraphrase_test.txt`; the CoreEval paper's Table 1 has 1,587 and does not say which. Where an
+original file is missing, it is GLUE's `train.tsv` (3,668, without dev), `dev.tsv` and `test.tsv`,
+the last only in a copy with labels.
+
+RTE: `train` is `train.tsv` (2,490). `dev` and `test` both are the 277 rows of `dev.tsv`: GLUE's own
+`test.tsv` has no labels, and 277 is what the CoreEval paper calls its test set.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from coreeval.config import DatasetConfig
+from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks.columns import Columns, text_fields
+from coreeval.evaluation.benchmarks.lines import digest_of, read_lines, shown
+from coreeval.evaluation.benchmarks.rows import Rows, Source, bad_row
+from coreeval.evaluation.benchmarks.table import body, header_of, tab_records
+from coreeval.schema import Task
+
+ORIGINAL_TRAIN, ORIGINAL_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
+DEV_IDS = "dev_ids.tsv"
+_FIRST_ID, _SECOND_ID = "#1 ID", "#2 ID"
+_PAIR_ID = "pair"
+"""Key under which the joined id of an MRPC pair is kept beside its columns."""
+
+
+class _Place(NamedTuple):
+    """The file of a split, and the list of the pairs in it that count (None: all)."""
+
+    path: Path
+    only: Path | None = None
+
+
+def _mrpc_places(config: DatasetConfig) -> dict[str, _Place]:
+    root = Path(config.path)
+    train, ids = root / ORIGINAL_TRAIN, root / DEV_IDS
+    original_dev = train.is_file() and ids.is_file()
+    return {
+        "train": _Place(_first(train, root / "train.tsv")),
+        "dev": _Place(train, ids) if original_dev else _Place(root / "dev.tsv"),
+        "test": _Place(_first(root / ORIGINAL_TEST, root / "test.tsv")),
+    }
+
+
+def _first(preferred: Path, other: Path) -> Path:
+    return preferred if preferred.is_file() else other
+
+
+def _rte_places(config: DatasetConfig) -> dict[str, _Place]:
+    root = Path(config.path)
+    dev = _Place(root / "dev.tsv")
+    return {"train": _Place(root / "train.tsv"), "dev": dev, "test": dev}
+
+
+def _places(
+    config: DatasetConfig, inside: Callable[[DatasetConfig], dict[str, _Place]]
+) -> dict[str, _Place]:
+    """Return the splits that are there; a path to one file is the split that the config names."""
+    root = Path(config.path)
+    if root.is_file():
+        return {config.split: _Place(root)}
+    places = inside(config)
+    there = {split: place for split, place in places.items() if place.path.is_file()}
+    if there:
+        return there
+    names = ", ".join(dict.fromkeys(place.path.name for place in places.values()))
+    wrong = (
+        "the folder has none of its files" if root.is_dir() else "there is no such file or folder"
+    )
+    hint = f"looked for {ORIGINAL_TRAIN}, {ORIGINAL_TEST}, {names}"
+    hint = hint if inside is _mrpc_places else f"looked for {names}"
+    raise DatasetError(f"{config.format}: {wrong}", where=str(root), hint=hint)
+
+
+def _opened(place: _Place, config: DatasetConfig, columns: Columns) -> Rows:
+    names = header_of(place.path, tab_records)
+    for column in (columns.label, *columns.fields.values(), *_id_columns(columns)):
+        if column not in names:
+            unlabelled = ": its rows have no labels" if column == columns.label else ""
+            raise DatasetError(
+                f"{place.path.name} has no column {column!r}{unlabelled}",
+                where=str(place.path),
+                hint=f"{config.format} needs it (GLUE's own test.tsv has no labels); "
+                f"the columns there are {', '.join(names)}",
+            )
+    if columns.id != _PAIR_ID and columns.id not in names:
+        columns = replace(columns, id=None)
+    wanted = _id_pairs(place.only) if place.only else None
+    return _rows(place.path, config, columns, names, wanted)
+
+
+def _id_columns(columns: Columns) -> tuple[str, ...]:
+    return (_FIRST_ID, _SECOND_ID) if columns.id == _PAIR_ID else ()
+
+
+def _id_pairs(path: Path) -> set[str]:
+    return {"-".join(line.raw.split()) for line in read_lines(path) if line.raw.strip()}
+
+
+def _rows(
+    path: Path, config: DatasetConfig, columns: Columns, names: list[str], wanted: set[str] | None
+) -> Rows:
+    file = shown(path, config)
+    for number, record in enumerate(body(path, tab_records, len(names)), start=1):
+        values = dict(zip(names, record.cells, strict=False))
+        ids = [values.get(column, "").strip() for column in (_FIRST_ID, _SECOND_ID)]
+        pair = "-".join(ids) if all(ids) else ""
+        if wanted is not None and pair not in wanted:
+            continue
+        if record.defect:
+            yield bad_row(file, record.line, record.defect, record.raw)
+            continue
+        yield columns.row(
+            {**values, _PAIR_ID: pair}, file=file, line=record.line, number=number, raw=record.raw
+        )
+
+
+def _mrpc_files(config: DatasetConfig, split: str) -> list[Path]:
+    place = _places(config, _mrpc_places)[split]
+    return [place.path, *([place.only] if place.only else [])]
+
+
+def _mrpc_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
+    first, second = text_fields(config, task, 2)
+    fields = {first: "#1 String", second: "#2 String"}
+    columns = Columns(fields=fields, label="Quality", id=_PAIR_ID)
+    place = _places(config, _mrpc_places)[split]
+    return _opened(place, config, columns)
+
+
+def _rte_files(config: DatasetConfig, split: str) -> list[Path]:
+    return [_places(config, _rte_places)[split].path]
+
+
+def _rte_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
+    first, second = text_fields(config, task, 2)
+    fields = {first: "sentence1", second: "sentence2"}
+    columns = Columns(fields=fields, label="label", id="index")
+    return _opened(_places(config, _rte_places)[split], config, columns)
+
+
+_DEV = {"validation": "dev", "val": "dev"}
+MRPC = Source(
+    splits=lambda config: sorted(_places(config, _mrpc_places)),
+    rows=_mrpc_rows,
+    digest=digest_of(_mrpc_files),
+    spellings=_DEV,
+)
+RTE = Source(
+    splits=lambda config: sorted(_places(config, _rte_places)),
+    rows=_rte_rows,
+    digest=digest_of(_rte_files),
+    spellings=_DEV,
+)

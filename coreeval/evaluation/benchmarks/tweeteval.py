@@ -1,0 +1,194 @@
+"""TweetEval's folders: `<split>_text.txt` and `<split>_labels.txt`, one tweet for each line.
+
+Stance has a folder for each target. `dataset.target` names one, or `all` of them; either way an id
+is `stance/<target>/<split>/<line>`, so that a sample keeps its id and its target whichever way it
+was read (`target_of`).
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from coreeval.config import DatasetConfig
+from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks.columns import text_fields
+from coreeval.evaluation.benchmarks.lines import Line, digest_of, read_lines, shown
+from coreeval.evaluation.benchmarks.rows import Found, Row, Rows, Source, bad_row
+from coreeval.schema import Task
+from coreeval.tasks import ALL_TARGETS, find_label
+
+TEXT, LABELS = "_text.txt", "_labels.txt"
+_SPELLINGS = {"feminist": "feminism", "hilary": "hillary"}
+"""Names of folders that differ between copies of TweetEval, and ours."""
+_ID = re.compile(r"[^/]+/([^/]+)/[^/]+/[0-9]+")
+
+
+def target_of(sample_id: str) -> str | None:
+    """Return the stance target in an id made here; None where it has none."""
+    match = _ID.fullmatch(sample_id)
+    return match and match[1]
+
+
+def targets_of(config: DatasetConfig) -> list[str]:
+    """Return the stance targets that a folder has, in the order that `all` reads them."""
+    return sorted(_spelled(folder.name) for folder in _subfolders(Path(config.path)))
+
+
+def _spelled(target: str) -> str:
+    return _SPELLINGS.get(target, target)
+
+
+def _subfolders(root: Path) -> list[Path]:
+    inside = (folder for folder in root.iterdir() if folder.is_dir())
+    return sorted((f for f in inside if _has_texts(f)), key=lambda f: _spelled(f.name))
+
+
+def _has_texts(folder: Path) -> bool:
+    return any(folder.glob(f"*{TEXT}"))
+
+
+def folders(config: DatasetConfig) -> dict[str, Path]:
+    """Return the folders to read by target; the target is empty for a task without one."""
+    root = Path(config.path)
+    if not root.is_dir():
+        raise DatasetError(
+            "there is no such folder",
+            where=str(root),
+            hint=f"dataset.path is a folder with {config.split}{TEXT} and {config.split}{LABELS}",
+        )
+    if _has_texts(root) and config.target == ALL_TARGETS:
+        hint = f"give the folder above it, or set dataset.target: {_spelled(root.name)}"
+        raise DatasetError("this folder has one target, not all", where=str(root), hint=hint)
+    if _has_texts(root):
+        return {_spelled(config.target or ""): root}
+    return _by_target(root, config)
+
+
+def _by_target(root: Path, config: DatasetConfig) -> dict[str, Path]:
+    found = {_spelled(folder.name): folder for folder in _subfolders(root)}
+    if not found:
+        raise DatasetError(
+            f"no folder of TweetEval: it has no *{TEXT}",
+            where=str(root),
+            hint=f"looked for {config.split}{TEXT} here and in the folders below",
+        )
+    if config.target == ALL_TARGETS:
+        return found
+    target = _spelled(config.target or "")
+    if target not in found:
+        wrong = f"there is no target {config.target!r}" if target else "dataset.target is not set"
+        hint = f"set dataset.target to one of {', '.join(found)}, or all"
+        raise DatasetError(wrong, where=str(root), hint=hint)
+    return {target: found[target]}
+
+
+def _splits(config: DatasetConfig) -> list[str]:
+    names = [
+        {path.name.removesuffix(TEXT) for path in folder.glob(f"*{TEXT}")}
+        for folder in folders(config).values()
+    ]
+    return sorted(set.intersection(*names))
+
+
+def _files(config: DatasetConfig, split: str) -> list[Path]:
+    return [
+        folder / f"{split}{kind}" for folder in folders(config).values() for kind in (TEXT, LABELS)
+    ]
+
+
+def _rows(config: DatasetConfig, task: Task, split: str) -> Rows:
+    text_fields(config, task, 1)
+    parts = [_part(target, folder, split, task) for target, folder in folders(config).items()]
+    return (row for part in parts for row in _paired(part, config, task))
+
+
+class _Part(NamedTuple):
+    """The two files of one target (or of the whole task), and how many samples they have."""
+
+    target: str
+    text: Path
+    labels: Path
+    samples: int
+
+
+def _part(target: str, folder: Path, split: str, task: Task) -> _Part:
+    _check_mapping(folder.parent if target else folder, task)
+    text, labels = folder / f"{split}{TEXT}", folder / f"{split}{LABELS}"
+    return _Part(target, text, labels, _length(text, labels))
+
+
+def _paired(part: _Part, config: DatasetConfig, task: Task) -> Rows:
+    files = shown(part.text, config), shown(part.labels, config)
+    pairs = zip(read_lines(part.text), read_lines(part.labels), strict=False)  # see _length
+    for tweet, label in islice(pairs, part.samples):
+        yield _row(tweet, label, part.target, files, task)
+
+
+def _row(tweet: Line, label: Line, target: str, files: tuple[str, str], task: Task) -> Found:
+    for line, file in zip((tweet, label), files, strict=True):
+        if not line.valid:
+            return bad_row(file, line.number, "the line is not UTF-8", line.raw)
+    return Row(
+        file=files[0],
+        line=tweet.number,
+        number=tweet.number,
+        fields={task.fields[0]: tweet.raw},
+        label=label.raw.strip(),
+        part=target,
+        raw=tweet.raw,
+    )
+
+
+def _length(text: Path, labels: Path) -> int:
+    """Return the number of samples; blank lines at the end of a file are none."""
+    if not labels.is_file():
+        hint = f"they go with {text.name}"
+        raise DatasetError("the labels are missing", where=str(labels), hint=hint)
+    texts, last_text = _extent(text)
+    ids, last_id = _extent(labels)
+    if last_text > ids or last_id > texts:
+        raise DatasetError(
+            f"{text.name} has {last_text} lines and {labels.name} has {last_id}",
+            where=str(text.parent),
+            hint="each text needs one label on the same line; is one of the files cut off?",
+        )
+    return max(last_text, last_id)
+
+
+def _extent(path: Path) -> tuple[int, int]:
+    """Return the number of lines and that of the last one with something in it."""
+    total = last = 0
+    with path.open("rb") as file:
+        for total, line in enumerate(file, start=1):
+            last = total if line.strip() else last
+    return total, last
+
+
+def _check_mapping(folder: Path, task: Task) -> None:
+    path = folder / "mapping.txt"
+    for number, name in _mapping(path) if path.is_file() else ():
+        known = find_label(task, name)
+        if known is None or str(known.id) != number:
+            ours = ", ".join(f"{label.id} {label.name}" for label in task.labels)
+            raise DatasetError(
+                f"label {number} is {name!r} here, but the task {task.name} has {ours}",
+                where=str(path),
+                hint="is this the right task? A label's other spellings go into its aliases",
+            )
+
+
+def _mapping(path: Path) -> Iterator[tuple[str, str]]:
+    for line in read_lines(path):
+        number, tab, rest = line.raw.strip().partition("\t")
+        if tab:
+            yield number, rest.split("\t")[0]
+
+
+SOURCE = Source(
+    splits=_splits,
+    rows=_rows,
+    digest=digest_of(_files),
+    spellings={"validation": "val", "dev": "val"},
+)

@@ -1,0 +1,40 @@
+"""The report of a run: report.json for programs, report.html for people."""
+
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from coreeval.evaluation.scoring import ArmTable
+from coreeval.tools.files import write_json, write_text
+
+Json = Mapping[str, Any]
+
+
+def write_report(*, json_path: Path, html_path: Path, manifest: Json, arms: ArmTable) -> None:
+    """Write both forms of the report; text from outside is escaped."""
+    document = {
+        "run": manifest["run"],
+        "task": manifest["task"],
+        "window": manifest["window"],
+        "counts": manifest["counts"],
+        "bad_rows": manifest["bad_rows"],
+        "cost": manifest["cost"],
+        "knowledge": manifest["knowledge"],
+        "arms": arms.model_dump(mode="json"),
+    }
+    write_json(json_path, document)
+    write_text(html_path, _page(document))
+
+
+def _page(document: Json) -> str:
+    from jinja2 import Environment, StrictUndefined
+
+    template = resources.files("coreeval.evaluation").joinpath("report.html.jinja")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["percent"] = _percent
+    return environment.from_string(template.read_text(encoding="utf-8")).render(**document)
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"

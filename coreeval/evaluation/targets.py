@@ -1,0 +1,133 @@
+"""Asking a target model: one arm of samples in, one prediction for each sample out.
+
+A target answers every question itself: what it refuses, cuts short or garbles is its invalid
+answer, never another model's turn.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from string import Template
+from typing import Literal, Protocol, TypeVar, cast
+
+from pydantic import BaseModel, create_model
+
+from coreeval.errors import ModelCallError, PromptError
+from coreeval.models.shapes import AnswerShape
+from coreeval.schema import Arm, Prediction, Sample, Task, Value
+
+Message = dict[str, str]
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+Answer = TypeVar("Answer", bound=BaseModel)
+
+FORMAT = 'Give the label as a JSON object: {"label": "..."}'
+"""Put under every template: they say which label, and may ask for it alone; this says in what."""
+
+
+class Asks(Protocol):
+    """What answers: the models' Asker, through the call store, with the target's parameters."""
+
+    async def ask(self, messages: Sequence[Message], shape: AnswerShape[Answer]) -> Answer:
+        """Return a valid answer, or raise ModelCallError when there is none."""
+        ...
+
+
+class TargetAnswer(Value):
+    """What every target answers; the schema that is sent narrows it to the task's labels."""
+
+    label: str
+
+
+async def ask_target(
+    target: str,
+    samples: Sequence[Sample],
+    *,
+    arm: Arm,
+    task: Task,
+    asker: Asks,
+    concurrency: int,
+) -> tuple[Prediction, ...]:
+    """Put one arm to one target, with the task's first template.
+
+    Args:
+        target: The target's name as the config spells it; the predictions carry it.
+        samples: The samples of the arm, with the arm's texts in their fields.
+        arm: Which arm it is.
+        task: Gives the template and the labels that an answer may be.
+        asker: The target, opened with the parameters of its config.
+        concurrency: Most samples asked about at the same time.
+
+    Raises:
+        PromptError: the template names a variable that the task does not have.
+        ModelUnusable: the target cannot be used at all; no prediction is made up for it.
+        CredentialError: its key was refused.
+    """
+    shape = answer_shape(task)
+
+    async def predict(sample: Sample) -> Prediction:
+        answer, reason = "", ""
+        try:
+            said = await asker.ask([question(task, sample.fields)], shape)
+            answer = said.label
+        except ModelCallError as error:
+            reason = str(error)
+        return Prediction(
+            target=target,
+            sample_id=sample.id,
+            arm=arm,
+            answer=answer,
+            valid=bool(answer),
+            reason=reason,
+        )
+
+    return tuple(await _each(samples, predict, concurrency))
+
+
+def answer_shape(task: Task) -> AnswerShape[TargetAnswer]:
+    """Return the shape of an answer: exactly one of the task's label names."""
+    names = tuple(label.name for label in task.labels)
+    one_of = cast("type[str]", Literal[names])  # made at run time: the type checker sees a str
+    return AnswerShape(create_model("LabelAnswer", __base__=TargetAnswer, label=one_of))
+
+
+def question(task: Task, fields: Mapping[str, str]) -> Message:
+    """Return the message that asks for the label of one text.
+
+    Raises:
+        PromptError: the template cannot be filled from the task's fields, labels and target.
+    """
+    known = {
+        **{name: fields[name] for name in task.fields},
+        "labels": ", ".join(label.name for label in task.labels),
+        "target": task.target or "",
+    }
+    try:
+        text = Template(task.templates[0]).substitute(known)
+    except (KeyError, ValueError) as error:
+        problem = f"no variable ${error.args[0]}" if isinstance(error, KeyError) else str(error)
+        raise PromptError(
+            f"the first template of task {task.name!r} cannot be filled: {problem}",
+            where="templates",
+            hint=f"variables: {', '.join(f'${name}' for name in known)}; a dollar sign is $$",
+        ) from None
+    return {"role": "user", "content": f"{text}\n\n{FORMAT}"}
+
+
+async def _each(
+    items: Sequence[Item], work: Callable[[Item], Awaitable[Found]], concurrency: int
+) -> list[Found]:
+    """Work on all items, at most `concurrency` at a time; the first error stops the others."""
+    waiting = iter(enumerate(items))
+    done: dict[int, Found] = {}
+
+    async def worker() -> None:
+        for at, item in waiting:
+            done[at] = await work(item)
+
+    try:
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(min(concurrency, len(items))):
+                workers.create_task(worker())
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
+    return [done[at] for at in range(len(items))]

@@ -1,0 +1,70 @@
+"""The wiring of the two graphs, and nothing else."""
+
+from typing import TYPE_CHECKING, Literal
+
+from langgraph.graph import END, START, StateGraph
+
+from coreeval.graph.state import (
+    RUN_NODES,
+    SAMPLE_NODES,
+    RunInput,
+    RunState,
+    SampleInput,
+    SampleState,
+    Wrap,
+)
+
+if TYPE_CHECKING:
+    from coreeval.graph.nodes import SampleNodes
+    from coreeval.graph.run_nodes import RunNodes
+
+
+SampleGraph = StateGraph[SampleState, None, SampleInput, SampleState]
+RunGraph = StateGraph[RunState, None, RunInput, RunState]
+
+
+def build_sample_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
+    """Refresh one sample: extract, reword beside retrieve and replace, compose, check, reflect."""
+    builder = StateGraph(SampleState, input_schema=SampleInput)
+    for name in SAMPLE_NODES:
+        builder.add_node(name, wrap(name, getattr(nodes, name)))
+    builder.add_edge(START, "extract")
+    builder.add_edge("extract", "judge_original")
+    builder.add_conditional_edges("judge_original", _after_original, ["reword", "retrieve"])
+    builder.add_edge("reword", "judge_semantic")
+    builder.add_edge("judge_semantic", END)
+    builder.add_conditional_edges("retrieve", _route, ["replace", END])
+    builder.add_conditional_edges("replace", _route, ["compose", "replace", "retrieve", END])
+    builder.add_edge("compose", "check")
+    back = ["compose", "replace", "retrieve", END]
+    builder.add_conditional_edges("check", _route, ["reflect", *back])
+    builder.add_conditional_edges("reflect", _route, back)
+    return builder
+
+
+def build_run_graph(nodes: "RunNodes") -> RunGraph:
+    """A whole run: plan, refresh all samples, assemble the arms, ask the targets, report."""
+    builder = StateGraph(RunState, input_schema=RunInput)
+    for name in RUN_NODES:
+        builder.add_node(name, getattr(nodes, name))
+    builder.add_edge(START, "plan")
+    builder.add_edge("plan", "refresh")
+    builder.add_conditional_edges("refresh", _after_refresh, ["assemble", END])
+    builder.add_edge("assemble", "evaluate")
+    builder.add_edge("evaluate", "report")
+    builder.add_edge("report", END)
+    return builder
+
+
+def _after_original(state: SampleState) -> list[Literal["reword", "retrieve"]]:
+    """Every sample is reworded; news is looked for only while it has no outcome."""
+    return ["reword"] if "outcome" in state else ["reword", "retrieve"]
+
+
+def _route(state: SampleState) -> str:
+    return END if state["route"] == "end" else state["route"]
+
+
+def _after_refresh(state: RunState) -> str:
+    """Nothing is assembled while samples are open: the run was told to stop."""
+    return END if state["pending"] else "assemble"

@@ -1,0 +1,44 @@
+"""The bundled demo: five small benchmarks and their news, with configs for the offline roles."""
+
+from importlib import resources
+from pathlib import Path
+
+import yaml
+
+from coreeval.tools.files import write_text
+
+DATASETS: dict[str, dict[str, str]] = {
+    "emotion": {"format": "tweeteval", "path": "emotion"},
+    "irony": {"format": "tweeteval", "path": "irony"},
+    "stance": {"format": "tweeteval", "path": "stance", "target": "climate"},
+    "mrpc": {"format": "mrpc", "path": "mrpc"},
+    "rte": {"format": "rte", "path": "rte"},
+}
+WINDOW = {"start": "2025-08-01", "end": "2026-10-01"}
+"""The span of the fixture's news, so that the demo gives the same every day."""
+
+
+def demo_data() -> Path:
+    """Return the folder of the demo data: in the wheel, or in the source tree."""
+    installed = Path(str(resources.files("coreeval"))) / "_demo"
+    source = Path(str(resources.files("coreeval"))).parent / "examples" / "demo"
+    return installed if installed.is_dir() else source
+
+
+def write_configs(folder: Path) -> list[Path]:
+    """Write a config for each task into a folder and return their paths."""
+    return [_write_config(folder, task) for task in DATASETS]
+
+
+def _write_config(folder: Path, task: str) -> Path:
+    data, dataset = demo_data(), DATASETS[task]
+    config = {
+        "name": f"demo-{task}",
+        "task": task,
+        "dataset": {**dataset, "path": str(data / dataset["path"]), "split": "test"},
+        "knowledge": {"path": str(data / "news"), "window": WINDOW, "min_precision": "crawl"},
+        "models": {"default": "offline", "targets": [{"model": "offline:classifier"}]},
+    }
+    path = folder / f"{task}.yaml"
+    write_text(path, yaml.safe_dump(config, sort_keys=False))
+    return path

@@ -1,0 +1,31 @@
+"""What the nodes of the sample graph work with: live objects, kept out of the state."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coreeval.agents.roles import Team
+from coreeval.schema import Sample, Task, Window
+from coreeval.tools.knowledge import KnowledgeSource
+from coreeval.tools.stores.runs import RunStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The task of a sample and the team that works on it."""
+
+    task: Task
+    team: Team
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crew:
+    """Everyone and everything a sample needs on its way."""
+
+    part_of: Callable[[Sample], Part]
+    """A stance benchmark with several targets has a part for each."""
+    knowledge: KnowledgeSource
+    window: Window
+    store: RunStore
+    candidates: int
+    """Items of evidence shown to the replacer."""
+    max_attempts: int

@@ -1,0 +1,91 @@
+"""One run as the process that works on it holds it."""
+
+from dataclasses import dataclass, field
+from functools import cache
+
+from coreeval.agents.hiring import Hire
+from coreeval.config import Config
+from coreeval.evaluation.benchmarks import target_of
+from coreeval.graph.pool import Stop
+from coreeval.graph.progress import Progress, Watch
+from coreeval.graph.setup import Setup, graph_version
+from coreeval.releases.manifest import Cost, Manifest, full_counts
+from coreeval.schema import Sample, Task
+from coreeval.tasks import ALL_TARGETS, load_task
+from coreeval.tools.stores.runs import Clock, RunStore
+from coreeval.tools.workspace import RunFiles, Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A run's settings, stores and hooks."""
+
+    setup: Setup
+    manifest: Manifest
+    """As it was when this process took the run up."""
+    files: RunFiles
+    workspace: Workspace
+    store: RunStore
+    hire: Hire
+    """Builds the team of a task; tests put their own in."""
+    watch: Watch
+    now: Clock
+    stop: Stop = field(default_factory=Stop)
+
+    @property
+    def config(self) -> Config:
+        """The run's own, frozen config."""
+        return self.setup.config
+
+    @property
+    def task(self) -> Task:
+        """The benchmark's task."""
+        return self.setup.task
+
+    def task_of(self, sample: Sample) -> Task:
+        """Return a sample's task: with several stance targets, the one of its own target."""
+        if self.config.dataset.target != ALL_TARGETS:
+            return self.task
+        return _aimed(self.config.task, target_of(sample.id) or "")
+
+    @property
+    def graph_version(self) -> str:
+        """Hash of node names and prompts as they are now."""
+        return graph_version(self.setup)
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts that add up to the number of samples."""
+        return full_counts(self.store.total(), self.store.counts())
+
+    def tell(self, stage: str, done: int = 0, total: int = 0, note: str = "") -> None:
+        """Tell whoever watches where the run is."""
+        counts = self.store.counts()
+        self.watch(Progress(stage=stage, done=done, total=total, counts=counts, note=note))
+
+    def current_manifest(self) -> Manifest:
+        """Return the manifest with the counts and the cost of this moment."""
+        update = {
+            "counts": self.counts(),
+            "bad_rows": len(self.store.bad_rows()),
+            "cost": self._cost(),
+            "arms": self.store.stage("assemble") or {},
+        }
+        return self.manifest.model_copy(update=update)
+
+    def _cost(self) -> Cost:
+        """Add up calls and tokens; money stays unknown for models without a price."""
+        rows = self.store.call_totals()
+        billed = [row for row in rows if not row["cached"]]
+        return Cost(
+            billed_usd=None if billed else 0.0,
+            billed_calls=sum(row["calls"] for row in billed),
+            cached_calls=sum(row["calls"] for row in rows if row["cached"]),
+            prompt_tokens=sum(row["prompt_tokens"] for row in billed),
+            completion_tokens=sum(row["completion_tokens"] for row in billed),
+            by_model=tuple(rows),
+        )
+
+
+@cache
+def _aimed(task: str, target: str) -> Task:
+    return load_task(task, target)

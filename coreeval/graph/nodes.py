@@ -1,0 +1,259 @@
+"""The nodes of the sample graph: each takes things out of the state and calls one role or check."""
+
+import asyncio
+from collections.abc import Sequence
+
+from coreeval.agents import checks, queries, reflect, screen
+from coreeval.agents.retry import End, decide, summary
+from coreeval.agents.roles import Brief, Fields, Team
+from coreeval.agents.substitute import substitute
+from coreeval.graph.crew import Crew
+from coreeval.graph.state import Json, SampleState, SampleUpdate
+from coreeval.schema import (
+    Defect,
+    EntityQuery,
+    Evidence,
+    Extraction,
+    LabelVerdict,
+    Outcome,
+    Plan,
+    Retrieval,
+    Route,
+    Sample,
+    Task,
+    Verdict,
+)
+
+START_OF: dict[Route, str] = {"evidence": "retrieve", "replace": "replace", "compose": "compose"}
+"""The node where a retry of each route begins."""
+END = "end"
+
+
+class SampleNodes:
+    """The node functions, bound to a crew."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+
+    # -- before any news ------------------------------------------------------------------------
+
+    async def extract(self, state: SampleState) -> SampleUpdate:
+        """Find entities, triples, locks and queries (paper eq. 1), and screen the sample."""
+        sample, task, team = self._sample(state)
+        found = checks.clean_extraction(task, sample, await team.extractor(sample))
+        unsafe = screen.screen(sample, found)
+        update = SampleUpdate(extraction=found.model_dump(mode="json"))
+        if unsafe:
+            update |= _end("unsafe", unsafe)
+        return update
+
+    async def judge_original(self, state: SampleState) -> SampleUpdate:
+        """Label the original blind: a definite contrary label makes the sample unrecoverable."""
+        sample, _, team = self._sample(state)
+        verdict = await team.label_judge(sample.fields)
+        contrary = reflect.is_contrary(sample, verdict)
+        update = SampleUpdate(
+            original_label=verdict.label,
+            verdicts=[_verdict("original_label", 0, not contrary, _said(verdict))],
+        )
+        if contrary and "outcome" not in state:
+            update |= _end("label_unrecoverable", f"the original reads as {_said(verdict)}")
+        return update
+
+    # -- D^s ------------------------------------------------------------------------------------
+
+    async def reword(self, state: SampleState) -> SampleUpdate:
+        """Say the same in other words (paper eq. 4); one retry with what was wrong."""
+        sample, task, team = self._sample(state)
+        extraction = _extraction(state)
+        rewrite = await team.rewriter(sample, extraction)
+        status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
+        if defects:
+            rewrite = await team.rewriter(sample, extraction, feedback=defects)
+            status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
+        passed = status == "reworded" and not defects
+        return SampleUpdate(
+            semantic=_spaced(task, rewrite.fields) if passed else None,
+            semantic_status="reworded" if passed else "unchanged",
+            verdicts=[_verdict("reworded", 0, passed, summary(defects) or rewrite.reason)],
+        )
+
+    async def judge_semantic(self, state: SampleState) -> SampleUpdate:
+        """Label D^s blind: it stays in the semantic arm only with the label of the original."""
+        sample, _, team = self._sample(state)
+        fields = state.get("semantic")
+        if fields is None:
+            return SampleUpdate()
+        verdict = await team.label_judge(fields)
+        same = verdict.label in {sample.label_text, state["original_label"]}
+        return SampleUpdate(
+            semantic_status="reworded" if same else "label_changed",
+            verdicts=[_verdict("semantic_label", 0, same, _said(verdict))],
+        )
+
+    # -- D-hat ----------------------------------------------------------------------------------
+
+    async def retrieve(self, state: SampleState) -> SampleUpdate:
+        """Ask for dated news (paper eq. 2); a retry asks for other news than before."""
+        _, task, _ = self._sample(state)
+        crew, tried = self._crew, [*state.get("tried", ()), *_used(state)]
+        asked = queries.plan_queries(_extraction(state), task)
+        found = await crew.knowledge.fetch(asked, crew.window, crew.candidates)
+        items, rung = queries.merge(found, asked, limit=crew.candidates, exclude=tried)
+        await crew.store.add_evidence(items)
+        update = SampleUpdate(evidence=[item.id for item in items], tried=tried, route="replace")
+        if items:
+            return update | SampleUpdate(rung=rung)
+        return update | _end("no_knowledge", _why_none(asked, found, state))
+
+    async def replace(self, state: SampleState) -> SampleUpdate:
+        """Choose the news and plan the new triples (paper eq. 3)."""
+        sample, task, team = self._sample(state)
+        evidence, attempt = self._evidence(state["evidence"]), state.get("attempt", 1)
+        plan = await team.replacer(sample, _extraction(state), evidence, feedback=_feedback(state))
+        update = SampleUpdate(plan=plan.model_dump(mode="json"), attempt=attempt, route="compose")
+        if plan.decision == "unsafe":
+            return update | _end("unsafe", plan.reason)
+        if plan.decision == "none_fits":
+            return update | _end("no_knowledge", plan.reason or "no news on offer fits the sample")
+        defects = checks.check_plan(
+            task, sample, _extraction(state), plan, evidence, self._crew.window
+        )
+        return update | self._judged(state, attempt, "plan", defects, otherwise="compose")
+
+    async def compose(self, state: SampleState) -> SampleUpdate:
+        """Write D-hat from the original, the new triples and D^s (paper eq. 5)."""
+        sample, task, team = self._sample(state)
+        written = await team.composer(self._brief(state, sample))
+        fields = _spaced(task, written.fields)
+        return SampleUpdate(composed=fields, used=list(written.used_replacements))
+
+    async def check(self, state: SampleState) -> SampleUpdate:
+        """Check D-hat by code before any judge is paid (research: pilot §7)."""
+        sample, task, _ = self._sample(state)
+        brief = self._brief(state, sample)
+        defects = checks.check_composition(task, brief, state["composed"], self._crew.window)
+        return self._judged(state, state["attempt"], "checks", defects, otherwise="reflect")
+
+    async def reflect(self, state: SampleState) -> SampleUpdate:
+        """Judge facts and label of D-hat, each blind to the other (paper §3.4)."""
+        sample, task, team = self._sample(state)
+        fields, plan = state["composed"], _plan(state)
+        evidence = self._evidence(_rests_on(plan))
+        factual = {name: fields[name] for name in task.factual_fields or task.fields}
+        facts, label = await asyncio.gather(
+            team.fact_judge(factual, evidence), team.label_judge(fields)
+        )
+        wrong_facts = reflect.fact_defects(task, fields, facts, evidence)
+        wrong_label = reflect.label_defects(task, sample, label)
+        attempt = state["attempt"]
+        said = [
+            _verdict("facts_supported", attempt, not wrong_facts, summary(wrong_facts)),
+            _verdict("label_preserved", attempt, not wrong_label, _said(label)),
+        ]
+        defects = [*wrong_facts, *wrong_label]
+        if not defects:
+            return _end("accepted", "") | SampleUpdate(verdicts=said)
+        return self._next(state, attempt, defects) | SampleUpdate(verdicts=said)
+
+    # -- shared ---------------------------------------------------------------------------------
+
+    def _judged(
+        self,
+        state: SampleState,
+        attempt: int,
+        name: str,
+        defects: Sequence[Defect],
+        *,
+        otherwise: str,
+    ) -> SampleUpdate:
+        """Record one verdict of the code, and go on or back."""
+        said = [_verdict(name, attempt, not defects, summary(defects))]
+        after = SampleUpdate(route=otherwise)
+        if defects:
+            after = self._next(state, attempt, defects)
+        return after | SampleUpdate(verdicts=said)
+
+    def _next(self, state: SampleState, attempt: int, defects: Sequence[Defect]) -> SampleUpdate:
+        """Return where a text with defects goes: another attempt or the end."""
+        limit, previous = self._crew.max_attempts, _feedback(state)
+        decision = decide(defects, previous=previous, attempt=attempt, max_attempts=limit)
+        feedback = SampleUpdate(feedback=[defect.model_dump(mode="json") for defect in defects])
+        if isinstance(decision, End):
+            return _end(decision.outcome, decision.reason) | feedback
+        again = SampleUpdate(route=START_OF[decision.route], attempt=attempt + 1)
+        return again | feedback
+
+    def _sample(self, state: SampleState) -> tuple[Sample, Task, Team]:
+        sample = self._crew.store.sample(state["sample_id"])
+        part = self._crew.part_of(sample)
+        return sample, part.task, part.team
+
+    def _evidence(self, ids: Sequence[str]) -> list[Evidence]:
+        stored = self._crew.store.evidence(ids)
+        return [stored[known] for known in ids if known in stored]
+
+    def _brief(self, state: SampleState, sample: Sample) -> Brief:
+        plan = _plan(state)
+        return Brief(
+            sample=sample,
+            extraction=_extraction(state),
+            plan=plan,
+            evidence=tuple(self._evidence(_rests_on(plan))),
+            substituted=substitute(sample, plan),
+            reworded=state.get("semantic"),
+            feedback=_feedback(state),
+            previous=state.get("composed"),
+        )
+
+
+def _spaced(task: Task, fields: Fields) -> Fields:
+    return {name: checks.restore_spacing(task, text) for name, text in fields.items()}
+
+
+def _end(outcome: Outcome, reason: str) -> SampleUpdate:
+    return SampleUpdate(outcome=outcome, reason=reason, route=END)
+
+
+def _verdict(name: str, attempt: int, passed: bool, reason: str) -> Json:
+    verdict = Verdict(name=name, attempt=attempt, passed=passed, reason=reason)
+    return verdict.model_dump(mode="json")
+
+
+def _said(verdict: LabelVerdict) -> str:
+    """Return a label verdict as one clause."""
+    cue = f", by {verdict.cue!r}" if verdict.cue else ""
+    return f"{verdict.label} ({verdict.confidence} confidence{cue})"
+
+
+def _extraction(state: SampleState) -> Extraction:
+    return Extraction.model_validate(state["extraction"])
+
+
+def _plan(state: SampleState) -> Plan:
+    return Plan.model_validate(state["plan"])
+
+
+def _feedback(state: SampleState) -> tuple[Defect, ...]:
+    return tuple(Defect.model_validate(defect) for defect in state.get("feedback", ()))
+
+
+def _rests_on(plan: Plan) -> list[str]:
+    """Return the ids of the evidence that a plan's statements name, once each."""
+    named = (known for statement in plan.statements for known in statement.evidence_ids)
+    return list(dict.fromkeys(named))
+
+
+def _used(state: SampleState) -> list[str]:
+    """Return the evidence of a plan that failed; empty on the first try."""
+    return _rests_on(_plan(state)) if "plan" in state else []
+
+
+def _why_none(asked: Sequence[EntityQuery], found: Retrieval, state: SampleState) -> str:
+    """Say why there is no news, in words for the trace."""
+    if not asked:
+        return "the text mentions nothing to search for"
+    if "plan" in state:
+        return f"no other news after: {summary(_feedback(state))}"
+    reasons = sorted({reason for reason in found.reasons.values()}) or ["no_news"]
+    return f"{', '.join(reasons)} for {', '.join(repr(query.text) for query in asked)}"

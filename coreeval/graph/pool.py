@@ -1,0 +1,66 @@
+"""A bounded pool of sample threads, and how it is told to stop."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from langgraph.runtime import RunControl
+
+from coreeval.errors import CoreEvalError
+
+
+class Stop:
+    """Asks everything in flight to come to rest at its next step boundary."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.error: CoreEvalError | None = None
+        """What ended the run for everybody, such as a refused key."""
+        self._controls: set[RunControl] = set()
+
+    def ask(self, reason: str) -> None:
+        """Take no new samples and drain those in flight."""
+        self.asked = True
+        for control in self._controls:
+            control.request_drain(reason)
+
+    def fail(self, error: CoreEvalError) -> None:
+        """Stop because nothing can go on; the first error is the one to show."""
+        self.error = self.error or error
+        self.ask(error.kind)
+
+    @contextmanager
+    def control(self) -> Iterator[RunControl]:
+        """Give one thread a handle by which it can be drained."""
+        control = RunControl()
+        self._controls.add(control)
+        try:
+            yield control
+        finally:
+            self._controls.discard(control)
+
+
+async def work_through(
+    ids: Iterable[str], work: Callable[[str], Awaitable[None]], *, concurrency: int, stop: Stop
+) -> None:
+    """Work on `concurrency` samples at a time, finishing samples rather than starting them.
+
+    Raises:
+        CoreEvalError: the error that stopped the pool, once all in flight have come to rest.
+    """
+    waiting = iter(ids)
+
+    async def worker() -> None:
+        for sample_id in waiting:
+            if stop.asked:
+                return
+            try:
+                await work(sample_id)
+            except CoreEvalError as error:
+                stop.fail(error)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(concurrency):
+            group.create_task(worker())
+    if stop.error:
+        raise stop.error

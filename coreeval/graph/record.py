@@ -1,0 +1,85 @@
+"""Writes down what each node did: when, how long, with which calls, and what came of it."""
+
+import time
+
+from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
+from coreeval.models.calls import CallRef, record_calls
+from coreeval.schema import Verdict
+from coreeval.tools.stores.run_rows import CallRow, Step
+from coreeval.tools.stores.runs import Clock, RunStore
+
+BEFORE_ATTEMPTS = {"extract", "judge_original", "reword", "judge_semantic"}
+"""Nodes that run once, whatever the number of attempts."""
+
+
+class InFlight:
+    """Which node each sample is in, and since when: what a heartbeat shows."""
+
+    def __init__(self, now: Clock) -> None:
+        self._now = now
+        self._places: dict[str, dict[str, str]] = {}
+
+    def enter(self, sample_id: str, node: str) -> None:
+        """Note that a sample is now in a node."""
+        since = self._now().isoformat(timespec="seconds")
+        self._places[sample_id] = {"node": node, "since": since}
+
+    def leave(self, sample_id: str) -> None:
+        """Note that a sample is no longer worked on."""
+        self._places.pop(sample_id, None)
+
+    def places(self) -> dict[str, dict[str, str]]:
+        """Return sample id -> node and since when."""
+        return dict(self._places)
+
+
+def recorder(store: RunStore, in_flight: InFlight, now: Clock) -> Wrap:
+    """Return what puts a record round a node of the sample graph."""
+
+    def wrap(name: str, node: SampleNode) -> SampleNode:
+        async def recorded(state: SampleState) -> SampleUpdate:
+            in_flight.enter(state["sample_id"], name)
+            started, clock = now(), time.perf_counter()
+            update, error = SampleUpdate(), ""
+            with record_calls() as calls:
+                try:
+                    update = await node(state)
+                except BaseException as failure:
+                    error = f"{type(failure).__name__}: {failure}"
+                    raise
+                finally:
+                    step = Step(
+                        sample_id=state["sample_id"],
+                        attempt=0 if name in BEFORE_ATTEMPTS else state.get("attempt", 1),
+                        node=name,
+                        started_at=started.isoformat(timespec="microseconds"),
+                        seconds=round(time.perf_counter() - clock, 6),
+                        error=error,
+                        detail={k: v for k, v in update.items() if k not in {"verdicts", "tried"}},
+                        calls=tuple(call_row(call) for call in calls),
+                        verdicts=_verdicts(update),
+                    )
+                    store.record(step)
+            return update
+
+        return recorded
+
+    return wrap
+
+
+def _verdicts(update: SampleUpdate) -> tuple[Verdict, ...]:
+    return tuple(Verdict.model_validate(verdict) for verdict in update.get("verdicts", ()))
+
+
+def call_row(call: CallRef) -> CallRow:
+    """Return a call as the run store keeps it."""
+    return CallRow(
+        key=call.key,
+        role=call.role,
+        model=call.model,
+        draw=call.draw,
+        cached=call.cached,
+        prompt_tokens=call.prompt_tokens,
+        completion_tokens=call.completion_tokens,
+        seconds=call.seconds,
+    )

@@ -1,0 +1,137 @@
+"""The refresh stage: a crew, a pool of sample threads, a heartbeat, and everything closed again."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from coreeval.agents.hiring import Materials
+from coreeval.config import ROLES
+from coreeval.evaluation.benchmarks import iter_benchmark, splits_of
+from coreeval.graph.build import build_sample_graph
+from coreeval.graph.crew import Crew, Part
+from coreeval.graph.job import Job
+from coreeval.graph.nodes import SampleNodes
+from coreeval.graph.pool import work_through
+from coreeval.graph.progress import Progress
+from coreeval.graph.record import InFlight, recorder
+from coreeval.graph.setup import check_models, open_knowledge
+from coreeval.graph.threads import SampleThreads, open_saver
+from coreeval.models import close_models
+from coreeval.schema import Sample
+from coreeval.tools.knowledge import KnowledgeSource
+from coreeval.tools.stores.calls import CallStore, open_calls
+
+BEAT_EVERY_S = 5.0
+TRAIN_MOST = 20_000
+"""Most labelled samples that the offline label judge learns from."""
+
+
+async def refresh_samples(job: Job) -> None:
+    """Bring every open sample to an outcome; returns early when the run is told to stop.
+
+    Raises:
+        CoreEvalError: something that no sample could survive, such as a refused key.
+    """
+    check_models(job.config)
+    pending, counts = job.store.pending(), Counter(job.store.counts())
+    async with AsyncExitStack() as stack:
+        in_flight = InFlight(job.now)
+        threads = await _open_threads(job, in_flight, stack)
+        await stack.enter_async_context(_beating(job, in_flight))
+        total = job.store.total()
+
+        async def work(sample_id: str) -> None:
+            counts.update([outcome] if (outcome := await threads.run(sample_id)) else [])
+            done = counts.total()
+            job.watch(Progress(stage="refresh", done=done, total=total, counts=dict(counts)))
+
+        await work_through(pending, work, concurrency=job.config.run.concurrency, stop=job.stop)
+
+
+async def _open_threads(job: Job, in_flight: InFlight, stack: AsyncExitStack) -> SampleThreads:
+    """Open news, call store, models and checkpoints; the stack closes them."""
+    knowledge = open_knowledge(job.setup, job.workspace)
+    stack.callback(knowledge.close)
+    calls = open_calls(job.workspace.calls)
+    stack.callback(calls.close)
+    stack.push_async_callback(close_models)
+    saver = await stack.enter_async_context(open_saver(job.files.checkpoints))
+    crew = crew_of(job, knowledge, calls)
+    graph = build_sample_graph(SampleNodes(crew), recorder(job.store, in_flight, job.now))
+    return SampleThreads(
+        app=graph.compile(checkpointer=saver),
+        saver=saver,
+        store=job.store,
+        in_flight=in_flight,
+        stop=job.stop,
+        prefix=f"{job.manifest.run}:{job.graph_version}",
+        max_attempts=job.config.run.max_attempts,
+        timeout_s=job.config.run.sample_timeout_s,
+    )
+
+
+def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
+    """Return what the sample graph's nodes work with."""
+    window = job.setup.window
+    materials = Materials(
+        models=job.config.models,
+        prompts=job.setup.prompts,
+        calls=calls,
+        names=knowledge.names(window) if _offline(job) else (),
+        train=_train(job) if _offline(job) else (),
+        seed=job.config.run.seed,
+    )
+    return Crew(
+        part_of=_parts(job, materials),
+        knowledge=knowledge,
+        window=window,
+        store=job.store,
+        candidates=job.config.knowledge.candidates,
+        max_attempts=job.config.run.max_attempts,
+    )
+
+
+def _parts(job: Job, materials: Materials) -> Callable[[Sample], Part]:
+    """Return what finds a sample's task and team: one, or one for each stance target."""
+    teams: dict[str | None, Part] = {}
+
+    def part(sample: Sample) -> Part:
+        task = job.task_of(sample)
+        if task.target not in teams:
+            teams[task.target] = Part(task=task, team=job.hire(task, materials))
+        return teams[task.target]
+
+    return part
+
+
+def _offline(job: Job) -> bool:
+    """Tell whether any role is played by the offline rules."""
+    return any(job.config.models.of(role).by_rules for role in ROLES)
+
+
+def _train(job: Job) -> list[Sample]:
+    """Return the train split's samples where there is one, for the offline label judge."""
+    dataset, found = job.config.dataset, list[Sample]()
+    if dataset.train_split not in splits_of(dataset) or dataset.train_split == dataset.split:
+        return found
+    for row in iter_benchmark(dataset, job.task, split=dataset.train_split):
+        if isinstance(row, Sample) and len(found) < TRAIN_MOST:
+            found.append(row)
+    return found
+
+
+@asynccontextmanager
+async def _beating(job: Job, in_flight: InFlight) -> AsyncIterator[None]:
+    """Leave a sign of life every few seconds while the block runs."""
+
+    async def beat() -> None:
+        while True:
+            job.store.beat(in_flight.places())
+            await asyncio.sleep(BEAT_EVERY_S)
+
+    task = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        task.cancel()

@@ -1,0 +1,246 @@
+"""Starting, resuming and retrying a run: one process at a time, stopped cleanly by a signal."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from dotenv import load_dotenv
+from filelock import FileLock, Timeout
+
+from coreeval.config import Config, changed_keys, load_config
+from coreeval.errors import RunLocked, RunStateError
+from coreeval.graph.setup import (
+    Setup,
+    check_dataset,
+    check_models,
+    fingerprints,
+    knowledge_used,
+    open_knowledge,
+    prompt_versions,
+    set_up,
+)
+from coreeval.graph.work import REAL, RunSummary, Surroundings, open_store, work_on
+from coreeval.releases.manifest import (
+    Manifest,
+    Source,
+    full_counts,
+    read_manifest,
+    write_manifest,
+)
+from coreeval.tools.files import write_text
+from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
+
+IfChanged = Literal["refuse", "keep", "anew"]
+"""What a resume does when the config changed: refuse, go on with the run's own, or start anew."""
+
+
+def refresh(
+    config: Path | str,
+    *,
+    limit: int | None = None,
+    run_dir: Path | str | None = None,
+    overrides: Sequence[str] = (),
+    around: Surroundings = REAL,
+) -> RunSummary:
+    """Refresh a benchmark: build its semantic and updated arms with evidence for every new fact.
+
+    Args:
+        config: path of the YAML config.
+        limit: take only the first `limit` samples.
+        run_dir: where the run is kept; by default `.coreeval/runs/<name>/<UTC start>`.
+        overrides: `key.path=value` settings over the config's.
+        around: progress callback, clock and team builder.
+
+    Raises:
+        UsageError: the config, the benchmark or the news is not usable; nothing was written.
+        RunError: the run could not go on; it can be resumed.
+    """
+    path = Path(config).resolve()
+    load_dotenv(path.parent / ".env")
+    loaded = load_config(path, overrides)
+    workspace = workspace_for(path.parent)
+    start = around.now()
+    files = RunFiles(Path(run_dir).resolve() if run_dir else _new_dir(workspace, loaded, start))
+    _refuse_taken(files)
+    if run_dir is None:
+        _refuse_second(workspace.runs / loaded.name)
+    setup = set_up(loaded, start)
+    check_dataset(setup)
+    check_models(loaded)
+    source = source_of(path, overrides)
+    manifest = first_manifest(setup, workspace, files, source, limit=limit)
+    with _locked(files):
+        _refuse_taken(files)
+        config_text = yaml.safe_dump(loaded.model_dump(mode="json"), sort_keys=False)
+        write_text(files.config, config_text)
+        write_manifest(files.manifest, manifest)
+        return work_on(setup, manifest, files, workspace, around)
+
+
+def resume(
+    run_dir: Path | str,
+    *,
+    if_changed: IfChanged = "refuse",
+    around: Surroundings = REAL,
+) -> RunSummary:
+    """Go on with a run where it was stopped or killed; nothing that was answered is asked again.
+
+    Raises:
+        RunStateError: no run there, or its config has changed and `if_changed` says refuse.
+        RunLocked: another process works on it.
+        RunCorrupt: a store is damaged; nothing was overwritten.
+    """
+    files = RunFiles(Path(run_dir).resolve())
+    manifest = read_manifest(files.manifest)
+    load_dotenv(Path(manifest.source.path).parent / ".env")
+    config = load_config(files.config)
+    changed = _changes(manifest, config) if if_changed != "keep" else []
+    if changed and if_changed == "anew":
+        source = manifest.source
+        return refresh(
+            source.path,
+            limit=manifest.limit,
+            run_dir=_new_dir(_workspace(manifest), config, around.now()),
+            overrides=source.overrides,
+            around=around,
+        )
+    if changed:
+        raise RunStateError(
+            f"the config has changed since the run began: {', '.join(changed)}",
+            where=manifest.source.path,
+            hint="coreeval resume RUN --keep goes on with the run's own config; "
+            "--anew starts a new run with the changed one",
+        )
+    with _locked(files):
+        setup = set_up(config, datetime.fromisoformat(manifest.now))
+        return work_on(setup, manifest, files, _workspace(manifest), around)
+
+
+def retry(run_dir: Path | str, *, around: Surroundings = REAL) -> RunSummary:
+    """Take the samples that failed once more, and only those.
+
+    Raises:
+        RunStateError: no run there.
+        RunLocked: another process works on it.
+    """
+    files = RunFiles(Path(run_dir).resolve())
+    manifest = read_manifest(files.manifest)
+    load_dotenv(Path(manifest.source.path).parent / ".env")
+    with _locked(files):
+        store = open_store(files, around.now, existing=True)
+        store.forget("failed")
+        store.close()
+        setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now))
+        return work_on(setup, manifest, files, _workspace(manifest), around)
+
+
+# -- preparing ----------------------------------------------------------------------------------
+
+
+def source_of(config: Path, overrides: Sequence[str] = ()) -> Source:
+    """Return what identifies the config that a run was started from."""
+    return Source(path=str(config), sha256=_sha256(config), overrides=tuple(overrides))
+
+
+def first_manifest(
+    setup: Setup, workspace: Workspace, files: RunFiles, source: Source, *, limit: int | None
+) -> Manifest:
+    """Return the manifest that a run starts with.
+
+    Raises:
+        KnowledgeError: there are no news files, or none falls into the window.
+    """
+    with closing(open_knowledge(setup, workspace)) as knowledge:
+        used, known = knowledge_used(setup, knowledge), knowledge.stats().fingerprint
+    return Manifest(
+        run=f"{files.root.parent.name}/{files.root.name}",
+        name=setup.config.name,
+        task=setup.task.name,
+        status="running",
+        created_at=setup.now.isoformat(timespec="seconds"),
+        now=setup.now.isoformat(),
+        window=setup.window,
+        counts=full_counts(0, {}),
+        models=setup.config.models.model_dump(mode="json", exclude_none=True),
+        prompts=prompt_versions(setup),
+        knowledge=used,
+        fingerprints=fingerprints(setup, known),
+        source=source,
+        workspace=str(workspace.root),
+        limit=limit,
+    )
+
+
+def _refuse_taken(files: RunFiles) -> None:
+    """Refuse a directory that has a run already."""
+    if not files.manifest.exists():
+        return
+    status = read_manifest(files.manifest).status
+    done = status == "complete"
+    raise RunStateError(
+        f"there is a run here already ({status})",
+        where=str(files.root),
+        hint="choose another --run-dir" if done else f"coreeval resume {files.root}",
+    )
+
+
+def _refuse_second(folder: Path) -> None:
+    """Refuse a second run of a name beside an unfinished one."""
+    unfinished = _unfinished(folder)
+    if unfinished:
+        raise RunStateError(
+            f"the last run of {folder.name!r} is unfinished",
+            where=str(unfinished),
+            hint=f"coreeval resume {unfinished}   (or start another with --run-dir DIR)",
+        )
+
+
+def _unfinished(folder: Path) -> Path | None:
+    """Return the newest run of a name if it is not complete."""
+    runs = sorted(path.parent for path in folder.glob("*/manifest.json"))
+    if runs and read_manifest(runs[-1] / "manifest.json").status != "complete":
+        return runs[-1]
+    return None
+
+
+def _new_dir(workspace: Workspace, config: Config, start: datetime) -> Path:
+    return workspace.runs / config.name / start.strftime("%Y%m%dT%H%M%SZ")
+
+
+def _workspace(manifest: Manifest) -> Workspace:
+    return Workspace(Path(manifest.workspace))
+
+
+def _changes(manifest: Manifest, frozen: Config) -> list[str]:
+    """Return the keys in which the source config differs from the run's own."""
+    source = Path(manifest.source.path)
+    if not source.exists() or _sha256(source) == manifest.source.sha256:
+        return []
+    return changed_keys(frozen, load_config(source, manifest.source.overrides))
+
+
+@contextmanager
+def _locked(files: RunFiles) -> Iterator[None]:
+    """Hold the run's lock; the system lets go of it when a process dies.
+
+    Raises:
+        RunLocked: another process holds it.
+    """
+    files.root.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(files.lock, timeout=0):
+            yield
+    except Timeout:
+        raise RunLocked(
+            "another process works on this run",
+            where=str(files.root),
+            hint=f"wait for it, or look with: coreeval status {files.root}",
+        ) from None
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,153 @@
+"""From a config to everything a run needs, checked before anything is written or spent."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+
+from coreeval.config import ROLES, Config, ModelConfig
+from coreeval.errors import DatasetError, KnowledgeError
+from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark
+from coreeval.graph.state import SAMPLE_NODES
+from coreeval.models import preflight
+from coreeval.prompts import Prompts, load_prompts
+from coreeval.releases.manifest import Fingerprints, KnowledgeUsed
+from coreeval.schema import BadRow, Sample, Task, Window
+from coreeval.tasks import load_task
+from coreeval.tools.gdelt.local import LocalKnowledge, open_local
+from coreeval.tools.workspace import Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What a config amounts to at one moment."""
+
+    config: Config
+    task: Task
+    prompts: Prompts
+    window: Window
+    now: datetime
+
+
+def set_up(config: Config, now: datetime) -> Setup:
+    """Load the task and prompts and fix the window.
+
+    Raises:
+        UsageError: something in the config does not hold.
+    """
+    prompts = load_prompts(Path(config.prompts) if config.prompts else None)
+    task = load_task(config.task, config.dataset.target)
+    return Setup(config=config, task=task, prompts=prompts, window=window_of(config, now), now=now)
+
+
+def window_of(config: Config, now: datetime) -> Window:
+    """Return the window with `auto` and `now` written out (paper §3.2, footnote 2).
+
+    Raises:
+        KnowledgeError: the window ends before it starts.
+    """
+    chosen = config.knowledge.window
+    cutoffs = [target.cutoff for target in config.models.targets if target.cutoff]
+    start = max(cutoffs) if chosen.start == "auto" else chosen.start
+    end = now if chosen.end == "now" else chosen.end
+    if end <= start:
+        raise KnowledgeError(
+            f"the knowledge window is empty: it starts {start:%Y-%m-%d} and ends {end:%Y-%m-%d}",
+            where="knowledge.window",
+        )
+    return Window(start=start, end=end)
+
+
+def check_dataset(setup: Setup) -> Sample:
+    """Return the first sample of the benchmark.
+
+    Raises:
+        DatasetError: the files are not there or none of their lines is a sample.
+    """
+    bad: list[BadRow] = []
+    for row in iter_benchmark(setup.config.dataset, setup.task):
+        if isinstance(row, Sample):
+            return row
+        bad.append(row)
+    first = f"; the first: line {bad[0].line}: {bad[0].reason}" if bad else ""
+    raise DatasetError(
+        f"no line of the split {setup.config.dataset.split!r} is a sample "
+        f"({len(bad)} bad rows{first})",
+        where=setup.config.dataset.path,
+        hint="check dataset.format, dataset.split and the task's labels",
+    )
+
+
+def check_models(config: Config) -> None:
+    """Check keys and endpoints of every model once, without spending.
+
+    Raises:
+        CredentialError: a key is missing.
+        ModelUnusable: an endpoint does not answer.
+    """
+    seen: set[tuple[str, str | None, str]] = set()
+    for model in asked_models(config):
+        key = (model.model, model.base_url, model.api_key_env)
+        if key not in seen:
+            preflight(model)
+        seen.add(key)
+
+
+def asked_models(config: Config) -> list[ModelConfig]:
+    """Return the models that are asked over a wire or from a file, roles first."""
+    roles = [config.models.of(role) for role in ROLES]
+    targets = config.models.targets if config.detect.evaluate else ()
+    return [model for model in (*roles, *targets) if not model.by_rules]
+
+
+def open_knowledge(setup: Setup, workspace: Workspace) -> LocalKnowledge:
+    """Open the news, made ready for searching if it is not yet.
+
+    Raises:
+        KnowledgeError: there are no news files, or none falls into the window.
+    """
+    chosen = setup.config.knowledge
+    local = open_local(Path(chosen.path), workspace.gdelt, min_precision=chosen.min_precision)
+    local.require(setup.window)
+    return local
+
+
+def knowledge_used(setup: Setup, knowledge: LocalKnowledge) -> KnowledgeUsed:
+    """Return what the manifest says about the news."""
+    chosen, coverage = setup.config.knowledge, knowledge.coverage(setup.window)
+    return KnowledgeUsed(
+        backend=knowledge.name,
+        path=chosen.path,
+        min_precision=chosen.min_precision,
+        coverage=coverage,
+        gaps=coverage.gaps,
+        stats=knowledge.stats().model_dump(mode="json"),
+    )
+
+
+def graph_version(setup: Setup) -> str:
+    """Return the hash of node names and prompts: a thread is resumed only in the same graph."""
+    return _hash(*SAMPLE_NODES, *prompt_versions(setup).values())[:12]
+
+
+def fingerprints(setup: Setup, knowledge: str) -> Fingerprints:
+    """Return the hashes of all that decides the result."""
+    versions = prompt_versions(setup)
+    return Fingerprints(
+        config=_hash(setup.config.model_dump_json()),
+        prompts=_hash(*versions.values()),
+        data=fingerprint(setup.config.dataset, setup.config.dataset.split),
+        knowledge=knowledge,
+        code=metadata.version("coreeval"),
+        graph=graph_version(setup),
+    )
+
+
+def prompt_versions(setup: Setup) -> dict[str, str]:
+    """Return the hash of each role's wording for this task."""
+    return {str(role): known for role, known in setup.prompts.versions(setup.task).items()}
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,129 @@
+"""The state of the two graphs: ids, counts and small JSON values, never documents or answers."""
+
+import operator
+from collections.abc import Callable
+from typing import Annotated, Any, Protocol
+
+from typing_extensions import TypedDict
+
+from coreeval.schema import Result, Rung, Sample
+
+SAMPLE_NODES = (
+    "extract",
+    "judge_original",
+    "reword",
+    "judge_semantic",
+    "retrieve",
+    "replace",
+    "compose",
+    "check",
+    "reflect",
+)
+RUN_NODES = ("plan", "refresh", "assemble", "evaluate", "report")
+Json = dict[str, Any]
+"""A value of the schema as plain JSON, so that checkpoints need no classes to be read."""
+
+
+class SampleInput(TypedDict):
+    """What starts a sample's thread."""
+
+    sample_id: str
+
+
+class SampleUpdate(TypedDict, total=False):
+    """What a node of the sample graph may change."""
+
+    attempt: int
+    """The running attempt, from 1."""
+    route: str
+    """Name of the node that comes next, or `end`."""
+    extraction: Json
+    original_label: str
+    semantic: dict[str, str] | None
+    semantic_status: str
+    rung: Rung
+    evidence: list[str]
+    """Ids of the evidence on offer."""
+    tried: list[str]
+    """Ids of evidence that was used and led nowhere."""
+    plan: Json
+    composed: dict[str, str]
+    used: list[int]
+    """Numbers of the plan's replacements that the text carries."""
+    feedback: list[Json]
+    """Defects of the last attempt."""
+    verdicts: Annotated[list[Json], operator.add]
+    outcome: str
+    reason: str
+
+
+class SampleState(SampleInput, SampleUpdate):
+    """One sample on its way through the graph."""
+
+
+class SampleNode(Protocol):
+    """A node of the sample graph; LangGraph's types want its argument to be called `state`."""
+
+    async def __call__(self, state: SampleState) -> SampleUpdate:
+        """Return what changed."""
+        ...
+
+
+Wrap = Callable[[str, SampleNode], SampleNode]
+"""Puts something round a node, e.g. a record of what it did."""
+
+
+class RunInput(TypedDict, total=False):
+    """A run needs nothing but itself: what it works on is fixed when it is prepared."""
+
+    note: str
+    """Free text, kept nowhere."""
+
+
+class RunUpdate(TypedDict, total=False):
+    """What a node of the run graph may change."""
+
+    planned: int
+    """Samples in the run."""
+    bad_rows: int
+    pending: int
+    """Samples that have no outcome."""
+    counts: dict[str, int]
+    assembled: dict[str, int]
+    """Rows by arm."""
+    evaluated: list[str]
+    """Targets that were asked."""
+    report: str
+    """Path of the report."""
+
+
+class RunState(RunInput, RunUpdate):
+    """The run graph's state."""
+
+
+def fresh_sample(sample_id: str) -> SampleState:
+    """Return the state that a sample's thread starts with."""
+    return SampleState(sample_id=sample_id)
+
+
+def result_of(state: SampleState, sample: Sample, facts: list[Json]) -> Result:
+    """Turn the last state of a thread into a result.
+
+    Raises:
+        KeyError: the thread has not come to an outcome.
+    """
+    accepted = state["outcome"] == "accepted"
+    return Result.model_validate(
+        {
+            "sample_id": sample.id,
+            "outcome": state["outcome"],
+            "reason": state.get("reason", ""),
+            "attempts": state.get("attempt", 0),
+            "rung": state.get("rung", "none"),
+            "semantic_status": state.get("semantic_status", "unchanged"),
+            "semantic": state.get("semantic"),
+            "updated": state.get("composed") if accepted else None,
+            "original_label": state.get("original_label", ""),
+            "facts": facts if accepted else [],
+        }
+    )

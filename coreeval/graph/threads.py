@@ -1,0 +1,138 @@
+"""One LangGraph thread per sample: started, resumed where it stood, and brought to one result."""
+
+import asyncio
+import traceback
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from sqlite3 import DatabaseError
+from typing import cast
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.errors import GraphDrained
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import RunControl
+from langgraph.types import Durability
+
+from coreeval.agents.provenance import replaced_facts
+from coreeval.errors import CoreEvalError, ModelCallError, RunCorrupt
+from coreeval.graph.pool import Stop
+from coreeval.graph.record import InFlight
+from coreeval.graph.state import SampleInput, SampleState, fresh_sample, result_of
+from coreeval.schema import Outcome, Plan, ReplacedFact, Result
+from coreeval.tools.stores.runs import RunStore
+
+DURABILITY: Durability = "async"
+"""Keeps a killed thread's place at little cost; what it lags behind is free to redo over the call
+store (research: performance §4, and benchmarks/size.py for the bytes)."""
+STEPS_BEFORE, STEPS_PER_ATTEMPT = 12, 8
+"""Bound of supersteps that LangGraph may run for one sample."""
+SampleApp = CompiledStateGraph[SampleState, None, SampleInput, SampleState]
+
+
+@asynccontextmanager
+async def open_saver(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
+    """Open the checkpoints of a run.
+
+    Raises:
+        RunCorrupt: the file is damaged.
+    """
+    async with aiosqlite.connect(path) as connection:
+        try:
+            await connection.execute("PRAGMA synchronous=NORMAL")
+            saver = AsyncSqliteSaver(connection)
+            await saver.setup()
+        except DatabaseError as error:
+            raise RunCorrupt(
+                f"checkpoints.db is damaged: {error}",
+                where=str(path),
+                hint="delete it: samples in flight start again from the calls already answered",
+            ) from None
+        yield saver
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleThreads:
+    """Brings samples to their result, each in a thread of its own."""
+
+    app: SampleApp
+    saver: AsyncSqliteSaver
+    store: RunStore
+    in_flight: InFlight
+    stop: Stop
+    prefix: str
+    """`run : graph version`; the sample's id follows."""
+    max_attempts: int
+    timeout_s: float
+
+    async def run(self, sample_id: str) -> Outcome | None:
+        """Bring one sample to its result and commit it; None for a drained one, which stays open.
+
+        Raises:
+            CoreEvalError: something that no other sample could survive either.
+        """
+        thread_id = f"{self.prefix}:{sample_id}"
+        try:
+            result = await self._result(sample_id, thread_id)
+        except GraphDrained:
+            return None
+        except CoreEvalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one sample's trouble must not end a night's run
+            result = self._failed(sample_id, error)
+        finally:
+            self.in_flight.leave(sample_id)
+        await self.store.commit(result)
+        await self.saver.adelete_thread(thread_id)
+        return result.outcome
+
+    async def _result(self, sample_id: str, thread_id: str) -> Result:
+        with self.stop.control() as control:
+            async with asyncio.timeout(self.timeout_s):
+                state = await self._go_on(sample_id, thread_id, control)
+        facts = _facts(sample_id, state)
+        sample = self.store.sample(sample_id)
+        return result_of(state, sample, [fact.model_dump(mode="json") for fact in facts])
+
+    async def _go_on(self, sample_id: str, thread_id: str, control: RunControl) -> SampleState:
+        """Resume the thread where it stood, or start it; it is done when it has an outcome.
+
+        A thread that looks finished may have lost its last checkpoint in a kill (its writes are
+        stored, its place is not), so only an outcome counts as the end.
+        """
+        config = self._config(thread_id)
+        if await self.saver.aget_tuple(config):
+            state = await self._invoke(None, config, control)
+            if "outcome" in state:
+                return state
+            await self.saver.adelete_thread(thread_id)
+        return await self._invoke(fresh_sample(sample_id), config, control)
+
+    async def _invoke(
+        self, start: SampleState | None, config: RunnableConfig, control: RunControl
+    ) -> SampleState:
+        state = await self.app.ainvoke(start, config, durability=DURABILITY, control=control)
+        return cast(SampleState, state)
+
+    def _config(self, thread_id: str) -> RunnableConfig:
+        limit = STEPS_BEFORE + STEPS_PER_ATTEMPT * self.max_attempts
+        return {"configurable": {"thread_id": thread_id}, "recursion_limit": limit}
+
+    def _failed(self, sample_id: str, error: Exception) -> Result:
+        if isinstance(error, TimeoutError):
+            reason = f"took longer than {self.timeout_s:g} s (run.sample_timeout_s)"
+        elif isinstance(error, ModelCallError):
+            reason = str(error)
+        else:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            reason = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+        return Result(sample_id=sample_id, outcome="failed", reason=reason)
+
+
+def _facts(sample_id: str, state: SampleState) -> Sequence[ReplacedFact]:
+    if state["outcome"] != "accepted":
+        return ()
+    return replaced_facts(sample_id, Plan.model_validate(state["plan"]), state.get("used", ()))

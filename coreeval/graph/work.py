@@ -1,0 +1,175 @@
+"""Working on a run: its graph, its signals, and how it is left behind."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from coreeval.agents.hiring import Hire, hire
+from coreeval.errors import RunCorrupt, RunError
+from coreeval.graph.build import build_run_graph
+from coreeval.graph.job import Job
+from coreeval.graph.progress import Watch, unwatched
+from coreeval.graph.run_nodes import RunNodes
+from coreeval.graph.setup import Setup, prompt_versions
+from coreeval.releases.manifest import Manifest, Status, write_manifest
+from coreeval.tools.stores.runs import Clock, RunStore
+from coreeval.tools.workspace import RunFiles, Workspace
+
+
+def utc_now() -> datetime:
+    """Return the time of day."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a caller may put in place of the real thing."""
+
+    watch: Watch = unwatched
+    now: Clock = utc_now
+    hire: Hire = hire
+
+
+REAL = Surroundings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """A run as it stands when the process that worked on it is done."""
+
+    run_dir: Path
+    manifest: Manifest
+
+
+def work_on(
+    setup: Setup, manifest: Manifest, files: RunFiles, workspace: Workspace, around: Surroundings
+) -> RunSummary:
+    """Run what is left of a run, and leave its manifest as it stands.
+
+    Raises:
+        CoreEvalError: the run could not go on; what was answered is kept.
+    """
+    job = job_of(setup, manifest, files, workspace, around)
+    status: Status = "stopped"
+    try:
+        _run(job)
+        status = "interrupted" if job.counts()["pending"] else "complete"
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        status = "interrupted"
+    except OperationalError as error:
+        raise RunError(
+            f"a store of the run cannot be used: {error.orig}",
+            where=str(files.root),
+            hint=f"see to it, then: coreeval resume {files.root}",
+        ) from None
+    except DatabaseError as error:
+        raise _corrupt(files, error) from None
+    finally:
+        final = _close(job, status)
+    return RunSummary(run_dir=files.root, manifest=final)
+
+
+def job_of(
+    setup: Setup, manifest: Manifest, files: RunFiles, workspace: Workspace, around: Surroundings
+) -> Job:
+    """Open a run's store and put together what works on it."""
+    store = open_store(files, around.now, existing=manifest.counts["total"] > 0)
+    return Job(
+        setup=setup,
+        manifest=manifest.model_copy(update={"prompts": prompt_versions(setup)}),
+        files=files,
+        workspace=workspace,
+        store=store,
+        hire=around.hire,
+        watch=around.watch,
+        now=around.now,
+    )
+
+
+def _run(job: Job) -> None:
+    """Run the graph; inside a notebook, whose thread has an event loop already, in another."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(_run_graph(job))
+        return
+    with ThreadPoolExecutor(1) as other:
+        other.submit(asyncio.run, _run_graph(job)).result()
+
+
+async def _run_graph(job: Job) -> None:
+    with _signals(job):
+        app = build_run_graph(RunNodes(job)).compile()
+        await app.ainvoke({"note": ""})
+
+
+@contextmanager
+def _signals(job: Job) -> Iterator[None]:
+    """Let the first SIGINT or SIGTERM drain the run and the second stop it at once."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def stop(name: str) -> None:
+        if job.stop.asked and task:
+            task.cancel()
+            return
+        job.stop.ask(name)
+        job.tell("stopping", note="finishing the steps in flight; once more stops at once")
+
+    handled = _handle(loop, stop)
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
+
+def _handle(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> list[int]:
+    """Install the handlers; outside the main thread signals are the caller's own affair."""
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop, number.name)
+    except (RuntimeError, ValueError, NotImplementedError):
+        return []
+    return [signal.SIGINT, signal.SIGTERM]
+
+
+def _close(job: Job, status: Status) -> Manifest:
+    """Write the manifest as the run is left, and close its store."""
+    try:
+        final = job.current_manifest().model_copy(
+            update={"status": status, "ended_at": job.now().isoformat(timespec="seconds")}
+        )
+        write_manifest(job.files.manifest, final)
+        return final
+    finally:
+        job.store.close()
+
+
+def open_store(files: RunFiles, now: Clock, *, existing: bool) -> RunStore:
+    """Open run.db.
+
+    Raises:
+        RunCorrupt: it is damaged, or missing from a run that had one.
+    """
+    if existing and not files.store.exists():
+        raise RunCorrupt(
+            "run.db is missing from a run that had one",
+            where=str(files.store),
+            hint="restore it from a copy, or start a new run",
+        )
+    return RunStore.open(files.store, now=now)
+
+
+def _corrupt(files: RunFiles, error: DatabaseError) -> RunCorrupt:
+    return RunCorrupt(
+        f"a store of the run is damaged: {error.orig}",
+        where=str(files.root),
+        hint="nothing was overwritten; restore the file from a copy or start a new run",
+    )

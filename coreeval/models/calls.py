@@ -1,0 +1,43 @@
+"""Which calls a step made: a list that the asker appends to while a step listens."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from coreeval.schema import Value
+
+
+class CallRef(Value):
+    """One call as a step of a sample refers to it."""
+
+    role: str
+    key: str
+    """Where the call store keeps it."""
+    model: str
+    draw: int
+    cached: bool
+    """True when it came from the call store or was shared with another asker: not paid here."""
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+
+_CALLS: ContextVar[list[CallRef] | None] = ContextVar("calls", default=None)
+
+
+@contextmanager
+def record_calls() -> Iterator[list[CallRef]]:
+    """Yield a list that fills with the calls made inside the block (its tasks included)."""
+    calls: list[CallRef] = []
+    token = _CALLS.set(calls)
+    try:
+        yield calls
+    finally:
+        _CALLS.reset(token)
+
+
+def note_call(call: CallRef) -> None:
+    """Add a call to the list of the innermost block that records, if there is one."""
+    calls = _CALLS.get()
+    if calls is not None:
+        calls.append(call)

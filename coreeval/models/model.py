@@ -1,0 +1,50 @@
+"""A model as the rest of the program holds it: something to ask, and what identifies it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from coreeval.config import ModelConfig
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """What of a model decides its answers; part of every call's key."""
+
+    provider: str
+    endpoint: str
+    model: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A chat model, opened from the config."""
+
+    chat: "BaseChatModel" = field(repr=False)
+    identity: Identity
+    key_env: str
+    """Name of the environment variable that the key came from."""
+
+    @property
+    def name(self) -> str:
+        """The model as the config spells it: `provider:name`."""
+        return f"{self.identity.provider}:{self.identity.model}"
+
+
+def parameters_of(config: ModelConfig) -> dict[str, object]:
+    """Return the parameters that are sent; what is not configured is not sent."""
+    chosen = {"temperature": config.temperature, "seed": config.seed}
+    sent = {name: value for name, value in chosen.items() if value is not None}
+    return {"max_tokens": config.max_tokens, "structured": config.structured, **sent}
+
+
+def public_endpoint(url: str) -> str:
+    """Return a URL without what may be secret in it: user, password and query."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))

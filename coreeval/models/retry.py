@@ -1,0 +1,80 @@
+"""The one place where a request is tried again: bounded in attempts and in time."""
+
+import asyncio
+import math
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_before_delay,
+)
+
+from coreeval.models.failures import CallFailure
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """How often and how patiently a failed request is sent again."""
+
+    attempts: int = 6
+    total_s: float = 600.0
+    """No further attempt starts later than this after the first one."""
+    first_s: float = 1.0
+    longest_s: float = 30.0
+    retry_after_cap_s: float = 120.0
+    """Longest wait that a server may ask for."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.random
+
+    async def run(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Return what the call returns, or raise its last failure."""
+        tries = AsyncRetrying(
+            retry=retry_if_exception(_is_retryable),
+            stop=stop_after_attempt(self.attempts) | stop_before_delay(self.total_s),
+            wait=self._wait,
+            sleep=self.sleep,
+            reraise=True,
+        )
+        return await tries(call)
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.retry_after if isinstance(error, CallFailure) else None
+        if asked is not None:
+            return min(asked, self.retry_after_cap_s) + self.jitter()
+        doubled = min(self.first_s * 2.0 ** (state.attempt_number - 1), self.longest_s)
+        return doubled * (0.5 + self.jitter() / 2)
+
+
+def _is_retryable(error: BaseException) -> bool:
+    return isinstance(error, CallFailure) and error.retryable
+
+
+def retry_after_seconds(header: str | None, *, now: datetime | None = None) -> float | None:
+    """Return the seconds that a Retry-After header asks for: a number or an HTTP date."""
+    if not header:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        return _until(header, now or datetime.now(UTC))
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def _until(header: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max((aware - now).total_seconds(), 0.0)

@@ -1,0 +1,147 @@
+"""Writes the arms and their provenance as parquet that `datasets` and everyone else can read."""
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from coreeval.schema import Evidence, ReplacedFact, Task, Triple
+from coreeval.tools.parquet import Columns, Row, write_parquet
+from coreeval.tools.stores.run_rows import Ended
+from coreeval.tools.stores.runs import RunStore
+
+SNIPPET_CHARS = 200
+"""Longest excerpt of a publisher's text that is passed on."""
+FACTS_AT_A_TIME = 500
+OnReject = Literal["drop", "semantic", "original"]
+PROVENANCE = (
+    "id", "field", "before_head", "before_relation", "before_tail", "after_head", "after_relation",
+    "after_tail", "evidence_id", "url", "domain", "published_at", "published_precision", "snippet",
+    "snippet_sha256",
+)  # fmt: skip
+
+
+def write_arms(
+    store: RunStore, task: Task, folder: Path, *, split: str, on_reject: OnReject
+) -> dict[str, int]:
+    """Write updated, semantic and provenance; return the number of rows of each."""
+    shard = f"{split}-00000-of-00001.parquet"
+    columns = _arm_columns(task)
+    label = _class_label(task, columns)
+    return {
+        "updated": write_parquet(
+            folder / "updated" / shard, columns, _updated(store, task, on_reject), metadata=label
+        ),
+        "semantic": write_parquet(
+            folder / "semantic" / shard, columns, _semantic(store, task), metadata=label
+        ),
+        "provenance": write_parquet(
+            folder / "provenance" / shard, dict.fromkeys(PROVENANCE, "string"), _facts(store)
+        ),
+    }
+
+
+def updated_fields(ended: Ended, on_reject: OnReject) -> Mapping[str, str] | None:
+    """Return what the updated arm holds for a sample, or None."""
+    result = ended.result
+    if result.outcome == "accepted":
+        return result.updated
+    if not result.outcome.startswith("rejected") or on_reject == "drop":
+        return None
+    return ended.sample.fields if on_reject == "original" else semantic_fields(ended)
+
+
+def semantic_fields(ended: Ended) -> Mapping[str, str] | None:
+    """Return what the semantic arm holds for a sample, or None."""
+    return ended.result.semantic if ended.result.semantic_status == "reworded" else None
+
+
+def _updated(store: RunStore, task: Task, on_reject: OnReject) -> Iterator[Row]:
+    for ended in store.ended():
+        fields = updated_fields(ended, on_reject)
+        if fields:
+            yield _row(task, ended, fields)
+
+
+def _semantic(store: RunStore, task: Task) -> Iterator[Row]:
+    for ended in store.ended():
+        fields = semantic_fields(ended)
+        if fields:
+            yield _row(task, ended, fields)
+
+
+def _row(task: Task, ended: Ended, fields: Mapping[str, str]) -> Row:
+    sample, result = ended.sample, ended.result
+    return {
+        "id": sample.id,
+        **{name: fields[name] for name in task.fields},
+        "label": sample.label,
+        "label_text": sample.label_text,
+        "outcome": result.outcome,
+        "attempts": result.attempts,
+        "semantic_status": result.semantic_status,
+    }
+
+
+def _facts(store: RunStore) -> Iterator[Row]:
+    for chunk in _chunks(store.facts()):
+        evidence = store.evidence([fact.evidence_id for fact in chunk])
+        for fact in chunk:
+            yield _fact_row(fact, evidence[fact.evidence_id])
+
+
+def _fact_row(fact: ReplacedFact, evidence: Evidence) -> Row:
+    snippet = (evidence.snippet or evidence.title)[:SNIPPET_CHARS]
+    return {
+        "id": fact.sample_id,
+        "field": fact.field,
+        **_triple("before", fact.before),
+        **_triple("after", fact.after),
+        "evidence_id": evidence.id,
+        "url": evidence.url,
+        "domain": evidence.domain,
+        "published_at": evidence.published_at.isoformat(),
+        "published_precision": evidence.published_precision,
+        "snippet": snippet,
+        "snippet_sha256": hashlib.sha256(snippet.encode()).hexdigest(),
+    }
+
+
+def _triple(side: str, triple: Triple | None) -> Row:
+    """Return a triple's columns; an insertion has an empty `before`."""
+    parts = (triple.head, triple.relation, triple.tail) if triple else ("", "", "")
+    return dict(zip((f"{side}_head", f"{side}_relation", f"{side}_tail"), parts, strict=True))
+
+
+def _arm_columns(task: Task) -> Columns:
+    return {
+        "id": "string",
+        **{name: "string" for name in task.fields},
+        "label": "int64",
+        "label_text": "string",
+        "outcome": "string",
+        "attempts": "int64",
+        "semantic_status": "string",
+    }
+
+
+def _class_label(task: Task, columns: Columns) -> dict[str, str]:
+    """Return the metadata by which `datasets` reads `label` as a ClassLabel.
+
+    ClassLabel counts from 0 without gaps; a label space that does not stays a plain integer.
+    """
+    features: dict[str, Row] = {
+        name: {"dtype": kind, "_type": "Value"} for name, kind in columns.items()
+    }
+    labels = sorted(task.labels, key=lambda label: label.id)
+    if [label.id for label in labels] == list(range(len(labels))):
+        features["label"] = {"names": [label.name for label in labels], "_type": "ClassLabel"}
+    return {"huggingface": json.dumps({"info": {"features": features}})}
+
+
+def _chunks(facts: Iterable[ReplacedFact]) -> Iterator[list[ReplacedFact]]:
+    iterator = iter(facts)
+    while chunk := list(itertools.islice(iterator, FACTS_AT_A_TIME)):
+        yield chunk

@@ -1,0 +1,113 @@
+"""The dataset card: README.md of the dataset folder, read by people and by `datasets`."""
+
+from pathlib import Path
+
+import yaml
+
+from coreeval.config import Config
+from coreeval.releases.manifest import Manifest
+from coreeval.schema import Task
+from coreeval.tools.files import write_text
+
+ATTRIBUTION = (
+    "News metadata comes from the GDELT Project (https://www.gdeltproject.org/); headlines and "
+    "excerpts belong to their publishers and are quoted, at most 200 characters, with their URL."
+)
+
+
+def write_card(
+    folder: Path, task: Task, config: Config, manifest: Manifest, rows: dict[str, int]
+) -> None:
+    """Write the card beside the arms."""
+    head = yaml.safe_dump(_front_matter(config), sort_keys=False).strip()
+    write_text(folder / "README.md", f"---\n{head}\n---\n\n{_body(task, config, manifest, rows)}\n")
+
+
+def _front_matter(config: Config) -> dict[str, object]:
+    split = config.dataset.split
+    return {
+        "pretty_name": f"CoreEval {config.name}",
+        "language": ["en"],
+        "task_categories": ["text-classification"],
+        "tags": ["coreeval", "contamination", "synthetic"],
+        "configs": [
+            {
+                "config_name": arm,
+                **({"default": True} if arm == "updated" else {}),
+                "data_files": [{"split": split, "path": f"{arm}/{split}-*.parquet"}],
+            }
+            for arm in ("updated", "semantic", "provenance")
+        ],
+    }
+
+
+def _body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) -> str:
+    window, coverage = manifest.window, manifest.knowledge.coverage
+    labels = "\n".join(f"| {label.id} | {label.name} | {label.meaning} |" for label in task.labels)
+    counts = "\n".join(f"| {name} | {number} |" for name, number in manifest.counts.items())
+    models = "\n".join(f"| {role} | {_model(model)} |" for role, model in manifest.models.items())
+    return f"""# {config.name}
+
+{task.description} Refreshed by CoreEval {manifest.fingerprints.code}.
+
+**The texts of the updated and semantic arms are synthetic**: a program wrote them from benchmark
+samples and dated news. They are no statements by the authors of the originals, and the people,
+companies and places they name did not take part in making them.
+
+| arm | rows | what it holds |
+|---|---|---|
+| updated | {rows["updated"]} | rewritten with recent facts, checked and judged{_fill(config)} |
+| semantic | {rows["semantic"]} | samples reworded with the same facts |
+| provenance | {rows["provenance"]} | one row per replaced fact: old triple, new triple, evidence |
+
+## Labels
+
+| label | name | meaning |
+|---|---|---|
+{labels}
+
+## How it was made
+
+| | |
+|---|---|
+| run | `{manifest.run}`, started {manifest.created_at} |
+| news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded) |
+| news | {coverage.articles} articles on {coverage.days} days ({manifest.knowledge.backend}) |
+| least certain publication time accepted | {_precision(manifest.knowledge.min_precision)} |
+| bad rows of the benchmark | {manifest.bad_rows} |
+
+| role | model |
+|---|---|
+{models}
+
+| outcome | samples |
+|---|---|
+{counts}
+
+Compare arms only on samples that both have (`id`).
+
+## Attribution
+
+{ATTRIBUTION}"""
+
+
+def _model(model: object) -> str:
+    """Return the names of a role's model, or of the targets."""
+    several = model if isinstance(model, list) else [model]
+    return ", ".join(str(one["model"]) for one in several if isinstance(one, dict)) or "none"
+
+
+def _fill(config: Config) -> str:
+    if config.run.on_reject == "drop":
+        return ""
+    return f"; rejected ones stand in with their {config.run.on_reject} text (see `outcome`)"
+
+
+def _precision(precision: str) -> str:
+    meanings = {
+        "exact": "exact: stated by the page",
+        "url": "url: a date in the URL",
+        "cluster": "cluster: that of another report of the same event",
+        "crawl": "crawl: when GDELT saw the page, which may be later than its publication",
+    }
+    return meanings[precision]

@@ -1,0 +1,128 @@
+"""manifest.json: what was run, on what, with which result (a contract: other programs read it)."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from coreeval.errors import RunStateError
+from coreeval.schema import Coverage, Value, Window
+from coreeval.tools.files import write_json
+
+Status = Literal["running", "interrupted", "stopped", "complete"]
+OUTCOMES = (
+    "accepted",
+    "rejected_facts",
+    "rejected_label",
+    "rejected_form",
+    "label_unrecoverable",
+    "unsafe",
+    "no_knowledge",
+    "failed",
+)
+
+
+class Source(Value):
+    """The config file that the run was started from."""
+
+    path: str
+    sha256: str
+    overrides: tuple[str, ...] = ()
+    """Settings given beside it, as `key.path=value`."""
+
+
+class Fingerprints(Value):
+    """Hashes of all that decides the result."""
+
+    config: str
+    prompts: str
+    data: str
+    knowledge: str
+    code: str
+    """Version of the package; recorded, never blocking."""
+    graph: str
+    """Hash of node names and prompts; a thread of another graph is not resumed but begun anew."""
+
+
+class KnowledgeUsed(Value):
+    """Where the news came from and how much there was."""
+
+    backend: str
+    path: str
+    min_precision: str
+    coverage: Coverage
+    gaps: tuple[str, ...] = ()
+    stats: dict[str, Any] = {}
+
+
+class Cost(Value):
+    """What the run paid for; money is None while a model has no known price."""
+
+    billed_usd: float | None = 0.0
+    billed_calls: int = 0
+    cached_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    by_model: tuple[dict[str, Any], ...] = ()
+
+
+class Manifest(Value):
+    """The manifest of one run."""
+
+    version: Literal[1] = 1
+    run: str
+    """Name of the run: `<config name>/<UTC start>`, or the directory's name."""
+    name: str
+    task: str
+    status: Status
+    created_at: str
+    ended_at: str = ""
+    now: str
+    """The run's clock, frozen: `window.end: now` and everything dated uses it."""
+    window: Window
+    counts: dict[str, int]
+    """`total`, one entry for each outcome and `pending`, which add up to total."""
+    bad_rows: int = 0
+    arms: dict[str, int] = {}
+    """Rows of each published file: updated, semantic, provenance."""
+    models: dict[str, Any]
+    prompts: dict[str, str]
+    """Hash of the wording by role."""
+    cost: Cost = Cost()
+    knowledge: KnowledgeUsed
+    fingerprints: Fingerprints
+    source: Source
+    workspace: str
+    """Folder of the call store that the run shares."""
+    limit: int | None = None
+    parent: str | None = None
+    """The release that this one follows."""
+
+
+def full_counts(total: int, by_outcome: dict[str, int]) -> dict[str, int]:
+    """Return counts with every outcome and what is pending; all but total add up to total."""
+    counts = {outcome: by_outcome.get(outcome, 0) for outcome in OUTCOMES}
+    return {"total": total, **counts, "pending": total - sum(counts.values())}
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        RunStateError: there is none, or it is damaged.
+    """
+    try:
+        return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunStateError(
+            "this is no run directory: it has no manifest.json",
+            where=str(path.parent),
+            hint="give the directory that `coreeval refresh` printed",
+        ) from None
+    except (ValidationError, UnicodeDecodeError) as error:
+        raise RunStateError(f"the manifest is damaged: {error}", where=str(path)) from None
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """Write a manifest as one atomic replacement."""
+    write_json(path, manifest.model_dump(mode="json"))

@@ -1,0 +1,130 @@
+"""Finding GDELT's files in a folder and telling their kinds by what is in them."""
+
+import gzip
+import io
+import itertools
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from coreeval.tools.gdelt.rows import Kind
+
+GKG_COLUMNS = 27
+LONGEST_LINE = 1 << 24
+"""A line beyond this is no GDELT row; the real ones stay below 100 kB (research: gdelt §2)."""
+_GKG_ID = re.compile(rb"\d{14}-T?\d+$")
+UNDERSTOOD = "GKG 2.1 rows, GAL article lists, DOC 2.0 article lists (JSON, JSONL, CSV)"
+"""The kinds of files that are read, as messages name them."""
+
+
+class DamagedFile(Exception):
+    """A file ends early or cannot be unpacked; what was read before it is good."""
+
+
+def find_files(path: Path) -> list[Path]:
+    """Return the files under a folder in stable order, hidden ones left out; a file is itself."""
+    if path.is_file():
+        return [path]
+    found = (file for file in path.rglob("*") if file.is_file())
+    return sorted(file for file in found if not _hidden(file.relative_to(path)))
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a plain, gzipped or zipped file, ended by LF only, without line ends.
+
+    Raises:
+        DamagedFile: the file cannot be unpacked to its end.
+    """
+    try:
+        for stream in _streams(path):
+            while line := stream.readline(LONGEST_LINE):
+                yield line.rstrip(b"\r\n")
+    except (EOFError, OSError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
+        raise DamagedFile(str(error)) from error
+
+
+def text(line: bytes) -> str:
+    """Decode one line; a stray Latin-1 byte harms one character, not the file."""
+    return line.decode("utf-8", errors="replace").removeprefix("\ufeff")
+
+
+def _streams(path: Path) -> Iterator[IO[bytes]]:
+    with path.open("rb") as raw:
+        magic = raw.read(4)
+        raw.seek(0)
+        if magic.startswith(b"\x1f\x8b"):
+            with gzip.GzipFile(fileobj=raw) as stream:
+                yield io.BufferedReader(stream)
+        elif magic == b"PK\x03\x04":
+            yield from _members(raw)
+        else:
+            yield raw
+
+
+def _members(raw: IO[bytes]) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(raw) as archive:
+        for member in archive.infolist():
+            if not member.is_dir():
+                with archive.open(member) as stream:
+                    yield stream
+
+
+def sniff(path: Path) -> Kind | None:
+    """Tell what a file holds by its first lines; None for everything that holds no articles.
+
+    Raises:
+        DamagedFile: not even its first line can be unpacked.
+    """
+    head = _head(path)
+    if any(_is_gkg(line) for line in head):
+        return "gkg"
+    kinds = [kind for line in head if (kind := _json_line_kind(text(line)))]
+    if kinds:
+        return kinds[0]
+    return "artlist" if _is_article_list(head) else None
+
+
+def _head(path: Path) -> list[bytes]:
+    """Return up to eight lines with something in them, fewer if the file is damaged after them."""
+    head: list[bytes] = []
+    try:
+        head.extend(itertools.islice((line for line in lines(path) if line.strip()), 8))
+    except DamagedFile:
+        if not head:
+            raise
+    return head
+
+
+def _is_gkg(line: bytes) -> bool:
+    columns = line.split(b"\t", GKG_COLUMNS)
+    return len(columns) == GKG_COLUMNS and _GKG_ID.match(columns[0]) is not None
+
+
+def _json_line_kind(line: str) -> Kind | None:
+    try:
+        value = json.loads(line, strict=False)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or "url" not in value:
+        return None
+    if not value.keys().isdisjoint(("desc", "outletName", "lang")):
+        return "gal"
+    return "artlist" if value.keys() & {"date", "seendate"} and "title" in value else None
+
+
+def _is_article_list(head: list[bytes]) -> bool:
+    if not head:
+        return False
+    start = text(b"\n".join(head)[:4096])
+    if re.match(r'\s*\{\s*"articles"\s*:\s*\[', start):
+        return True
+    header = {name.strip().strip('"') for name in text(head[0]).split(",")}
+    return {"url", "title"} <= header and bool(header & {"date", "seendate"})

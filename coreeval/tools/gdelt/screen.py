@@ -1,0 +1,116 @@
+"""Which titles are not offered as evidence.
+
+A first screen by words, on the side of leaving out: it neither understands a title nor replaces the
+checks on what is written. Its topics are those that must not be moved to someone else (pilot §4,
+rule 7), and titles that carry no fact (research: gdelt §5).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from coreeval.schema import NamedEntity
+
+Drop = Literal[
+    "short", "garbled", "all_caps", "listicle", "horoscope", "market_report", "advert",
+    "sexual_violence", "self_harm", "minor", "named_crime", "named_health_or_grief",
+]  # fmt: skip
+MIN_WORDS = 5
+"""Fewer words than this rarely state a fact (research: gdelt §5)."""
+
+
+def _any_of(words: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
+
+
+_LISTICLE = re.compile(
+    r"^(?:the |top |best |here are |these |\W)*(?:\d+|two|three|four|five|six|seven|eight|nine|"
+    r"ten) (?:[\w'\u2019-]+ ){0,4}(?:things|"
+    r"ways|reasons|tips|facts|ideas|gifts|books|deals|hacks|tricks|"
+    r"questions|mistakes|examples|places|stocks|films|movies|shows|quotes|foods|takeaways|features)\b"
+    r"|\b(?:top|best) \d+\b|\bthings to (?:know|do|watch)\b",
+    re.IGNORECASE,
+)
+_HOROSCOPE = _any_of("horoscopes?|zodiac|tarot|astrolog\\w+|numerolog\\w+")
+_MARKET_REPORT = re.compile(
+    r"\((?:[A-Z]{2,8}|OTC\w*|NYSE\w*|Nasdaq\w*) ?: ?\^?[A-Z0-9.]{1,6} ?\)|\bshort interest\b|"
+    r"\bprice target\b|\bstocks? (?:to watch|market (?:today|live)|of the day)\b|\bCAGR\b|"
+    r"\bmarket (?:size|share|worth|valuation|outlook|forecast|report|research|analysis|to (?:reach|"
+    r"hit|surpass|grow|worth)|projected|is projected|set to|expected)\b|\binvestor outlook\b|"
+    r"\b(?:shares|stake|position) (?:gap|bought|sold|acquired|purchased|trimmed|raised) "
+    r"(?:up|down|by)\b|"
+    r"\bmoving average\b|\bbuy,? (?:or )?(?:hold|sell)\b|\b(?:dividend|penny|growth) stocks?\b",
+    re.IGNORECASE,
+)
+_ADVERT = re.compile(
+    r"\b(?:coupons?|promo codes?|discounts?|pre-?sale|airdrop|casino|betting odds|shopper reviews|"
+    r"side effects\b.*\bingredients|ingredients\b.*\bside effects|amazon reviews|personal reviews|"
+    r"prime day|black friday|crypto (?:presale|to buy))\b|\b\d+% off\b|\bsponsored\b",
+    re.IGNORECASE,
+)
+_SEXUAL_VIOLENCE = _any_of(
+    r"rap(?:e|es|ed|ist|ists)|sexual(?:ly)? (?:\w+ )?(?:assault\w*|abuse\w*|violen\w+|harass\w+|"
+    r"offen[cs]\w+)|molest\w+|pa?edophil\w+|groom(?:ed|ing) (?:gang|of)|child porn\w*|"
+    r"sex traffick\w+"
+)
+_SELF_HARM = _any_of(r"suicid\w+|self-? ?harm\w*|took (?:his|her|their) own li(?:fe|ves)")
+_MINOR = _any_of(
+    r"(?:[1-9]|1[0-7])[- ]year[- ]olds?|toddlers?|infants?|newborns?|schoolboys?|schoolgirls?|"
+    r"teenagers?|teen|boy|girl|baby|minors"
+)
+_CRIME = _any_of(
+    r"arrest(?:ed|s)?|charged with|accused|convicted|sentenced|jailed|imprisoned|indict\w+|guilty|"
+    r"murder\w*|manslaughter|homicide|stabb\w+|shot dead|gunman|shooter|bail|lawsuit against|"
+    r"kidnap\w+|abduct\w+|embezzl\w+|fraud\w*|brib\w+|launder\w+|extort\w+|smuggl\w+|suspects?|"
+    r"on trial|in court|prison|inmates?|allegedly|assault\w*|robber\w*|traffick\w+|defam\w+|sued|"
+    r"quashed|acquitted|verdict|pleads?|pleaded"
+)
+_HEALTH_OR_GRIEF = _any_of(
+    r"dies|died|dead|deaths?|killed|kills|funeral|obituar\w+|passe[sd] away|mourn\w*|"
+    r"grie(?:f|v\w+)|"
+    r"cancer|tumou?r|hospitali[sz]\w+|diagnos\w+|dementia|overdose|miscarriage|stroke|coma|"
+    r"terminal(?:ly)? ill\w*|tests? positive|missing (?:wife|husband|man|woman|person)|"
+    r"tributes? (?:paid|to)"
+)
+_TWO_CAPITALISED = re.compile(r"\b[A-Z][a-z'\u2019-]+ (?:[A-Z]\.? )?[A-Z][\w'\u2019-]*[a-z]")
+
+Rule = Callable[[str], object]
+_RULES: tuple[tuple[Drop, Rule], ...] = (
+    ("short", lambda title: len(re.findall(r"\w[\w'\u2019.,-]*", title)) < MIN_WORDS),
+    ("garbled", lambda title: "\ufffd" in title),
+    ("all_caps", str.isupper),
+    ("horoscope", _HOROSCOPE.search),
+    ("advert", _ADVERT.search),
+    ("market_report", _MARKET_REPORT.search),
+    ("listicle", _LISTICLE.search),
+    ("sexual_violence", _SEXUAL_VIOLENCE.search),
+    ("self_harm", _SELF_HARM.search),
+    ("minor", _MINOR.search),
+)
+_RULES_FOR_NAMED: tuple[tuple[Drop, Rule], ...] = (
+    ("named_crime", _CRIME.search),
+    ("named_health_or_grief", _HEALTH_OR_GRIEF.search),
+)
+
+
+def screened(title: str, snippet: str, entities: Sequence[NamedEntity]) -> Drop | None:
+    """Return why an article is not offered as evidence; None if nothing speaks against it."""
+    for drop, rule in _RULES:
+        if rule(title):
+            return drop
+    told = f"{title} {snippet}"
+    if names_someone(told, entities):
+        return next((drop for drop, rule in _RULES_FOR_NAMED if rule(told)), None)
+    return None
+
+
+def names_someone(text: str, entities: Sequence[NamedEntity]) -> bool:
+    """Tell whether a person may be named: by GKG, or by two capitalised words in a row."""
+    return _TWO_CAPITALISED.search(text) is not None or any(
+        entity.type == "person" for entity in entities
+    )
+
+
+def is_question(title: str) -> bool:
+    """Tell whether a title asks; it stays, ranked lower, because it asserts nothing (pilot §2)."""
+    return "?" in title

@@ -1,0 +1,262 @@
+"""The call store: every model call by the hash of what was asked, written before it is used.
+
+A row carries a checksum of its own: one that does not match counts as absent, so that a damaged
+answer is asked for again and never used. What was answered and committed is never paid for twice.
+"""
+
+import asyncio
+import hashlib
+import json
+import zlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    RowMapping,
+    String,
+    Table,
+    Text,
+    delete,
+    insert,
+    select,
+)
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
+
+from coreeval.errors import RunCorrupt, RunError
+from coreeval.tools.stores.sql import Migration, Row, Writer, migrate, open_engine
+
+Json = Mapping[str, object]
+Messages = Sequence[Mapping[str, str]]
+
+_METADATA = MetaData()
+_CALLS = Table(
+    "calls",
+    _METADATA,
+    Column("key", String(64), primary_key=True),
+    Column("draw", Integer, nullable=False),
+    Column("role", String(64), nullable=False),
+    Column("request", LargeBinary, nullable=False),
+    Column("response", LargeBinary, nullable=False),
+    Column("valid", Boolean, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("prompt_tokens", Integer, nullable=False),
+    Column("cached_tokens", Integer, nullable=False),
+    Column("completion_tokens", Integer, nullable=False),
+    Column("model_returned", Text, nullable=False),
+    Column("finish_reason", Text, nullable=False),
+    Column("started_at", String(40), nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("checksum", String(64), nullable=False),
+)
+
+
+def _create(connection: Connection) -> None:
+    _METADATA.create_all(connection)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_create,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallRecord:
+    """One call as it is kept: what was asked, what came back and whether it was an answer."""
+
+    key: str
+    draw: int
+    role: str
+    request: str
+    """Canonical JSON of what was asked; holds no key and no header."""
+    response: str
+    """The model's words, as they came."""
+    valid: bool
+    error: str = ""
+    """Why it is no answer: `truncated`, `refusal`, `empty` or `invalid: …`."""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """Prompt tokens that the provider had in its own cache (part of `prompt_tokens`)."""
+    completion_tokens: int = 0
+    model_returned: str = ""
+    finish_reason: str = ""
+    started_at: str = ""
+    seconds: float = 0.0
+
+
+def canonical(value: Json) -> str:
+    """Return JSON that is the same for equal values, whatever the order of their keys."""
+    return json.dumps(
+        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+
+
+def call_request(
+    *,
+    provider: str,
+    endpoint: str,
+    model: str,
+    parameters: Json,
+    schema: Json,
+    messages: Messages,
+    draw: int,
+) -> str:
+    """Return the canonical JSON of a request: all that decides its answer."""
+    return canonical(
+        {
+            "provider": provider,
+            "endpoint": endpoint,
+            "model": model,
+            "parameters": parameters,
+            "schema": schema,
+            "messages": list(messages),
+            "draw": draw,
+        }
+    )
+
+
+def call_key(request: str) -> str:
+    """Return the key of a request made by `call_request`."""
+    return hashlib.sha256(request.encode()).hexdigest()
+
+
+def open_calls(path: Path) -> "CallStore":
+    """Open the call store in a file, or create it there.
+
+    Raises:
+        RunCorrupt: the file is damaged or no call store; it is left as it is.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return CallStore(open_engine(str(URL.create("sqlite", database=str(path)))))
+
+
+class CallStore:
+    """Calls by key; one writer commits, any number of readers look up."""
+
+    def __init__(self, engine: Engine) -> None:
+        migrate(engine, MIGRATIONS, what="the call store")
+        self._engine = engine
+        self._writer = Writer(engine)
+        self._damaged: set[str] = set()
+        self._corrupt_rows = 0
+        self._flights: dict[str, asyncio.Task[CallRecord]] = {}
+
+    @property
+    def corrupt_rows(self) -> int:
+        """How many rows were found not to match their checksum, and were treated as absent."""
+        return self._corrupt_rows
+
+    def get(self, key: str) -> CallRecord | None:
+        """Return the call with this key, or None where there is none that is whole."""
+        try:
+            with self._engine.connect() as connection:
+                row = connection.execute(select(_CALLS).where(_CALLS.c.key == key)).mappings()
+                found = row.one_or_none()
+        except DatabaseError as error:
+            raise self._unusable(error) from None
+        return self._decode(found) if found else None
+
+    def records(self) -> Iterator[CallRecord]:
+        """Yield every whole call, by the time it was started."""
+        statement = select(_CALLS).order_by(_CALLS.c.started_at, _CALLS.c.key)
+        with self._engine.connect() as connection:
+            for row in connection.execution_options(yield_per=200).execute(statement).mappings():
+                if record := self._decode(row):
+                    yield record
+
+    async def put(self, record: CallRecord) -> CallRecord:
+        """Commit a call and return what the store holds under its key.
+
+        That is another record than the one given where another process was faster: the first
+        answer stays, since somebody may have used it.
+        """
+        statement = insert(_CALLS).values(**_encode(record))
+        remove = delete(_CALLS).where(_CALLS.c.key == record.key)
+        repair = [(remove, None)] if record.key in self._damaged else []
+        try:
+            await asyncio.wrap_future(self._writer.submit_all([*repair, (statement, None)]))
+        except IntegrityError:
+            return self.get(record.key) or record
+        except DatabaseError as error:
+            raise self._unusable(error) from None
+        self._damaged.discard(record.key)
+        return record
+
+    async def answer(
+        self, key: str, send: Callable[[], Awaitable[CallRecord]]
+    ) -> tuple[CallRecord, bool]:
+        """Return the stored call, or send it once and commit it; and whether it was sent here.
+
+        Callers with the same key share one call. It runs on where its callers are cancelled: it
+        is paid for, so its answer is kept.
+        """
+        if (flight := self._flights.get(key)) is not None:
+            return await asyncio.shield(flight), False
+        if (stored := self.get(key)) is not None:
+            return stored, False
+        flight = asyncio.ensure_future(self._send(send))
+        self._flights[key] = flight
+        flight.add_done_callback(lambda done: self._landed(key, done))
+        return await asyncio.shield(flight), True
+
+    async def _send(self, send: Callable[[], Awaitable[CallRecord]]) -> CallRecord:
+        return await self.put(await send())
+
+    def _landed(self, key: str, flight: "asyncio.Task[CallRecord]") -> None:
+        del self._flights[key]
+        if not flight.cancelled():
+            flight.exception()  # seen here, because its callers may all be gone
+
+    def close(self) -> None:
+        """Commit what waits and let go of the file."""
+        self._writer.close()
+        self._engine.dispose()
+
+    def _decode(self, row: RowMapping) -> CallRecord | None:
+        try:
+            values = _decoded(row)
+            whole = _checksum(values) == row["checksum"]
+        except (zlib.error, ValueError, TypeError):
+            whole = False
+        if whole:
+            return values
+        self._corrupt_rows += row["key"] not in self._damaged
+        self._damaged.add(row["key"])
+        return None
+
+    def _unusable(self, error: DatabaseError) -> RunError:
+        where = str(self._engine.url.database)
+        if isinstance(error, OperationalError):
+            return RunError(f"the call store cannot be used: {error.orig}", where=where)
+        return RunCorrupt(
+            f"the call store is damaged: {error.orig}",
+            where=where,
+            hint="nothing was overwritten; restore the file from a copy or move it away",
+        )
+
+
+def _encode(record: CallRecord) -> Row:
+    packed = {
+        "request": zlib.compress(record.request.encode()),
+        "response": zlib.compress(record.response.encode()),
+        "checksum": _checksum(record),
+    }
+    return asdict(record) | packed
+
+
+def _decoded(row: RowMapping) -> CallRecord:
+    values = {name: value for name, value in row.items() if name != "checksum"}
+    unpacked = {name: zlib.decompress(row[name]).decode() for name in ("request", "response")}
+    return CallRecord(**(values | unpacked))
+
+
+def _checksum(record: CallRecord) -> str:
+    values = asdict(record) | {"seconds": float(record.seconds)}
+    return hashlib.sha256(canonical(values).encode()).hexdigest()

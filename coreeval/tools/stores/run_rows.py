@@ -1,0 +1,54 @@
+"""What goes into and comes out of the run store, beside the words of the schema."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from coreeval.schema import Result, Sample, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallRow:
+    """One model call as a step made it."""
+
+    key: str
+    role: str
+    model: str
+    draw: int
+    cached: bool
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One node run for one attempt of one sample."""
+
+    sample_id: str
+    attempt: int
+    node: str
+    started_at: str
+    seconds: float
+    error: str = ""
+    detail: dict[str, Any] = field(default_factory=dict)
+    calls: tuple[CallRow, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A sample together with how it ended."""
+
+    sample: Sample
+    result: Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beat:
+    """The last sign of life of the process that works on a run."""
+
+    pid: int
+    host: str
+    at: str
+    in_flight: dict[str, dict[str, str]]
+    """Sample id -> its node and since when."""

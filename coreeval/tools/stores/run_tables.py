@@ -1,0 +1,142 @@
+"""The tables of run.db, and the migrations that make them."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+from coreeval.tools.stores.sql import Migration
+
+metadata = MetaData()
+
+samples = Table(
+    "samples",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("split", String, nullable=False),
+    Column("fields", JSON, nullable=False),
+    Column("label", Integer, nullable=False),
+    Column("label_text", String, nullable=False),
+)
+results = Table(
+    "results",
+    metadata,
+    Column("sample_id", String, primary_key=True),
+    Column("outcome", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("rung", String, nullable=False),
+    Column("semantic_status", String, nullable=False),
+    Column("semantic", JSON),
+    Column("updated", JSON),
+    Column("original_label", String, nullable=False),
+    Column("ended_at", String, nullable=False),
+)
+facts = Table(
+    "facts",
+    metadata,
+    Column("sample_id", String, primary_key=True),
+    Column("ord", Integer, primary_key=True),
+    Column("field", String, nullable=False),
+    Column("before", JSON),
+    Column("after", JSON, nullable=False),
+    Column("evidence_id", String, nullable=False),
+    Column("quote", Text, nullable=False),
+)
+evidence = Table(
+    "evidence",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("body", JSON, nullable=False),
+)
+steps = Table(
+    "steps",
+    metadata,
+    Column("sample_id", String, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("node", String, primary_key=True),
+    Column("started_at", String, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("detail", JSON, nullable=False),
+)
+verdicts = Table(
+    "verdicts",
+    metadata,
+    Column("sample_id", String, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("node", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("passed", Boolean, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+calls = Table(
+    "calls",
+    metadata,
+    Column("sample_id", String, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("node", String, primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("role", String, nullable=False),
+    Column("model", String, nullable=False),
+    Column("draw", Integer, nullable=False),
+    Column("cached", Boolean, nullable=False),
+    Column("prompt_tokens", Integer, nullable=False),
+    Column("completion_tokens", Integer, nullable=False),
+    Column("seconds", Float, nullable=False),
+)
+bad_rows = Table(
+    "bad_rows",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("file", String, nullable=False),
+    Column("line", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("text", Text, nullable=False),
+)
+predictions = Table(
+    "predictions",
+    metadata,
+    Column("target", String, primary_key=True),
+    Column("arm", String, primary_key=True),
+    Column("sample_id", String, primary_key=True),
+    Column("answer", String, nullable=False),
+    Column("valid", Boolean, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+stages = Table(
+    "stages",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("ended_at", String, nullable=False),
+    Column("detail", JSON, nullable=False),
+)
+heartbeat = Table(
+    "heartbeat",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("pid", Integer, nullable=False),
+    Column("host", String, nullable=False),
+    Column("at", String, nullable=False),
+    Column("in_flight", JSON, nullable=False),
+)
+Index("results_by_outcome", results.c.outcome)
+
+
+def _first(connection: Connection) -> None:
+    metadata.create_all(connection)
+
+
+MIGRATIONS: Sequence[Migration] = (_first,)

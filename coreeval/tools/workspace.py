@@ -1,0 +1,82 @@
+"""Where things are kept: the workspace beside the config, and the files of one run."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+HOME_VARIABLE = "COREEVAL_HOME"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder shared by all runs of one config folder."""
+
+    root: Path
+
+    @property
+    def calls(self) -> Path:
+        """The call store."""
+        return self.root / "calls.db"
+
+    @property
+    def gdelt(self) -> Path:
+        """What was made from GDELT files."""
+        return self.root / "gdelt"
+
+    @property
+    def runs(self) -> Path:
+        """Runs by name and start."""
+        return self.root / "runs"
+
+
+def workspace_for(base: Path) -> Workspace:
+    """Return `COREEVAL_HOME` if it is set, else `.coreeval` in `base`."""
+    home = os.environ.get(HOME_VARIABLE)
+    return Workspace(Path(home).expanduser() if home else base / ".coreeval")
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files of a run directory (a contract: other programs read them)."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        """The config as the run uses it, paths absolute."""
+        return self.root / "config.yaml"
+
+    @property
+    def manifest(self) -> Path:
+        """What was run, on what, with which result."""
+        return self.root / "manifest.json"
+
+    @property
+    def store(self) -> Path:
+        """Samples, results and their story."""
+        return self.root / "run.db"
+
+    @property
+    def checkpoints(self) -> Path:
+        """LangGraph's places of samples in flight."""
+        return self.root / "checkpoints.db"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that works on the run."""
+        return self.root / "run.lock"
+
+    @property
+    def dataset(self) -> Path:
+        """The arms, the provenance and the dataset card."""
+        return self.root / "dataset"
+
+    @property
+    def report_json(self) -> Path:
+        """The report for programs."""
+        return self.root / "report.json"
+
+    @property
+    def report_html(self) -> Path:
+        """The report for people."""
+        return self.root / "report.html"

@@ -1,0 +1,88 @@
+"""The extractor keeps what stands in the text, and never loses a warning."""
+
+import pytest
+
+from coreeval.agents.extractor import LLMExtractor
+from coreeval.models import InvalidAnswer
+from coreeval.schema import Sensitive
+from tests.agents.llm.conftest import Script
+from tests.agents.llm.support import EMOTION, PAIR, PROMPTS, RTE, TWEET
+
+
+def entity(span: str, field: str = "text", **more: object) -> dict[str, object]:
+    told = {"kind": "named", "type": "organisation", "query_name": span, "aliases": []}
+    return {"span": span, "field": field, **told, **more}
+
+
+def lock(span: str, field: str = "text") -> dict[str, object]:
+    return {"span": span, "field": field, "why": "label_carrier"}
+
+
+def answer(**parts: object) -> dict[str, object]:
+    empty: dict[str, object] = {
+        "entities": [],
+        "triples": [],
+        "locked": [],
+        "sensitive": [],
+        "queries": [],
+        "need": "",
+        "deixis_only": False,
+    }
+    return empty | parts
+
+
+async def test_spans_that_do_not_stand_in_the_text_are_dropped(script: Script) -> None:
+    asker = script(
+        answer(
+            entities=[entity("Acme", aliases=list("abcdef")), entity("Globex"), entity("& me")],
+            locked=[lock("So happy"), lock("so happy")],
+        )
+    )
+    found = await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+    assert [one.span for one in found.entities] == ["Acme", "& me"]
+    assert found.entities[0].aliases == ("a", "b", "c", "d")
+    assert [one.span for one in found.locked] == ["So happy"]
+
+
+async def test_a_span_is_moved_to_the_field_that_has_it(script: Script) -> None:
+    asker = script(answer(entities=[entity("closed", "hypothesis"), entity("Acme", "hypothesis")]))
+    found = await LLMExtractor(RTE, asker, PROMPTS)(PAIR)
+    assert [one.field for one in found.entities] == ["premise", "hypothesis"]
+
+
+async def test_an_answer_about_another_text_is_asked_for_again(script: Script) -> None:
+    asker = script(answer(entities=[entity("Globex")], locked=[lock("sad")]))
+    with pytest.raises(InvalidAnswer, match="'Globex'"):
+        await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+
+
+async def test_a_sensitive_flag_is_never_dropped(script: Script) -> None:
+    asker = script(answer(sensitive=[{"flag": "self_harm", "span": "not in the text"}]))
+    found = await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+    assert found.sensitive == (Sensitive(flag="self_harm", span="not in the text"),)
+
+
+async def test_queries_are_four_at_most(script: Script) -> None:
+    asker = script(answer(queries=["a b", " a b ", "", "c", "d", "e", "f"]))
+    found = await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+    assert found.queries == ("a b", "c", "d", "e")
+
+
+async def test_a_field_that_the_task_has_not_is_no_answer(script: Script) -> None:
+    asker = script(answer(entities=[entity("Acme", "body")]))
+    with pytest.raises(InvalidAnswer, match="allowed: text"):
+        await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+
+
+async def test_an_empty_object_is_no_extraction(script: Script) -> None:
+    with pytest.raises(InvalidAnswer, match="missing"):
+        await LLMExtractor(EMOTION, script({}), PROMPTS)(TWEET)
+
+
+async def test_it_is_told_the_text_and_its_label(script: Script) -> None:
+    asker = script(answer())
+    await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+    item = asker.block("item")
+    assert isinstance(item, dict)
+    assert item["fields"] == TWEET.fields and item["label"] == "joy"
+    assert EMOTION.lines["extractor"] in asker.system

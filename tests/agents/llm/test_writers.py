@@ -1,0 +1,143 @@
+"""Rewriter and composer return every field, and see what they may see."""
+
+import json
+
+import pytest
+
+from coreeval.agents.composer import LLMComposer
+from coreeval.agents.rewriter import LLMRewriter
+from coreeval.agents.roles import Brief
+from coreeval.models import InvalidAnswer
+from coreeval.schema import (
+    Defect,
+    Extraction,
+    FieldTriple,
+    Lock,
+    Plan,
+    Replacement,
+    Statement,
+    Triple,
+)
+from tests.agents.llm.conftest import Script
+from tests.agents.llm.support import EMOTION, PAIR, PROMPTS, RTE, TWEET, news
+
+NEW = {"text": "Acme opened in Paris and I am so happy!! \U0001f60a"}
+FOUND = Extraction(
+    triples=(FieldTriple(head="Acme", relation="opened in", tail="Paris", field="text"),),
+    locked=(Lock(span="So happy", field="text", why="label_carrier"),),
+)
+PLAN = Plan(
+    decision="use",
+    statements=(
+        Statement(
+            text="Globex opens a store in Rome",
+            evidence_ids=(news(2).id,),
+            quote="Globex opens a store in Rome",
+            modality="asserted",
+        ),
+    ),
+    replacements=(
+        Replacement(
+            before=None,
+            after=Triple(head="Globex", relation="opens a store in", tail="Rome"),
+            mode="insert",
+            field="text",
+            statement_index=0,
+            same_type=True,
+        ),
+    ),
+)
+WRONG = Defect(check="length", kind="form", message="20 words, at most 15", route="compose")
+BRIEF = Brief(
+    sample=TWEET,
+    extraction=FOUND,
+    plan=PLAN,
+    evidence=(news(2),),
+    substituted={"text": "So happy Globex opens in Rome"},
+    reworded=None,
+    feedback=(WRONG,),
+    previous={"text": "too long"},
+)
+
+
+def rewrite(fields: dict[str, str], *, reworded: bool = True) -> dict[str, object]:
+    return {"fields": fields, "reworded": reworded, "reason": ""}
+
+
+def composition(*used: int, **fields: str) -> dict[str, object]:
+    return {"fields": fields, "used_replacements": used, "dropped": []}
+
+
+async def test_a_rewrite(script: Script) -> None:
+    asker = script(rewrite(NEW))
+    said = await LLMRewriter(EMOTION, asker, PROMPTS)(TWEET, FOUND, feedback=[WRONG])
+    assert (said.fields, said.reworded) == (NEW, True)
+    item = asker.block("item")
+    assert isinstance(item, dict)
+    assert item["locked"] == [{"span": "So happy", "field": "text", "why": "label_carrier"}]
+    assert item["facts"][0]["head"] == "Acme"
+    assert asker.block("feedback") == [{"check": "length", "message": "20 words, at most 15"}]
+
+
+async def test_the_rewriter_sees_no_news(script: Script) -> None:
+    asker = script(rewrite(NEW))
+    await LLMRewriter(EMOTION, asker, PROMPTS)(TWEET, FOUND)
+    assert "news" not in asker.asked[0][1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "claimed"), [(TWEET.fields, True), (TWEET.fields, False), (NEW, False)]
+)
+async def test_what_came_back_as_it_was_is_not_reworded(
+    script: Script, fields: dict[str, str], claimed: bool
+) -> None:
+    asker = script(rewrite(fields, reworded=claimed))
+    said = await LLMRewriter(EMOTION, asker, PROMPTS)(TWEET, FOUND)
+    assert said.reworded is False
+
+
+async def test_the_shape_names_the_fields_of_the_task(script: Script) -> None:
+    asker = script(rewrite(PAIR.fields))
+    await LLMRewriter(RTE, asker, PROMPTS)(PAIR, Extraction())
+    properties = asker.schemas[0]["properties"]
+    assert isinstance(properties, dict)
+    assert properties["fields"]["required"] == ["premise", "hypothesis"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"premise": "p"}, "exactly the keys premise, hypothesis"),
+        ({"premise": "p", "hypothesis": "  "}, "hypothesis is blank"),
+    ],
+)
+async def test_both_fields_of_a_pair_must_be_there(
+    script: Script, fields: dict[str, str], says: str
+) -> None:
+    with pytest.raises(InvalidAnswer, match=says):
+        await LLMRewriter(RTE, script(rewrite(fields)), PROMPTS)(PAIR, Extraction())
+    with pytest.raises(InvalidAnswer, match=says):
+        await LLMComposer(RTE, script(composition(**fields)), PROMPTS)(BRIEF)
+
+
+async def test_a_composition(script: Script) -> None:
+    asker = script(composition(0, 1, -1, text="So happy that Globex came to Rome!!"))
+    said = await LLMComposer(EMOTION, asker, PROMPTS)(BRIEF)
+    assert said.fields == {"text": "So happy that Globex came to Rome!!"}
+    assert said.used_replacements == (0,)
+
+
+async def test_the_composer_sees_the_whole_brief(script: Script) -> None:
+    asker = script(composition(text="x"))
+    await LLMComposer(EMOTION, asker, PROMPTS)(BRIEF)
+    item, plan = asker.block("item"), asker.block("plan")
+    assert isinstance(item, dict) and isinstance(plan, dict)
+    assert item["words"] == {"text": "4 to 12"}
+    assert plan["replacements"][0]["number"] == 0
+    assert plan["statements"][0]["quote"] == "Globex opens a store in Rome"
+    assert news(2).id not in json.dumps(plan)
+    assert asker.block("drafts") == {"substituted": BRIEF.substituted, "reworded": None}
+    assert asker.block("feedback") == {
+        "previous": {"text": "too long"},
+        "defects": [{"check": "length", "message": "20 words, at most 15"}],
+    }

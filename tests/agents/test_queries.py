@@ -1,0 +1,133 @@
+import pytest
+
+from coreeval.agents.queries import CONCEPTS, MOST, merge, plan_queries
+from coreeval.schema import Entity, EntityQuery, EntityType, Evidence, Extraction, Retrieval, Rung
+
+from .builders import STANCE, TWEETS, news
+
+
+def named(span: str, type_: EntityType = "organisation", **changes: object) -> Entity:
+    values = {"span": span, "field": "text", "kind": "named", "type": type_, "query_name": span}
+    return Entity.model_validate(values | changes)
+
+
+def concept(span: str, type_: EntityType = "topic") -> Entity:
+    return named(span, type_, kind="concept")
+
+
+def planned(*entities: Entity, queries: tuple[str, ...] = ()) -> list[tuple[str, Rung]]:
+    extraction = Extraction(entities=entities, queries=queries)
+    return [(query.text, query.rung) for query in plan_queries(extraction, TWEETS)]
+
+
+def test_names_come_first_then_spellings_then_concepts() -> None:
+    trump = named("DJT", "person", query_name="Donald Trump", aliases=("President Trump",))
+    extraction = Extraction(
+        entities=(concept("anxiety"), trump, named("Chevron")), queries=("oil company job cuts",)
+    )
+    found = plan_queries(extraction, TWEETS)
+    assert [(query.id, query.text, query.rung) for query in found] == [
+        ("q1", "Donald Trump", "named"),
+        ("q2", "Chevron", "named"),
+        ("q3", "President Trump", "alias"),
+        ("q4", "oil company job cuts", "concept"),
+        ("q5", "anxiety", "concept"),
+    ]
+
+
+def test_other_spellings_go_along_as_aliases() -> None:
+    works = named("BBC", query_name="British Broadcasting Corporation", aliases=("Beeb",))
+    found = plan_queries(Extraction(entities=(works,)), TWEETS)
+    assert [(query.text, query.aliases) for query in found] == [
+        ("British Broadcasting Corporation", ()),
+        ("BBC", ("Beeb",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        named("Frankel", "person"),
+        named("Monday", "event"),
+        named("June", "event"),
+        named("25 percent", "quantity"),
+        named("last week", "date"),
+        named("@user", "person"),
+        concept("it"),
+        concept("on Sunday"),
+        concept("2019"),
+        concept("..."),
+    ],
+)
+def test_what_finds_nothing_in_particular_is_not_asked(entity: Entity) -> None:
+    assert planned(entity) == []
+
+
+def test_a_lone_surname_is_no_query_wherever_it_stands() -> None:
+    trainer = named("Bobby Frankel", "person", aliases=("Frankel",))
+    assert planned(trainer, queries=("Frankel", "horse racing")) == [
+        ("Bobby Frankel", "named"),
+        ("horse racing", "concept"),
+    ]
+
+
+def test_a_hashtag_is_asked_as_its_word_and_short_names_stay() -> None:
+    assert planned(concept("#anxiety"), named("EU"), named("US")) == [
+        ("EU", "named"),
+        ("US", "named"),
+        ("anxiety", "concept"),
+    ]
+
+
+def test_the_target_is_asked_as_a_concept_only() -> None:
+    target = named("Abortion", aliases=("abortion rights",))
+    found = plan_queries(Extraction(entities=(target,)), STANCE)
+    assert [(query.text, query.rung) for query in found] == [("Abortion", "concept")]
+
+
+def test_the_same_words_are_asked_once_on_the_best_rung() -> None:
+    assert planned(named("Gold"), concept("gold!"), queries=("GOLD",)) == [("Gold", "named")]
+
+
+def test_names_leave_room_for_concepts() -> None:
+    many = [named(f"Company {letter}x") for letter in "abcdefghij"]
+    ideas = [concept(f"topic {letter}x") for letter in "abcdefghij"]
+    rungs = [rung for _, rung in planned(*many, *ideas)]
+    assert len(rungs) == MOST
+    assert rungs.count("concept") == CONCEPTS
+    assert [rung for _, rung in planned(*many)] == ["named"] * MOST
+    assert [rung for _, rung in planned(*ideas)] == ["concept"] * MOST
+
+
+def query(key: str, rung: Rung) -> EntityQuery:
+    return EntityQuery(id=key, text=key, rung=rung)
+
+
+def items(*keys: str) -> tuple[Evidence, ...]:
+    return tuple(news(f"Headline {key}", key=key) for key in keys)
+
+
+def test_queries_take_turns_in_the_order_of_their_rungs() -> None:
+    asked = [query("q1", "concept"), query("q2", "named")]
+    answer = Retrieval(by_query={"q1": items("a", "b", "c"), "q2": items("x")})
+    found, rung = merge(answer, asked, limit=3, exclude=())
+    assert [item.id for item in found] == ["x", "a", "b"]
+    assert rung == "named"
+
+
+def test_repeats_and_items_tried_before_are_left_out() -> None:
+    asked = [query("q1", "named"), query("q2", "concept")]
+    twin = news("headline A!", key="twin")
+    answer = Retrieval(by_query={"q1": items("tried"), "q2": (*items("a", "tried"), twin)})
+    found, rung = merge(answer, asked, limit=9, exclude={"tried"})
+    assert [item.id for item in found] == ["a"]
+    assert rung == "concept"
+
+
+def test_nothing_found_is_the_rung_none() -> None:
+    asked = [query("q1", "named")]
+    assert merge(Retrieval(by_query={}), asked, limit=5, exclude=()) == ([], "none")
+    assert merge(Retrieval(by_query={"q1": items("a")}), asked, limit=5, exclude={"a"}) == (
+        [],
+        "none",
+    )

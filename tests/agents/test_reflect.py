@@ -1,0 +1,139 @@
+import pytest
+
+from coreeval.agents.reflect import (
+    fact_defects,
+    is_contrary,
+    label_defects,
+    outcome_of,
+    same_defects,
+)
+from coreeval.schema import (
+    Defect,
+    DefectKind,
+    FactVerdict,
+    JudgedStatement,
+    LabelVerdict,
+    Outcome,
+    Route,
+)
+
+from .builders import PREMISES, TWEETS, news, sample
+
+TITLE = "Gold tops $4, 500 an ounce"
+GOOD = {
+    "text": "Gold topped $4,500.",
+    "field": "text",
+    "kind": "fact",
+    "supported": "yes",
+    "evidence_id": "e1",
+    "quote": "Gold tops $4,500",
+}
+
+
+def defects(**changes: object) -> list[Defect]:
+    judged = JudgedStatement.model_validate(GOOD | changes)
+    verdict = FactVerdict(statements=(judged,))
+    return fact_defects(TWEETS, {"text": "Gold topped $4,500. Yay"}, verdict, [news(TITLE)])
+
+
+def test_a_yes_with_a_quotation_that_occurs_is_enough() -> None:
+    assert defects() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "route"),
+    [
+        ({"evidence_id": "e9"}, "replace"),
+        ({"quote": "Gold tops $4,600"}, "replace"),
+        ({"quote": ""}, "replace"),
+        ({"supported": "no"}, "replace"),
+        ({"supported": "not_needed"}, "replace"),
+        ({"supported": "no", "defect": "identity"}, "replace"),
+        ({"supported": "no", "defect": "relation"}, "replace"),
+        ({"supported": "no", "defect": "memory"}, "replace"),
+        ({"supported": "no", "defect": "person"}, "evidence"),
+        ({"supported": "no", "defect": "number"}, "compose"),
+        ({"supported": "no", "defect": "stale"}, "compose"),
+        ({"defect": "modality"}, "compose"),
+        ({"kind": "attributed", "supported": "no"}, "replace"),
+        ({"kind": "opinion", "supported": "not_needed", "defect": "person"}, "evidence"),
+        ({"field": "elsewhere", "supported": "no"}, "replace"),
+    ],
+)
+def test_what_is_not_supported_goes_back_to_who_can_mend_it(
+    changes: dict[str, object], route: Route
+) -> None:
+    (defect,) = defects(**changes)
+    assert (defect.kind, defect.route) == ("facts", route)
+    assert "Gold topped $4,500." in defect.message
+
+
+@pytest.mark.parametrize("kind", ["opinion", "hypothetical", "personal", "question"])
+def test_other_classes_need_no_evidence(kind: str) -> None:
+    assert defects(kind=kind, supported="not_needed", evidence_id="", quote="") == []
+
+
+def test_a_text_without_judged_statements_is_not_supported() -> None:
+    (defect,) = fact_defects(TWEETS, {"text": "Gold!"}, FactVerdict(statements=()), [])
+    assert defect.check == "facts_unjudged"
+
+
+def test_a_hypothesis_needs_no_evidence_but_does_no_harm() -> None:
+    fields = {"sentence1": "Gold topped $4,500.", "sentence2": "Silver fell."}
+    premise = JudgedStatement.model_validate(GOOD | {"field": "sentence1"})
+    other = JudgedStatement.model_validate(GOOD | {"field": "sentence2", "supported": "no"})
+    harm = other.model_copy(update={"defect": "person"})
+    verdict = FactVerdict(statements=(premise, other))
+    assert fact_defects(PREMISES, fields, verdict, [news(TITLE)]) == []
+    verdict = FactVerdict(statements=(premise, harm))
+    assert [d.route for d in fact_defects(PREMISES, fields, verdict, [news(TITLE)])] == ["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("label", "passes"),
+    [("joy", True), ("Happy", True), ("sadness", False), ("unclear", False), ("rage", False)],
+)
+def test_the_label_must_be_the_samples(label: str, passes: bool) -> None:
+    found = label_defects(TWEETS, sample("x"), LabelVerdict(label=label, cue="so blue"))
+    assert (found == []) is passes
+    assert all("so blue" in d.message and d.route == "compose" for d in found)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "contrary"),
+    [
+        (LabelVerdict(label="sadness"), True),
+        (LabelVerdict(label="sadness", confidence="high"), True),
+        (LabelVerdict(label="sadness", confidence="low"), False),
+        (LabelVerdict(label="unclear", confidence="high"), False),
+        (LabelVerdict(label="Joy", confidence="high"), False),
+        (LabelVerdict(label=""), False),
+    ],
+)
+def test_only_a_definite_other_label_is_contrary(verdict: LabelVerdict, contrary: bool) -> None:
+    assert is_contrary(sample("x"), verdict) is contrary
+
+
+def defect(kind: DefectKind, message: str = "m") -> Defect:
+    return Defect(check="c", kind=kind, message=message, route="compose")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "outcome"),
+    [
+        ([], "accepted"),
+        (["form"], "rejected_form"),
+        (["form", "label"], "rejected_label"),
+        (["form", "label", "facts"], "rejected_facts"),
+        (["facts", "unsafe"], "unsafe"),
+    ],
+)
+def test_the_gravest_kind_decides(kinds: list[DefectKind], outcome: Outcome) -> None:
+    assert outcome_of([defect(kind) for kind in kinds]) == outcome
+
+
+def test_the_same_defect_twice() -> None:
+    one, other = defect("form", "a"), defect("form", "b")
+    assert same_defects([one, other], [one])
+    assert not same_defects([one], [other])
+    assert not same_defects([], [])

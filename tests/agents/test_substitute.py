@@ -1,0 +1,79 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coreeval.agents.substitute import pairs_of, substitute
+from coreeval.schema import Plan, Replacement
+
+from .builders import replacement, sample, statement
+
+
+def put(text: str, *changes: Replacement) -> str:
+    plan = Plan(
+        decision="use",
+        statements=(statement("Gold tops $4,500."), statement("Oil falls.")),
+        replacements=changes,
+    )
+    return substitute(sample(text), plan)["text"]
+
+
+def swap(old: str, new: str, tail: str = "same", new_tail: str = "same") -> Replacement:
+    return replacement((old, "is", tail), (new, "is", new_tail))
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "result"),
+    [
+        ("We love Ford today", "Ford", "Apple", "We love Apple today"),
+        ("art is a party", "art", "music", "Music is a party"),
+        ("it FEELS: BITCOIN up", "bitcoin", "gold", "it FEELS: GOLD up"),
+        ("my bitcoin is up", "Bitcoin", "Gold", "my gold is up"),
+        ("Bitcoin is up. bitcoin!", "bitcoin", "gold", "Gold is up. gold!"),
+        ("I sold GM shares", "GM", "Ford", "I sold Ford shares"),
+        ("Wal-Mart 's profit", "Wal-Mart's profit", "Target's loss", "Target's loss"),
+        ("Tom &amp; Co won", "Tom & Co", "Ann & Co", "Ann & Co won"),
+        ("nothing here", "Ford", "Apple", "nothing here"),
+    ],
+)
+def test_spans_are_replaced_as_whole_words_in_their_case(
+    text: str, old: str, new: str, result: str
+) -> None:
+    assert put(text, swap(old, new)) == result
+
+
+def test_the_longest_span_goes_first_and_nothing_twice() -> None:
+    changes = (swap("York", "Rome"), swap("New York", "York"))
+    assert put("from York to New York", *changes) == "from Rome to York"
+
+
+def test_heads_and_tails_of_one_triple() -> None:
+    change = replacement(("Ford", "cuts", "900 jobs"), ("Chevron", "cuts", "800 jobs"))
+    assert put("so Ford cuts 900 jobs", change) == "so Chevron cuts 800 jobs"
+
+
+def test_an_insertion_is_the_statement_once() -> None:
+    twice = (replacement(None, ("Gold", "tops", "$4,500")),) * 2
+    assert put("I cry", *twice) == "I cry Gold tops $4,500."
+
+
+def test_only_the_named_field_changes() -> None:
+    pair = sample("Ford fell .", "Ford rose .")
+    change = swap("Ford", "Apple").model_copy(update={"field": "sentence2"})
+    plan = Plan(decision="use", statements=(statement("Apple rises"),), replacements=(change,))
+    assert substitute(pair, plan) == {"sentence1": "Ford fell .", "sentence2": "Apple rose ."}
+
+
+def test_an_unchanged_end_is_no_pair() -> None:
+    change = replacement(("My Birthday", "is", "today"), ("my birthday", "is", "hot"))
+    assert pairs_of(Plan(decision="use", replacements=(change,)), "text") == [("today", "hot")]
+
+
+@given(text=st.text(), old=st.text(), new=st.text())
+def test_any_text_survives_any_plan(text: str, old: str, new: str) -> None:
+    result = put(text, swap(old, new))
+    assert result == text or old.strip()
+
+
+@given(st.text())
+def test_a_plan_without_replacements_changes_nothing(text: str) -> None:
+    assert put(text) == text

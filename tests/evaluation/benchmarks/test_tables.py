@@ -1,0 +1,234 @@
+"""A user's own files: JSON lines, CSV, TSV, Parquet."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+
+from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, splits_of
+from coreeval.schema import Sample
+from coreeval.tasks import load_task
+from tests.evaluation.benchmarks.kit import EMOTION, dataset, put, read, reasons
+
+ROWS: list[dict[str, object]] = [
+    {"id": "a", "text": "so happy ", "label": "joy"},
+    {"id": "b", "text": 'say "hi"\u2028there, all', "label": 0},
+]
+
+
+def as_json(path: Path) -> Path:
+    return put(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS))
+
+
+def as_csv(path: Path) -> Path:
+    return put(
+        path, '\ufeffid,text,label\r\na,so happy ,joy\r\nb,"say ""hi""\u2028there, all",0\r\n'
+    )
+
+
+def as_tsv(path: Path) -> Path:
+    return put(path, 'id\ttext\tlabel\na\tso happy \tjoy\nb\tsay "hi"\u2028there, all\t0\n')
+
+
+def as_parquet(path: Path) -> Path:
+    texts = [{name: str(value) for name, value in row.items()} for row in ROWS]
+    pq.write_table(pa.Table.from_pylist(texts), path)
+    return path
+
+
+WRITERS = {"jsonl": as_json, "csv": as_csv, "tsv": as_tsv, "parquet": as_parquet}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_every_format_gives_the_same_samples(tmp_path: Path, kind: str) -> None:
+    path = WRITERS[kind](tmp_path / f"mine.{kind}")
+    found = read(kind, path)
+    assert [(s.id, s.fields["text"], s.label) for s in found.samples] == [
+        ("a", "so happy", 1),
+        ("b", 'say "hi"\u2028there, all', 0),
+    ]
+    assert found.bad_rows == () and found.note is None
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_folder_has_a_file_for_each_split(tmp_path: Path, kind: str) -> None:
+    WRITERS[kind](tmp_path / f"test.{kind}")
+    WRITERS[kind](tmp_path / f"train-00000-of-00001.{kind}")
+    config = dataset(kind, tmp_path)
+    assert splits_of(config) == ["test", "train"]
+    assert [found.split for found in iter_benchmark(config, EMOTION, split="train")
+            if isinstance(found, Sample)] == ["train", "train"]  # fmt: skip
+    with pytest.raises(DatasetError, match="no split 'dev'") as caught:
+        iter_benchmark(config, EMOTION, split="dev")
+    assert "test, train" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_columns_by_other_names(tmp_path: Path, kind: str) -> None:
+    path = WRITERS[kind](tmp_path / f"test.{kind}")
+    renamed = load_task("emotion").model_copy(update={"fields": ("tweet",)})
+    found = read(kind, path, renamed, columns={"tweet": "text", "id": "text"})
+    assert found.samples[0].fields == {"tweet": "so happy"}
+    assert found.samples[0].id == "so happy "
+    with pytest.raises(DatasetError, match="no column 'tweet'") as caught:
+        read(kind, path, renamed)
+    assert "text" in caught.value.hint
+    with pytest.raises(DatasetError, match="no column 'txt'") as near:
+        read(kind, path, columns={"text": "txt"})
+    assert "did you mean 'text'?" in near.value.hint
+    with pytest.raises(DatasetError, match="names 'texts', which the task emotion"):
+        read(kind, path, columns={"texts": "text"})
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_nothing_there(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(DatasetError, match="no such file or folder") as caught:
+        read(kind, tmp_path / "none")
+    assert f"test.{kind}" in caught.value.hint
+    with pytest.raises(DatasetError, match=f"has no \\*.{kind}"):
+        read(kind, tmp_path)
+    put(tmp_path / f"test.{kind}", "")
+    with pytest.raises(DatasetError, match=r"empty|no Parquet file"):
+        read(kind, tmp_path)
+
+
+def test_ids_made_from_rows_and_lines(tmp_path: Path) -> None:
+    table = read("csv", put(tmp_path / "a.csv", "text,label\nx,7\n\ny,1\n"))
+    lines = read("jsonl", put(tmp_path / "a.jsonl", '\n{"text":"x","label":1}\n'))
+    assert [sample.id for sample in table.samples] == ["emotion/test/2"]
+    assert [row.line for row in table.bad_rows] == [2]
+    assert [sample.id for sample in lines.samples] == ["emotion/test/2"]
+
+
+def test_parts_are_numbered_through(tmp_path: Path) -> None:
+    for part in range(2):
+        put(tmp_path / f"test-0000{part}-of-00002.csv", f"text,label\np{part},1\n")
+        put(tmp_path / f"test-0000{part}-of-00002.jsonl", f'{{"text":"p{part}","label":1}}\n')
+    for kind in ("csv", "jsonl"):
+        found = read(kind, tmp_path)
+        assert [(s.id, s.fields["text"]) for s in found.samples] == [
+            ("emotion/test/1", "p0"),
+            ("emotion/test/2", "p1"),
+        ]
+    (tmp_path / "test-00000-of-00002.csv").unlink()
+    with pytest.raises(DatasetError, match="do not make a whole: 1 of 2"):
+        read("csv", tmp_path)
+
+
+def test_bad_json_lines(tmp_path: Path) -> None:
+    lines = [
+        b'{"id": 1, "text": "ok", "label": "joy"}',
+        b"{broken",
+        b"[1, 2]",
+        b'{"id": 2, "text": 5, "label": "joy"}',
+        b'{"id": 3, "label": "joy"}',
+        b'{"id": 1, "text": "again", "label": "joy"}',
+        b'{"id": 4, "text": "half \\ud800", "label": "joy"}',
+        b'{"id": 5, "text": "bad \xff", "label": "joy"}',
+        b'{"id": null, "text": "x", "label": "joy"}',
+        b'{"id": 6, "text": "x", "label": null}',
+        b"[" * 100_000,
+    ]
+    found = read("jsonl", put(tmp_path / "x.jsonl", b"\n".join(lines)))
+    assert [sample.id for sample in found.samples] == ["1"]
+    assert [row.line for row in found.bad_rows] == list(range(2, 12))
+    told = [row.reason for row in found.bad_rows]
+    assert told[0].startswith("not JSON") and told[9].startswith("not JSON")
+    assert told[1:9] == [
+        "JSON, but no object",
+        "the field text is no text but int",
+        "the field text is missing",
+        "the id '1' is there twice",
+        "the field text holds half a character (a lone surrogate)",
+        "the line is not UTF-8",
+        "the id is empty",
+        "the label is missing",
+    ]
+
+
+def test_one_json_document_is_not_json_lines(tmp_path: Path) -> None:
+    path = put(tmp_path / "x.jsonl", json.dumps(ROWS, indent=1).replace("{", "{\n"))
+    with pytest.raises(DatasetError, match="no line of the file is a JSON object"):
+        read("jsonl", path)
+
+
+def test_csv_reads_on_after_a_quotation_mark_that_is_never_closed(tmp_path: Path) -> None:
+    rows = 'text,label\n"two\nlines",1\n"open,1\nplain,0\n"quoted, too",2\nshort\n"a" b,1\nlast,3\n'
+    found = read("csv", put(tmp_path / "x.csv", rows))
+    assert [(s.id, s.fields["text"]) for s in found.samples] == [
+        ("emotion/test/1", "two\nlines"),
+        ("emotion/test/3", "plain"),
+        ("emotion/test/4", "quoted, too"),
+        ("emotion/test/7", "last"),
+    ]
+    assert [row.line for row in found.bad_rows] == [4, 7, 8]
+    assert found.bad_rows[1].reason == "1 columns where the header has 2"
+
+
+def test_csv_with_an_open_quotation_mark_to_the_end(tmp_path: Path) -> None:
+    rows = "".join(f"t{number},1\n" for number in range(300))
+    found = read("csv", put(tmp_path / "x.csv", f'text,label\n"open,1\n{rows}'))
+    assert len(found.samples) == 300
+    assert reasons(found.bad_rows) == [(2, "a quotation mark is never closed")]
+
+
+def test_csv_bytes_that_are_no_text(tmp_path: Path) -> None:
+    rows = b'text,label\nbad \xff,1\n"two\nbad \xff",1\ngood,1\n'
+    found = read("csv", put(tmp_path / "x.csv", rows))
+    assert reasons(found.bad_rows) == [(2, "the line is not UTF-8"), (3, "the line is not UTF-8")]
+    assert len(found.samples) == 1
+
+
+def test_a_header_that_names_a_column_twice(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="a column is named twice"):
+        read("tsv", put(tmp_path / "x.tsv", "text\ttext\tlabel\n"))
+
+
+def test_parquet_with_integers_nulls_and_broken_text(tmp_path: Path) -> None:
+    broken = pa.array([b"ok", b"\xff", b"fine"]).cast(pa.binary()).view(pa.string())
+    table = pa.table({"text": broken, "label": pa.array([1, 2, None], pa.int64())})
+    pq.write_table(table, tmp_path / "x.parquet")
+    found = read("parquet", tmp_path / "x.parquet")
+    assert [(s.id, s.label) for s in found.samples] == [("emotion/test/1", 1)]
+    assert reasons(found.bad_rows) == [
+        (2, "a text of the row is not UTF-8"),
+        (3, "the label is missing"),
+    ]
+
+
+def test_a_damaged_parquet_file(tmp_path: Path) -> None:
+    texts = [f"text {number}" for number in range(5000)]
+    pq.write_table(pa.table({"text": texts, "label": [1] * 5000}), tmp_path / "x.parquet")
+    content = bytearray((tmp_path / "x.parquet").read_bytes())
+    content[4:400] = bytes(396)
+    put(tmp_path / "x.parquet", bytes(content))
+    with pytest.raises(DatasetError, match="damaged"):
+        read("parquet", tmp_path / "x.parquet")
+
+
+def test_streams(tmp_path: Path) -> None:
+    def lines() -> Iterator[str]:
+        for number in range(3000):
+            yield f'{{"id": "{number}", "text": "t", "label": 1}}\n'
+
+    stream = iter_benchmark(dataset("jsonl", put(tmp_path / "x.jsonl", "".join(lines()))), EMOTION)
+    first = next(stream)
+    assert isinstance(first, Sample) and first.id == "0"
+    assert sum(1 for _ in stream) == 2999
+
+
+def test_fingerprint_is_of_the_content(tmp_path: Path) -> None:
+    config = dataset("csv", tmp_path)
+    put(tmp_path / "test.csv", "text,label\na,1\n")
+    put(tmp_path / "train.csv", "text,label\na,1\n")
+    before = fingerprint(config)
+    put(tmp_path / "train.csv", "text,label\nz,1\n")
+    assert fingerprint(config) == before != fingerprint(config, "train")
+    put(tmp_path / "test.csv", "text,label\nb,1\n")
+    assert fingerprint(config) != before
+    with pytest.raises(DatasetError, match="no split 'dev'"):
+        fingerprint(config, "dev")

@@ -1,0 +1,180 @@
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from coreeval.config import ModelConfig
+from coreeval.errors import ModelCallError, ModelUnusable, PromptError
+from coreeval.evaluation.targets import Answer, Message, answer_shape, ask_target, question
+from coreeval.models import AnswerShape, Asker, InvalidAnswer, open_model, record_calls
+from coreeval.schema import Label, Prediction, Sample, Task
+from coreeval.tools.stores.calls import open_calls
+
+TASK = Task(
+    name="mood",
+    description="The mood of a text.",
+    fields=("text",),
+    labels=(Label(id=0, name="good", meaning="glad"), Label(id=1, name="bad", meaning="sad")),
+    question="Which mood?",
+    text_kind="tweet",
+    target="rain",
+    templates=("$text about $target: $labels?", "second template $text"),
+)
+
+
+def _samples(*texts: str) -> list[Sample]:
+    return [
+        Sample(id=f"s{at}", split="test", fields={"text": text}, label=0, label_text="good")
+        for at, text in enumerate(texts)
+    ]
+
+
+class ScriptedAsker:
+    """Answers by rule, and remembers what it was asked and how many questions were open at once."""
+
+    def __init__(self, rule: Callable[[str], str]) -> None:
+        self._rule = rule
+        self.asked: list[str] = []
+        self.open = self.most_open = 0
+
+    async def ask(self, messages: Sequence[Message], shape: AnswerShape[Answer]) -> Answer:
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        try:
+            (message,) = messages
+            self.asked.append(message["content"])
+            await asyncio.sleep(0)
+            return shape.parse(json.dumps({"label": self._rule(message["content"])}))
+        finally:
+            self.open -= 1
+
+
+async def _ask(
+    asker: ScriptedAsker, samples: Sequence[Sample], concurrency: int = 2
+) -> tuple[Prediction, ...]:
+    return await ask_target(
+        "openai:x", samples, arm="updated", task=TASK, asker=asker, concurrency=concurrency
+    )
+
+
+async def test_predictions_come_in_the_order_of_the_samples() -> None:
+    asker = ScriptedAsker(lambda text: "bad" if text.startswith("wet") else "good")
+    found = await _ask(asker, _samples("wet", "dry", "wet"))
+    assert [(each.sample_id, each.answer, each.valid) for each in found] == [
+        ("s0", "bad", True),
+        ("s1", "good", True),
+        ("s2", "bad", True),
+    ]
+    assert {(each.target, each.arm) for each in found} == {("openai:x", "updated")}
+
+
+async def test_only_the_first_template_is_asked() -> None:
+    asker = ScriptedAsker(lambda _: "good")
+    await _ask(asker, _samples("wet"))
+    assert asker.asked == [
+        'wet about rain: good, bad?\n\nGive the label as a JSON object: {"label": "..."}'
+    ]
+
+
+@pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (3, 3), (50, 10)])
+async def test_questions_open_at_once_are_bounded(concurrency: int, most: int) -> None:
+    asker = ScriptedAsker(lambda _: "good")
+    found = await _ask(asker, _samples(*map(str, range(10))), concurrency)
+    assert (asker.most_open, len(found)) == (most, 10)
+
+
+async def test_no_samples_ask_nothing() -> None:
+    asker = ScriptedAsker(lambda _: "good")
+    assert await _ask(asker, []) == ()
+    assert asker.asked == []
+
+
+async def test_a_call_without_an_answer_is_an_invalid_prediction_with_its_reason() -> None:
+    def rule(text: str) -> str:
+        if text.startswith("wet"):
+            raise ModelCallError("it refused")
+        return "good"
+
+    first, second = await _ask(ScriptedAsker(rule), _samples("wet", "dry"))
+    assert (first.answer, first.valid, first.reason) == ("", False, "it refused")
+    assert (second.valid, second.reason) == (True, "")
+
+
+async def test_an_unusable_target_stops_everything_as_itself() -> None:
+    def rule(text: str) -> str:
+        if text.startswith("2"):
+            raise ModelUnusable("no such model")
+        return "good"
+
+    asker = ScriptedAsker(rule)
+    with pytest.raises(ModelUnusable, match="no such model"):
+        await _ask(asker, _samples(*map(str, range(100))))
+    assert len(asker.asked) < 10
+    assert asker.open == 0
+
+
+def test_an_answer_is_exactly_one_of_the_labels() -> None:
+    shape = answer_shape(TASK)
+    assert shape.schema["properties"] == {"label": {"type": "string", "enum": ["good", "bad"]}}
+    assert shape.parse('{"label": "bad"}').label == "bad"
+    for text in ('{"label": "Bad"}', '{"label": ""}', '{"label": "bad", "why": "x"}', "bad"):
+        with pytest.raises(InvalidAnswer):
+            shape.parse(text)
+
+
+def test_dollars_in_a_text_are_text() -> None:
+    content = question(TASK, {"text": "costs $5, $labels"})["content"]
+    assert content.startswith("costs $5, $labels about rain: good, bad?")
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [("$text and $topic", r"\$topic"), ("$text for $ 5", "Invalid placeholder")],
+)
+def test_a_template_that_cannot_be_filled_is_named(template: str, told: str) -> None:
+    task = TASK.model_copy(update={"templates": (template,)})
+    with pytest.raises(PromptError, match=told) as caught:
+        question(task, {"text": "x"})
+    assert "$labels" in caught.value.hint
+
+
+def _recorded(content: str, text: str, finish_reason: str = "stop") -> Mapping[str, object]:
+    return {
+        "messages": [question(TASK, {"text": text})],
+        "schema": "LabelAnswer",
+        "content": content,
+        "finish_reason": finish_reason,
+    }
+
+
+async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
+    answers = tmp_path / "answers.jsonl"
+    lines = [
+        _recorded('{"label": "bad"}', "wet"),
+        _recorded('{"label": "good"}', "dry", "length"),
+        _recorded("good", "mild"),
+    ]
+    answers.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    store = open_calls(tmp_path / "calls.db")
+    model = open_model(ModelConfig(model=f"replay:{answers}"), {})
+    try:
+        with record_calls() as calls:
+            first, second = [
+                await ask_target(
+                    "replay:x",
+                    _samples("wet", "dry", "mild"),
+                    arm="original",
+                    task=TASK,
+                    asker=Asker(model, store, role="target", max_draws=1),
+                    concurrency=3,
+                )
+                for _ in range(2)
+            ]
+    finally:
+        store.close()
+    assert first == second
+    assert [each.answer for each in first] == ["bad", "", ""]
+    assert "truncated" in first[1].reason
+    assert [call.cached for call in calls] == [False] * 3 + [True] * 3

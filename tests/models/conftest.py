@@ -1,0 +1,66 @@
+"""A server, a store and an asker for tests of the model layer."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typing_extensions import TypedDict, Unpack
+
+from coreeval.config import ModelConfig
+from coreeval.models import Asker, Retry, close_models, open_model
+from coreeval.tools.stores.calls import CallStore, open_calls
+from tests.support.llm_server import LLMServer, empty_objects
+
+KEY = "sk-do-not-show-4711"
+
+
+class Options(TypedDict, total=False):
+    """Keys of ModelConfig that tests vary."""
+
+    structured: str
+    timeout_s: float
+    temperature: float
+    seed: int
+    max_tokens: int
+    base_url: str
+
+
+MakeAsker = Callable[..., Asker]
+
+
+class Naps(list[float]):
+    """A sleep that takes no time and remembers how long it should have been."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def naps() -> Naps:
+    return Naps()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[LLMServer]:
+    async with LLMServer(empty_objects).running() as server:
+        yield server
+        await close_models()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[CallStore]:
+    store = open_calls(tmp_path / "calls.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def make_asker(server: LLMServer, store: CallStore, naps: Naps) -> MakeAsker:
+    def make(**options: Unpack[Options]) -> Asker:
+        config = ModelConfig.model_validate(
+            {"model": "openai:stub", "base_url": server.url, **options}
+        )
+        model = open_model(config, {"OPENAI_API_KEY": KEY})
+        return Asker(model, store, role="extractor", retry=Retry(sleep=naps.sleep))
+
+    return make

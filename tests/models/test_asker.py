@@ -1,0 +1,165 @@
+"""Asking: each draw through the store, bad answers kept and never used, nothing paid twice."""
+
+import asyncio
+import json
+
+import pytest
+
+from coreeval.errors import ModelCallError
+from coreeval.models import AnswerShape, InvalidAnswer, record_calls
+from coreeval.schema import Value
+from coreeval.tools.stores.calls import CallStore
+from tests.models.conftest import MakeAsker
+from tests.support.llm_server import LLMServer, Reply, Request, script
+
+
+class Answer(Value):
+    label: str
+
+
+SHAPE = AnswerShape(Answer, name="answer")
+ASKED = [{"role": "system", "content": "You label."}, {"role": "user", "content": "a text"}]
+GOOD = '{"label": "joy"}'
+
+
+def last_words(request: Request) -> str:
+    messages = request["messages"]
+    assert isinstance(messages, list)
+    return str(messages[-1]["content"])
+
+
+async def test_a_valid_answer_is_stored_and_reused(
+    make_asker: MakeAsker, server: LLMServer, store: CallStore
+) -> None:
+    server.answers = script(GOOD)
+    with record_calls() as first:
+        assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+    with record_calls() as second:
+        assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+    assert len(server.requests) == 1
+    assert [call.cached for call in first + second] == [False, True]
+    assert first[0].key == second[0].key
+    (kept,) = store.records()
+    assert (kept.valid, kept.error, kept.response) == (True, "", GOOD)
+    assert (kept.role, kept.model_returned, kept.finish_reason) == (
+        "extractor",
+        "stub-2026-01",
+        "stop",
+    )
+    assert kept.prompt_tokens > 0 and kept.completion_tokens > 0
+    assert first[0].prompt_tokens == kept.prompt_tokens
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "told"),
+    [
+        (f"Sure! {GOOD}", "invalid: it is not one JSON object", "not one JSON object"),
+        (f"```json\n{GOOD}\n```", "invalid: it is not one JSON object", "not one JSON object"),
+        ('{"label": 3}', "invalid: label: ", "valid string"),
+        ("{}", "invalid: label", "label"),
+        (" \n", "empty", "empty"),
+        (Reply(content=None), "empty", "empty"),
+        (Reply(content=GOOD, finish_reason="length"), "truncated", "cut off"),
+        (Reply(content=GOOD, finish_reason="content_filter"), "refusal", "declined"),
+        (Reply(content=None, refusal="I cannot."), "refusal", "declined"),
+    ],
+)
+async def test_a_bad_answer_is_kept_and_asked_for_again(
+    make_asker: MakeAsker,
+    server: LLMServer,
+    store: CallStore,
+    bad: str | Reply,
+    error: str,
+    told: str,
+) -> None:
+    server.answers = script(bad, GOOD)
+    with record_calls() as calls:
+        assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+    assert [call.draw for call in calls] == [0, 1]
+    by_draw = {record.draw: record for record in store.records()}
+    assert by_draw[0].error.startswith(error) and not by_draw[0].valid
+    assert by_draw[1].valid
+    again = server.requests[1]["messages"]
+    assert isinstance(again, list)
+    assert [message["role"] for message in again] == ["system", "user", "assistant", "user"]
+    assert told in last_words(server.requests[1])
+
+    assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+    assert len(server.requests) == 2
+
+
+async def test_three_bad_answers_fail_the_sample_for_good(
+    make_asker: MakeAsker, server: LLMServer
+) -> None:
+    server.answers = script("x" * 100_000)
+    for _ in range(2):
+        with pytest.raises(ModelCallError, match=r"no valid answer in 3 draws.*JSON"):
+            await make_asker().ask(ASKED, SHAPE)
+    assert len(server.requests) == 3
+    assert server.repeats == 0
+    assert len(json.dumps(server.requests[2])) < 5000
+
+
+async def test_a_check_can_refuse_an_answer_of_the_right_shape(
+    make_asker: MakeAsker, server: LLMServer
+) -> None:
+    def check(answer: Answer) -> None:
+        if answer.label != "anger":
+            raise InvalidAnswer(f"{answer.label} was not offered")
+
+    server.answers = script(GOOD, '{"label": "anger"}')
+    assert await make_asker().ask(ASKED, SHAPE, check=check) == Answer(label="anger")
+    assert "joy was not offered" in last_words(server.requests[1])
+
+
+async def test_a_check_is_made_again_when_a_stored_answer_is_reused(
+    make_asker: MakeAsker, server: LLMServer
+) -> None:
+    server.answers = script(GOOD, '{"label": "anger"}')
+    assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+
+    def check(answer: Answer) -> None:
+        if answer.label == "joy":
+            raise InvalidAnswer("no longer")
+
+    assert await make_asker().ask(ASKED, SHAPE, check=check) == Answer(label="anger")
+    assert len(server.requests) == 2
+
+
+async def test_equal_questions_at_once_are_paid_once(
+    make_asker: MakeAsker, server: LLMServer
+) -> None:
+    server.answers = script(Reply(content=GOOD, delay_s=0.05))
+    asker, other = make_asker(), make_asker()
+    with record_calls() as calls:
+        await asyncio.gather(*((asker, other)[n % 2].ask(ASKED, SHAPE) for n in range(10)))
+    assert len(server.requests) == 1
+    assert [call.cached for call in calls].count(False) == 1 and len(calls) == 10
+
+
+@pytest.mark.parametrize(
+    "other", [{"temperature": 0.0}, {"seed": 1}, {"max_tokens": 9}, {"structured": "json_mode"}]
+)
+async def test_other_parameters_are_another_question(
+    make_asker: MakeAsker, server: LLMServer, other: dict[str, object]
+) -> None:
+    server.answers = script(GOOD)
+    await make_asker().ask(ASKED, SHAPE)
+    await make_asker(**other).ask(ASKED, SHAPE)
+    assert len(server.requests) == 2
+
+
+async def test_calls_are_noted_for_the_block_that_made_them(
+    make_asker: MakeAsker, server: LLMServer
+) -> None:
+    server.answers = script(GOOD)
+    asker = make_asker()
+
+    async def step(text: str) -> list[str]:
+        with record_calls() as calls:
+            await asker.ask([{"role": "user", "content": text}], SHAPE)
+        return [call.key for call in calls]
+
+    one, two = await asyncio.gather(step("one"), step("two"))
+    assert len(one) == len(two) == 1 and one != two
+    await asker.ask(ASKED, SHAPE)  # outside of any block: noted nowhere, and no error

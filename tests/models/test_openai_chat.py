@@ -1,0 +1,231 @@
+"""The real chat model over a loopback server: what is sent, and what each failure becomes."""
+
+import json
+import logging
+import traceback
+from pathlib import Path
+
+import pytest
+
+from coreeval.config import ModelConfig
+from coreeval.errors import CredentialError, ModelCallError, ModelUnusable
+from coreeval.models import AnswerShape, Asker, close_models, open_model
+from coreeval.models.openai_chat import NO_KEY
+from coreeval.schema import Value
+from tests.models.conftest import KEY, MakeAsker, Naps
+from tests.support.llm_server import LLMServer, Reply, refused, script
+
+
+class Answer(Value):
+    label: str
+
+
+SHAPE = AnswerShape(Answer, name="answer")
+ASKED = [{"role": "system", "content": "You label."}, {"role": "user", "content": "a text"}]
+GOOD = '{"label": "joy"}'
+SCHEMA = {
+    "type": "object",
+    "properties": {"label": {"type": "string"}},
+    "required": ["label"],
+    "additionalProperties": False,
+}
+
+
+async def test_only_what_is_configured_is_sent(make_asker: MakeAsker, server: LLMServer) -> None:
+    server.answers = script(GOOD)
+    await make_asker().ask(ASKED, SHAPE)
+    form = {"name": "answer", "strict": True, "schema": SCHEMA}
+    assert server.requests == [
+        {
+            "model": "stub",
+            "messages": ASKED,
+            "max_tokens": 2048,
+            "response_format": {"type": "json_schema", "json_schema": form},
+        }
+    ]
+    assert server.keys == [f"Bearer {KEY}"]
+
+
+async def test_parameters_are_sent_when_configured(
+    make_asker: MakeAsker, server: LLMServer
+) -> None:
+    server.answers = script(GOOD)
+    await make_asker(temperature=0.0, seed=5, max_tokens=99).ask(ASKED, SHAPE)
+    sent = server.requests[0]
+    assert (sent["temperature"], sent["seed"], sent["max_tokens"]) == (0.0, 5, 99)
+
+
+async def test_function_calling(make_asker: MakeAsker, server: LLMServer) -> None:
+    server.answers = script(GOOD)
+    asker = make_asker(structured="function_calling")
+    assert await asker.ask(ASKED, SHAPE) == Answer(label="joy")
+    sent = server.requests[0]
+    function = {"name": "answer", "strict": True, "parameters": SCHEMA}
+    assert sent["tools"] == [{"type": "function", "function": function}]
+    assert sent["tool_choice"] == {"type": "function", "function": {"name": "answer"}}
+    assert "response_format" not in sent
+
+
+async def test_json_mode_puts_the_schema_into_the_instructions(
+    make_asker: MakeAsker, server: LLMServer
+) -> None:
+    server.answers = script(GOOD)
+    assert await make_asker(structured="json_mode").ask(ASKED, SHAPE) == Answer(label="joy")
+    sent = server.requests[0]
+    assert sent["response_format"] == {"type": "json_object"}
+    messages = sent["messages"]
+    assert isinstance(messages, list)
+    assert json.dumps(SCHEMA, separators=(",", ":")) in messages[0]["content"]
+    assert messages[1] == ASKED[1]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        refused(500),
+        refused(503),
+        refused(408),
+        refused(409),
+        refused(429),
+        Reply(drop=True),
+        Reply(body="<html>gateway</html>"),
+        Reply(body='"a string"'),
+        Reply(body='{"choices": []}'),
+        Reply(delay_s=0.5),
+    ],
+    ids=lambda reply: f"{reply.status}{'-drop' * reply.drop}{reply.body or ''}",
+)
+async def test_what_may_heal_is_tried_again(
+    make_asker: MakeAsker, server: LLMServer, naps: Naps, failure: Reply
+) -> None:
+    server.answers = script(failure, failure, GOOD)
+    assert await make_asker(timeout_s=0.2).ask(ASKED, SHAPE) == Answer(label="joy")
+    assert len(server.requests) == 3 and len(naps) == 2
+
+
+@pytest.mark.parametrize(
+    ("header", "least", "most"),
+    [("7", 7, 8), ("Wed, 01 Jan 2020 00:00:00 GMT", 0, 1), ("soon", 0.5, 1)],
+)
+async def test_retry_after(
+    make_asker: MakeAsker, server: LLMServer, naps: Naps, header: str, least: float, most: float
+) -> None:
+    server.answers = script(refused(429, Retry_After=header), GOOD)
+    await make_asker().ask(ASKED, SHAPE)
+    assert len(naps) == 1 and least <= naps[0] <= most
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "requests"),
+    [
+        (refused(400, "bad"), ModelCallError, 1),
+        (refused(422, "bad"), ModelCallError, 1),
+        (refused(401, "bad"), CredentialError, 1),
+        (refused(403, "bad"), CredentialError, 1),
+        (refused(404, "bad"), ModelUnusable, 1),
+        (refused(402, "bad"), ModelUnusable, 1),
+        (
+            Reply(status=429, error={"message": "bad", "code": "insufficient_quota"}),
+            ModelUnusable,
+            1,
+        ),
+        (refused(500, "bad"), ModelCallError, 6),
+    ],
+)
+async def test_what_each_failure_becomes(
+    make_asker: MakeAsker,
+    server: LLMServer,
+    reply: Reply,
+    error: type[Exception],
+    requests: int,
+) -> None:
+    server.answers = script(reply)
+    with pytest.raises(error, match="bad"):
+        await make_asker().ask(ASKED, SHAPE)
+    assert len(server.requests) == requests
+
+
+async def test_an_endpoint_that_is_not_there_stops_the_run(
+    make_asker: MakeAsker, naps: Naps
+) -> None:
+    asker = make_asker(base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(ModelUnusable, match="nothing answers there") as caught:
+        await asker.ask(ASKED, SHAPE)
+    assert caught.value.where == "http://127.0.0.1:9/v1"
+    assert len(naps) == 5
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        refused(401, f"Incorrect API key provided: {KEY}"),
+        refused(500, f"{KEY} made us fail"),
+        refused(400, f"no {KEY}"),
+        Reply(drop=True),
+        Reply(content=None, refusal="no"),
+    ],
+)
+async def test_no_key_in_errors_logs_or_store(
+    make_asker: MakeAsker,
+    server: LLMServer,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    reply: Reply,
+) -> None:
+    server.answers = script(reply)
+    asker = make_asker()
+    with (
+        caplog.at_level(logging.INFO),
+        pytest.raises((CredentialError, ModelCallError)) as caught,
+    ):
+        await asker.ask(ASKED, SHAPE)
+    assert server.keys[0] == f"Bearer {KEY}"
+    seen = [str(caught.value), repr(caught.value), *traceback.format_exception(caught.value)]
+    seen += [repr(asker.model), repr(asker.model.chat), str(asker.model.chat), caplog.text]
+    seen += [repr(vars(error)) for error in _chain(caught.value)]
+    assert not [text for text in seen if KEY in text]
+    files = list(tmp_path.glob("calls.db*"))
+    assert files
+    assert not [file for file in files if KEY.encode() in file.read_bytes()]
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def test_the_public_endpoint_needs_a_key() -> None:
+    config = ModelConfig(model="openai:gpt-x", api_key_env="MY_KEY")
+    with pytest.raises(CredentialError, match="MY_KEY is not set"):
+        open_model(config, {"OPENAI_API_KEY": KEY})
+    model = open_model(config, {"MY_KEY": KEY})
+    assert model.identity.endpoint == "https://api.openai.com/v1"
+    assert model.name == "openai:gpt-x"
+
+
+async def test_an_endpoint_of_ones_own_needs_none(server: LLMServer) -> None:
+    server.answers = script("hello")
+    model = open_model(ModelConfig(model="openai:stub", base_url=server.url), {})
+    answer = await model.chat.ainvoke("hi")
+    assert answer.text == "hello"
+    assert server.keys == [f"Bearer {NO_KEY}"]
+
+
+def test_an_endpoint_is_shown_without_its_password() -> None:
+    config = ModelConfig(model="openai:m", base_url="https://me:pass@host:1/v1/?token=t")
+    assert open_model(config, {}).identity.endpoint == "https://host:1/v1"
+
+
+async def test_clients_are_shared_and_can_be_closed_and_opened_again(
+    make_asker: MakeAsker, server: LLMServer
+) -> None:
+    server.answers = script(GOOD)
+    first: Asker = make_asker()
+    await first.ask(ASKED, SHAPE)
+    await close_models()
+    await close_models()
+    await first.ask([{"role": "user", "content": "another"}], SHAPE)
+    assert len(server.requests) == 2

@@ -1,0 +1,101 @@
+"""Recorded answers take a model's place, and only for what was recorded."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from coreeval.config import ModelConfig
+from coreeval.errors import ConfigError, ModelCallError
+from coreeval.models import AnswerShape, Asker, open_model
+from coreeval.models.replay import write_answers
+from coreeval.schema import Value
+from coreeval.tools.stores.calls import CallStore, open_calls
+from tests.models.conftest import MakeAsker
+from tests.support.llm_server import LLMServer, Reply, script
+
+
+class Answer(Value):
+    label: str
+
+
+SHAPE = AnswerShape(Answer, name="answer")
+ASKED = [{"role": "user", "content": "a text"}]
+
+
+def recorded(path: Path, *lines: object) -> ModelConfig:
+    path.write_text("\n".join(json.dumps(line) for line in lines) + "\n", encoding="utf-8")
+    return ModelConfig(model=f"replay:{path}")
+
+
+def line(content: str = '{"label": "joy"}', **more: object) -> dict[str, object]:
+    return {"messages": ASKED, "schema": "answer", "draw": 0, "content": content, **more}
+
+
+@pytest.mark.parametrize("schema", ["answer", SHAPE.schema])
+async def test_an_answer_is_found_by_the_schema_or_its_name(
+    tmp_path: Path, store: CallStore, schema: object
+) -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 2}
+    config = recorded(tmp_path / "a.jsonl", line(schema=schema, usage=usage))
+    asker = Asker(open_model(config), store, role="extractor")
+    assert await asker.ask(ASKED, SHAPE) == Answer(label="joy")
+    (kept,) = store.records()
+    assert (kept.prompt_tokens, kept.completion_tokens) == (5, 2)
+
+
+async def test_what_was_not_recorded_is_an_error_that_says_so(
+    tmp_path: Path, store: CallStore
+) -> None:
+    config = recorded(tmp_path / "a.jsonl", line(), line("no", draw=1))
+    asker = Asker(open_model(config), store, role="extractor")
+    with pytest.raises(ModelCallError, match=r"not among the recorded answers.*another"):
+        await asker.ask([{"role": "user", "content": "another"}], SHAPE)
+
+
+async def test_a_changed_file_is_another_model(tmp_path: Path, store: CallStore) -> None:
+    path = tmp_path / "a.jsonl"
+    first = open_model(recorded(path, line()))
+    await Asker(first, store, role="extractor").ask(ASKED, SHAPE)
+    second = open_model(recorded(path, line('{"label": "anger"}')))
+    answer = await Asker(second, store, role="extractor").ask(ASKED, SHAPE)
+    assert answer == Answer(label="anger")
+
+
+async def test_a_run_can_be_replayed_from_its_call_store(
+    make_asker: MakeAsker, server: LLMServer, store: CallStore, tmp_path: Path
+) -> None:
+    server.answers = script("no", Reply(content=None, refusal="I will not"), '{"label": "joy"}')
+    assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+    path = tmp_path / "answers.jsonl"
+    assert write_answers(store.records(), path) == 3
+    fresh = open_calls(tmp_path / "fresh.db")
+    replayed = Asker(open_model(ModelConfig(model=f"replay:{path}")), fresh, role="extractor")
+    assert await replayed.ask(ASKED, SHAPE) == Answer(label="joy")
+    assert len(server.requests) == 3
+    errors = [record.error for record in fresh.records()]
+    assert sorted(errors) == sorted(record.error for record in store.records())
+    fresh.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "no recorded answer"),
+        ("[1]", "no recorded answer"),
+        ('{"messages": [], "schema": "x"}', "content"),
+        ('{"messages": [], "schema": "x", "content": "", "more": 1}', "more"),
+        ("\n".join(json.dumps(line(content)) for content in ("a", "b")), "two answers"),
+    ],
+)
+def test_a_bad_file_names_the_line(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{json.dumps(line('ok', draw=9))}\n\n{text}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=says) as caught:
+        open_model(ModelConfig(model=f"replay:{path}"))
+    assert f"{path}, line " in caught.value.where
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        open_model(ModelConfig(model=f"replay:{tmp_path}/none.jsonl"))

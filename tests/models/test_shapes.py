@@ -1,0 +1,106 @@
+"""Answers are read strictly, and the schema says exactly what is read."""
+
+from typing import Literal
+
+import pytest
+
+from coreeval.models.shapes import AnswerShape, InvalidAnswer
+from coreeval.schema import Value
+
+
+class Part(Value):
+    field: str
+    score: int | None
+    kind: Literal["a", "b"] = "a"
+
+
+class Whole(Value):
+    parts: tuple[Part, ...] = ()
+    fields: dict[str, str]
+    only: Literal["x"] = "x"
+
+
+SHAPE = AnswerShape(
+    Whole, name="whole", choices={"field": ("one", "two")}, records={"fields": ("one", "two")}
+)
+GOOD = (
+    '{"parts":[{"field":"one","score":null,"kind":"b"}],"fields":{"one":"1","two":"2"},"only":"x"}'
+)
+
+
+def test_a_good_answer_is_read() -> None:
+    part = Part(field="one", score=None, kind="b")
+    assert SHAPE.parse(GOOD) == Whole(parts=(part,), fields={"one": "1", "two": "2"}, only="x")
+
+
+def test_the_schema_is_strict_and_holds_what_the_task_adds() -> None:
+    fields = {"one": {"type": "string"}, "two": {"type": "string"}}
+    part = {
+        "field": {"type": "string", "enum": ["one", "two"]},
+        "score": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        "kind": {"type": "string", "enum": ["a", "b"]},
+    }
+    assert SHAPE.schema == {
+        "$defs": {
+            "Part": {
+                "type": "object",
+                "properties": part,
+                "required": ["field", "score", "kind"],
+                "additionalProperties": False,
+            }
+        },
+        "type": "object",
+        "properties": {
+            "parts": {"type": "array", "items": {"$ref": "#/$defs/Part"}},
+            "fields": {
+                "type": "object",
+                "properties": fields,
+                "required": ["one", "two"],
+                "additionalProperties": False,
+            },
+            "only": {"type": "string", "enum": ["x"]},
+        },
+        "required": ["parts", "fields", "only"],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (f"Here you are: {GOOD}", "not one JSON object"),
+        (f"```json\n{GOOD}\n```", "not one JSON object"),
+        (GOOD + GOOD, "not one JSON object"),
+        ("[]", "answer"),
+        ("null", "answer"),
+        (GOOD.replace('"only":"x"', '"only":"x","only":"x"'), "'only' stands twice"),
+        (GOOD.replace('"score":null', '"score":NaN'), "NaN is not JSON"),
+        (GOOD.replace('"score":null', '"score":' + "9" * 5000), "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        (GOOD.replace('"1"', '"\\ud800"'), "surrogate"),
+        (GOOD.replace('"kind":"b"', '"kind":"c"'), "parts.0.kind"),
+        (GOOD.replace(',"kind":"b"', ""), "parts[0].kind is missing"),
+        (GOOD.replace(',"only":"x"', ""), "only is missing"),
+        (GOOD.replace('"only":"x"', '"only":"x","more":1'), "more"),
+        (GOOD.replace('"field":"one"', '"field":"three"'), "allowed: one, two"),
+        (GOOD.replace(',"two":"2"', ""), "exactly the keys one, two"),
+        (GOOD.replace('"two":"2"', '"two":"2","three":"3"'), "exactly the keys"),
+    ],
+)
+def test_what_is_no_answer(text: str, says: str) -> None:
+    with pytest.raises(InvalidAnswer, match=says.replace("[", r"\[").replace("]", r"\]")):
+        SHAPE.parse(text)
+
+
+def test_the_complaint_is_bounded_and_does_not_repeat_the_answer() -> None:
+    parts = ",".join('{"field":"one","score":"SECRET","kind":"a"}' for _ in range(50))
+    with pytest.raises(InvalidAnswer) as caught:
+        SHAPE.parse(GOOD.replace('{"field":"one","score":null,"kind":"b"}', parts))
+    assert "and 47 more" in str(caught.value)
+    assert len(str(caught.value)) < 400
+    assert "SECRET" not in str(caught.value)
+
+
+def test_a_class_that_no_strict_schema_can_say() -> None:
+    with pytest.raises(TypeError, match="no strict schema"):
+        AnswerShape(Whole)

@@ -1,0 +1,145 @@
+"""A task file of the user's own: what is accepted, and what is said when it is wrong."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coreeval.errors import TaskError
+from coreeval.tasks import explain_task, load_task
+
+Raw = dict[str, object]
+
+
+def good() -> Raw:
+    return {
+        "name": "news",
+        "description": "Which way a headline points.",
+        "fields": ["headline"],
+        "text_kind": "sentence",
+        "labels": [
+            {"id": 0, "name": "down", "meaning": "it fell"},
+            {"id": 1, "name": "up", "meaning": "it rose", "aliases": ["not down"]},
+        ],
+        "question": "Which way?",
+        "templates": ["$headline: $labels?"],
+    }
+
+
+def written(folder: Path, **changes: object) -> str:
+    path = folder / "news.yaml"
+    path.write_text(yaml.safe_dump(good() | changes), encoding="utf-8")
+    return str(path)
+
+
+def problems(path: str) -> list[str]:
+    return [line for line in explain_task(path) if not line.startswith("note: ")]
+
+
+def test_a_good_file_loads(tmp_path: Path) -> None:
+    task = load_task(written(tmp_path))
+    assert (task.name, task.fields, task.lines) == ("news", ("headline",), {})
+
+
+def test_notes_say_what_is_absent(tmp_path: Path) -> None:
+    path = written(tmp_path, lines={"composer": "Short."}, templates=["$headline?"])
+    notes = explain_task(path)
+    assert not problems(path)
+    assert sum("is absent" in note for note in notes) == 5
+    assert not any("lines.composer" in note for note in notes)
+    assert any("does not show $labels" in note for note in notes)
+
+
+def test_the_documented_example_loads(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "tasks.md"
+    blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "headlines.yaml"
+    path.write_text(blocks[0], encoding="utf-8")
+    assert load_task(str(path)).name == "headlines"
+    assert explain_task(str(path)) == []
+
+
+LABEL = {"id": 0, "name": "down", "meaning": "it fell"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"templats": []}, "unknown key 'templats' (did you mean 'templates'?)"),
+        ({"labels": [LABEL | {"nmae": "x"}, good()["labels"]]}, "did you mean 'name'?"),
+        ({"labels": [LABEL, LABEL | {"name": "up"}]}, "the id 0 is there twice"),
+        ({"labels": [LABEL, LABEL | {"id": 1, "name": "DOWN"}]}, "'down' stands for two labels"),
+        ({"labels": [LABEL, LABEL | {"id": 1, "name": "0"}]}, "'0' is the id of 'down'"),
+        ({"labels": [LABEL, LABEL | {"id": 1, "name": "Unclear"}]}, "'unclear' is what a judge"),
+        ({"labels": [LABEL, LABEL | {"id": 1, "name": " "}]}, "has an empty name"),
+        ({"labels": [LABEL, LABEL | {"id": 1, "name": True}]}, "put it in quotes"),
+        ({"labels": [LABEL]}, "labels: "),
+        ({"templates": ["$headlin $labels"]}, "$headlin is no field of the task (did you mean 'he"),
+        ({"templates": ["$labels"]}, "the field 'headline' is never shown"),
+        ({"templates": ["$headline costs $5"]}, "a $ stands alone (write $$ for a dollar sign)"),
+        ({"question": "Is $headline good?"}, "question: $headline is no field"),
+        ({"fields": ["headline", "headline"]}, "'headline' is there twice"),
+        ({"fields": ["label"], "templates": ["$label"]}, "'label' is used for something else"),
+        ({"fields": ["head line"]}, "'head line' cannot be a field's name"),
+        ({"factual_fields": ["headlines"]}, "did you mean 'headline'?"),
+        ({"symmetric": True}, "only a task with two fields"),
+        ({"lines": {"writer": "x"}}, "lines.writer is no role (did you mean 'rewriter'?)"),
+        ({"name": "my/news"}, "cannot be part of an id"),
+        ({"targets": {"a": {"name": "b", "terms": ["c"]}}}, "names $target"),
+        ({"text_kind": "poem"}, "text_kind: "),
+    ],
+)
+def test_says_what_is_wrong(tmp_path: Path, changes: Raw, said: str) -> None:
+    path = written(tmp_path, **changes)
+    assert any(said in line for line in problems(path)), problems(path)
+    assert all("\n" not in line for line in problems(path))
+    with pytest.raises(TaskError) as caught:
+        load_task(path)
+    assert caught.value.where == path
+
+
+def test_lists_every_problem_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "empty.yaml"
+    path.write_text("name: x\nquestions: y\n", encoding="utf-8")
+    lines = problems(str(path))
+    assert "'labels' is missing" in lines and "'templates' is missing" in lines
+    assert "unknown key 'questions' (did you mean 'question'?)" in lines
+    with pytest.raises(TaskError) as caught:
+        load_task(str(path))
+    assert "more: coreeval validate lists them" in caught.value.hint
+
+
+def test_two_targets_by_one_name(tmp_path: Path) -> None:
+    tesla = {"name": "Tesla", "terms": ["tesla"]}
+    path = written(tmp_path, question="For $target?", targets={"tesla": tesla, "TESLA": tesla})
+    assert any("'tesla' stands for two targets" in line for line in problems(path))
+
+
+def test_a_file_with_one_target_needs_no_config(tmp_path: Path) -> None:
+    path = written(tmp_path, question="For $target?", target="Tesla", target_terms=["TSLA"])
+    assert load_task(path).target_terms == ("TSLA",)
+    assert load_task(path, "Ford").target_terms == ("Ford",)
+
+
+@pytest.mark.parametrize("name", ["emotions", "foo"])
+def test_an_unknown_name_lists_the_built_in_ones(name: str) -> None:
+    with pytest.raises(TaskError, match="no built-in task") as caught:
+        load_task(name)
+    assert "emotion, irony, stance, mrpc, rte" in caught.value.hint
+
+
+def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+    folder, broken, scalar = tmp_path / "d.yaml", tmp_path / "b.yaml", tmp_path / "s.yaml"
+    folder.mkdir()
+    broken.write_text("name: [", encoding="utf-8")
+    scalar.write_text("just words", encoding="utf-8")
+    for path, said in (
+        (tmp_path / "none.yaml", "no such task file"),
+        (folder, "cannot be read"),
+        (broken, "this is not YAML"),
+        (scalar, "must be a mapping"),
+    ):
+        with pytest.raises(TaskError, match=said):
+            load_task(str(path))
+        assert said in explain_task(str(path))[0]

@@ -1,0 +1,60 @@
+import pytest
+
+from coreeval.schema import NamedEntity
+from coreeval.tools.gdelt.screen import is_question, screened
+
+PERSON = NamedEntity(name="Ann Lee", type="person")
+
+
+@pytest.mark.parametrize(
+    ("title", "drop"),
+    [
+        ("Bill Gates Fast Facts", "short"),
+        ("Caf\ufffd owners fear a hard winter", "garbled"),
+        ("META FUNDS WATER PROJECT IN WYOMING", "all_caps"),
+        ("4 Things You Can Do With Your Old Apple Lightning Cables", "listicle"),
+        ("Top 10 hair care products to battle monsoon blues", "listicle"),
+        ("Your weekly horoscope for all signs", "horoscope"),
+        ("Citizens Bancorp (OTCMKTS:CZBT) Sees Large Decline in Short Interest", "market_report"),
+        ("Polyols Market worth $21.59 billion by 2030, at a CAGR of", "market_report"),
+        ("Stocks to Watch Today: five names in focus", "market_report"),
+        ("Jackery Solar Generator 2000 Plus is 48% off", "advert"),
+        ("Police look into claims of sexual assault at camp", "sexual_violence"),
+        ("Report on suicide among farmers is late", "self_harm"),
+        ("A 16-year-old wins the national chess title", "minor"),
+        ("Virginia Tech manager pleads no contest to embezzlement", "named_crime"),
+        ("Latham on the hook for Anna Price payout as appeal quashed", "named_crime"),
+        ("Actor Ann Lee diagnosed with rare illness", "named_health_or_grief"),
+    ],
+)
+def test_titles_that_are_left_out(title: str, drop: str) -> None:
+    assert screened(title, "", ()) == drop
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Microsoft, Nebius sign $17.4B AI data center deal",
+        "Should You Upgrade to the iPhone 17 Pro Max?",
+        "Court lets the pipeline go ahead after nine years",
+        "Storm deaths rise as floods reach the coast",
+        "ExxonMobil to cut 2,000 jobs worldwide amid restructuring plans",
+        "Deadline for boycott of teenage market passes",
+    ],
+)
+def test_titles_that_stay(title: str) -> None:
+    assert screened(title, "", ()) is None
+
+
+def test_a_person_known_from_the_entities_counts_as_named() -> None:
+    assert screened("Two arrested after protest at the port", "", ()) is None
+    assert screened("Two arrested after protest at the port", "", (PERSON,)) == "named_crime"
+
+
+def test_the_snippet_is_read_too() -> None:
+    told = screened("What the mayor said on Tuesday", "Ann Lee was charged with theft.", ())
+    assert told == "named_crime"
+
+
+def test_questions_are_seen() -> None:
+    assert is_question("Is gold safe?") and not is_question("Gold is safe")
