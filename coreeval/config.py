@@ -4,10 +4,10 @@ Unknown keys are errors that name the nearest known one. Keys (secrets) are neve
 """
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import yaml
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
@@ -115,6 +115,9 @@ class TargetConfig(ModelConfig):
     def embedded(self) -> bool:
         """True for `offline:NAME`, a small classifier fitted here."""
         return self.provider == "offline"
+
+
+M = TypeVar("M", bound=ModelConfig)
 
 
 class ModelsConfig(Value):
@@ -258,7 +261,23 @@ def _absolute(config: Config, base: Path) -> Config:
     if config.prompts:
         changes["prompts"] = at(config.prompts)
     changes["knowledge"] = config.knowledge.model_copy(update={"path": at(config.knowledge.path)})
+    changes["models"] = _with_files(config.models, at)
     return config.model_copy(update=changes)
+
+
+def _with_files(models: ModelsConfig, at: Callable[[str], str]) -> ModelsConfig:
+    """Make the paths of `replay:FILE` absolute."""
+
+    def opened(model: M) -> M:
+        path = f"replay:{at(model.name)}" if model.provider == "replay" else model.model
+        return model.model_copy(update={"model": path})
+
+    changes: dict[str, object] = {
+        role: opened(own) for role in ROLES if (own := getattr(models, role))
+    }
+    changes["default"] = opened(models.default)
+    changes["targets"] = tuple(opened(target) for target in models.targets)
+    return models.model_copy(update=changes)
 
 
 def _override(raw: dict[str, Any], override: str) -> None:

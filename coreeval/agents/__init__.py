@@ -1,1 +1,1 @@
-"""TODO."""
+"""What each role does, as ordinary async functions and pure checks: typed in, typed out."""

@@ -4,7 +4,14 @@ import re
 from collections.abc import Collection
 from itertools import pairwise
 
-from coreeval.agents.lexicon import FUNCTION_WORDS, MONTH_SHORT, MONTHS, NOT_NAMES, WEEKDAYS
+from coreeval.agents.lexicon import (
+    FUNCTION_WORDS,
+    MONTH_SHORT,
+    MONTHS,
+    NOT_NAMES,
+    PERSONAL_WORDS,
+    WEEKDAYS,
+)
 from coreeval.agents.marks import without_marks
 from coreeval.agents.words import normalise, undotted, words
 
@@ -19,6 +26,7 @@ _BEFORE_MONTH = re.compile(
     r"\b(?:in|on|of|since|until|by|last|next|this|early|late|mid)[ -]$", re.I
 )
 _PLAIN = FUNCTION_WORDS - {"us", "it", "am"}
+_ORDINARY = FUNCTION_WORDS | PERSONAL_WORDS | NOT_NAMES | MONTHS | WEEKDAYS
 _DEMONYM = ("s", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians")
 
 
@@ -46,7 +54,7 @@ def _inside(before: str) -> bool:
 
 def _nameable(found: re.Match[str]) -> bool:
     word = _bare(found.group())
-    return len(word) > 1 and word not in NOT_NAMES | MONTHS | WEEKDAYS
+    return len(word) > 1 and word not in _ORDINARY
 
 
 def _bare(name: str) -> str:

@@ -37,7 +37,7 @@ _DIGITS = re.compile(
 )
 _SMALL = "|".join(sorted(SMALL, key=len, reverse=True))
 _SPELLED = re.compile(
-    rf"\b(?:{_SMALL}|{_SCALE})(?:(?:[ -]| and )(?:{_SMALL}|{_SCALE}))*\b", re.IGNORECASE
+    rf"(?<![\w@#])(?:{_SMALL}|{_SCALE})(?:(?:[ -]| and )(?:{_SMALL}|{_SCALE}))*\b", re.IGNORECASE
 )
 NUMBER_WORDS = frozenset({*SMALL, *SCALES})
 

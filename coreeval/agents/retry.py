@@ -30,8 +30,8 @@ def decide(
 ) -> Again | End:
     """Decide about a text with at least one defect.
 
-    It ends at the last attempt, when it is unsafe, and when the same defects come a second time
-    (a fourth attempt saved none of the pilot's rejected samples, pilot §8).
+    It ends at the last attempt, when it is unsafe, and when one of the defects comes a second
+    time, word for word (a fourth attempt saved none of the pilot's rejected samples, pilot §8).
     """
     unsafe = any(defect.kind == "unsafe" for defect in defects)
     if unsafe or attempt >= max_attempts or same_defects(defects, previous):

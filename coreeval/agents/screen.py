@@ -63,7 +63,7 @@ _WORDS: Mapping[Flag, tuple[str, ...]] = MappingProxyType(
         "protected_group": (
             r"\b(?:nigg(?:er|ers)|fag(?:got|gots|s)|kikes?|spics?|ragheads?|towelheads?|wetbacks?|"
             r"trann(?:y|ies)|paki(?:s)?)\b",
-            rf"\b{_GROUP}\b (?:\w+ )?(?:are|r|is) (?!not )(?:\w+ ){{0,2}}{_HOSTILE}\b",
+            rf"\b{_GROUP}\b (?:\w+ )?(?:are|r) (?!not )(?:\w+ ){{0,2}}{_HOSTILE}\b",
             rf"\b(?:hate|despise|kill|exterminate|deport|ban) (?:all |these |those |the )?"
             rf"(?:fucking |damn |stupid |dirty )?{_GROUP}\b(?!')",
             rf"\ball {_GROUP} (?:should|must|need to|deserve to|have to) "

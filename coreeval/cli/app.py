@@ -1,30 +1,31 @@
 """The program: its commands, and what an error or a signal turns into."""
 
 import sys
+import traceback
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from coreeval.cli.demo import demo
 from coreeval.cli.init import init
-from coreeval.cli.output import show_error
+from coreeval.cli.output import note, show_error
 from coreeval.cli.refresh import refresh, resume, retry
 from coreeval.cli.status import status
 from coreeval.cli.trace import trace
 from coreeval.cli.validate import validate
-from coreeval.errors import CoreEvalError, Interrupted, UsageError
+from coreeval.errors import CoreEvalError, Interrupted, RunError, UsageError
 
+NAME = "coreeval"
 DEBUG = "--debug"
 app = typer.Typer(
-    name="coreeval",
-    help="Keep a benchmark ahead of the models that it measures.",
-    no_args_is_help=True,
+    name=NAME,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (demo, init, validate, refresh, resume, retry, status, trace):
-    app.command()(command)
+for each in (demo, init, validate, refresh, resume, retry, status, trace):
+    app.command()(each)
 
 
 def _version(wanted: bool) -> None:
@@ -35,14 +36,21 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def options(
+    context: typer.Context,
     debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of an error.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Keep a benchmark ahead of the models that it measures."""
+    """Keep a benchmark ahead of the models that it measures.
+
+    To see it work: coreeval demo. For a benchmark of yours: coreeval init, then validate, refresh.
+    """
+    if context.invoked_subcommand is None:
+        note(context.get_help())
+        raise typer.Exit(UsageError.exit_code)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,32 +59,41 @@ def main(arguments: list[str] | None = None) -> int:
     as_json, debug = "--json" in given, DEBUG in given
     given = [argument for argument in given if argument != DEBUG]  # accepted anywhere
     try:
-        code = app(given, standalone_mode=False)
-    except CoreEvalError as error:
+        return int(app(given, prog_name=NAME, standalone_mode=False) or 0)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell of it
         if debug:
-            raise
-        show_error(error, as_json)
-        return error.exit_code
-    except KeyboardInterrupt:
-        stopped = Interrupted("stopped by Ctrl-C")
-        show_error(stopped, as_json)
-        return stopped.exit_code
-    except typer.Abort:
-        return Interrupted.exit_code
-    except Exception as error:
-        usage = _usage_error(error)
-        if debug or usage is None:
-            raise
-        show_error(usage, as_json)
-        return usage.exit_code
-    return int(code or 0)
+            note("".join(traceback.format_exception(error)))
+        told = _told(error)
+        show_error(told, as_json)
+        return told.exit_code
 
 
-def _usage_error(error: Exception) -> UsageError | None:
-    """Return a wrong command line as our own error; None for a bug."""
+def _told(error: BaseException) -> CoreEvalError:
+    """Return any error as one that is meant for the user."""
+    if isinstance(error, CoreEvalError):
+        return error
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return Interrupted("stopped by Ctrl-C")
+    if isinstance(error, OSError):
+        return RunError(error.strerror or str(error), where=str(error.filename or ""))
+    return _usage_error(error) or _fault(error)
+
+
+def _usage_error(error: BaseException) -> UsageError | None:
+    """Return a wrong command line as our own error; None for anything else."""
     message = getattr(error, "format_message", None)
     if message is None:
         return None
     context = getattr(error, "ctx", None)
-    where = context.command_path if context else "coreeval"
+    where = context.command_path if context else NAME
     return UsageError(str(message()), where=where, hint=f"see: {where} --help")
+
+
+def _fault(error: BaseException) -> CoreEvalError:
+    """Return a fault of our own as one message."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return CoreEvalError(
+        f"this is a fault of CoreEval, not yours: {type(error).__name__}: {error}",
+        where=f"{Path(last.filename).name}, line {last.lineno}",
+        hint=f"please report it with what the same command says with {DEBUG}",
+    )

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, show, utc_now
+from coreeval.cli.output import AsJson, brief, command, show, utc_now
 
 if TYPE_CHECKING:
     from coreeval.graph.work import RunSummary
 
-FolderOption = Annotated[Path, typer.Option("--dir", help="Where to keep configs and runs.")]
+FolderOption = Annotated[
+    Path,
+    typer.Option("--dir", metavar="DIR", file_okay=False, help="Where to keep configs and runs."),
+]
 
 
 def demo(folder: FolderOption = Path("coreeval-demo"), as_json: AsJson = False) -> None:
-    """Refresh five small bundled benchmarks with the offline roles: no key, no network."""
+    """Show it at work on bundled data: no key, no network."""
     from coreeval.cli.progress import watching
     from coreeval.cli.refresh import exit_code, summary_document
     from coreeval.graph.bundled import write_configs
@@ -23,11 +26,11 @@ def demo(folder: FolderOption = Path("coreeval-demo"), as_json: AsJson = False) 
     from coreeval.graph.work import Surroundings
 
     runs: list[RunSummary] = []
-    with watching() as watch:
-        for config in write_configs(folder):
+    for config in write_configs(folder):
+        with watching(config.stem) as watch:
             runs.append(refresh(config, around=Surroundings(watch=watch)))
-            if runs[-1].manifest.status != "complete":
-                break
+        if runs[-1].manifest.status != "complete":
+            break
     document = {"runs": [summary_document(run) for run in runs]}
     show(document, as_json, lambda: "\n".join(_words(runs)))
     code = max(exit_code(run) for run in runs)
@@ -36,17 +39,19 @@ def demo(folder: FolderOption = Path("coreeval-demo"), as_json: AsJson = False) 
 
 
 def _words(runs: "list[RunSummary]") -> Iterator[str]:
-    yield f"{'task':<10}{'samples':>8}{'updated':>9}{'semantic':>10}   how the others ended"
-    for run in runs:
-        yield _line(run)
-    last, sample = runs[0], _telling(runs[0])
+    from coreeval.cli.meanings import OUTCOMES
+
+    yield f"{'task':<10}{'samples':>8}{'updated':>9}{'semantic':>10}   not updated, because"
+    yield from map(_line, runs)
     yield ""
-    yield "The offline roles are rules: they show the workings, not the quality of a model."
-    yield "Where to look:"
-    for run in runs:
-        yield f"  {run.manifest.task:<9} {run.run_dir / 'report.html'}"
-    yield f"  dataset   {last.run_dir / 'dataset'}   (updated, semantic, provenance: parquet)"
-    yield f"  a story   coreeval trace {last.run_dir} {sample}"
+    yield "updated: rewritten with recent facts. semantic: the same facts in other words."
+    seen = {name for run in runs for name, n in run.manifest.counts.items() if n}
+    for name, meaning in OUTCOMES.items():
+        if name in seen and name != "accepted":
+            yield f"{name}: {meaning}."
+    yield "Every role was played by rules: they show the workings, not the quality of a model."
+    yield ""
+    yield from _where_to_look(runs)
 
 
 def _line(run: "RunSummary") -> str:
@@ -55,6 +60,17 @@ def _line(run: "RunSummary") -> str:
     others = ", ".join(f"{name} {n}" for name, n in counts.items() if n and name not in hidden)
     arms = f"{rows.get('updated', 0):>9}{rows.get('semantic', 0):>10}"
     return f"{run.manifest.task:<10}{counts['total']:>8}{arms}   {others}"
+
+
+def _where_to_look(runs: "list[RunSummary]") -> Iterator[str]:
+    first = runs[0]
+    yield "Where to look:"
+    yield f"  one sample's story   {command('trace', first.run_dir, _telling(first))}"
+    yield f"  how all ended        {command('trace', first.run_dir)}"
+    yield f"  the dataset          {brief(first.run_dir / 'dataset')} (parquet)"
+    yield "  the reports"
+    for run in runs:
+        yield f"    {run.manifest.task:<9} {brief(run.run_dir / 'report.html')}"
 
 
 def _telling(run: "RunSummary") -> str:

@@ -6,17 +6,19 @@ from typing import Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, show
+from coreeval.cli.output import AsJson, command, show
 from coreeval.errors import UsageError
 
 NAME = "coreeval.yaml"
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write it.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", file_okay=False, help="Where to write it.")
+    ] = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Write a commented config."""
+    """Write a commented config to start from."""
     path = folder / NAME
     if path.exists():
         raise UsageError(
@@ -28,5 +30,5 @@ def init(
     show(
         {"config": str(path)},
         as_json,
-        lambda: f"wrote {path}\nnext: put your paths in, then: coreeval validate {path}",
+        lambda: f"wrote {path}\nnext: put your paths in, then: {command('validate', path)}",
     )

@@ -1,10 +1,14 @@
 """How commands speak: one JSON document on stdout with `--json`, else words; errors once."""
 
 import json
+import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -12,31 +16,71 @@ from coreeval.errors import CoreEvalError
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable document.")]
 Document = Mapping[str, Any]
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters that move the cursor, colour or reorder what a terminal shows."""
+
+
+def plain(text: str) -> str:
+    """Return the text without what a terminal would obey: samples and news are not ours."""
+    return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line, so that it cannot pass for a line of ours."""
+    return " ".join(text.split())
 
 
 def say(text: str) -> None:
     """Write a line for people to stdout."""
-    sys.stdout.write(text + "\n")
+    _write(sys.stdout, plain(text))
 
 
 def note(text: str) -> None:
     """Write a line to stderr: progress, warnings, errors."""
-    sys.stderr.write(text + "\n")
+    _write(sys.stderr, plain(text))
 
 
 def show(document: Document, as_json: bool, words: Callable[[], str]) -> None:
     """Print a result, as a document or in words."""
-    say(json.dumps(document, indent=2, ensure_ascii=False) if as_json else words())
+    if as_json:
+        _print_json(document)
+    else:
+        say(words())
 
 
 def show_error(error: CoreEvalError, as_json: bool) -> None:
     """Print an error: a document on stdout with `--json`, else one message on stderr."""
     if as_json:
-        say(json.dumps({"error": error.as_dict()}, indent=2, ensure_ascii=False))
+        _print_json({"error": error.as_dict()})
     else:
         note(f"error: {error}")
+
+
+def brief(path: Path) -> Path:
+    """Return a path as short as it can be written here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def command(name: str, *arguments: str | Path) -> str:
+    """Return a command line that can be copied; words in capitals are the reader's to fill in."""
+    words = (str(brief(word)) if isinstance(word, Path) else word for word in arguments)
+    return shlex.join(["coreeval", name, *words])
 
 
 def utc_now() -> datetime:
     """Return the time of day."""
     return datetime.now(UTC)
+
+
+def _print_json(document: Document) -> None:
+    # ASCII only: valid in every encoding, and no character is left that a terminal would obey.
+    _write(sys.stdout, json.dumps(document, indent=2))
+
+
+def _write(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stream.flush()
+    except BrokenPipeError:  # head or less has seen enough; the exit code still tells the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from coreeval.cli.output import note
+from coreeval.cli.output import note, plain
 from coreeval.graph.progress import Progress, Watch
 
 EVERY_S = 10.0
@@ -13,18 +13,16 @@ EVERY_S = 10.0
 
 
 @contextmanager
-def watching(quiet: bool = False) -> Iterator[Watch]:
+def watching(label: str = "") -> Iterator[Watch]:
     """Give a callback that shows progress on stderr until the block ends."""
-    if quiet:
-        yield lambda progress: None
-    elif sys.stderr.isatty():
-        with _bar() as watch:
+    if sys.stderr.isatty():
+        with _bar(label) as watch:
             yield watch
     else:
-        yield _lines(time.monotonic)
+        yield _lines(time.monotonic, label)
 
 
-def _lines(clock: Callable[[], float]) -> Watch:
+def _lines(clock: Callable[[], float], label: str) -> Watch:
     """Write a line when the stage changes or has something to say, else every few seconds."""
     stage, last = "", clock()
 
@@ -34,41 +32,56 @@ def _lines(clock: Callable[[], float]) -> Watch:
         if progress.stage == stage and not due and not progress.note:
             return
         stage, last = progress.stage, clock()
-        note(_line(progress))
+        note(_line(progress, label))
 
     return watch
 
 
-def _line(progress: Progress) -> str:
+def _line(progress: Progress, label: str) -> str:
     share = f" {progress.done}/{progress.total}" if progress.total else ""
-    counts = ", ".join(f"{name} {count}" for name, count in sorted(progress.counts.items()))
-    return " ".join(part for part in (f"{progress.stage}{share}", counts, progress.note) if part)
+    counts = _counts(progress) if progress.total else ""
+    said = "; ".join(part for part in (counts, progress.note) if part)
+    start = f"{label}: " if label else ""
+    return f"{start}{progress.stage}{share}" + (f": {said}" if said else "")
+
+
+def _counts(progress: Progress) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(progress.counts.items()))
 
 
 @contextmanager
-def _bar() -> Iterator[Watch]:
+def _bar(label: str) -> Iterator[Watch]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
+    from rich.table import Column
 
+    # Only the last column gives way on a narrow terminal: a bar that wraps is drawn over itself.
     columns = (
-        TextColumn("{task.description:<9}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[counts]}", markup=False),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+        TextColumn(
+            "{task.fields[said]}",
+            markup=False,
+            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+        ),
     )
-    with Bar(*columns, console=Console(stderr=True)) as bar:
-        row = bar.add_task("plan", total=None, counts="")
+    with Bar(*columns, console=Console(stderr=True), expand=True) as bar:
+        row = bar.add_task(_described("plan", label), total=None, said="")
 
         def watch(progress: Progress) -> None:
-            counts = "  ".join(f"{name} {n}" for name, n in sorted(progress.counts.items()))
             bar.update(
                 row,
-                description=progress.stage,
+                description=_described(progress.stage, label),
                 completed=progress.done,
                 total=progress.total or None,
-                counts=progress.note or counts,
+                said=plain(progress.note or _counts(progress)),
             )
 
         yield watch
+
+
+def _described(stage: str, label: str) -> str:
+    return f"{label + ': ' if label else ''}{stage:<9}"

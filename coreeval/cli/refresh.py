@@ -1,30 +1,34 @@
 """`coreeval refresh`, `resume` and `retry`: the run."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, Document, show
+from coreeval.cli.arguments import ConfigArgument, RunArgument, SetOption
+from coreeval.cli.meanings import STATES, offline_note, offline_roles, outcome_lines
+from coreeval.cli.output import AsJson, Document, brief, command, note, show
 
 if TYPE_CHECKING:
     from coreeval.graph.run import IfChanged
     from coreeval.graph.work import RunSummary
-
-RunArgument = Annotated[Path, typer.Argument(help="Run directory.", show_default=False)]
+    from coreeval.releases.manifest import Cost, Manifest
 
 
 def refresh(
-    config: Annotated[Path, typer.Argument(help="YAML config.", show_default=False)],
-    limit: Annotated[int | None, typer.Option(min=1, help="Take only the first N.")] = None,
-    run_dir: Annotated[Path | None, typer.Option(help="Where to keep the run.")] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="key.path=value over the config's; repeatable."),
+    config: ConfigArgument,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Take only the first N samples.")
     ] = None,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", file_okay=False, help="Where to keep the run."),
+    ] = None,
+    setting: SetOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build the semantic and updated arms of a benchmark; Ctrl-C stops cleanly."""
+    """Refresh a benchmark: the run. Ctrl-C stops it cleanly."""
     from coreeval.cli.progress import watching
     from coreeval.graph.run import refresh as work
     from coreeval.graph.work import Surroundings
@@ -45,34 +49,47 @@ def resume(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a run that was stopped or killed; nothing answered is asked again."""
+    """Go on with a stopped run; no answered call is asked again."""
     from coreeval.cli.progress import watching
     from coreeval.graph.run import resume as work
     from coreeval.graph.work import Surroundings
 
     if keep and anew:
         raise typer.BadParameter("--keep and --anew exclude each other")
+    before = _manifest(run)
     with watching() as watch:
         around = Surroundings(watch=watch)
         choice: IfChanged = "keep" if keep else "anew" if anew else "refuse"
         done = work(run, if_changed=choice, around=around)
+    if before.status == "complete" and done.run_dir == run.resolve():
+        note("the run was complete already: there was nothing to go on with")
     _finish(done, as_json)
 
 
 def retry(run: RunArgument, as_json: AsJson = False) -> None:
-    """Take the samples that failed once more."""
+    """Take the samples that failed once more, and only those."""
     from coreeval.cli.progress import watching
     from coreeval.graph.run import retry as work
     from coreeval.graph.work import Surroundings
 
+    before = _manifest(run)
     with watching() as watch:
         done = work(run, around=Surroundings(watch=watch))
+    if not before.counts["failed"]:
+        note("no sample of the run had failed")
     _finish(done, as_json)
+
+
+def _manifest(run: Path) -> "Manifest":
+    from coreeval.releases.manifest import read_manifest
+    from coreeval.tools.workspace import RunFiles
+
+    return read_manifest(RunFiles(run).manifest)
 
 
 def _finish(done: "RunSummary", as_json: bool) -> None:
     """Print what came out; the exit code says whether anything is left to do."""
-    show(summary_document(done), as_json, lambda: _words(done))
+    show(summary_document(done), as_json, lambda: "\n".join(_words(done)))
     code = exit_code(done)
     if code:
         raise typer.Exit(code)
@@ -94,23 +111,33 @@ def summary_document(done: "RunSummary") -> Document:
         "counts": manifest.counts,
         "bad_rows": manifest.bad_rows,
         "cost": manifest.cost.model_dump(mode="json"),
+        "offline_roles": offline_roles(manifest),
         "dataset": str(done.run_dir / "dataset"),
         "report": str(done.run_dir / "report.html"),
     }
 
 
-def _words(done: "RunSummary") -> str:
-    counts = done.manifest.counts
-    ended = [f"{name} {n}" for name, n in counts.items() if n and name != "total"]
-    lines = [f"{done.manifest.status}: {counts['total']} samples: {', '.join(ended)}"]
-    if done.manifest.bad_rows:
-        lines.append(f"bad rows: {done.manifest.bad_rows} (coreeval status {done.run_dir})")
-    if done.manifest.status == "complete":
-        lines.append(f"dataset:  {done.run_dir / 'dataset'}")
-        lines.append(f"report:   {done.run_dir / 'report.html'}")
-        lines.append(f"story:    coreeval trace {done.run_dir} SAMPLE")
+def _words(done: "RunSummary") -> Iterator[str]:
+    manifest, run = done.manifest, done.run_dir
+    yield f"{STATES[manifest.status]}: {manifest.counts['total']} samples"
+    yield from outcome_lines(manifest.counts)
+    if manifest.bad_rows:
+        yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that were no sample, see status"
+    yield from _cost(manifest.cost)
+    if manifest.status == "complete":
+        yield f"dataset: {brief(run / 'dataset')}"
+        yield f"report:  {brief(run / 'report.html')}"
+        yield f"why:     {command('trace', run)}"
     else:
-        lines.append(f"go on:    coreeval resume {done.run_dir}")
-    if counts["failed"]:
-        lines.append(f"again:    coreeval retry {done.run_dir}")
-    return "\n".join(lines)
+        yield f"go on:   {command('resume', run)}"
+    if manifest.bad_rows:
+        yield f"rows:    {command('status', run)}"
+    if manifest.counts["failed"]:
+        yield f"again:   {command('retry', run)}"
+    yield from offline_note(offline_roles(manifest))
+
+
+def _cost(cost: "Cost") -> Iterator[str]:
+    if cost.billed_calls or cost.cached_calls:
+        usd = "of unknown price" if cost.billed_usd is None else f"for {cost.billed_usd:.2f} USD"
+        yield f"calls:   {cost.billed_calls} asked {usd}, {cost.cached_calls} known already"

@@ -1,48 +1,50 @@
 """`coreeval status`: where a run is, and whether anything is stuck."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coreeval.cli.output import AsJson, Document, show, utc_now
-from coreeval.cli.refresh import RunArgument
+from coreeval.cli.arguments import RunArgument
+from coreeval.cli.meanings import STATES, offline_note, offline_roles, outcome_lines
+from coreeval.cli.opened import opened_run
+from coreeval.cli.output import AsJson, Document, command, one_line, show, utc_now
 
 if TYPE_CHECKING:
     from coreeval.tools.stores.run_rows import Beat
 
 STUCK_AFTER_S = 300.0
 """A sample that stays in one step for longer is shown as stuck: no model call may take so long."""
+SHOWN = 10
+"""Failed samples and bad rows that are listed; `--json` has them all."""
 
 
 def status(run: RunArgument, as_json: AsJson = False) -> None:
-    """Show how far a run is, what failed, and whether a process works on it."""
+    """Show how far a run is, what failed, what is stuck."""
     document = _status(run)
-    show(document, as_json, lambda: _words(document))
+    show(document, as_json, lambda: "\n".join(_words(document, run)))
 
 
 def _status(run: Path) -> Document:
-    from coreeval.releases.manifest import full_counts, read_manifest
-    from coreeval.tools.stores.runs import RunStore
-    from coreeval.tools.workspace import RunFiles
+    from coreeval.releases.manifest import full_counts
 
-    files = RunFiles(run)
-    manifest = read_manifest(files.manifest)
-    store = RunStore.open(files.store, now=utc_now)
-    try:
+    with opened_run(run) as (files, manifest, store):
         beat, bad = store.last_beat(), store.bad_rows()
         counts = full_counts(store.total(), store.counts())
         failed = [ended.result for ended in store.ended(["failed"])]
-    finally:
-        store.close()
     worked_on = _held(files.lock)
     return {
         "run": str(run),
+        "task": manifest.task,
         "status": "running" if worked_on else _at_rest(manifest.status),
+        "created_at": manifest.created_at,
+        "ended_at": "" if worked_on else manifest.ended_at,
         "counts": counts,
         "bad_rows": [row.model_dump() for row in bad],
         "failed": [{"sample": one.sample_id, "reason": one.reason} for one in failed],
         "heartbeat": _life(beat) if beat else None,
         "stuck": _stuck(beat) if beat and worked_on else [],
+        "offline_roles": offline_roles(manifest),
     }
 
 
@@ -54,6 +56,8 @@ def _at_rest(recorded: str) -> str:
 def _held(lock: Path) -> bool:
     from filelock import FileLock, Timeout
 
+    if not lock.exists():
+        return False
     try:
         with FileLock(lock, timeout=0):
             return False
@@ -75,20 +79,52 @@ def _stuck(beat: "Beat") -> list[dict[str, str]]:
     ]
 
 
-def _words(document: Document) -> str:
-    counts = document["counts"]
-    lines = [f"{document['run']}: {document['status']}"]
-    lines += [f"  {name:<20}{count:>8}" for name, count in counts.items() if count]
-    if document["heartbeat"]:
-        life = document["heartbeat"]
-        lines.append(f"  last sign of life {life['age_s']} s ago (pid {life['pid']})")
-    lines += [
-        f"  stuck: {one['sample']} in {one['node']} since {one['since']}"
-        for one in document["stuck"]
-    ]
-    lines += [f"  failed: {one['sample']}: {one['reason']}" for one in document["failed"][:10]]
-    lines += [
-        f"  bad row: {Path(row['file']).name} line {row['line']}: {row['reason']}"
-        for row in document["bad_rows"][:10]
-    ]
-    return "\n".join(lines)
+def _words(document: Document, run: Path) -> Iterator[str]:
+    counts, state = document["counts"], document["status"]
+    ended = counts["total"] - counts["pending"]
+    yield f"{document['run']}   task {document['task']}"
+    yield f"{STATES[state]}: {ended} of {counts['total']} samples have ended"
+    yield from outcome_lines(counts)
+    yield from _life_words(document)
+    yield from _listed("stuck", [_stuck_words(one) for one in document["stuck"]])
+    yield from _listed(
+        "failed", [f"{one['sample']}: {one['reason']}" for one in document["failed"]]
+    )
+    yield from _listed("bad row", [_bad_words(row) for row in document["bad_rows"]])
+    if state in {"interrupted", "stopped", "killed"}:
+        yield f"go on:   {command('resume', run)}"
+    elif state == "complete" and counts["failed"]:
+        yield f"again:   {command('retry', run)}"
+    yield from offline_note(document["offline_roles"])
+
+
+def _life_words(document: Document) -> Iterator[str]:
+    life = document["heartbeat"]
+    if document["ended_at"]:
+        yield f"started {document['created_at']}, ended {document['ended_at']}"
+    elif life:
+        who = f"process {life['pid']} on {life['host']}"
+        yield f"last sign of life {_ago(life['age_s'])} ago, from {who}"
+
+
+def _ago(seconds: float) -> str:
+    """Return a time span in the largest unit that fits it."""
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _stuck_words(one: Document) -> str:
+    return f"{one['sample']} in the step {one['node']} since {one['since']}"
+
+
+def _bad_words(row: Document) -> str:
+    return f"{Path(row['file']).name} line {row['line']}: {row['reason']}"
+
+
+def _listed(title: str, lines: list[str]) -> Iterator[str]:
+    """Yield the first lines under a title, and how many there are besides."""
+    yield from (f"  {title}: {one_line(line)}" for line in lines[:SHOWN])
+    if len(lines) > SHOWN:
+        yield f"  {title}: and {len(lines) - SHOWN} more; --json lists them all"

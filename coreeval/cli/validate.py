@@ -1,90 +1,102 @@
 """`coreeval validate`: everything that can be checked without spending."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from coreeval.cli.output import AsJson, Document, show
-from coreeval.errors import CoreEvalError
+from coreeval.cli.arguments import ConfigArgument, SetOption
+from coreeval.cli.output import AsJson, Document, command, one_line, show, utc_now
+from coreeval.errors import ConfigError, CoreEvalError, UsageError
 
 if TYPE_CHECKING:
     from coreeval.config import Config
     from coreeval.graph.setup import Setup
 
+SHOWN = 5
+"""Bad rows and gaps that are listed; the rest is counted."""
 
-def validate(
-    config: Annotated[Path, typer.Argument(help="YAML config.", show_default=False)],
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", help="key.path=value over the config's.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check the config, its task, benchmark, news, keys and endpoints; nothing is spent."""
+
+def validate(config: ConfigArgument, setting: SetOption = None, as_json: AsJson = False) -> None:
+    """Check config, task, data, news, keys: free of charge."""
+    from dotenv import load_dotenv
+
     from coreeval.config import load_config
+
+    load_dotenv(config.resolve().parent / ".env")
+    loaded = load_config(config.resolve(), setting or ())
+    checks = list(_checks(loaded, config))
+    document = {"config": str(config), "ok": all(c["ok"] for c in checks), "checks": checks}
+    show(document, as_json, lambda: "\n".join(_words(document, config)))
+    if not document["ok"]:
+        raise typer.Exit(UsageError.exit_code)
+
+
+def _checks(config: "Config", path: Path) -> Iterator[Document]:
+    """Yield one check after the other; without a task and a window the rest makes no sense."""
     from coreeval.graph.setup import set_up
 
-    loaded = load_config(config.resolve(), setting or ())
-    checks = [_check("config", lambda: [f"{loaded.name}, task {loaded.task}"])]
-    checks += _check_task(loaded)
-    if all(check["ok"] for check in checks):
-        setup = set_up(loaded, datetime.now(UTC))
-        checks += _check_rest(setup, config)
-    document = {"config": str(config), "ok": all(c["ok"] for c in checks), "checks": checks}
-    show(document, as_json, lambda: "\n".join(_words(document)))
-    if not document["ok"]:
-        raise typer.Exit(2)
+    yield _check("config", lambda: [f"{config.name}, task {config.task}"])
+    if wrong := _task_mistakes(config.task):
+        yield {"name": "task", "ok": False, "found": wrong, "error": None}
+        return
+    setups: list[Setup] = []
 
+    def window() -> list[str]:
+        setups.append(set_up(config, utc_now()))
+        return _window(setups[0])
 
-def _check_task(config: "Config") -> list[Document]:
-    from coreeval.tasks import BUILT_IN, explain_task
-
-    if config.task in BUILT_IN:
-        return []
-    found = explain_task(config.task)
-    wrong = [line for line in found if not line.startswith("note: ")]
-    return [{"name": "task", "ok": not wrong, "found": found or ["the task file is complete"]}]
-
-
-def _check_rest(setup: "Setup", config: Path) -> list[Document]:
-    return [
-        _check("task and window", lambda: _window(setup)),
-        _check("benchmark", lambda: _benchmark(setup)),
-        _check("news", lambda: _news(setup, config)),
-        _check("models", lambda: _models(setup)),
-    ]
+    yield _check("task and window", window)
+    for setup in setups:
+        yield _check("benchmark", lambda: _benchmark(setup))
+        yield _check("news", lambda: _news(setup, path))
+        yield _check("models", lambda: _models(setup))
 
 
 def _check(name: str, look: Callable[[], list[str]]) -> Document:
     try:
-        return {"name": name, "ok": True, "found": look()}
+        return {"name": name, "ok": True, "found": look(), "error": None}
     except CoreEvalError as error:
-        return {"name": name, "ok": False, "found": [str(error)]}
+        return {"name": name, "ok": False, "found": [], "error": error.as_dict()}
+
+
+def _task_mistakes(task: str) -> list[str]:
+    """Return all that is wrong with a task file of the user's own."""
+    from coreeval.tasks import explain_task
+
+    if not Path(task).is_file():
+        return []
+    found = explain_task(task)
+    return found if any(not line.startswith("note: ") for line in found) else []
 
 
 def _window(setup: "Setup") -> list[str]:
-    window = setup.window
+    from coreeval.tasks import explain_task
+
+    window, task = setup.window, setup.config.task
     labels = ", ".join(label.name for label in setup.task.labels)
     span = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded)"
-    return [f"{setup.task.name}: {labels}", f"news from {span}"]
+    notes = explain_task(task) if Path(task).is_file() else []
+    return [f"{setup.task.name}: {labels}", *notes, f"news from {span}"]
 
 
 def _benchmark(setup: "Setup") -> list[str]:
     from coreeval.evaluation.benchmarks import counts_note, iter_benchmark
     from coreeval.schema import BadRow
 
-    good, bad = 0, list[BadRow]()
+    good, bad, shown = 0, 0, list[str]()
     for row in iter_benchmark(setup.config.dataset, setup.task):
-        if isinstance(row, BadRow):
-            bad.append(row)
-        else:
+        if not isinstance(row, BadRow):
             good += 1
-    found = [f"{good} samples, {len(bad)} bad rows"]
-    found += [f"bad row: {Path(row.file).name} line {row.line}: {row.reason}" for row in bad[:5]]
-    note = counts_note(setup.config.dataset, good + len(bad))
-    return found + ([note] if note else [])
+            continue
+        bad += 1
+        if bad <= SHOWN:
+            where = f"{Path(row.file).name} line {row.line}"
+            shown.append(f"bad row: {where}: {one_line(row.reason)}")
+    more = [f"and {bad - SHOWN} more bad rows"] if bad > SHOWN else []
+    remark = counts_note(setup.config.dataset, good + bad)
+    return [f"{good} samples, {bad} bad rows", *shown, *more, *([remark] if remark else [])]
 
 
 def _news(setup: "Setup", config: Path) -> list[str]:
@@ -96,7 +108,10 @@ def _news(setup: "Setup", config: Path) -> list[str]:
     with closing(open_knowledge(setup, workspace_for(config.resolve().parent))) as knowledge:
         coverage = knowledge.coverage(setup.window)
     found = [f"{coverage.articles} articles on {coverage.days} days of the window"]
-    return found + ([f"no news at all: {', '.join(coverage.gaps[:5])}"] if coverage.gaps else [])
+    if coverage.gaps:
+        more = f" and {len(coverage.gaps) - SHOWN} more" if len(coverage.gaps) > SHOWN else ""
+        found.append(f"days without news: {', '.join(coverage.gaps[:SHOWN])}{more}")
+    return found
 
 
 def _models(setup: "Setup") -> list[str]:
@@ -104,14 +119,48 @@ def _models(setup: "Setup") -> list[str]:
     from coreeval.graph.setup import check_models
 
     check_models(setup.config)
+    _check_embedded(setup)
     models = setup.config.models
-    roles = [f"{role}: {models.of(role).model}" for role in ROLES]
+    players: dict[str, list[str]] = {}
+    for role in ROLES:
+        players.setdefault(models.of(role).model, []).append(role)
+    roles = [f"{model}: {', '.join(played)}" for model, played in players.items()]
     return [*roles, *(f"target: {target.model}" for target in models.targets)]
 
 
-def _words(document: Document) -> Iterator[str]:
+def _check_embedded(setup: "Setup") -> None:
+    """Check the targets that are fitted here: their names, and that there is a split to fit on."""
+    from coreeval.evaluation.benchmarks import known_split
+    from coreeval.evaluation.embedded import EMBEDDED
+
+    dataset = setup.config.dataset
+    for target in setup.config.models.targets if setup.config.detect.evaluate else ():
+        if not target.embedded:
+            continue
+        if target.name not in EMBEDDED:
+            raise ConfigError(
+                f"there is no embedded target {target.model!r}",
+                where="models.targets",
+                hint=f"known: {', '.join(f'offline:{name}' for name in sorted(EMBEDDED))}",
+            )
+        known_split(dataset, dataset.train_split)
+
+
+def _words(document: Document, config: Path) -> Iterator[str]:
     for check in document["checks"]:
         yield f"{'ok ' if check['ok'] else 'NOT'} {check['name']}"
-        for line in check["found"]:
+        error = check["error"]
+        for line in (*check["found"], *(_told(error) if error else ())):
             yield "    " + line.replace("\n", "\n    ")
-    yield "everything holds" if document["ok"] else "not ready: see the lines marked NOT"
+    if document["ok"]:
+        yield f"everything holds; next: {command('refresh', config)}"
+    else:
+        yield "not ready: see the lines marked NOT"
+
+
+def _told(error: Document) -> Iterator[str]:
+    yield error["message"]
+    if error["where"]:
+        yield f"  where: {error['where']}"
+    if error["hint"]:
+        yield f"  to do: {error['hint']}"

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Benchmarks in, scores out: loaders, targets on the arms, scoring, the report."""

@@ -51,7 +51,7 @@ def build_run_graph(nodes: "RunNodes") -> RunGraph:
     builder.add_edge("plan", "refresh")
     builder.add_conditional_edges("refresh", _after_refresh, ["assemble", END])
     builder.add_edge("assemble", "evaluate")
-    builder.add_edge("evaluate", "report")
+    builder.add_conditional_edges("evaluate", _after_evaluate, ["report", END])
     builder.add_edge("report", END)
     return builder
 
@@ -68,3 +68,8 @@ def _route(state: SampleState) -> str:
 def _after_refresh(state: RunState) -> str:
     """Nothing is assembled while samples are open: the run was told to stop."""
     return END if state["pending"] else "assemble"
+
+
+def _after_evaluate(state: RunState) -> str:
+    """Without all answers there is no report: the run was told to stop."""
+    return END if state["stopped"] else "report"

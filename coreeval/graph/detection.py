@@ -1,7 +1,8 @@
 """The evaluate stage: every configured target is put the three arms."""
 
+import asyncio
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from coreeval.config import TargetConfig
@@ -27,18 +28,31 @@ ARMS: dict[Arm, Callable[[Ended], Mapping[str, str] | None]] = {
 
 
 async def evaluate_targets(job: Job) -> list[str]:
-    """Ask every target about every arm and store the answers; return the targets' names.
+    """Ask every target about every arm and store the answers; return the targets that were asked.
 
     Raises:
         CoreEvalError: a target cannot be used.
     """
+    done = await asyncio.to_thread(job.store.stage, "evaluate")
+    if done is None:
+        asked = [name async for name in _asked(job)] if job.config.detect.evaluate else []
+        done = {"targets": asked}
+        if not job.stop.asked:
+            await asyncio.to_thread(job.store.finish_stage, "evaluate", done)
+    return list(done["targets"])
+
+
+async def _asked(job: Job) -> AsyncIterator[str]:
+    """Ask one target after the other until the run is told to stop."""
     for target in job.config.models.targets:
-        job.tell("evaluate", note=target.model)
+        if job.stop.asked:
+            return
+        await asyncio.to_thread(job.tell, "evaluate", note=target.model)
         if target.embedded:
-            _ask_embedded(job, target)
+            await asyncio.to_thread(_ask_embedded, job, target)
         else:
             await _ask_model(job, target)
-    return [target.model for target in job.config.models.targets]
+        yield target.model
 
 
 def compare(job: Job) -> ArmTable:

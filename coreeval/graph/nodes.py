@@ -39,7 +39,7 @@ class SampleNodes:
 
     async def extract(self, state: SampleState) -> SampleUpdate:
         """Find entities, triples, locks and queries (paper eq. 1), and screen the sample."""
-        sample, task, team = self._sample(state)
+        sample, task, team = await self._sample(state)
         found = checks.clean_extraction(task, sample, await team.extractor(sample))
         unsafe = screen.screen(sample, found)
         update = SampleUpdate(extraction=found.model_dump(mode="json"))
@@ -49,7 +49,7 @@ class SampleNodes:
 
     async def judge_original(self, state: SampleState) -> SampleUpdate:
         """Label the original blind: a definite contrary label makes the sample unrecoverable."""
-        sample, _, team = self._sample(state)
+        sample, _, team = await self._sample(state)
         verdict = await team.label_judge(sample.fields)
         contrary = reflect.is_contrary(sample, verdict)
         update = SampleUpdate(
@@ -64,7 +64,7 @@ class SampleNodes:
 
     async def reword(self, state: SampleState) -> SampleUpdate:
         """Say the same in other words (paper eq. 4); one retry with what was wrong."""
-        sample, task, team = self._sample(state)
+        sample, task, team = await self._sample(state)
         extraction = _extraction(state)
         rewrite = await team.rewriter(sample, extraction)
         status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
@@ -80,7 +80,7 @@ class SampleNodes:
 
     async def judge_semantic(self, state: SampleState) -> SampleUpdate:
         """Label D^s blind: it stays in the semantic arm only with the label of the original."""
-        sample, _, team = self._sample(state)
+        sample, _, team = await self._sample(state)
         fields = state.get("semantic")
         if fields is None:
             return SampleUpdate()
@@ -95,7 +95,7 @@ class SampleNodes:
 
     async def retrieve(self, state: SampleState) -> SampleUpdate:
         """Ask for dated news (paper eq. 2); a retry asks for other news than before."""
-        _, task, _ = self._sample(state)
+        _, task, _ = await self._sample(state)
         crew, tried = self._crew, [*state.get("tried", ()), *_used(state)]
         asked = queries.plan_queries(_extraction(state), task)
         found = await crew.knowledge.fetch(asked, crew.window, crew.candidates)
@@ -108,8 +108,8 @@ class SampleNodes:
 
     async def replace(self, state: SampleState) -> SampleUpdate:
         """Choose the news and plan the new triples (paper eq. 3)."""
-        sample, task, team = self._sample(state)
-        evidence, attempt = self._evidence(state["evidence"]), state.get("attempt", 1)
+        sample, task, team = await self._sample(state)
+        evidence, attempt = await self._evidence(state["evidence"]), state.get("attempt", 1)
         plan = await team.replacer(sample, _extraction(state), evidence, feedback=_feedback(state))
         update = SampleUpdate(plan=plan.model_dump(mode="json"), attempt=attempt, route="compose")
         if plan.decision == "unsafe":
@@ -123,23 +123,23 @@ class SampleNodes:
 
     async def compose(self, state: SampleState) -> SampleUpdate:
         """Write D-hat from the original, the new triples and D^s (paper eq. 5)."""
-        sample, task, team = self._sample(state)
-        written = await team.composer(self._brief(state, sample))
+        sample, task, team = await self._sample(state)
+        written = await team.composer(await self._brief(state, sample))
         fields = _spaced(task, written.fields)
         return SampleUpdate(composed=fields, used=list(written.used_replacements))
 
     async def check(self, state: SampleState) -> SampleUpdate:
         """Check D-hat by code before any judge is paid (research: pilot §7)."""
-        sample, task, _ = self._sample(state)
-        brief = self._brief(state, sample)
+        sample, task, _ = await self._sample(state)
+        brief = await self._brief(state, sample)
         defects = checks.check_composition(task, brief, state["composed"], self._crew.window)
         return self._judged(state, state["attempt"], "checks", defects, otherwise="reflect")
 
     async def reflect(self, state: SampleState) -> SampleUpdate:
         """Judge facts and label of D-hat, each blind to the other (paper §3.4)."""
-        sample, task, team = self._sample(state)
+        sample, task, team = await self._sample(state)
         fields, plan = state["composed"], _plan(state)
-        evidence = self._evidence(_rests_on(plan))
+        evidence = await self._evidence(_rests_on(plan))
         factual = {name: fields[name] for name in task.factual_fields or task.fields}
         facts, label = await asyncio.gather(
             team.fact_judge(factual, evidence), team.label_judge(fields)
@@ -184,22 +184,22 @@ class SampleNodes:
         again = SampleUpdate(route=START_OF[decision.route], attempt=attempt + 1)
         return again | feedback
 
-    def _sample(self, state: SampleState) -> tuple[Sample, Task, Team]:
-        sample = self._crew.store.sample(state["sample_id"])
+    async def _sample(self, state: SampleState) -> tuple[Sample, Task, Team]:
+        sample = await asyncio.to_thread(self._crew.store.sample, state["sample_id"])
         part = self._crew.part_of(sample)
         return sample, part.task, part.team
 
-    def _evidence(self, ids: Sequence[str]) -> list[Evidence]:
-        stored = self._crew.store.evidence(ids)
+    async def _evidence(self, ids: Sequence[str]) -> list[Evidence]:
+        stored = await asyncio.to_thread(self._crew.store.evidence, ids)
         return [stored[known] for known in ids if known in stored]
 
-    def _brief(self, state: SampleState, sample: Sample) -> Brief:
+    async def _brief(self, state: SampleState, sample: Sample) -> Brief:
         plan = _plan(state)
         return Brief(
             sample=sample,
             extraction=_extraction(state),
             plan=plan,
-            evidence=tuple(self._evidence(_rests_on(plan))),
+            evidence=tuple(await self._evidence(_rests_on(plan))),
             substituted=substitute(sample, plan),
             reworded=state.get("semantic"),
             feedback=_feedback(state),

@@ -33,13 +33,12 @@ async def refresh_samples(job: Job) -> None:
     Raises:
         CoreEvalError: something that no sample could survive, such as a refused key.
     """
-    check_models(job.config)
-    pending, counts = job.store.pending(), Counter(job.store.counts())
     async with AsyncExitStack() as stack:
+        pending, counts = await asyncio.to_thread(_open_samples, job)
         in_flight = InFlight(job.now)
         threads = await _open_threads(job, in_flight, stack)
         await stack.enter_async_context(_beating(job, in_flight))
-        total = job.store.total()
+        total = len(pending) + counts.total()
 
         async def work(sample_id: str) -> None:
             counts.update([outcome] if (outcome := await threads.run(sample_id)) else [])
@@ -49,15 +48,18 @@ async def refresh_samples(job: Job) -> None:
         await work_through(pending, work, concurrency=job.config.run.concurrency, stop=job.stop)
 
 
+def _open_samples(job: Job) -> tuple[list[str], Counter[str]]:
+    """Return the samples without an outcome and the counts of the others; later stages reopen."""
+    check_models(job.config)
+    job.store.reopen_stages()
+    return job.store.pending(), Counter(job.store.counts())
+
+
 async def _open_threads(job: Job, in_flight: InFlight, stack: AsyncExitStack) -> SampleThreads:
     """Open news, call store, models and checkpoints; the stack closes them."""
-    knowledge = open_knowledge(job.setup, job.workspace)
-    stack.callback(knowledge.close)
-    calls = open_calls(job.workspace.calls)
-    stack.callback(calls.close)
+    crew = await asyncio.to_thread(_open_crew, job, stack)
     stack.push_async_callback(close_models)
     saver = await stack.enter_async_context(open_saver(job.files.checkpoints))
-    crew = crew_of(job, knowledge, calls)
     graph = build_sample_graph(SampleNodes(crew), recorder(job.store, in_flight, job.now))
     return SampleThreads(
         app=graph.compile(checkpointer=saver),
@@ -69,6 +71,14 @@ async def _open_threads(job: Job, in_flight: InFlight, stack: AsyncExitStack) ->
         max_attempts=job.config.run.max_attempts,
         timeout_s=job.config.run.sample_timeout_s,
     )
+
+
+def _open_crew(job: Job, stack: AsyncExitStack) -> Crew:
+    knowledge = open_knowledge(job.setup, job.workspace)
+    stack.callback(knowledge.close)
+    calls = open_calls(job.workspace.calls)
+    stack.callback(calls.close)
+    return crew_of(job, knowledge, calls)
 
 
 def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Protocol
 
 from typing_extensions import TypedDict
 
-from coreeval.schema import Result, Rung, Sample
+from coreeval.schema import Result, Rung
 
 SAMPLE_NODES = (
     "extract",
@@ -93,6 +93,8 @@ class RunUpdate(TypedDict, total=False):
     """Rows by arm."""
     evaluated: list[str]
     """Targets that were asked."""
+    stopped: bool
+    """True when the run was told to stop before all targets were asked."""
     report: str
     """Path of the report."""
 
@@ -106,7 +108,7 @@ def fresh_sample(sample_id: str) -> SampleState:
     return SampleState(sample_id=sample_id)
 
 
-def result_of(state: SampleState, sample: Sample, facts: list[Json]) -> Result:
+def result_of(state: SampleState, facts: list[Json]) -> Result:
     """Turn the last state of a thread into a result.
 
     Raises:
@@ -115,7 +117,7 @@ def result_of(state: SampleState, sample: Sample, facts: list[Json]) -> Result:
     accepted = state["outcome"] == "accepted"
     return Result.model_validate(
         {
-            "sample_id": sample.id,
+            "sample_id": state["sample_id"],
             "outcome": state["outcome"],
             "reason": state.get("reason", ""),
             "attempts": state.get("attempt", 0),

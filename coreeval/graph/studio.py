@@ -1,15 +1,14 @@
 """Both graphs over the bundled demo, for LangGraph Studio and its local API (langgraph.json).
 
-No checkpointer is compiled in: the server brings its own. Everything is kept in a temporary folder.
+No checkpointer is compiled in: the server brings its own. The graphs are made when the module is
+imported, which the server does in a thread; what they write is in a temporary folder.
 """
 
 import tempfile
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
 from coreeval.config import load_config
-from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.graph.build import RunGraph, SampleGraph, build_run_graph, build_sample_graph
 from coreeval.graph.bundled import write_configs
 from coreeval.graph.job import Job
@@ -19,30 +18,14 @@ from coreeval.graph.refreshing import crew_of
 from coreeval.graph.run import first_manifest, source_of
 from coreeval.graph.run_nodes import RunNodes
 from coreeval.graph.setup import open_knowledge, set_up
+from coreeval.graph.stages import plan
 from coreeval.graph.work import REAL, job_of
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.workspace import RunFiles, workspace_for
 
 
-def refresh_sample() -> SampleGraph:
-    """Return the graph that refreshes one sample, e.g. `{"sample_id": "emotion/test/1"}`."""
-    job = _demo_job()
-    if job.store.total() == 0:
-        job.store.add_samples(iter_benchmark(job.config.dataset, job.task))
-    knowledge = open_knowledge(job.setup, job.workspace)
-    crew = crew_of(job, knowledge, open_calls(job.workspace.calls))
-    wrap = recorder(job.store, InFlight(job.now), job.now)
-    return build_sample_graph(SampleNodes(crew), wrap)
-
-
-def refresh_run() -> RunGraph:
-    """Return the graph of a whole run over the demo's emotion benchmark."""
-    return build_run_graph(RunNodes(_demo_job()))
-
-
-@cache
 def _demo_job() -> Job:
-    """Prepare the demo's emotion run, once for a server."""
+    """Prepare the demo's emotion run."""
     folder = Path(tempfile.mkdtemp(prefix="coreeval-studio-"))
     config = write_configs(folder)[0]
     setup = set_up(load_config(config), datetime.now(UTC))
@@ -50,3 +33,17 @@ def _demo_job() -> Job:
     manifest = first_manifest(setup, workspace, files, source_of(config), limit=None)
     files.root.mkdir()
     return job_of(setup, manifest, files, workspace, REAL)
+
+
+def _sample_graph(job: Job) -> SampleGraph:
+    plan(job)
+    crew = crew_of(job, open_knowledge(job.setup, job.workspace), open_calls(job.workspace.calls))
+    wrap = recorder(job.store, InFlight(job.now), job.now)
+    return build_sample_graph(SampleNodes(crew), wrap)
+
+
+_JOB = _demo_job()
+refresh_sample: SampleGraph = _sample_graph(_JOB)
+"""Refreshes one sample, e.g. `{"sample_id": "emotion/test/1"}`."""
+refresh_run: RunGraph = build_run_graph(RunNodes(_JOB))
+"""A whole run over the demo's emotion benchmark."""

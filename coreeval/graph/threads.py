@@ -94,8 +94,7 @@ class SampleThreads:
             async with asyncio.timeout(self.timeout_s):
                 state = await self._go_on(sample_id, thread_id, control)
         facts = _facts(sample_id, state)
-        sample = self.store.sample(sample_id)
-        return result_of(state, sample, [fact.model_dump(mode="json") for fact in facts])
+        return result_of(state, [fact.model_dump(mode="json") for fact in facts])
 
     async def _go_on(self, sample_id: str, thread_id: str, control: RunControl) -> SampleState:
         """Resume the thread where it stood, or start it; it is done when it has an outcome.

@@ -60,7 +60,7 @@ def work_on(
     status: Status = "stopped"
     try:
         _run(job)
-        status = "interrupted" if job.counts()["pending"] else "complete"
+        status = "complete" if job.store.stage("report") is not None else "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
     except OperationalError as error:

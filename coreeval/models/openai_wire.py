@@ -20,14 +20,14 @@ def request_body(
     schema: Mapping[str, object] | None,
     name: str,
 ) -> Body:
-    """Return what is sent, apart from the model's name.
+    """Return what is sent.
 
     An endpoint of the user's own gets `max_tokens`, which every server knows; OpenAI's newer
     models take `max_completion_tokens` only.
     """
     limit = "max_tokens" if config.base_url else "max_completion_tokens"
     chosen = {"temperature": config.temperature, "seed": config.seed}
-    body: Body = {"messages": messages, limit: config.max_tokens}
+    body: Body = {"model": config.name, "messages": messages, limit: config.max_tokens}
     body |= {key: value for key, value in chosen.items() if value is not None}
     return body if schema is None else body | _structured(config, messages, schema, name)
 

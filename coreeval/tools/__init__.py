@@ -1,1 +1,1 @@
-"""TODO."""
+"""What the program keeps and asks beside models: stores, news, files."""

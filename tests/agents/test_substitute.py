@@ -25,7 +25,7 @@ def swap(old: str, new: str, tail: str = "same", new_tail: str = "same") -> Repl
     ("text", "old", "new", "result"),
     [
         ("We love Ford today", "Ford", "Apple", "We love Apple today"),
-        ("art is a party", "art", "music", "Music is a party"),
+        ("art is a party", "art", "music", "music is a party"),
         ("it FEELS: BITCOIN up", "bitcoin", "gold", "it FEELS: GOLD up"),
         ("my bitcoin is up", "Bitcoin", "Gold", "my gold is up"),
         ("Bitcoin is up. bitcoin!", "bitcoin", "gold", "Gold is up. gold!"),

@@ -206,6 +206,15 @@ def test_the_public_endpoint_needs_a_key() -> None:
     assert model.name == "openai:gpt-x"
 
 
+@pytest.mark.parametrize("key", ["sk-caf\u00e9", "sk-a\nsk-b", "sk-\u201cquoted\u201d"])
+def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(key: str) -> None:
+    with pytest.raises(CredentialError, match="OPENAI_API_KEY") as caught:
+        open_model(ModelConfig(model="openai:gpt-x"), {"OPENAI_API_KEY": key})
+    assert key not in str(caught.value)
+    spaced = open_model(ModelConfig(model="openai:gpt-x"), {"OPENAI_API_KEY": f" {KEY}\n"})
+    assert KEY not in repr(spaced)
+
+
 async def test_an_endpoint_of_ones_own_needs_none(server: LLMServer) -> None:
     server.answers = script("hello")
     model = open_model(ModelConfig(model="openai:stub", base_url=server.url), {})

@@ -10,16 +10,18 @@ import argparse
 import asyncio
 import hashlib
 import importlib
+import inspect
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from aiohttp import web
 
 Request = dict[str, object]
-Answers = Callable[[Request], "str | Reply"]
+Answers = Callable[[Request], "str | Reply | Awaitable[str | Reply]"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +100,30 @@ class LLMServer:
         finally:
             await runner.cleanup()
 
+    @contextmanager
+    def in_thread(self) -> Iterator["LLMServer"]:
+        """Serve inside the block from a thread of its own, for clients that are not asynchronous."""
+        loop, done = asyncio.new_event_loop(), asyncio.Event()
+        serving = threading.Event()
+
+        async def serve() -> None:
+            async with self.running():
+                serving.set()
+                await done.wait()
+
+        def work() -> None:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                runner.run(serve())
+
+        thread = threading.Thread(target=work, name="llm-server", daemon=True)
+        thread.start()
+        serving.wait(10)
+        try:
+            yield self
+        finally:
+            loop.call_soon_threadsafe(done.set)
+            thread.join(10)
+
     async def _complete(self, http: web.Request) -> web.StreamResponse:
         raw = await http.read()
         digest = hashlib.sha256(raw).hexdigest()
@@ -107,6 +133,8 @@ class LLMServer:
         self.requests.append(request)
         self.keys.append(http.headers.get("authorization", ""))
         answer = self.answers(request)
+        if inspect.isawaitable(answer):
+            answer = await answer
         reply = Reply(content=answer) if isinstance(answer, str) else answer
         if reply.is_failure:
             self._seen.discard(digest)
@@ -157,7 +185,8 @@ def _completion(request: Request, reply: Reply) -> dict[str, object]:
     }
 
 
-async def _serve(port: int, answers: Answers, latency_s: float) -> None:
+async def serve(port: int, answers: Answers, latency_s: float) -> None:
+    """Serve until killed; the first line on stdout is the port."""
     async with LLMServer(answers, latency_s=latency_s).running(port) as server:
         sys.stdout.write(f"{server.port}\n")
         sys.stdout.flush()
@@ -173,7 +202,7 @@ def main() -> None:
     options = parser.parse_args()
     module, _, name = str(options.answers).partition(":")
     answers: Answers = getattr(importlib.import_module(module), name)
-    asyncio.run(_serve(options.port, answers, options.latency))
+    asyncio.run(serve(options.port, answers, options.latency))
 
 
 if __name__ == "__main__":

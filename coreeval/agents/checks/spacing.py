@@ -6,7 +6,9 @@ from coreeval.schema import Task
 
 _CURLY_APOSTROPHE = re.compile(r"(?<=\w)\u2019(?=\w)")
 _CURLY_QUOTE = re.compile(r"\u201c(?=\S)|(?<=\S)\u201d")
-_APART = re.compile(r"""([;:?!"()\[\]/$%\u00a3\u20ac]|''|&(?!\#?\w+;)|(?<!\.)\.{3,})""")
+_APART = re.compile(
+    r"""(&(?:\#\d+|[a-z]{2,8});)|([;:?!"()\[\]/$%&\u00a3\u20ac]|''|(?<!\.)\.{3,})"""
+)
 _COMMA = re.compile(r"(?<!\d),|,(?!\d)")
 _CLITIC = re.compile(r"(?<=\w)'(?=[^\W\d_]|\s|$)")
 _ABBREVIATION = re.compile(
@@ -28,10 +30,15 @@ def restore_spacing(task: Task, text: str) -> str:
 
 def _tokenised(text: str) -> str:
     plain = _CURLY_QUOTE.sub(_QUOTE, _CURLY_APOSTROPHE.sub("'", text))
-    spaced = _CLITIC.sub(" '", _COMMA.sub(" , ", _APART.sub(r" \1 ", plain)))
+    spaced = _CLITIC.sub(" '", _COMMA.sub(" , ", _APART.sub(_apart, plain)))
     tokens = spaced.split()
     following = [*tokens[1:], ""]
     return " ".join(map(_stop_apart, tokens, following))
+
+
+def _apart(found: re.Match[str]) -> str:
+    """Set a sign apart; an entity such as `&amp;` is one word."""
+    return found[1] or f" {found[2]} "
 
 
 def _stop_apart(token: str, following: str) -> str:

@@ -12,7 +12,11 @@ from coreeval.agents.offline import lexicon
 from coreeval.agents.offline.text import words_of
 from coreeval.schema import Evidence, Person, Sensitive
 
-_NAME_PAIR = re.compile(r"(?<!\w)([A-Z][a-z]+)\s+(?:[A-Z]\.\s+)?([A-Z][a-z]+(?:-[A-Z][a-z]+)?)(?!\w)")
+_NAME_PAIR = re.compile(
+    r"(?<!\w)([A-Z][a-z]+)\s+(?:[A-Z]\.\s+)?([A-Z][a-z]+(?:-[A-Z][a-z]+)?)(?!\w)"
+)
+
+_ROLE_PAIR = re.compile(r"(?<!\w)([A-Z][a-z]+|[A-Z]{2,3})\s+([A-Z][a-z]{2,})(?!\w)")
 
 
 def sensitive_spans(text: str) -> list[Sensitive]:
@@ -44,7 +48,18 @@ def person_names(item: Evidence) -> list[str]:
     paired = [
         found.group() for found in _NAME_PAIR.finditer(text) if found.group(1).casefold() in first
     ]
-    return list(dict.fromkeys([*tagged, *paired]))
+    alone = [word for word in words_of(text) if _is_last_name(word)]
+    led = [found.group(2) for found in _ROLE_PAIR.finditer(text) if _is_role(found.group(1))]
+    return list(dict.fromkeys([*tagged, *paired, *alone, *led]))
+
+
+def _is_last_name(word: str) -> bool:
+    bare = word.removesuffix("'s").removesuffix("\u2019s")
+    return word[0].isupper() and bare.casefold() in lexicon.care("last_names")
+
+
+def _is_role(word: str) -> bool:
+    return word.casefold() in lexicon.care("roles")
 
 
 def persons(item: Evidence, statement: str) -> tuple[Person, ...]:

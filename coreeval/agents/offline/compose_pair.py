@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 
 from coreeval.agents.offline.text import capitalise, content, words_of
-from coreeval.agents.offline.wording import lower_key, swap, wordings
+from coreeval.agents.offline.wording import lower_key, ways_to_tell
 from coreeval.agents.roles import Brief, Fields
-from coreeval.schema import Statement, Task
+from coreeval.agents.thresholds import THRESHOLDS
+from coreeval.agents.words import containment
+from coreeval.schema import Evidence, Statement, Task
 
 _SAYS_AFTER = re.compile(
     r"^(?P<what>.+), (?P<who>(?:an?|the) [\w ]{3,40}?) (?P<says>says|said|shows|reports|finds|found|has found)$",
@@ -19,18 +21,55 @@ _SAYS_FIRST = re.compile(
     r"(?: that)? (?P<what>.+)$",
     re.IGNORECASE,
 )
-PER_SIDE = 10
-"""Versions of one side that are combined with those of the other."""
+PER_SIDE, MOST_WAYS = 8, 6
+"""Versions of a side combined with the other's, and ways of one statement within a side."""
 
 
 def pair_candidates(task: Task, brief: Brief, proper: frozenset[str]) -> Iterator[Fields]:
     """Yield candidates whose two sides share as few word sequences as possible, first."""
     first, second = task.fields
-    sides = [list(_versions(brief, name, proper))[:PER_SIDE] for name in (first, second)]
+    sides = [
+        side_versions(_told(brief, name), brief.evidence, brief.sample.fields[name], proper)
+        for name in (first, second)
+    ]
     ranked = sorted(product(*sides), key=lambda pair: _cost(brief, task, pair))
     for one, other in ranked:
         if one != other:
             yield {first: one, second: other}
+
+
+def _told(brief: Brief, field: str) -> list[Statement]:
+    return [
+        brief.plan.statements[change.statement_index]
+        for change in brief.plan.replacements
+        if change.field == field and not change.same_type
+    ]
+
+
+def side_versions(
+    told: Sequence[Statement],
+    evidence: Sequence[Evidence],
+    original: str,
+    proper: frozenset[str] = frozenset(),
+) -> list[str]:
+    """Return versions of a side of about the old length that repeat no headline, nearest first."""
+    limits = THRESHOLDS["sentence"]
+    wanted = len(words_of(original))
+    slack = max(limits.length_words, limits.length_share * wanted)
+
+    def away(text: str) -> int:
+        return abs(len(words_of(text)) - wanted)
+
+    near = [text for text in _versions(told, evidence, proper) if away(text) <= slack]
+    fresh = (
+        text
+        for text in sorted(near, key=away)
+        if all(
+            containment(text, item.title, fewest=limits.judged_trigrams) <= limits.copied_title
+            for item in evidence
+        )
+    )
+    return list(islice(fresh, PER_SIDE))
 
 
 def _cost(brief: Brief, task: Task, pair: Sequence[str]) -> float:
@@ -47,13 +86,10 @@ def _copied(one: str, other: str) -> float:
     return len(grams[0] & grams[1]) / least if least else 0.0
 
 
-def _versions(brief: Brief, field: str, proper: frozenset[str]) -> Iterator[str]:
-    told = [
-        brief.plan.statements[change.statement_index]
-        for change in brief.plan.replacements
-        if change.field == field and not change.same_type
-    ]
-    ways = [list(prose(statement, proper))[:6] for statement in told]
+def _versions(
+    told: Sequence[Statement], evidence: Sequence[Evidence], proper: frozenset[str]
+) -> Iterator[str]:
+    ways = [list(prose(statement, evidence, proper))[:MOST_WAYS] for statement in told]
     for chosen in product(*ways):
         for joined in _joined(chosen):
             yield capitalise(joined) + "."
@@ -67,21 +103,17 @@ def _joined(parts: Sequence[str]) -> Iterator[str]:
     yield f"{parts[0]}. {capitalise(parts[1])}"
 
 
-def prose(statement: Statement, proper: frozenset[str]) -> Iterator[str]:
+def prose(
+    statement: Statement, evidence: Sequence[Evidence], proper: frozenset[str]
+) -> Iterator[str]:
     """Yield ways to tell a statement in prose, with the attribution that it has."""
     text = lower_key(statement.text, proper)
-    found = dict.fromkeys([*_attributed(text), *wordings(statement.text, proper), swap(text)])
-    if statement.modality == "attributed" or _is_prose(statement.text):
-        found[text] = None
+    found = dict.fromkeys([*_attributed(text), *ways_to_tell(statement, evidence, proper)])
     if statement.modality == "asserted":
-        for plain in list(found):
+        for plain in list(found)[:2]:
             found[f"it was reported that {plain}"] = None
             found[f"{plain}, according to news reports"] = None
     yield from found
-
-
-def _is_prose(text: str) -> bool:
-    return any(word in {"the", "a", "an", "has", "have", "is", "are"} for word in text.split())
 
 
 def _attributed(text: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from coreeval.agents.offline.text import (
     segments,
     words_of,
 )
-from coreeval.agents.offline.wording import wordings
+from coreeval.agents.offline.wording import ways_to_tell
 from coreeval.agents.roles import Brief, Fields
 from coreeval.schema import Lock, Statement, Task
 
@@ -57,11 +57,11 @@ def tweet_candidates(
     """Yield candidates, nearest to the original's length first, ties broken by the seed."""
     field = task.fields[0]
     wanted = len(words_of(brief.sample.fields[field]))
-    chance = random.Random(f"{seed}:{brief.sample.id}")  # noqa: S311 - reproducible, not secret
+    chance = random.Random(f"{seed}:{brief.sample.id}")
     found: dict[str, int] = {}
     for place, frame in enumerate(_frames(brief, field)):
         for statement in brief.plan.statements:
-            for told in _told(statement, proper):
+            for told in _told(statement, brief, proper):
                 found.setdefault(_join(frame, told), place)
     keyed = [
         (abs(len(words_of(text)) - wanted) // 3, place, chance.random(), text)
@@ -71,8 +71,8 @@ def tweet_candidates(
         yield {field: text}
 
 
-def _told(statement: Statement, proper: frozenset[str]) -> Iterator[str]:
-    for wording in wordings(statement.text, proper):
+def _told(statement: Statement, brief: Brief, proper: frozenset[str]) -> Iterator[str]:
+    for wording in ways_to_tell(statement, brief.evidence, proper):
         if statement.modality == "question":
             yield capitalise(wording)
             continue
@@ -105,10 +105,16 @@ def _frame(text: str, start: int, end: int, pieces: Sequence[str]) -> _Frame:
     missing = [sign for sign in inner if sign not in kept]
     return _Frame(
         lead=text[:start].strip(),
-        before=" ".join(piece for piece in pieces[:place] if piece),
-        after=" ".join(piece for piece in pieces[place:] if piece),
+        before=_sentences(pieces[:place]),
+        after=_sentences(pieces[place:]),
         tail=" ".join([*missing, *_inner_tags(text[start:end], kept), tail]).strip(),
     )
+
+
+def _sentences(pieces: Sequence[str]) -> str:
+    """Return kept pieces as sentences; the last is ended where its neighbour is known."""
+    kept = [piece for piece in pieces if piece]
+    return " ".join([*map(_ended, kept[:-1]), *kept[-1:]])
 
 
 def _inner_tags(text: str, kept: str) -> list[str]:
@@ -171,7 +177,7 @@ def _join(frame: _Frame, told: str) -> str:
     body = first + told
     if frame.after:
         small = frame.after[0].islower()
-        body = f"{body.rstrip('.')}, {frame.after}" if small else f"{_ended(body)} {frame.after}"
+        body = f"{body.rstrip('.')}... {frame.after}" if small else f"{_ended(body)} {frame.after}"
     body = body if frame.tail or body[-1:] in ".!?…" else f"{body}."
     return " ".join(part for part in (frame.lead, body, frame.tail) if part).strip()
 

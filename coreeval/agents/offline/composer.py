@@ -15,7 +15,7 @@ from coreeval.agents.offline.compose_tweet import tweet_candidates
 from coreeval.agents.offline.text import words_of
 from coreeval.agents.roles import Brief, Fields
 from coreeval.agents.thresholds import thresholds_of
-from coreeval.schema import Composition, Evidence, NamedEntity, Task, Window
+from coreeval.schema import Composition, Evidence, Task, Window
 
 MOST_CHECKED = 16
 """Candidates put through the checks, which take most of the time."""
@@ -31,13 +31,21 @@ class OfflineComposer:
     seed: int = 0
 
     async def __call__(self, brief: Brief) -> Composition:
-        """Return the first candidate without a defect, else the nearest one."""
+        """Return the first candidate without a defect, else the one with the fewest.
+
+        Where the rules find no words for the plan, the original comes back with all dropped: the
+        checks will call it unchanged, so that no half-made text can pass.
+        """
         proper = self.names | proper_words(brief.evidence)
         written = [fields for fields in self._candidates(brief, proper) if fields != brief.previous]
         fitting = [fields for fields in written if self._fits(brief, fields)]
         fields = self._best(brief, fitting or written[:1])
-        used = tuple(range(len(brief.plan.replacements))) if fields else ()
-        return Composition(fields=fields or brief.substituted, used_replacements=used)
+        if fields is None:
+            told = tuple(statement.text for statement in brief.plan.statements)
+            return Composition(fields=dict(brief.sample.fields), dropped=told)
+        return Composition(
+            fields=fields, used_replacements=tuple(range(len(brief.plan.replacements)))
+        )
 
     def _candidates(self, brief: Brief, proper: frozenset[str]) -> Iterator[Fields]:
         if len(self.task.fields) > 1:
@@ -73,7 +81,7 @@ def proper_words(evidence: Sequence[Evidence]) -> frozenset[str]:
     named = (e.name for item in evidence for e in item.entities if e.type != "other")
     inside = (word for item in evidence for word in item.snippet.split()[1:] if word[:1].isupper())
     return frozenset(
-        word.strip(",.()").removesuffix("'s").removesuffix("’s")
+        word.strip(",.()").removesuffix("'s").removesuffix("\u2019s")
         for phrase in [*named, *inside]
         for word in phrase.split()
     )

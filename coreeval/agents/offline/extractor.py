@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from coreeval.agents.offline import lexicon
 from coreeval.agents.offline.care import sensitive_spans
@@ -28,7 +29,7 @@ from coreeval.schema import (
     Task,
 )
 
-_RUN = re.compile(r"[A-Z][\w&'’\-]*(?:\s+(?:of\s+|the\s+|de\s+)?[A-Z0-9][\w&'’\-]*)*")
+_RUN = re.compile(r"[A-Z][\w&'\u2019\-]*(?:\s+(?:of\s+|the\s+|de\s+)?[A-Z0-9][\w&'\u2019\-]*)*")
 _HASHTAG = re.compile(r"#\w*[A-Za-z]\w*")
 _MENTION = re.compile(r"@\w+")
 _QUANTITY = re.compile(
@@ -40,15 +41,81 @@ _DATE = re.compile(
     r"\b(?:January|February|March|April|June|July|August|September|October|November|December)"
     r"(?:\s+\d{1,2})?(?:\s*,?\s+\d{4})?\b|\bMay\s+\d{1,4}\b|\b(?:19|20)\d\d\b"
 )
-_SHORT_CLAUSE = 8
-"""Words up to which the clause around a label carrier is locked whole; longer ones keep more free."""
+_CLAUSE_WORDS = (10, 6, 0)
+"""Words up to which the clause around a label carrier is locked whole, tried in this order."""
+MOST_LOCKED = 0.6
+"""Share of a text's words that may be locked for its label: the rest must have room for news."""
 _MODIFIERS = frozenset(
-    "i im i'm i’m am is are so very really too such a an feeling feel feels absolutely just not no "
-    "never can't cannot this that my me you makes made make it the most more pretty still always "
-    "we're we be been was have all".split()
+    [
+        "i",
+        "im",
+        "i'm",
+        "i’m",
+        "am",
+        "is",
+        "are",
+        "so",
+        "very",
+        "really",
+        "too",
+        "such",
+        "a",
+        "an",
+        "feeling",
+        "feel",
+        "feels",
+        "absolutely",
+        "just",
+        "not",
+        "no",
+        "never",
+        "can't",
+        "cannot",
+        "this",
+        "that",
+        "my",
+        "me",
+        "you",
+        "makes",
+        "made",
+        "make",
+        "it",
+        "the",
+        "most",
+        "more",
+        "pretty",
+        "still",
+        "always",
+        "we're",
+        "we",
+        "be",
+        "been",
+        "was",
+        "have",
+        "all",
+    ]
 )
 _OPENING = frozenset(
-    "i im i'm i’m so such very really too absolutely not no never can't cannot we we're makes".split()
+    [
+        "i",
+        "im",
+        "i'm",
+        "i’m",
+        "so",
+        "such",
+        "very",
+        "really",
+        "too",
+        "absolutely",
+        "not",
+        "no",
+        "never",
+        "can't",
+        "cannot",
+        "we",
+        "we're",
+        "makes",
+    ]
 )
 """Words with which a clause cut out of a longer one still reads as one."""
 _CLAUSE_CUT = re.compile(r",\s*|:\s+|;\s*|\s+(?:and|but|so|because|when|while|that)\s+|\\n")
@@ -68,16 +135,14 @@ class SpacyExtractor:
 
     async def __call__(self, sample: Sample) -> Extraction:
         """Return what the sample mentions, what must stay, and what to ask the news."""
-        entities = [
-            entity for name in self._task.fields for entity in self._entities(sample, name)
-        ]
+        entities = [entity for name in self._task.fields for entity in self._entities(sample, name)]
         topics = self._topics(sample)
         return Extraction(
             entities=tuple(_distinct([*entities, *topics])),
             triples=tuple(_triples(sample, entities)),
             locked=tuple(self._locks(sample)),
             sensitive=tuple(_sensitive(sample)),
-            queries=tuple(self._queries(sample)),
+            queries=tuple(_queries(topics)),
             need=f"news about {topics[0].query_name}" if topics else "",
             deixis_only=not entities and not topics,
         )
@@ -109,30 +174,13 @@ class SpacyExtractor:
 
     def _topics(self, sample: Sample) -> list[Entity]:
         """Return the topics whose words occur, those named most often first."""
-        scored: list[tuple[tuple[int, int], Entity]] = []
-        for topic in lexicon.topics():
-            for field in self._task.fields:
-                found = _topic_pattern(topic.name, topic.words).finditer(sample.fields[field])
-                hits = list(found)
-                if hits:
-                    entity = Entity(
-                        span=hits[0].group(),
-                        field=field,
-                        kind="concept",
-                        type=topic.type,
-                        query_name=topic.queries[0],
-                        aliases=topic.queries[1:],
-                    )
-                    scored.append(((-len(hits), hits[0].start()), entity))
-                    break
-        return [entity for _, entity in sorted(scored, key=lambda pair: pair[0])]
-
-    def _queries(self, sample: Sample) -> list[str]:
-        """Return searches from specific to general: two for the first topic, then round by round."""
-        asked = [[topic.query_name, *topic.aliases] for topic in self._topics(sample)]
-        first = [queries[:2] for queries in asked[:1]]
-        rounds = [[queries[i] for queries in asked if i < len(queries)] for i in range(4)]
-        return list(dict.fromkeys(query for part in [*first, *rounds] for query in part))[:4]
+        hits: dict[str, list[tuple[int, str, str]]] = {}
+        for field in self._task.fields:
+            for place, phrase, topic in _topic_words(sample.fields[field]):
+                hits.setdefault(topic, []).append((place, phrase, field))
+        by_name = {topic.name: topic for topic in lexicon.topics()}
+        ranked = sorted(hits.items(), key=lambda pair: (-len(pair[1]), min(pair[1])[0]))
+        return [_topic_entity(by_name[name], *min(found)[1:]) for name, found in ranked]
 
     # -- locks ----------------------------------------------------------------------------------
 
@@ -151,25 +199,28 @@ class SpacyExtractor:
                     yield Lock(span=found.group(), field=field, why="marker")
 
     def _label_spans(self, text: str, label: str) -> list[str]:
-        """Return the spans that carry the label, short clauses whole."""
+        """Return the spans that carry the label: whole clauses where enough else stays free."""
         pattern = self._carriers.get(label)
         if pattern is None:
             return []
-        total, spans = len(words_of(text)), list[str]()
+        total = len(words_of(text))
+        spans: list[str] = []
+        for longest in _CLAUSE_WORDS:
+            spans = _telling(text, pattern, longest)
+            if sum(len(words_of(span)) for span in spans) <= MOST_LOCKED * total:
+                break
         parts = segments(text)
-        for segment in parts:
-            span = _carrier_span(segment, pattern)
-            if span:
-                spans.append(span)
-        if not spans and label == "irony" and len(parts) > 1:
-            spans = _punchline(parts[-1])
-        locked = sum(len(words_of(span)) for span in spans)
-        if spans and locked > 0.6 * total:
-            return [found.group() for found in pattern.finditer(text)]
-        return spans
+        return spans or (_punchline(parts[-1]) if label == "irony" and len(parts) > 1 else [])
 
 
-def _carrier_span(segment: Segment, pattern: re.Pattern[str]) -> str | None:
+def _telling(text: str, pattern: re.Pattern[str], longest: int) -> list[str]:
+    """Return one carrier for each segment that has one; fragments only where there is no more."""
+    found = (_carrier_span(segment, pattern, longest) for segment in segments(text))
+    spans = [span for span in found if span]
+    return [span for span in spans if len(words_of(span)) > 2] or spans
+
+
+def _carrier_span(segment: Segment, pattern: re.Pattern[str], longest: int) -> str | None:
     """Return the clause of a segment that carries the label, or of a long clause its core."""
     found = [match for match in pattern.finditer(segment.text) if not match.group().startswith("#")]
     if not found:
@@ -177,7 +228,7 @@ def _carrier_span(segment: Segment, pattern: re.Pattern[str]) -> str | None:
         return tags[0] if tags else None
     first = found[0]
     for whole in (without_edges(segment.text), _clause_around(segment.text, first)):
-        if len(words_of(whole)) <= _SHORT_CLAUSE and first.group() in whole:
+        if len(words_of(whole)) <= longest and first.group() in whole:
             return whole
     return _core(segment.text, first)
 
@@ -186,7 +237,7 @@ def _punchline(last: Segment) -> list[str]:
     """Return a short last clause in the author's voice: where irony without a cue mostly sits."""
     bare = without_edges(last.text)
     voice = has_any(bare, lexicon.words("subjective") | lexicon.words("personal"))
-    return [bare] if voice and len(words_of(bare)) <= _SHORT_CLAUSE else []
+    return [bare] if voice and len(words_of(bare)) <= _CLAUSE_WORDS[0] else []
 
 
 def _clause_around(text: str, found: re.Match[str]) -> str:
@@ -200,24 +251,55 @@ def _clause_around(text: str, found: re.Match[str]) -> str:
 def _core(text: str, found: re.Match[str]) -> str | None:
     """Return a carrier with the words that lead to it, if they start as a clause may."""
     start = found.start()
-    for word in reversed(list(re.finditer(r"[\w'’]+", text[:start]))[-4:]):
+    for word in reversed(list(re.finditer(r"[\w'\u2019]+", text[:start]))[-4:]):
         if word.group().casefold() not in _MODIFIERS:
             break
         start = word.start()
-    led = list(re.finditer(r"[\w'’]+", text[start : found.start()]))
+    led = list(re.finditer(r"[\w'\u2019]+", text[start : found.start()]))
     opening = next((w.start() for w in led if w.group().casefold() in _OPENING), None)
     core = text[start + opening if opening is not None else found.start() : found.end()]
     return None if _DANGLING.search(core) else core
 
 
-_PATTERNS: dict[str, re.Pattern[str]] = {}
+@cache
+def _topics_by_phrase() -> dict[str, list[str]]:
+    """Return the names of the topics that each word or phrase stands for."""
+    found: dict[str, list[str]] = {}
+    for topic in lexicon.topics():
+        for phrase in topic.words:
+            found.setdefault(phrase.replace("-", " "), []).append(topic.name)
+    return found
 
 
-def _topic_pattern(name: str, words: Sequence[str]) -> re.Pattern[str]:
-    if name not in _PATTERNS:
-        plain = lexicon.phrase_pattern(words)
-        _PATTERNS[name] = re.compile(plain, re.IGNORECASE)
-    return _PATTERNS[name]
+def _topic_words(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the topic words of a text: place, the words as written, and the topic's name."""
+    tokens = list(re.finditer(r"[#@]?[A-Za-z][\w'\u2019]*", text))
+    known = _topics_by_phrase()
+    for i, token in enumerate(tokens):
+        for size in range(1, 1 + min(3, len(tokens) - i)):
+            written = text[token.start() : tokens[i + size - 1].end()]
+            plain = written.lstrip("#").casefold().removesuffix("'s").replace("-", " ")
+            for topic in known.get(plain, ()):
+                yield token.start(), written, topic
+
+
+def _topic_entity(topic: lexicon.Topic, span: str, field: str) -> Entity:
+    return Entity(
+        span=span,
+        field=field,
+        kind="concept",
+        type=topic.type,
+        query_name=topic.queries[0],
+        aliases=topic.queries[1:],
+    )
+
+
+def _queries(topics: Sequence[Entity]) -> list[str]:
+    """Return searches from specific to general: two for the first topic, then round by round."""
+    asked = [[topic.query_name, *topic.aliases] for topic in topics]
+    first = [queries[:2] for queries in asked[:1]]
+    rounds = [[queries[i] for queries in asked if i < len(queries)] for i in range(4)]
+    return list(dict.fromkeys(query for part in [*first, *rounds] for query in part))[:4]
 
 
 def _runs(text: str, known: Sequence[Found]) -> Iterator[Found]:
@@ -225,8 +307,10 @@ def _runs(text: str, known: Sequence[Found]) -> Iterator[Found]:
     starts = {segment.start for segment in segments(text)}
     for found in _RUN.finditer(text):
         taken = any(found.start() < other.end and other.start < found.end() for other in known)
-        name = re.sub(r"['’]s$|^(?:The|A|An|My|Our) ", "", found.group())
-        ordinary = name.casefold() in _NO_NAMES or len(name) < 3 or name.isupper() and len(name) > 5
+        name = re.sub(r"['\u2019]s$|^(?:The|A|An|My|Our) | I$", "", found.group())
+        ordinary = (
+            name.casefold() in _NO_NAMES or len(name) < 3 or (name.isupper() and len(name) > 5)
+        )
         opens = found.start() in starts and " " not in name
         after_mark = text[max(0, found.start() - 1)] in "#@"
         if not (taken or ordinary or opens or after_mark):

@@ -69,9 +69,7 @@ def _clauses(text: str) -> Iterator[str]:
     yield from found or ([text] if text.strip() else [])
 
 
-def judge(
-    clause: str, field: str, evidence: Sequence[Evidence], *, tweet: bool
-) -> JudgedStatement:
+def judge(clause: str, field: str, evidence: Sequence[Evidence], *, tweet: bool) -> JudgedStatement:
     """Return one clause judged."""
     told = _CLOSER.sub("", _READING.sub("", clause)).strip() or clause
     reported = told != clause
@@ -82,9 +80,7 @@ def judge(
     best = max(evidence, key=lambda item: _share(told, item), default=None)
     defect = _defect(told, best)
     if best is None or defect != "none":
-        return JudgedStatement(
-            text=clause, field=field, kind=kind, supported="no", defect=defect
-        )
+        return JudgedStatement(text=clause, field=field, kind=kind, supported="no", defect=defect)
     return JudgedStatement(
         text=clause,
         field=field,
@@ -104,10 +100,21 @@ def classify(clause: str, *, tweet: bool) -> StatementClass:
     if has_any(clause, lexicon.words("personal")):
         return "personal"
     feeling = has_any(clause, lexicon.words("subjective")) or _FEELING.search(clause)
-    exclaims = len(words_of(clause)) <= 5 and parse(clause) is None
+    exclaims = _asks_to(clause) or (len(words_of(clause)) <= 5 and parse(clause) is None)
     if len(content_words(clause)) < 2 or ((feeling or exclaims) and not _tells(clause)):
         return "opinion"
     return "attributed" if _SPEECH.search(clause) else "fact"
+
+
+def _asks_to(clause: str) -> bool:
+    """Tell whether a clause says what should be done: an imperative or a duty."""
+    first = clause.split()[0].casefold()
+    verb = lexicon.verb_forms().get(first)
+    imperative = verb is not None and verb.base == first and first != verb.past
+    return imperative or bool(_DUTY.search(clause))
+
+
+_DUTY = re.compile(r"\b(?:has to|have to|had better|needs? to|ought to|let's|let us)\b", re.I)
 
 
 def _tells(clause: str) -> bool:
@@ -147,5 +154,9 @@ def _quote(clause: str, item: Evidence) -> str:
     wanted = set(content(clause))
     places = [text for text in (item.title, item.snippet) if text]
     source = max(places, key=lambda text: overlap(sorted(wanted), content(text)))
-    spots = [m for m in re.finditer(r"[#@]?\w[\w'’.,%-]*", source) if stem(m.group().rstrip(".,")) in wanted]
+    spots = [
+        m
+        for m in re.finditer(r"[#@]?\w[\w'\u2019.,%-]*", source)
+        if stem(m.group().rstrip(".,")) in wanted
+    ]
     return source[spots[0].start() : spots[-1].end()].rstrip(",") if spots else source

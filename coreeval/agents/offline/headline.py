@@ -12,19 +12,41 @@ from coreeval.agents.offline import lexicon
 from coreeval.agents.offline.text import words_of
 
 Tense = Literal["present", "past", "future", "modal", "passive"]
-_TAIL = re.compile(r"\s+(?:[|–—-]|::)\s+[^|–—]{2,40}$")
+_TAIL = re.compile(r"\s+(?:[|\u2013—-]|::)\s+[^|\u2013—]{2,40}$")
 _KICKER = re.compile(
     r"^(?:update \d+|exclusive|breaking(?: news)?|watch|photos?|video|analysis|explainer|report|"
-    r"study|survey|poll|in pictures|just in)\s*[:|–-]\s+",
+    r"study|survey|poll|in pictures|just in)\s*[:|\u2013-]\s+",
     re.IGNORECASE,
 )
-_UNREADABLE = re.compile(r"[\"“”‘:;!*#@\[\]{}<>]|\.\.\.|\(|\)|…|(?<!\w)['’]|  |https?:")
+_UNREADABLE = re.compile(r"[\"“”\u2018:;!*#@\[\]{}<>]|\.\.\.|\(|\)|…|(?<!\w)['\u2019]|  |https?:")
+# An order to the reader, a contraction whose mark was lost, a pronoun without its noun.
 _ADDRESS = re.compile(
-    r"(?<!\w)(?:i|we|you|your|our|my|us|he|she|his|her|they|here|this|these)(?!\w)", re.IGNORECASE
+    r"^(?:forget|meet|watch|get|save|check|discover|see|read|try|buy|find|delete|sign up)(?!\w)|"
+    r"(?<!\w)(?:does|do|did|is|are|was|were|has|have|had|ca|wo|could|would|should)nt(?!\w)|"
+    r"(?<!\w)(?:i|we|you|your|our|my|us|he|she|his|her|they|here|this|these)(?!\w)",
+    re.IGNORECASE,
 )
+_NO_STATEMENT = re.compile(r"(?:the question is|a list of|a look at|read|watch|see)\b", re.I)
 _MODAL = {"will", "may", "could", "might", "can", "must", "would"}
 _BE_HAVE = {"is", "are", "was", "were", "has", "have", "had"}
-_RELATIVE = {"that", "which", "who", "whose", "how", "why", "what", "when", "where", "ways", "best", "top", "as", "after", "while", "if"}
+_RELATIVE = {
+    "that",
+    "which",
+    "who",
+    "whose",
+    "how",
+    "why",
+    "what",
+    "when",
+    "where",
+    "ways",
+    "best",
+    "top",
+    "as",
+    "after",
+    "while",
+    "if",
+}
 _BEFORE_NOUN = {"the", "a", "an", "of", "in", "on", "for", "with", "by", "from", "to", "at", "and", "new", "its"}  # fmt: skip
 _PASSIVE_NEXT = {"in", "by", "after", "as", "at", "over", "for", "due", "amid", "on", "to", "across", "from"}  # fmt: skip
 _COMMA_WORD = re.compile(r"\s?, (\w+) ")
@@ -51,7 +73,7 @@ class Clause:
         if " and " in core:
             return True
         last = core.split()[-1]
-        return _is_plural(last)
+        return is_plural(last)
 
 
 def clean_title(title: str) -> str | None:
@@ -76,7 +98,12 @@ def _before_second_verb(title: str) -> str:
 def clean_sentence(snippet: str) -> str | None:
     """Return the first sentence of a snippet, or None where it is cut off or unusable."""
     first = re.split(r"(?<=[a-z0-9%)])[.!?](?:\s|$)", snippet.strip(), maxsplit=1)
-    if len(first) < 2 or _UNREADABLE.search(first[0]) or _ADDRESS.search(first[0]):
+    if (
+        len(first) < 2
+        or _NO_STATEMENT.match(first[0])
+        or _UNREADABLE.search(first[0])
+        or _ADDRESS.search(first[0])
+    ):
         return None
     return first[0].strip() if MIN_WORDS <= len(words_of(first[0])) <= 2 * MAX_WORDS else None
 
@@ -107,7 +134,7 @@ def _is_sure_verb(tokens: list[str], i: int) -> bool:
         return _is_future(tokens, i)
     verb = lexicon.verb_forms().get(word)
     third = verb is not None and word == verb.third and not verb.noun
-    return third and not _follows_noun_opener(tokens, i) and not _is_plural(tokens[i - 1])
+    return third and not _follows_noun_opener(tokens, i) and not is_plural(tokens[i - 1])
 
 
 def _is_likely_verb(tokens: list[str], i: int) -> bool:
@@ -116,7 +143,7 @@ def _is_likely_verb(tokens: list[str], i: int) -> bool:
     verb = lexicon.verb_forms().get(word)
     if verb is None or _follows_noun_opener(tokens, i):
         return False
-    plural_before = _is_plural(tokens[i - 1])
+    plural_before = is_plural(tokens[i - 1])
     if word == verb.third:
         return not plural_before and not _has_preposition(tokens[:i]) and i + 1 < len(tokens)
     if word == verb.base and word != verb.past:
@@ -127,7 +154,7 @@ def _is_likely_verb(tokens: list[str], i: int) -> bool:
 
 def _follows_noun_opener(tokens: list[str], i: int) -> bool:
     before = tokens[i - 1].casefold()
-    return before in _BEFORE_NOUN or before.endswith(("'s", "’s", ",")) or before.isdigit()
+    return before in _BEFORE_NOUN or before.endswith(("'s", "\u2019s", ",")) or before.isdigit()
 
 
 def _has_preposition(tokens: list[str]) -> bool:
@@ -154,18 +181,29 @@ def _clause_at(tokens: list[str], i: int) -> Clause | None:
     if word == "set" and rest.casefold().startswith("for "):
         return _clause(subject, "is set", rest, "modal")
     if word == "set" and rest.casefold().startswith("to "):
-        return _clause(subject, " ".join(tokens[i + 1 : i + 3]), " ".join(tokens[i + 3 :]), "future")
+        return _clause(
+            subject, " ".join(tokens[i + 1 : i + 3]), " ".join(tokens[i + 3 :]), "future"
+        )
     entry = lexicon.verb_forms()[word]
-    if entry.takes_object and word == entry.participle and not _is_passive(entry, tokens[i + 1 :]):
-        return None
-    tense: Tense = "present" if word in {entry.third, entry.base} != {entry.past} else "past"
-    if word in {entry.past, entry.participle} and word not in {entry.third, entry.base}:
-        tense = "passive" if _is_passive(entry, tokens[i + 1 :]) else "past"
-    return _clause(subject, tokens[i], rest, tense, entry)
+    if word in {entry.third, entry.base} and word != entry.past:
+        return _clause(subject, tokens[i], rest, "present", entry)
+    return _past(subject, tokens[i], rest, entry)
 
 
-def _is_passive(entry: lexicon.Verb, after: list[str]) -> bool:
-    return entry.takes_object and (not after or after[0].casefold() in _PASSIVE_NEXT)
+def _past(subject: str, verb: str, rest: str, entry: lexicon.Verb) -> Clause | None:
+    """Return the clause of a past form: headlines tell the present, so mostly a passive.
+
+    A form that may be both past and participle is read only where its object is missing; `made`
+    before a noun phrase could be either, and a wrong guess would turn a fact round.
+    """
+    form = verb.casefold()
+    if form == entry.base:
+        return _clause(subject, verb, rest, "present", entry)
+    if form == entry.past != entry.participle:
+        return _clause(subject, verb, rest, "past", entry)
+    first = rest.split(" ")[0].casefold()
+    passive = entry.transitive and (not rest or first in _PASSIVE_NEXT)
+    return _clause(subject, verb, rest, "passive", entry) if passive else None
 
 
 def _clause(
@@ -174,13 +212,20 @@ def _clause(
     names = {word.casefold() for word in subject.split()}
     tokens = subject.split()
     two = "and" in tokens and any(_is_likely_verb(tokens, i) for i in range(1, len(tokens) - 1))
-    unclear = two or len(subject.split()) > 9 or names & _RELATIVE or subject.endswith((",", " and"))
-    if unclear or not rest and tense not in {"passive", "present", "past"}:
+    unclear = (
+        two
+        or len(subject.split()) > 9
+        or names & _RELATIVE
+        or "," in subject
+        or subject.endswith(" and")
+    )
+    if unclear or (not rest and tense not in {"passive", "present", "past"}):
         return None
     return Clause(subject=subject, verb=verb, rest=rest, tense=tense, entry=entry)
 
 
-def _is_plural(word: str) -> bool:
+def is_plural(word: str) -> bool:
+    """Tell whether a noun reads as a plural, by its ending and a few exceptions."""
     plain = word.casefold().rstrip(",")
     if plain in {"people", "police", "women", "men", "children", "thousands", "dozens", "hundreds"}:
         return True

@@ -61,7 +61,9 @@ class TextJudge:
             return LabelVerdict(label=plain, cue="no word of any other label", confidence="low")
         if lead < MARGIN:
             return LabelVerdict(label=UNCLEAR, confidence="low")
-        return LabelVerdict(label=best, cue=cue, confidence="medium" if lead >= SURE and cue else "low")
+        return LabelVerdict(
+            label=best, cue=cue, confidence="medium" if lead >= SURE and cue else "low"
+        )
 
     def _plain(self) -> str | None:
         """Return the label that needs no cue, such as `none`, if the task has one."""

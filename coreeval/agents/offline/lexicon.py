@@ -25,8 +25,8 @@ class Verb:
     """Its -s form is a plural noun too, as in `cuts`."""
     state: bool
     """It tells of a state, so the perfect tense would be odd."""
-    takes_object: bool
-    """A past form without an object is a passive whose auxiliary was left out."""
+    transitive: bool
+    """It may have an object, so that there is a passive."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,9 @@ def topics() -> tuple[Topic, ...]:
     )
 
 
-def carriers(task: str, target: str | None, terms: Sequence[str] = ()) -> Mapping[str, Sequence[str]]:
+def carriers(
+    task: str, target: str | None, terms: Sequence[str] = ()
+) -> Mapping[str, Sequence[str]]:
     """Return the words that carry each label of a task; empty for a task without a list."""
     if target is None:
         return _label_lists().get(task, {})
@@ -172,7 +174,7 @@ def _verb(parts: Sequence[str]) -> Verb:
         participle=given[1] if len(given) > 1 else past,
         noun="noun" in parts,
         state="state" in parts,
-        takes_object="object" in parts,
+        transitive="object" in parts,
     )
 
 
@@ -204,9 +206,10 @@ def phrase_pattern(phrases: Iterable[str]) -> str:
 def _one_phrase(phrase: str) -> str:
     stem = phrase.removesuffix("*")
     inner = r"\s+".join(
-        r"[\w'’]+" if part == "*" else re.escape(part).replace("'", "['’]?") for part in stem.split()
+        r"[\w'\u2019]+" if part == "*" else re.escape(part).replace("'", "['\u2019]?")
+        for part in stem.split()
     )
-    ending = r"[\w'’]*" if phrase.endswith("*") else ""
+    ending = r"[\w'\u2019]*" if phrase.endswith("*") else ""
     left = r"(?<![\w#@])" if stem[0].isalnum() else ""
     right = r"(?!\w)" if stem[-1].isalnum() or ending else ""
     return f"{left}{inner}{ending}{right}"

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from coreeval.agents.offline import care, lexicon
 from coreeval.agents.offline.headline import clean_sentence, clean_title, parse, sentence_parts
-from coreeval.agents.offline.text import content, has_any
-from coreeval.schema import Evidence, Person, Statement, Triple
+from coreeval.agents.offline.text import content, has_any, overlap
+from coreeval.agents.offline.wording import ways_to_tell
+from coreeval.schema import Evidence, Extraction, Person, Statement, Triple
 
 _SPEAKER = re.compile(
     r"(?:,\s|^)((?:an?|the)\s(?:new\s)?[\w ]{2,40}?)\s(?:says|said|shows|finds|found|has found)\b|"
@@ -30,15 +32,24 @@ class News:
     """1 good news, -1 bad news, 0 neither."""
     persons: tuple[Person, ...]
 
-    @property
+    @cached_property
     def stems(self) -> list[str]:
         """The stems of the statement's content words."""
         return content(self.text)
 
-    @property
-    def all_stems(self) -> list[str]:
+    @cached_property
+    def all_stems(self) -> frozenset[str]:
         """The stems of all that the item says."""
-        return content(f"{self.item.title} {self.item.snippet}")
+        return frozenset(content(f"{self.item.title} {self.item.snippet}"))
+
+    def about(self, asked: Sequence[str]) -> int:
+        """Return the place of the first of some searches that the item answers, or their number."""
+        found = (i for i, query in enumerate(asked) if overlap(content(query), self.all_stems) == 1)
+        return next(found, len(asked))
+
+    def wordings(self) -> list[str]:
+        """Return ways to put the statement, as the composer will find them."""
+        return ways_to_tell(self.statement(), (self.item,), frozenset())
 
     def statement(self) -> Statement:
         """Return the statement as a plan holds it."""
@@ -60,10 +71,20 @@ class News:
 
 def statements_of(items: Sequence[Evidence]) -> list[News]:
     """Return the usable statements of all items, the order of the items kept."""
-    return [news for item in items if care.publishable(item) for news in _of_item(item)]
+    return [news for item in items for news in _of_item(item)]
 
 
+def asked_of(extraction: Extraction) -> list[str]:
+    """Return what a sample is about, as the news is asked for it, names first."""
+    names = [entity.query_name for entity in extraction.entities if entity.kind == "named"]
+    others = [entity.query_name for entity in extraction.entities if entity.kind != "named"]
+    return [*names, *extraction.queries, *others]
+
+
+@lru_cache(maxsize=4096)
 def _of_item(item: Evidence) -> list[News]:
+    if not care.publishable(item):
+        return []
     title, sentence = clean_title(item.title), clean_sentence(item.snippet)
     found = []
     if title and (parse(title) or title.endswith("?")):

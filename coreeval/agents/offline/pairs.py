@@ -1,9 +1,12 @@
 """Plans for pairs of sentences: which statements each side tells, so that the label holds."""
 
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 
-from coreeval.agents.offline.news import News
+from coreeval.agents.offline.compose_pair import side_versions
+from coreeval.agents.offline.news import News, asked_of
 from coreeval.agents.offline.text import content, overlap, words_of
 from coreeval.schema import Extraction, Plan, Replacement, Sample, Task, Triple
 
@@ -15,38 +18,55 @@ OTHER = 0.45
 """Share up to which one statement is taken to say something else than another."""
 DERIVED = 0.85
 """Share of a hypothesis that must stand in the premise to be derivable from it."""
-MOST_PLANS = 24
+MOST_NEWS, MOST_TRIED, MOST_PLANS = 10, 12, 2
+"""Statements combined with each other, combinations tried, and plans kept for retries."""
+FAR = 0.15
+"""How much one place further down the list of searches weighs against a share of the length."""
 
 
-def plan_pair(
+def pair_plans(
     task: Task, sample: Sample, extraction: Extraction, news: Sequence[News]
-) -> Iterator[Plan]:
-    """Yield plans for a pair, those of the most telling news first."""
+) -> list[Callable[[], Plan]]:
+    """Return what makes the plans for a pair: about its names first, then near its lengths."""
+    asked = asked_of(extraction)
+    far = {id(one): one.about(asked) for one in news}
     plain = [one for one in news if one.modality != "question" and not one.persons]
-    holds = sample.label_text in {"equivalent", "entailment"}
+    about = sorted((n for n in plain if far[id(n)] < len(asked)), key=lambda one: far[id(one)])
     lengths = [len(words_of(sample.fields[name])) for name in task.fields]
-    directional = not task.symmetric
-    for sides in islice(_sides(plain, lengths, holds=holds, directional=directional), MOST_PLANS):
-        yield _plan(task, sample, extraction, sides)
+
+    def misfit(sides: Sides) -> tuple[float, int]:
+        told = [one for side in sides for one in side]
+        away = sum(far[id(one)] for one in told) / len(told)
+        chance = zlib.crc32("|".join([sample.id, *(one.text for one in told)]).encode())
+        return round(_off(sides, lengths) + FAR * away, 1), chance
+
+    make = _MAKERS[sample.label_text in {"equivalent", "entailment"}, task.symmetric]
+    ranked = sorted(make(about[:MOST_NEWS]), key=misfit)[:MOST_TRIED]
+    tellable = (sides for sides in ranked if _tellable(task, sample, sides))
+    return [
+        partial(_plan, task, sample, extraction, sides) for sides in islice(tellable, MOST_PLANS)
+    ]
 
 
-def _sides(
-    news: Sequence[News], lengths: Sequence[int], *, holds: bool, directional: bool
-) -> Iterator[Sides]:
-    """Yield which statements go where; both sides near the lengths of the original first."""
-    make = {
-        (True, False): _equivalent,
-        (False, False): _different,
-        (True, True): _entailed,
-        (False, True): _beside,
-    }[(holds, directional)]
-    ordered = sorted(make(news), key=lambda sides: _misfit(sides, lengths))
-    yield from ordered
+def _tellable(task: Task, sample: Sample, sides: Sides) -> bool:
+    """Tell whether both sides can be told in about the old length, and not in the same words."""
+    items = tuple({one.item.id: one.item for side in sides for one in side}.values())
+    versions = [
+        side_versions([one.statement() for one in side], items, sample.fields[name])
+        for name, side in zip(task.fields, sides, strict=True)
+    ]
+    return all(versions) and len({text for side in versions for text in side}) > 1
 
 
-def _misfit(sides: Sides, lengths: Sequence[int]) -> float:
+def _off(sides: Sides, lengths: Sequence[int]) -> float:
+    """Return how far the sides are from the original's lengths, as shares of these.
+
+    A statement can be told in fewer words or with an attribution, so a little is no matter.
+    """
     own = [sum(len(words_of(one.text)) for one in side) for side in sides]
-    return sum(abs(have - want) / max(want, 1) for have, want in zip(own, lengths, strict=True))
+    return sum(
+        max(0, abs(have - want) - 2) / max(want, 1) for have, want in zip(own, lengths, strict=True)
+    )
 
 
 def _equivalent(news: Sequence[News]) -> Iterator[Sides]:
@@ -90,6 +110,15 @@ def _beside(news: Sequence[News]) -> Iterator[Sides]:
                 apart = overlap(hypothesis.stems, [*one.stems, *other.stems]) <= OTHER
                 if other.item.id != hypothesis.item.id and apart:
                     yield (one, other), (hypothesis,)
+
+
+_MAKERS: Mapping[tuple[bool, bool], Callable[[Sequence[News]], Iterator[Sides]]] = {
+    (True, True): _equivalent,
+    (False, True): _different,
+    (True, False): _entailed,
+    (False, False): _beside,
+}
+"""By whether the label says that the pair holds together, and whether its order is free."""
 
 
 def _agree(one: News, other: News) -> bool:
@@ -138,9 +167,7 @@ def _replacement(
     )
 
 
-def _old_triple(
-    sample: Sample, extraction: Extraction, field: str, news: News
-) -> Triple | None:
+def _old_triple(sample: Sample, extraction: Extraction, field: str, news: News) -> Triple | None:
     """Return an old triple of the field whose head has no word in common with the news."""
     coming = set(content(news.text))
     for triple in extraction.triples:

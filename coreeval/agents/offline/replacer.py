@@ -7,15 +7,15 @@ never moved to a new name: with the relation kept, that is how false conduct is 
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from coreeval.agents.offline import lexicon
-from coreeval.agents.offline.news import News, statements_of
-from coreeval.agents.offline.pairs import plan_pair
 from coreeval.agents.offline.compose_tweet import LONGEST_OPENER
-from coreeval.agents.offline.text import Segment, content, has_any, overlap, segments, without_edges, words_of
-from coreeval.agents.offline.wording import wordings
+from coreeval.agents.offline.news import News, asked_of, statements_of
+from coreeval.agents.offline.pairs import pair_plans
+from coreeval.agents.offline.text import Segment, has_any, segments, without_edges, words_of
 from coreeval.agents.words import containment
 from coreeval.schema import (
     Defect,
@@ -58,23 +58,28 @@ class OfflineReplacer:
         news = statements_of(evidence)
         if not news:
             return _none("no item of news can be read by the rules and may be published")
-        plans = list(self._plans(sample, extraction, news))
-        if not plans:
-            return _none("no statement of the news fits the text by topic, tone and kind")
-        return plans[_turn(feedback, len(plans))]
+        makers = self._plans(sample, extraction, news)
+        if not makers:
+            return _none("no statement of the news fits the text by topic, tone and length")
+        return makers[_turn(feedback, len(makers))]()
 
     def _plans(
         self, sample: Sample, extraction: Extraction, news: Sequence[News]
-    ) -> Iterator[Plan]:
+    ) -> list[Callable[[], Plan]]:
+        """Return what makes the plans, best first: only the chosen one is made."""
         if len(self.task.fields) > 1:
-            yield from plan_pair(self.task, sample, extraction, news)
-            return
-        if _carried(self.task, sample, extraction):
-            room = _room(self.task, sample, extraction)
-            slack = max(4, len(words_of(sample.fields[self.task.fields[0]])) // 4)
-            fitting = [n for n in news if self._fits(sample, extraction, n) and has_room(n, room, slack)]
-            ranked = sorted(fitting, key=lambda one: self._rank(sample, extraction, one))
-            yield from (_tweet_plan(self.task, sample, extraction, one) for one in ranked)
+            return pair_plans(self.task, sample, extraction, news)
+        if not _carried(self.task, sample, extraction):
+            return []
+        room = _room(self.task, sample, extraction)
+        slack = max(4, len(words_of(sample.fields[self.task.fields[0]])) // 4)
+        fitting = [
+            one
+            for one in news
+            if self._fits(sample, extraction, one) and has_room(one, room, slack)
+        ]
+        ranked = sorted(fitting, key=lambda one: self._rank(sample, extraction, one))
+        return [partial(_tweet_plan, self.task, sample, extraction, one) for one in ranked]
 
     def _fits(self, sample: Sample, extraction: Extraction, news: News) -> bool:
         """Tell whether a statement may stand beside what the sample keeps."""
@@ -84,36 +89,30 @@ class OfflineReplacer:
         terms = self.task.target_terms
         names_target = any(term in news.text.casefold() for term in terms)
         had_target = any(term in sample.fields[self.task.fields[0]].casefold() for term in terms)
-        about = any(overlap(content(asked), news.all_stems) == 1 for asked in _asked(extraction))
-        return about and not against_tone and (had_target or not names_target)
+        asked = asked_of(extraction)
+        return (
+            news.about(asked) < len(asked) and not against_tone and (had_target or not names_target)
+        )
 
     def _rank(self, sample: Sample, extraction: Extraction, news: News) -> tuple[object, ...]:
         """Order statements: about the sample's names, of its tone, plain, of a length that fits."""
-        text = sample.fields[self.task.fields[0]]
-        names = [entity.query_name for entity in extraction.entities if entity.kind == "named"]
-        about = any(name.casefold() in news.text.casefold() for name in names)
-        asked = [i for i, q in enumerate(extraction.queries) if overlap(content(q), news.stems) == 1]
         tone = _WANTED_TONE.get(sample.label_text, news.tone)
         return (
             len(news.persons),
             news.modality == "question",
-            not about,
-            asked[0] if asked else len(extraction.queries),
+            news.about(asked_of(extraction)),
             news.tone != tone,
             abs(len(words_of(news.text)) - _room(self.task, sample, extraction)) // 4,
-            news.item.id,
+            zlib.crc32(f"{sample.id}{news.item.id}".encode()),
         )
-
-
-def _asked(extraction: Extraction) -> list[str]:
-    """Return what the sample is about, as the news was asked for it."""
-    return [*(entity.query_name for entity in extraction.entities), *extraction.queries]
 
 
 def _room(task: Task, sample: Sample, extraction: Extraction) -> int:
     """Return how many words of the original are free."""
-    locked = sum(len(words_of(lock.span)) for lock in extraction.locked)
-    return max(0, len(words_of(sample.fields[task.fields[0]])) - locked)
+    text = sample.fields[task.fields[0]]
+    locked = [lock.span for lock in extraction.locked]
+    tags = [tag for tag in re.findall(r"#\w+", text) if not any(tag in span for span in locked)]
+    return max(0, len(words_of(text)) - sum(len(words_of(span)) for span in [*locked, *tags]))
 
 
 def has_room(news: News, room: int, slack: int) -> bool:
@@ -122,19 +121,21 @@ def has_room(news: News, room: int, slack: int) -> bool:
     Wordings that repeat their headline would not pass the checks and are not counted.
     """
     lengths = [
-        len(words_of(way))
-        for way in wordings(news.text)
-        if containment(way, news.item.title) <= COPIED
+        len(words_of(way)) for way in news.wordings() if containment(way, news.item.title) <= COPIED
     ]
     return bool(lengths) and min(lengths) - slack <= room <= max(lengths) + LONGEST_OPENER + slack
 
 
 def _carried(task: Task, sample: Sample, extraction: Extraction) -> bool:
-    """Tell whether something in the text is known to carry the label, where a label needs that."""
+    """Tell whether something in the text is known to carry the label, where a label needs that.
+
+    A single word cut out of its clause is not enough: beside news it would be a stray exclamation.
+    """
     carriers = lexicon.carriers(task.name, task.target, task.target_terms)
     if not carriers.get(sample.label_text):
         return True
-    return any(lock.why in {"label_carrier", "pun"} for lock in extraction.locked)
+    held = [lock.span for lock in extraction.locked if lock.why in {"label_carrier", "pun"}]
+    return any(len(words_of(span)) != 1 or span.startswith("#") for span in held)
 
 
 def _turn(feedback: Sequence[Defect], plans: int) -> int:
@@ -183,9 +184,7 @@ def _kept(sample: Sample, extraction: Extraction, field: str) -> list[Segment]:
         for lock in extraction.locked
         if lock.field == field and lock.why not in {"mention", "emoji", "marker"}
     ]
-    return [
-        part for part in segments(sample.fields[field]) if any(s in part.text for s in spans)
-    ]
+    return [part for part in segments(sample.fields[field]) if any(s in part.text for s in spans)]
 
 
 def _substitution(

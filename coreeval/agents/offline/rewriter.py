@@ -1,30 +1,15 @@
 """The rewriter by rules: the same facts, modestly reworded, outside what is locked."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from coreeval.agents.offline import lexicon
 from coreeval.agents.offline.text import capitalise
+from coreeval.agents.offline.turns import TURNS, Turn
 from coreeval.agents.offline.wording import swap
+from coreeval.agents.words import containment
 from coreeval.schema import Defect, Extraction, Rewrite, Sample, Task
-
-_LINKED = re.compile(
-    r"^(?P<main>[^.!?]{12,}?),? (?P<link>because|when|while|after|before|although|though|since|if|"
-    r"as soon as) (?P<side>[^.!?,]{8,}?)(?P<end>[.!?]*)$"
-)
-_FRONTED = re.compile(
-    r"^(?P<link>Because|When|While|After|Before|Although|Though|Since|If|In|On|At|From) (?P<side>[^,.!?]{3,}?) ?, "
-    r"(?P<main>[^.!?]{12,}?)(?P<end> ?[.!?]*)$"
-)
-_SAYS = re.compile(
-    r"^(?P<who>(?:[A-Z][\w.&' -]{1,30}|The [\w ]{3,25}|Officials|Police|Experts)) (?P<says>said|says|announced)"
-    r"(?: that)? (?P<what>[^,\"]{12,}?)(?P<end> ?\.?)$"
-)
-_ENDING_TIME = re.compile(
-    r"^(?P<main>.{15,}?) (?P<when>(?:in|on) (?:January|February|March|April|May|June|July|August|"
-    r"September|October|November|December)(?: \d{1,2})?(?: ,| ,?)?(?: \d{4})?)(?P<end> ?\.?)$"
-)
 
 
 @dataclass(frozen=True)
@@ -36,64 +21,52 @@ class OfflineRewriter:
     async def __call__(
         self, sample: Sample, extraction: Extraction, *, feedback: Sequence[Defect] = ()
     ) -> Rewrite:
-        """Return the reworded sample, or the same text with the reason why it is the same."""
-        fields = {
-            name: reword(text, _locked(extraction, name), turn=number % 2 == 0 or bool(feedback))
-            for number, (name, text) in enumerate(sample.fields.items())
-        }
+        """Return the reworded sample, or the same text with the reason why it is the same.
+
+        The sides of a pair try the turns in another order, so that they come out different.
+        """
+        fields = {}
+        for number, (name, text) in enumerate(sample.fields.items()):
+            turns = TURNS if (number + bool(feedback)) % 2 == 0 else TURNS[::-1]
+            locked = [lock.span for lock in extraction.locked if lock.field == name]
+            fields[name] = reword(text, locked, turns)
         if fields == dict(sample.fields):
             reason = "no listed synonym, contraction or clause to turn round outside the locks"
             return Rewrite(fields=fields, reworded=False, reason=reason)
         return Rewrite(fields=fields, reworded=True)
 
 
-def _locked(extraction: Extraction, field: str) -> list[str]:
-    return [lock.span for lock in extraction.locked if lock.field == field]
-
-
-def reword(text: str, locked: Sequence[str], *, turn: bool) -> str:
-    """Return a text reworded outside its locked spans, its clauses turned round if asked."""
-    turned = _by_sentence(text, locked) if turn else text
-    return _outside(turned, locked)
-
-
-def _by_sentence(text: str, locked: Sequence[str]) -> str:
+def reword(text: str, locked: Sequence[str], turns: Sequence[Turn]) -> str:
+    """Return a text reworded outside its locked spans, each sentence turned round once."""
     parts = re.split(r"(?<=[a-z0-9)][.!?])(\s+)", text)
-    changed = "".join(_turned(part) if part.strip() else part for part in parts)
-    return changed if all(span in changed for span in locked) else text
+    changed = "".join(_turned(part, turns) if part.strip() else part for part in parts)
+    kept = changed if all(span in changed for span in locked) else text
+    return _outside(kept, locked)
 
 
-def _turned(sentence: str) -> str:
-    """Return a sentence with its clauses in the other order, where a rule is sure."""
-    if found := _LINKED.match(sentence):
-        main = _lower_first(found["main"])
-        return f"{capitalise(found['link'])} {found['side']}, {main}{found['end']}"
-    if found := _FRONTED.match(sentence):
-        link = found["link"].lower()
-        return f"{capitalise(found['main'])} {link} {found['side']}{found['end']}"
-    if found := _SAYS.match(sentence):
-        who = _lower_first(found["who"])
-        return f"{capitalise(found['what'])} , {who} {found['says']}{found['end']}".replace(" ,", ",")
-    if found := _ENDING_TIME.match(sentence):
-        when = found["when"].rstrip(" ,")
-        return f"{capitalise(when)}, {_lower_first(found['main'])}{found['end']}"
-    return sentence
-
-
-def _lower_first(text: str) -> str:
-    """Return a clause for the middle of a sentence: its first word small unless it is a name."""
-    first = re.split(r"\W", text, maxsplit=1)[0]
-    common = first.casefold() in lexicon.words("function") | lexicon.words("plain")
-    return text[0].lower() + text[1:] if common and first != "I" else text
+def _turned(sentence: str, turns: Sequence[Turn]) -> str:
+    """Return the sentence turned once or twice, whichever repeats it least."""
+    bare = sentence.strip()
+    once = [other for turn in turns if (other := turn(bare)) is not None]
+    twice = [other for one in once for turn in turns if (other := turn(one)) is not None]
+    return min([sentence, *once, *twice], key=lambda other: containment(other, bare))
 
 
 def _outside(text: str, locked: Sequence[str]) -> str:
     """Return a text with its words swapped wherever nothing is locked."""
     spans = sorted({span for span in locked if span}, key=len, reverse=True)
-    marks = [r"[#@]\w+", r"\"[^\"]*\"", r"``.*?''", r"https?://\S+"]
+    marks = [r"[#@]\w+", r"\"[^\"]*\"", r"``.*?''", r"https?://\S+", r"\b[A-Z]{2,}\b"]
     held = "|".join([*map(re.escape, spans), *marks])
-    parts = re.split(f"({held})", text)
-    return "".join(part if i % 2 else _swapped(part) for i, part in enumerate(parts))
+    return "".join(_pieces(text, re.compile(held)))
+
+
+def _pieces(text: str, held: re.Pattern[str]) -> Iterator[str]:
+    last = 0
+    for found in held.finditer(text):
+        yield _swapped(text[last : found.start()])
+        yield found.group()
+        last = found.end()
+    yield _swapped(text[last:])
 
 
 def _swapped(text: str) -> str:
@@ -101,10 +74,13 @@ def _swapped(text: str) -> str:
 
 
 _SHORT = re.compile(
-    r"(?<!\w)(?:" + "|".join(lexicon.contractions()).replace("'", "['’]") + r")(?!\w)", re.IGNORECASE
+    r"(?<!\w)(?:" + "|".join(lexicon.contractions()).replace("'", "['\u2019]") + r")(?!\w)",
+    re.IGNORECASE,
 )
 
 
 def _expanded(found: re.Match[str]) -> str:
-    full = lexicon.contractions()[found.group().casefold().replace("’", "'")]
-    return capitalise(full) if found.group()[0].isupper() else full.replace("i ", "I ", 1)
+    full = lexicon.contractions()[found.group().casefold().replace("\u2019", "'")]
+    if full.startswith("i "):
+        return full.replace("i ", "I ", 1)
+    return capitalise(full) if found.group()[0].isupper() else full

@@ -7,15 +7,19 @@ from functools import lru_cache
 
 from coreeval.agents.offline import lexicon
 
-WORD = re.compile(r"[#@]?\w+(?:[.,]\d+)*(?:['’\-]\w+)*")
+WORD = re.compile(r"[#@]?\w+(?:[.,]\d+)*(?:['\u2019\-]\w+)*")
 NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d]+")
-_END = re.compile(r"[.!?…]+[\"”']?(?=\s|$)|\\n|\n| - | – | — |\s\|\s")
+_END = re.compile(r"[.!?…]+[\"”']?(?=\s|$)|\\n|\n| - | \u2013 | — |\s\|\s")
 _NUMBER_WORDS = {
     "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
     "seven": "7", "eight": "8", "nine": "9", "ten": "10", "percent": "%",
 }  # fmt: skip
 _LINK = re.compile(r"\s*(?:;|, while|, and|, but|, as|:)\s+", re.IGNORECASE)
+
+
+_COMPOUND = re.compile(r"\b(?:heat wave|wild fire|data cent(?:er|re)|bush fire|snow storm)", re.I)
+"""Words that outlets write in one or in two."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ def words_of(text: str) -> list[str]:
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """Return a form under which spellings, tenses and listed synonyms of a word meet."""
-    plain = word.casefold().replace("’", "'").removesuffix("'s").strip("#@-'")
+    plain = word.casefold().replace("\u2019", "'").removesuffix("'s").strip("#@-'")
     plain = plain.replace(",", "")
     plain = lexicon.canonical_words().get(plain, plain)
     verb = lexicon.verb_forms().get(plain)
@@ -57,16 +61,20 @@ def content(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """Return the words of a text that are no function words, as written."""
     function = lexicon.words("function")
-    kept = (word for word in words_of(text) if word.casefold().replace("’", "'") not in function)
+    text = _COMPOUND.sub(lambda found: found.group().replace(" ", ""), text)
+    kept = (
+        word for word in words_of(text) if word.casefold().replace("\u2019", "'") not in function
+    )
     return [word for word in kept if not word.startswith("@")]
 
 
 def numbers(text: str) -> set[str]:
     """Return the numbers in a text, number words included, commas removed."""
     figures = {found.replace(",", "").rstrip(".") for found in NUMBER.findall(text)}
-    spelled = {
-        _NUMBER_WORDS[word] for word in text.casefold().split() if word in _NUMBER_WORDS
-    } - {"%", "1"}
+    spelled = {_NUMBER_WORDS[word] for word in text.casefold().split() if word in _NUMBER_WORDS} - {
+        "%",
+        "1",
+    }
     return figures | spelled
 
 
@@ -95,7 +103,7 @@ def statements(text: str) -> list[str]:
 def has_any(text: str, wordlist: Iterable[str]) -> bool:
     """Tell whether a text has one of the words, whole and in any case."""
     wanted = set(wordlist)
-    return any(word.casefold().replace("’", "'") in wanted for word in words_of(text))
+    return any(word.casefold().replace("\u2019", "'") in wanted for word in words_of(text))
 
 
 def split_hashtag(tag: str) -> str:

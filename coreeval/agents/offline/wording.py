@@ -4,20 +4,26 @@ Words are those of the statement, its listed synonyms and function words: a word
 """
 
 import re
-from collections.abc import Iterator, Mapping
-
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
 from coreeval.agents.offline import lexicon
 from coreeval.agents.offline.headline import Clause, parse
-from coreeval.agents.offline.text import capitalise
+from coreeval.agents.offline.text import capitalise, words_of
+from coreeval.schema import Evidence, Statement
 
 _CUT = re.compile(
     r",? (?:just |right |shortly |soon |even )?(?:as|after|amid|despite|while|following|ahead of|because of|due to|thanks to|since|"
     r"before) ",
     re.IGNORECASE,
 )
-_FRONTABLE = re.compile(r"(?:just |shortly )?(?:after|amid|despite|following|ahead of|during|because of|thanks to) ", re.I)
+_FRONTABLE = re.compile(
+    r"(?:just |shortly )?(?:after|amid|despite|following|ahead of|during|because of|thanks to) ",
+    re.I,
+)
+_ADDED = re.compile(r", (?:which|who|with|for|and|where|while|its|a|an|because|as)\b| while ")
+LEAST_CLAUSE = 5
+"""Words from which a cut sentence still says something."""
 _AND = re.compile(r"\b(?:and|but|,) (\w+)")
 _DETERMINERS = {"a", "an", "the", "this", "that", "its", "their", "his", "her", "no", "every", "each", "one", "another", "any"}  # fmt: skip
 
@@ -40,7 +46,7 @@ def lower_key(text: str, proper: frozenset[str]) -> str:
 
 def _cased(token: str, proper: frozenset[str], after: str) -> str:
     """Return a token small if it is a common word, to be told by lists and by what follows it."""
-    bare = token.strip(",.()").removesuffix("'s").removesuffix("’s")
+    bare = token.strip(",.()").removesuffix("'s").removesuffix("\u2019s")
     if not token[:1].isupper() or bare[1:] != bare[1:].lower():
         return token
     if bare in proper:
@@ -50,11 +56,17 @@ def _cased(token: str, proper: frozenset[str], after: str) -> str:
         plain in lexicon.words("plain")
         or plain in lexicon.words("function")
         or plain in lexicon.words("countable")
-        or plain in lexicon.verb_forms()
+        or _is_verb_form(plain)
         or after in {"of", "on", "in", "for"}
         or (after.islower() and plain.endswith("s") and not plain.endswith(("ss", "us", "is")))
     )
     return token[0].lower() + token[1:] if common else token
+
+
+def _is_verb_form(word: str) -> bool:
+    base = word.removesuffix("ing")
+    known = lexicon.verb_forms()
+    return word in known or (base != word and (base in known or f"{base}e" in known))
 
 
 def _is_title_case(tokens: list[str]) -> bool:
@@ -64,18 +76,54 @@ def _is_title_case(tokens: list[str]) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def wordings(text: str, proper: frozenset[str] = frozenset()) -> list[str]:
-    """Return ways to put a statement, from the fullest to the shortest, without an end mark."""
+def wordings(
+    text: str, proper: frozenset[str] = frozenset(), *, headline: bool, whole: bool
+) -> list[str]:
+    """Return ways to put a statement, from the fullest to the shortest, without an end mark.
+
+    Args:
+        text: The statement, verbatim.
+        proper: Words that are known names.
+        headline: It is a headline, to be turned into a sentence; else a sentence already.
+        whole: Nothing may be cut: with its end an attribution or a hedge would go.
+    """
     plain = lower_key(text, proper)
     if text.endswith("?"):
         return [plain]
-    clause = parse(plain)
+    shapes = list(
+        _of_headline(plain, whole=whole) if headline else _of_sentence(plain, whole=whole)
+    )
+    return list(dict.fromkeys([*shapes, *map(swap, shapes)]))
+
+
+def ways_to_tell(
+    statement: Statement, evidence: Sequence[Evidence], proper: frozenset[str]
+) -> list[str]:
+    """Return the wordings of a plan's statement, whoever planned it."""
+    headline = any(statement.text in item.title for item in evidence)
+    whole = statement.modality != "asserted"
+    return wordings(statement.text, proper, headline=headline, whole=whole)
+
+
+def _of_headline(text: str, *, whole: bool) -> Iterator[str]:
+    clause = parse(text)
     if clause is None:
-        return []
-    shapes = [shape for tense in _predicates(clause) for shape in _shapes(clause, tense)]
-    worded = [with_articles(shape) for shape in shapes]
-    varied = [swap(shape) for shape in worded]
-    return list(dict.fromkeys([*worded, *varied]))
+        return
+    for predicate in _predicates(clause):
+        for shape in _shapes(clause, predicate):
+            yield with_articles(shape)
+            if whole:
+                break
+
+
+def _of_sentence(text: str, *, whole: bool) -> Iterator[str]:
+    """Yield a sentence, then its main clause without what is only added."""
+    yield text
+    if whole:
+        return
+    for found in reversed(list(_ADDED.finditer(text))):
+        if len(words_of(text[: found.start()])) >= LEAST_CLAUSE:
+            yield text[: found.start()]
 
 
 def _predicates(clause: Clause) -> Iterator[str]:
@@ -140,10 +188,15 @@ def _article(token: str, before: str, after: str) -> list[str]:
     opens = before in _OPENERS or before.endswith(",")
     if before in _DETERMINERS or (before and not opens):
         return []
-    ends = not after or token.endswith(",") or after in lexicon.words("function") or not after[0].isalpha()
+    ends = (
+        not after
+        or token.endswith(",")
+        or after in lexicon.words("function")
+        or not after[0].isalpha()
+    )
     if not token.islower() and not token.rstrip(",").islower():
         return []
-    if plain in lexicon.words("definite") and (ends or after in lexicon.verb_forms()):
+    if plain == "world's" or (plain in lexicon.words("definite") and ends):
         return ["the"]
     if before and plain in lexicon.words("countable") and ends:
         return ["an" if plain[0] in "aeio" else "a"]
@@ -178,10 +231,12 @@ def _synonyms_pattern(*, loose: bool) -> re.Pattern[str]:
     return re.compile(lexicon.phrase_pattern(_synonyms(loose=loose)), re.IGNORECASE)
 
 
-_TWO_SENSES = {"hit", "hits", "film", "mother", "mum", "extra", "finished", "stock"}
+_TWO_SENSES = {"hit", "hits", "reached", "reaches", "extra", "finished"}
 
 
 def _synonym(found: re.Match[str], known: Mapping[str, str]) -> str:
-    word = found.group()
+    word, before = found.group(), found.string[: found.start()].rstrip()
+    if word[0].isupper() and before and before[-1] not in ".!?":
+        return word
     other = known[re.sub(r"\s+", " ", word.casefold())]
     return capitalise(other) if word[0].isupper() else other

@@ -9,7 +9,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import (
@@ -177,11 +177,11 @@ class CallStore:
         That is another record than the one given where another process was faster: the first
         answer stays, since somebody may have used it.
         """
-        statement = insert(_CALLS).values(**_encode(record))
         remove = delete(_CALLS).where(_CALLS.c.key == record.key)
         repair = [(remove, None)] if record.key in self._damaged else []
+        writes = [*repair, (insert(_CALLS), _encode(record))]
         try:
-            await asyncio.wrap_future(self._writer.submit_all([*repair, (statement, None)]))
+            await asyncio.wrap_future(self._writer.submit_all(writes))
         except IntegrityError:
             return self.get(record.key) or record
         except DatabaseError as error:
@@ -248,7 +248,7 @@ def _encode(record: CallRecord) -> Row:
         "response": zlib.compress(record.response.encode()),
         "checksum": _checksum(record),
     }
-    return asdict(record) | packed
+    return vars(record) | packed
 
 
 def _decoded(row: RowMapping) -> CallRecord:
@@ -258,5 +258,5 @@ def _decoded(row: RowMapping) -> CallRecord:
 
 
 def _checksum(record: CallRecord) -> str:
-    values = asdict(record) | {"seconds": float(record.seconds)}
+    values = vars(record) | {"seconds": float(record.seconds)}
     return hashlib.sha256(canonical(values).encode()).hexdigest()

@@ -222,7 +222,10 @@ class RunStore:
     def add_predictions(self, rows: Iterable[Prediction]) -> None:
         """Store what a target answered."""
         for chunk in _chunks(rows):
-            write: Write = (upsert(self._engine, t.predictions), [row.model_dump() for row in chunk])
+            write: Write = (
+                upsert(self._engine, t.predictions),
+                [row.model_dump() for row in chunk],
+            )
             self._submit([write]).result()
 
     def predictions(self) -> list[Prediction]:

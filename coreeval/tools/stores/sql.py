@@ -12,10 +12,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable, Table, create_engine, event, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.pool import QueuePool
 
-from coreeval.errors import RunCorrupt
+from coreeval.errors import RunCorrupt, RunError
 
 Migration = Callable[[Connection], None]
 Row = dict[str, Any]
@@ -45,6 +45,12 @@ def migrate(engine: Engine, migrations: Sequence[Migration], *, what: str) -> No
     try:
         with engine.begin() as connection:
             _migrate(connection, migrations, what)
+    except OperationalError as error:
+        raise RunError(
+            f"{what} cannot be opened: {error.orig}",
+            where=str(engine.url.database),
+            hint="is the folder there, may it be written, is the disk full?",
+        ) from None
     except DatabaseError as error:
         raise RunCorrupt(
             f"{what} is damaged: {error.orig}",

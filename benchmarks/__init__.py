@@ -1,0 +1,1 @@
+"""Speed, memory and bytes, measured; not timed tests."""

@@ -1,0 +1,219 @@
+"""Sentences turned round: voice, clause order, speaker and time, each by one sure rule."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from coreeval.agents.offline import lexicon
+from coreeval.agents.offline.headline import is_plural
+from coreeval.agents.offline.text import capitalise
+
+Turn = Callable[[str], str | None]
+"""Returns the sentence in another order, or None where its rule is not sure."""
+
+_MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+)
+_LINKED = re.compile(
+    r"^(?P<main>[^.!?]{12,}?) ?,? (?P<link>because|when|while|after|before|although|though)"
+    r" (?P<side>[^.!?,]{8,}?)(?P<end> ?[.!?]*)$"
+)
+_FRONTED = re.compile(
+    r"^(?P<link>Because|When|While|After|Before|Although|Though|As|In|On|At|From) "
+    r"(?P<side>[^,.!?]{3,}?) ?, (?P<main>[^.!?]{12,}?)(?P<end> ?[.!?]*)$"
+)
+_SAYS = re.compile(
+    r"^(?P<who>[A-Z][\w.&' -]{1,30}?)(?P<says> said| says| announced)"
+    r"(?: that)? (?P<what>(?!in |on |it |he |she |they |an? )[^,\"]{12,}?)(?P<end> ?\.?)$"
+)
+_SAID = re.compile(
+    r"^(?P<what>[^\"]{12,}?) ?, (?P<who>[\w ]{2,25}) (?P<says>said|says)(?P<end> ?\.?)$"
+)
+_ENDING_TIME = re.compile(
+    rf"^(?P<main>.{{15,}}?) (?P<when>(?:in|on) (?:{_MONTH}(?: \d{{1,2}})?(?: ?, ?\d{{4}}| \d{{4}})?|"
+    r"\d{4}))(?P<end> ?\.?)$"
+)
+_PASSIVE = re.compile(
+    r"^(?P<what>[^,.]{3,60}?) (?:was|were) (?P<verb>\w+) by "
+    r"(?P<who>(?:the )?[A-Z][\w&']*(?: [A-Z][\w&']*)*)(?P<rest>[^,]*?)(?P<end> ?\.?)$"
+)
+_STOPS_OBJECT = frozenset(
+    [
+        "in",
+        "on",
+        "for",
+        "at",
+        "from",
+        "with",
+        "within",
+        "after",
+        "as",
+        "to",
+        "by",
+        ",",
+        "before",
+        "because",
+        "when",
+        "during",
+        "since",
+        "about",
+        "under",
+        "over",
+        "into",
+        ".",
+        "through",
+        "off",
+        "less",
+        "more",
+    ]
+)
+_NO_OBJECT = frozenset(
+    [
+        "that",
+        "to",
+        "in",
+        "out",
+        "up",
+        "off",
+        "above",
+        "below",
+        "for",
+        "on",
+        "and",
+        "it",
+        "with",
+        "by",
+        "at",
+        "as",
+        "over",
+    ]
+)
+_OWNERS = frozenset(
+    [
+        "its",
+        "his",
+        "her",
+        "their",
+        "my",
+        "our",
+        "your",
+        "me",
+        "us",
+        "him",
+        "them",
+        "it",
+        "itself",
+        "one",
+    ]
+)
+_PRONOUNS = frozenset(["i", "we", "he", "she", "they", "you", "it", "who", "that", "this", "there"])
+_TIED = re.compile(
+    r"\b(?:right|just|shortly|soon|long|hours?|days?|weeks?|months?|years?|minutes|than|even|"
+    r"known|seen|described|same|such|only|especially)$",
+    re.IGNORECASE,
+)
+"""What belongs to the link that follows it, as in `the week after`."""
+MOST_SUBJECT, MOST_OBJECT = 6, 9
+"""Longest subject and object, in words, that are turned: longer ones hide a clause."""
+
+
+def to_passive(sentence: str) -> str | None:
+    """Turn `Shell sold the plant in May.` into `The plant was sold by Shell in May`."""
+    body, end = _split_end(sentence)
+    tokens = body.split(" ")
+    for i in range(1, min(len(tokens) - 1, MOST_SUBJECT + 1)):
+        verb = lexicon.verb_forms().get(tokens[i])
+        if verb and verb.transitive and tokens[i] == verb.past and _is_subject(tokens[:i]):
+            return _passive(tokens, i, verb, end)
+    return None
+
+
+def _passive(tokens: Sequence[str], i: int, verb: lexicon.Verb, end: str) -> str | None:
+    stop = next((j for j in range(i + 2, len(tokens)) if tokens[j] in _STOPS_OBJECT), len(tokens))
+    thing, rest = tokens[i + 1 : stop], " ".join(tokens[stop:])
+    joined = "and" in thing or " and " in f" {rest} " or thing[0] in _OWNERS
+    if tokens[i + 1] in _NO_OBJECT or len(thing) > MOST_OBJECT or joined:
+        return None
+    head = thing[thing.index("of") - 1] if "of" in thing[1:] else thing[-1]
+    be = "were" if is_plural(head) else "was"
+    who = lower_first(" ".join(tokens[:i]))
+    new = f"{capitalise(' '.join(thing))} {be} {verb.participle} by {who} {rest}"
+    return f"{new.rstrip()}{end}"
+
+
+def _is_subject(tokens: Sequence[str]) -> bool:
+    """Tell whether tokens are a plain subject: a name, or an article and one or two nouns."""
+    if tokens[0].casefold() in _PRONOUNS or "," in " ".join(tokens):
+        return False
+    named = all(token[0].isupper() or token in {"of", "the", "'s", "&"} for token in tokens)
+    return named or (tokens[0] in {"The", "A", "An"} and len(tokens) <= 3)
+
+
+def to_active(sentence: str) -> str | None:
+    """Turn `The plant was sold by Shell.` into `Shell sold the plant`."""
+    found = _PASSIVE.match(sentence)
+    verb = lexicon.verb_forms().get(found["verb"]) if found else None
+    if not found or not verb or verb.participle != found["verb"]:
+        return None
+    who = capitalise(found["who"])
+    return f"{who} {verb.past} {lower_first(found['what'])}{found['rest']}{found['end']}"
+
+
+def side_first(sentence: str) -> str | None:
+    """Turn `X because Y.` into `Because Y, X`."""
+    found = _LINKED.match(sentence)
+    first = re.split(r"\W", found["main"])[0].casefold() if found else ""
+    tied = found and (_TIED.search(found["main"]) or "," in found["main"])
+    if not found or tied or first in lexicon.verb_forms():
+        return None
+    main, link = lower_first(found["main"]), capitalise(found["link"])
+    return f"{link} {found['side']}, {main}{found['end']}"
+
+
+def main_first(sentence: str) -> str | None:
+    """Turn `Because Y, X.` into `X because Y`."""
+    found = _FRONTED.match(sentence)
+    if not found:
+        return None
+    return f"{capitalise(found['main'])} {found['link'].lower()} {found['side']}{found['end']}"
+
+
+def speaker_last(sentence: str) -> str | None:
+    """Turn `The mayor said that X.` into `X, the mayor said`."""
+    found = _SAYS.match(sentence)
+    if not found:
+        return None
+    return f"{capitalise(found['what'])}, {lower_first(found['who'])}{found['says']}{found['end']}"
+
+
+def speaker_first(sentence: str) -> str | None:
+    """Turn `X, the mayor said.` into `The mayor said that X`."""
+    found = _SAID.match(sentence)
+    if not found:
+        return None
+    what = lower_first(found["what"])
+    return f"{capitalise(found['who'])} {found['says']} that {what}{found['end']}"
+
+
+def time_first(sentence: str) -> str | None:
+    """Turn `X in July 2015.` into `In July 2015, X`."""
+    found = _ENDING_TIME.match(sentence)
+    if not found:
+        return None
+    return f"{capitalise(found['when'])}, {lower_first(found['main'])}{found['end']}"
+
+
+TURNS: tuple[Turn, ...] = (
+    to_passive, to_active, side_first, speaker_first, speaker_last, main_first, time_first,
+)  # fmt: skip
+
+
+def lower_first(text: str) -> str:
+    """Return a clause for the middle of a sentence: its first word small unless it is a name."""
+    first = re.split(r"\W", text, maxsplit=1)[0]
+    common = first.casefold() in lexicon.words("function") | lexicon.words("plain")
+    return text[0].lower() + text[1:] if common and first != "I" else text
+
+
+def _split_end(sentence: str) -> tuple[str, str]:
+    found = re.search(r" ?[.!?]+$", sentence)
+    return (sentence[: found.start()], found.group()) if found else (sentence, "")

@@ -1,0 +1,147 @@
+"""The story of one sample in words, for `coreeval trace`."""
+
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from coreeval.cli.meanings import OUTCOMES, RUNGS, STEPS, offline_note
+from coreeval.cli.output import Document, one_line
+
+WIDTH = 100
+NEWS_SHOWN = 3
+"""Pieces of news that are shown of those a sample was offered."""
+
+
+def story_lines(story: Document) -> Iterator[str]:
+    """Yield the lines of a sample's story, from the original to how it ended."""
+    sample = story["sample"]
+    yield f"{one_line(sample['id'])}   label: {sample['label_text']}"
+    yield from _texts("original", sample["fields"])
+    attempt = 0
+    for step in story["steps"]:
+        if step["attempt"] > attempt:
+            attempt = step["attempt"]
+            yield f"-- attempt {attempt} " + "-" * 60
+        yield from _step_lines(step, story["evidence"])
+    yield "-" * 73
+    yield from _end_lines(story)
+    yield from offline_note(story["offline_roles"])
+
+
+def _end_lines(story: Document) -> Iterator[str]:
+    result = story["result"]
+    if result is None:
+        yield "no outcome yet"
+        return
+    outcome, attempts = result["outcome"], result["attempts"]
+    yield f"{outcome} after {attempts} {_plural('attempt', attempts)}: {OUTCOMES[outcome]}"
+    yield from _wrapped(result["reason"])
+    yield from _texts("semantic", result["semantic"] or {})
+    yield from _texts("updated", result["updated"] or {})
+    yield from _sources(result["facts"], story["evidence"])
+
+
+def _step_lines(step: Document, evidence: Document) -> Iterator[str]:
+    title = STEPS.get(step["node"], "")
+    yield f"{step['node']:<16}{title}   ({step['seconds']:.2f} s{_calls(step['calls'])})"
+    teller = _TELLERS.get(step["node"])
+    if teller:
+        yield from teller(step["did"], evidence)
+    for verdict in step["verdicts"]:
+        mark = "ok " if verdict["passed"] else "NOT"
+        yield from _wrapped(f"{mark} {verdict['name']}: {verdict['reason']}".rstrip(": "))
+    if step["error"]:
+        yield from _wrapped(f"error: {step['error']}")
+
+
+def _calls(calls: list[Document]) -> str:
+    paid = sum(not call["cached"] for call in calls)
+    known = len(calls) - paid
+    asked = f", {paid} {_plural('call', paid)} asked" if paid else ""
+    return asked + (f", {known} {_plural('call', known)} known already" if known else "")
+
+
+def _plural(word: str, number: int) -> str:
+    return word if number == 1 else f"{word}s"
+
+
+def _tell_extract(did: Document, _: Document) -> Iterator[str]:
+    found = did.get("extraction") or {}
+    yield from _listed("mentions", (each["span"] for each in found.get("entities", ())))
+    yield from _listed("must stay", (each["span"] for each in found.get("locked", ())))
+    yield from _listed("search for", found.get("queries", ()))
+    yield from _listed("sensitive", (each["flag"] for each in found.get("sensitive", ())))
+
+
+def _tell_reword(did: Document, _: Document) -> Iterator[str]:
+    yield from _texts("reworded", did.get("semantic") or {})
+
+
+def _tell_retrieve(did: Document, evidence: Document) -> Iterator[str]:
+    known = did.get("evidence", ())
+    how = RUNGS.get(did.get("rung", "none"), "")
+    yield from _wrapped(f"{len(known)} {_plural('article', len(known))}, found {how}")
+    for key in known[:NEWS_SHOWN]:
+        yield from _wrapped(_headline(evidence.get(key)))
+    if len(known) > NEWS_SHOWN:
+        yield from _wrapped(f"… and {len(known) - NEWS_SHOWN} more (all with --json)")
+
+
+def _tell_replace(did: Document, _: Document) -> Iterator[str]:
+    plan = did.get("plan") or {}
+    yield from _wrapped(f"decision: {plan.get('decision')}: {plan.get('reason', '')}".rstrip(": "))
+    for statement in plan.get("statements", ()):
+        yield from _wrapped(f"the news says: {statement['text']}")
+    for new in plan.get("replacements", ()):
+        before = f", in place of {_triple(new['before'])}" if new["before"] else " (added)"
+        yield from _wrapped(f"new fact: {_triple(new['after'])}{before}")
+
+
+def _tell_compose(did: Document, _: Document) -> Iterator[str]:
+    yield from _texts("composed", did.get("composed") or {})
+
+
+_TELLERS: dict[str, Callable[[Document, Document], Iterator[str]]] = {
+    "extract": _tell_extract,
+    "reword": _tell_reword,
+    "retrieve": _tell_retrieve,
+    "replace": _tell_replace,
+    "compose": _tell_compose,
+}
+
+
+def _triple(triple: Document) -> str:
+    return f"{triple['head']} | {triple['relation']} | {triple['tail']}"
+
+
+def _headline(item: Document | None) -> str:
+    if item is None:
+        return "(evidence not stored)"
+    return f"{item['published_at'][:10]} {item['domain']}: {item['title']}"
+
+
+def _sources(facts: list[Document], evidence: Document) -> Iterator[str]:
+    for key in dict.fromkeys(fact["evidence_id"] for fact in facts):
+        yield from _wrapped(f"source: {_headline(evidence.get(key))}")
+        yield from _wrapped(f"        {evidence.get(key, {}).get('url', '')}")
+
+
+def _listed(title: str, spans: Iterable[str]) -> Iterator[str]:
+    found = ", ".join(dict.fromkeys(spans))
+    if found:
+        yield from _wrapped(f"{title}: {found}")
+
+
+def _texts(title: str, fields: Mapping[str, str]) -> Iterator[str]:
+    for name, text in fields.items():
+        yield from _wrapped(f"{title} {name}: {text}")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent="    ",
+        subsequent_indent="      ",
+        break_long_words=False,  # an address must stay one that can be clicked
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,49 @@
+"""The stages that touch only files: plan, assemble, report; each runs in a thread."""
+
+from coreeval.evaluation.benchmarks import iter_benchmark
+from coreeval.evaluation.report import write_report
+from coreeval.graph.detection import compare
+from coreeval.graph.job import Job
+from coreeval.graph.state import RunUpdate
+from coreeval.releases.arms import write_arms
+from coreeval.releases.card import write_card
+
+
+def plan(job: Job) -> RunUpdate:
+    """Read the benchmark into the run store, once."""
+    if job.store.total() == 0:
+        job.tell("plan")
+        rows = iter_benchmark(job.config.dataset, job.task)
+        job.store.add_samples(rows, limit=job.manifest.limit)
+    return RunUpdate(planned=job.store.total(), bad_rows=len(job.store.bad_rows()))
+
+
+def assemble(job: Job) -> RunUpdate:
+    """Write the arms, their provenance and the dataset card."""
+    done = job.store.stage("assemble")
+    if done is None:
+        job.tell("assemble")
+        done = write_arms(
+            job.store,
+            job.task,
+            job.files.dataset,
+            split=job.config.dataset.split,
+            on_reject=job.config.run.on_reject,
+        )
+        write_card(job.files.dataset, job.task, job.config, job.current_manifest(), done)
+        job.store.finish_stage("assemble", done)
+    return RunUpdate(assembled=done)
+
+
+def report(job: Job) -> RunUpdate:
+    """Write the report; it is the last stage, so a run is complete when it is done."""
+    if job.store.stage("report") is None:
+        job.tell("report")
+        write_report(
+            json_path=job.files.report_json,
+            html_path=job.files.report_html,
+            manifest=job.current_manifest().model_dump(mode="json"),
+            arms=compare(job),
+        )
+        job.store.finish_stage("report", {})
+    return RunUpdate(report=str(job.files.report_html))

@@ -1,0 +1,37 @@
+"""What holds for all tests: no network but loopback, no keys, no home and no workspace of a user."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard in this process
+
+GUARD = str(Path(__file__).parent / "guard")
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    dict.fromkeys([GUARD, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+)
+
+
+def _clean(patch: pytest.MonkeyPatch, home: Path) -> None:
+    """Take away what a developer's shell or a test's .env may have put into the environment."""
+    for name in ("COREEVAL_HOME", "OPENAI_API_KEY"):
+        patch.delenv(name, raising=False)
+    patch.setenv("HOME", str(home))
+    patch.setenv("LANGSMITH_TRACING", "false")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An empty home directory, set before any fixture of a wider scope runs."""
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        _clean(patch, folder)
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """Give each test the same environment, whatever the one before it has read from a .env."""
+    _clean(monkeypatch, home)
