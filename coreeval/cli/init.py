@@ -14,7 +14,7 @@ NAME = "coreeval.yaml"
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", file_okay=False, help="Where to write it.")
+        Path, typer.Argument(metavar="DIR", file_okay=False, help="Where to write it.")
     ] = Path(),
     as_json: AsJson = False,
 ) -> None:

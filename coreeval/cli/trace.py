@@ -28,7 +28,7 @@ REASON = 90
 def trace(
     run: RunArgument,
     sample: Annotated[
-        str | None, typer.Argument(metavar="[SAMPLE]", help="A sample's id; all, if absent.")
+        str | None, typer.Argument(metavar="SAMPLE", help="A sample's id; all, if absent.")
     ] = None,
     outcome: Annotated[
         str | None, typer.Option(metavar="OUTCOME", help="List only those that ended so.")

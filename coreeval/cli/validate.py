@@ -41,24 +41,26 @@ def _checks(config: "Config", path: Path) -> Iterator[Document]:
     if wrong := _task_mistakes(config.task):
         yield {"name": "task", "ok": False, "found": wrong, "error": None}
         return
-    setups: list[Setup] = []
-
-    def window() -> list[str]:
-        setups.append(set_up(config, utc_now()))
-        return _window(setups[0])
-
-    yield _check("task and window", window)
-    for setup in setups:
-        yield _check("benchmark", lambda: _benchmark(setup))
-        yield _check("news", lambda: _news(setup, path))
-        yield _check("models", lambda: _models(setup))
+    try:
+        setup = set_up(config, utc_now())
+    except CoreEvalError as error:
+        yield _failed("task and window", error)
+        return
+    yield _check("task and window", lambda: _window(setup))
+    yield _check("benchmark", lambda: _benchmark(setup))
+    yield _check("news", lambda: _news(setup, path))
+    yield _check("models", lambda: _models(setup))
 
 
 def _check(name: str, look: Callable[[], list[str]]) -> Document:
     try:
         return {"name": name, "ok": True, "found": look(), "error": None}
     except CoreEvalError as error:
-        return {"name": name, "ok": False, "found": [], "error": error.as_dict()}
+        return _failed(name, error)
+
+
+def _failed(name: str, error: CoreEvalError) -> Document:
+    return {"name": name, "ok": False, "found": [], "error": error.as_dict()}
 
 
 def _task_mistakes(task: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from coreeval.schema import Sample
 
 if TYPE_CHECKING:
-    from sklearn.pipeline import Pipeline
+    from sklearn.pipeline import Pipeline  # type: ignore[import-untyped]
 
 FEWEST = 200
 """Train samples under which the word lists are surer than anything fitted."""
@@ -39,10 +39,10 @@ def fit_bayes(train: Sequence[Sample], seed: int) -> Bayes | None:
     counts = Counter(sample.label_text for sample in train)
     if len(train) < FEWEST or len(counts) < 2:
         return None
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.naive_bayes import MultinomialNB
+    from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped]
+    from sklearn.naive_bayes import MultinomialNB  # type: ignore[import-untyped]
     from sklearn.pipeline import make_pipeline
-    from sklearn.utils import shuffle
+    from sklearn.utils import shuffle  # type: ignore[import-untyped]
 
     rows = shuffle(sorted(train, key=lambda sample: sample.id), random_state=seed)
     vectors = CountVectorizer(ngram_range=(1, 2), min_df=2, token_pattern=r"(?u)[#@]?\w\w+|[^\w\s]")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice, product
+from itertools import islice, pairwise, product
 
 from coreeval.agents.offline.text import capitalise, content, words_of
 from coreeval.agents.offline.wording import lower_key, ways_to_tell
@@ -12,13 +12,14 @@ from coreeval.agents.words import containment
 from coreeval.schema import Evidence, Statement, Task
 
 _SAYS_AFTER = re.compile(
-    r"^(?P<what>.+), (?P<who>(?:an?|the) [\w ]{3,40}?) (?P<says>says|said|shows|reports|finds|found|has found)$",
+    r"^(?P<what>.+), (?P<who>(?:an?|the) [\w ]{3,40}?) "
+    r"(?P<says>says|said|shows|reports|finds|found|has found)$",
     re.IGNORECASE,
 )
 _ACCORDING = re.compile(r"^(?P<what>.+?),? according to (?P<who>[\w ]+)$", re.IGNORECASE)
 _SAYS_FIRST = re.compile(
-    r"^(?P<who>(?:an?|the) [\w ]*?(?:study|report|survey|monitor|paper)) (?P<says>says|said|finds|found)"
-    r"(?: that)? (?P<what>.+)$",
+    r"^(?P<who>(?:an?|the) [\w ]*?(?:study|report|survey|monitor|paper)) "
+    r"(?P<says>says|said|finds|found)(?: that)? (?P<what>.+)$",
     re.IGNORECASE,
 )
 PER_SIDE, MOST_WAYS = 8, 6
@@ -81,7 +82,7 @@ def _cost(brief: Brief, task: Task, pair: Sequence[str]) -> float:
 
 def _copied(one: str, other: str) -> float:
     """Return the share of word pairs of the shorter text that the longer has too."""
-    grams = [set(zip(ws, ws[1:], strict=False)) for ws in map(content, (one, other))]
+    grams = [set(pairwise(ws)) for ws in map(content, (one, other))]
     least = min(map(len, grams))
     return len(grams[0] & grams[1]) / least if least else 0.0
 

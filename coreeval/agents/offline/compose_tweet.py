@@ -167,7 +167,7 @@ def _swapped(text: str, brief: Brief) -> str:
     for change in brief.plan.replacements:
         if change.mode == "replace" and change.before and change.same_type:
             pattern = rf"(?<!\w){re.escape(change.before.head)}(?!\w)"
-            text = re.sub(pattern, lambda _, new=change.after.head: new, text)
+            text = re.sub(pattern, change.after.head.replace("\\", ""), text)
     return text
 
 

@@ -45,79 +45,6 @@ _CLAUSE_WORDS = (10, 6, 0)
 """Words up to which the clause around a label carrier is locked whole, tried in this order."""
 MOST_LOCKED = 0.6
 """Share of a text's words that may be locked for its label: the rest must have room for news."""
-_MODIFIERS = frozenset(
-    [
-        "i",
-        "im",
-        "i'm",
-        "i’m",
-        "am",
-        "is",
-        "are",
-        "so",
-        "very",
-        "really",
-        "too",
-        "such",
-        "a",
-        "an",
-        "feeling",
-        "feel",
-        "feels",
-        "absolutely",
-        "just",
-        "not",
-        "no",
-        "never",
-        "can't",
-        "cannot",
-        "this",
-        "that",
-        "my",
-        "me",
-        "you",
-        "makes",
-        "made",
-        "make",
-        "it",
-        "the",
-        "most",
-        "more",
-        "pretty",
-        "still",
-        "always",
-        "we're",
-        "we",
-        "be",
-        "been",
-        "was",
-        "have",
-        "all",
-    ]
-)
-_OPENING = frozenset(
-    [
-        "i",
-        "im",
-        "i'm",
-        "i’m",
-        "so",
-        "such",
-        "very",
-        "really",
-        "too",
-        "absolutely",
-        "not",
-        "no",
-        "never",
-        "can't",
-        "cannot",
-        "we",
-        "we're",
-        "makes",
-    ]
-)
-"""Words with which a clause cut out of a longer one still reads as one."""
 _CLAUSE_CUT = re.compile(r",\s*|:\s+|;\s*|\s+(?:and|but|so|because|when|while|that)\s+|\\n")
 _DANGLING = re.compile(r"\b(?:when|like|how|says|than|because|who|of|to)$", re.IGNORECASE)
 
@@ -248,15 +175,19 @@ def _clause_around(text: str, found: re.Match[str]) -> str:
     return without_edges(text[start:end])
 
 
+def _plain(word: re.Match[str]) -> str:
+    return word.group().casefold().replace("\u2019", "'")
+
+
 def _core(text: str, found: re.Match[str]) -> str | None:
     """Return a carrier with the words that lead to it, if they start as a clause may."""
     start = found.start()
     for word in reversed(list(re.finditer(r"[\w'\u2019]+", text[:start]))[-4:]):
-        if word.group().casefold() not in _MODIFIERS:
+        if _plain(word) not in lexicon.words("modifiers"):
             break
         start = word.start()
     led = list(re.finditer(r"[\w'\u2019]+", text[start : found.start()]))
-    opening = next((w.start() for w in led if w.group().casefold() in _OPENING), None)
+    opening = next((w.start() for w in led if _plain(w) in lexicon.words("openings")), None)
     core = text[start + opening if opening is not None else found.start() : found.end()]
     return None if _DANGLING.search(core) else core
 

@@ -29,28 +29,8 @@ _ADDRESS = re.compile(
 _NO_STATEMENT = re.compile(r"(?:the question is|a list of|a look at|read|watch|see)\b", re.I)
 _MODAL = {"will", "may", "could", "might", "can", "must", "would"}
 _BE_HAVE = {"is", "are", "was", "were", "has", "have", "had"}
-_RELATIVE = {
-    "that",
-    "which",
-    "who",
-    "whose",
-    "how",
-    "why",
-    "what",
-    "when",
-    "where",
-    "ways",
-    "best",
-    "top",
-    "as",
-    "after",
-    "while",
-    "if",
-}
-_BEFORE_NOUN = {"the", "a", "an", "of", "in", "on", "for", "with", "by", "from", "to", "at", "and", "new", "its"}  # fmt: skip
-_PASSIVE_NEXT = {"in", "by", "after", "as", "at", "over", "for", "due", "amid", "on", "to", "across", "from"}  # fmt: skip
 _COMMA_WORD = re.compile(r"\s?, (\w+) ")
-MIN_WORDS, MAX_WORDS = 5, 18
+MIN_WORDS, MAX_WORDS, MOST_SUBJECT = 5, 18, 9
 """Titles average 12 words (pilot §2); shorter ones say little, longer ones are lists."""
 
 
@@ -154,11 +134,15 @@ def _is_likely_verb(tokens: list[str], i: int) -> bool:
 
 def _follows_noun_opener(tokens: list[str], i: int) -> bool:
     before = tokens[i - 1].casefold()
-    return before in _BEFORE_NOUN or before.endswith(("'s", "\u2019s", ",")) or before.isdigit()
+    return (
+        before in lexicon.words("before_noun")
+        or before.endswith(("'s", "\u2019s", ","))
+        or before.isdigit()
+    )
 
 
 def _has_preposition(tokens: list[str]) -> bool:
-    return any(token.casefold() in _BEFORE_NOUN for token in tokens[1:])
+    return any(token.casefold() in lexicon.words("before_noun") for token in tokens[1:])
 
 
 def _is_future(tokens: list[str], i: int) -> bool:
@@ -202,7 +186,7 @@ def _past(subject: str, verb: str, rest: str, entry: lexicon.Verb) -> Clause | N
     if form == entry.past != entry.participle:
         return _clause(subject, verb, rest, "past", entry)
     first = rest.split(" ")[0].casefold()
-    passive = entry.transitive and (not rest or first in _PASSIVE_NEXT)
+    passive = entry.transitive and (not rest or first in lexicon.words("passive_next"))
     return _clause(subject, verb, rest, "passive", entry) if passive else None
 
 
@@ -212,13 +196,8 @@ def _clause(
     names = {word.casefold() for word in subject.split()}
     tokens = subject.split()
     two = "and" in tokens and any(_is_likely_verb(tokens, i) for i in range(1, len(tokens) - 1))
-    unclear = (
-        two
-        or len(subject.split()) > 9
-        or names & _RELATIVE
-        or "," in subject
-        or subject.endswith(" and")
-    )
+    long = len(tokens) > MOST_SUBJECT or "," in subject or subject.endswith(" and")
+    unclear = two or long or names & lexicon.words("relative")
     if unclear or (not rest and tense not in {"passive", "present", "past"}):
         return None
     return Clause(subject=subject, verb=verb, rest=rest, tense=tense, entry=entry)

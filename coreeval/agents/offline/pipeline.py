@@ -81,7 +81,7 @@ class Recogniser:
             nlp = _language()
             self._matcher = PhraseMatcher(nlp.vocab, attr="ORTH")
             for chunk in _chunks([name.name for name in self._names if _usable(name.name)]):
-                self._matcher.add("name", list(nlp.tokenizer.pipe(chunk)))
+                self._matcher.add("name", [nlp.make_doc(name) for name in chunk])
         return self._matcher
 
 

@@ -1,8 +1,8 @@
 """The replacer by rules: which news fits a sample, and what becomes what.
 
-Two strategies, in order: an entity in the author's own opinion gives way to one of its type that the
-news is about; else the occasion of the text gives way to a statement of the news. A factual claim is
-never moved to a new name: with the relation kept, that is how false conduct is made (pilot §3).
+The occasion of a text gives way to a statement of the news; a name in the author's own opinion about
+it gives way to one of its type that the news names. A factual claim is never moved to a new name:
+with the relation kept, that is how false conduct is made (pilot §3).
 """
 
 import re
@@ -52,7 +52,7 @@ class OfflineReplacer:
         *,
         feedback: Sequence[Defect] = (),
     ) -> Plan:
-        """Return the first plan, or with feedback another one, always the same for the same input."""
+        """Return the best plan, or with feedback another, the same for the same input."""
         if not evidence:
             return _none("there is no news to choose from")
         news = statements_of(evidence)

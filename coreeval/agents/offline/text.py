@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from coreeval.agents.offline import lexicon
 
@@ -82,7 +83,7 @@ def segments(text: str) -> list[Segment]:
     """Split a text at sentence ends, line breaks and spaced dashes."""
     cuts = [0, *(found.end() for found in _END.finditer(text)), len(text)]
     found = []
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         piece = text[start:end]
         if stripped := piece.strip():
             begin = start + piece.index(stripped)

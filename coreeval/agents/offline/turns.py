@@ -29,83 +29,13 @@ _SAID = re.compile(
     r"^(?P<what>[^\"]{12,}?) ?, (?P<who>[\w ]{2,25}) (?P<says>said|says)(?P<end> ?\.?)$"
 )
 _ENDING_TIME = re.compile(
-    rf"^(?P<main>.{{15,}}?) (?P<when>(?:in|on) (?:{_MONTH}(?: \d{{1,2}})?(?: ?, ?\d{{4}}| \d{{4}})?|"
-    r"\d{4}))(?P<end> ?\.?)$"
+    rf"^(?P<main>.{{15,}}?) (?P<when>(?:in|on) (?:{_MONTH}(?: \d{{1,2}})?(?: ?, ?\d{{4}}| "
+    r"\d{4})?|\d{4}))(?P<end> ?\.?)$"
 )
 _PASSIVE = re.compile(
     r"^(?P<what>[^,.]{3,60}?) (?:was|were) (?P<verb>\w+) by "
     r"(?P<who>(?:the )?[A-Z][\w&']*(?: [A-Z][\w&']*)*)(?P<rest>[^,]*?)(?P<end> ?\.?)$"
 )
-_STOPS_OBJECT = frozenset(
-    [
-        "in",
-        "on",
-        "for",
-        "at",
-        "from",
-        "with",
-        "within",
-        "after",
-        "as",
-        "to",
-        "by",
-        ",",
-        "before",
-        "because",
-        "when",
-        "during",
-        "since",
-        "about",
-        "under",
-        "over",
-        "into",
-        ".",
-        "through",
-        "off",
-        "less",
-        "more",
-    ]
-)
-_NO_OBJECT = frozenset(
-    [
-        "that",
-        "to",
-        "in",
-        "out",
-        "up",
-        "off",
-        "above",
-        "below",
-        "for",
-        "on",
-        "and",
-        "it",
-        "with",
-        "by",
-        "at",
-        "as",
-        "over",
-    ]
-)
-_OWNERS = frozenset(
-    [
-        "its",
-        "his",
-        "her",
-        "their",
-        "my",
-        "our",
-        "your",
-        "me",
-        "us",
-        "him",
-        "them",
-        "it",
-        "itself",
-        "one",
-    ]
-)
-_PRONOUNS = frozenset(["i", "we", "he", "she", "they", "you", "it", "who", "that", "this", "there"])
 _TIED = re.compile(
     r"\b(?:right|just|shortly|soon|long|hours?|days?|weeks?|months?|years?|minutes|than|even|"
     r"known|seen|described|same|such|only|especially)$",
@@ -128,10 +58,17 @@ def to_passive(sentence: str) -> str | None:
 
 
 def _passive(tokens: Sequence[str], i: int, verb: lexicon.Verb, end: str) -> str | None:
-    stop = next((j for j in range(i + 2, len(tokens)) if tokens[j] in _STOPS_OBJECT), len(tokens))
+    stop = next(
+        (
+            j
+            for j in range(i + 2, len(tokens))
+            if tokens[j] in {*lexicon.words("object_stops"), ",", "."}
+        ),
+        len(tokens),
+    )
     thing, rest = tokens[i + 1 : stop], " ".join(tokens[stop:])
-    joined = "and" in thing or " and " in f" {rest} " or thing[0] in _OWNERS
-    if tokens[i + 1] in _NO_OBJECT or len(thing) > MOST_OBJECT or joined:
+    joined = "and" in thing or " and " in f" {rest} " or thing[0] in lexicon.words("owners")
+    if tokens[i + 1] in lexicon.words("no_object") or len(thing) > MOST_OBJECT or joined:
         return None
     head = thing[thing.index("of") - 1] if "of" in thing[1:] else thing[-1]
     be = "were" if is_plural(head) else "was"
@@ -142,7 +79,7 @@ def _passive(tokens: Sequence[str], i: int, verb: lexicon.Verb, end: str) -> str
 
 def _is_subject(tokens: Sequence[str]) -> bool:
     """Tell whether tokens are a plain subject: a name, or an article and one or two nouns."""
-    if tokens[0].casefold() in _PRONOUNS or "," in " ".join(tokens):
+    if tokens[0].casefold() in lexicon.words("pronouns") or "," in " ".join(tokens):
         return False
     named = all(token[0].isupper() or token in {"of", "the", "'s", "&"} for token in tokens)
     return named or (tokens[0] in {"The", "A", "An"} and len(tokens) <= 3)

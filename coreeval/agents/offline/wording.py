@@ -13,8 +13,8 @@ from coreeval.agents.offline.text import capitalise, words_of
 from coreeval.schema import Evidence, Statement
 
 _CUT = re.compile(
-    r",? (?:just |right |shortly |soon |even )?(?:as|after|amid|despite|while|following|ahead of|because of|due to|thanks to|since|"
-    r"before) ",
+    r",? (?:just |right |shortly |soon |even )?(?:as|after|amid|despite|while|following|ahead of|"
+    r"because of|due to|thanks to|since|before) ",
     re.IGNORECASE,
 )
 _FRONTABLE = re.compile(
@@ -25,7 +25,6 @@ _ADDED = re.compile(r", (?:which|who|with|for|and|where|while|its|a|an|because|a
 LEAST_CLAUSE = 5
 """Words from which a cut sentence still says something."""
 _AND = re.compile(r"\b(?:and|but|,) (\w+)")
-_DETERMINERS = {"a", "an", "the", "this", "that", "its", "their", "his", "her", "no", "every", "each", "one", "another", "any"}  # fmt: skip
 
 
 def lower_key(text: str, proper: frozenset[str]) -> str:
@@ -185,8 +184,9 @@ def with_articles(text: str) -> str:
 def _article(token: str, before: str, after: str) -> list[str]:
     """Return the article that the noun at this place lacks, if any."""
     plain = token.casefold().rstrip(",")
-    opens = before in _OPENERS or before.endswith(",")
-    if before in _DETERMINERS or (before and not opens):
+    opens = not before or before in lexicon.words("article_openers")
+    opens = opens or before in lexicon.verb_forms() or before.endswith(",")
+    if before in lexicon.words("determiners") or (before and not opens):
         return []
     ends = (
         not after
@@ -205,11 +205,6 @@ def _article(token: str, before: str, after: str) -> list[str]:
     return []
 
 
-_OPENERS = {"", "in", "on", "for", "with", "by", "from", "after", "amid", "during", "despite", "of", "into", "as", "at"} | {
-    form for verb in lexicon.verbs() for form in (verb.base, verb.third, verb.past, verb.participle)
-}  # fmt: skip
-
-
 def _one_countable(word: str) -> bool:
     return word.rstrip(",") in lexicon.words("countable")
 
@@ -223,7 +218,7 @@ def swap(text: str, *, loose: bool = False) -> str:
 @cache
 def _synonyms(*, loose: bool) -> Mapping[str, str]:
     strict = {w: other for w, other in lexicon.synonyms().items() if w not in _TWO_SENSES}
-    return strict | lexicon.loose_synonyms() if loose else strict
+    return {**strict, **lexicon.loose_synonyms()} if loose else strict
 
 
 @cache
