@@ -15,6 +15,7 @@ from coreeval.agents.offline.text import (
     has_any,
     segments,
     split_hashtag,
+    stem,
     without_edges,
     words_of,
 )
@@ -39,7 +40,7 @@ _QUANTITY = re.compile(
 )
 _DATE = re.compile(
     r"\b(?:January|February|March|April|June|July|August|September|October|November|December)"
-    r"(?:\s+\d{1,2})?(?:\s*,?\s+\d{4})?\b|\bMay\s+\d{1,4}\b|\b(?:19|20)\d\d\b"
+    r"(?:\s+\d{1,2}\b)?(?:\s*,?\s+\d{4})?\b|\bMay\s+\d{1,4}\b|\b(?:19|20)\d\d\b"
 )
 _CLAUSE_WORDS = (10, 6, 0)
 """Words up to which the clause around a label carrier is locked whole, tried in this order."""
@@ -134,10 +135,16 @@ class SpacyExtractor:
         spans: list[str] = []
         for longest in _CLAUSE_WORDS:
             spans = _telling(text, pattern, longest)
-            if sum(len(words_of(span)) for span in spans) <= MOST_LOCKED * total:
+            if _count(spans) <= MOST_LOCKED * total:
                 break
+        else:
+            spans = [found.group() for found in pattern.finditer(text)]
         parts = segments(text)
         return spans or (_punchline(parts[-1]) if label == "irony" and len(parts) > 1 else [])
+
+
+def _count(spans: Sequence[str]) -> int:
+    return sum(len(words_of(span)) for span in spans)
 
 
 def _telling(text: str, pattern: re.Pattern[str], longest: int) -> list[str]:
@@ -215,13 +222,16 @@ def _topic_words(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _topic_entity(topic: lexicon.Topic, span: str, field: str) -> Entity:
+    """Return a topic as an entity, asked for by the text's own word where that is a search."""
+    own = [query for query in topic.queries if stem(query) == stem(span)]
+    queries = list(dict.fromkeys([*own, *topic.queries]))
     return Entity(
         span=span,
         field=field,
         kind="concept",
         type=topic.type,
-        query_name=topic.queries[0],
-        aliases=topic.queries[1:],
+        query_name=queries[0],
+        aliases=tuple(queries[1:]),
     )
 
 
@@ -239,9 +249,9 @@ def _runs(text: str, known: Sequence[Found]) -> Iterator[Found]:
     for found in _RUN.finditer(text):
         taken = any(found.start() < other.end and other.start < found.end() for other in known)
         name = re.sub(r"['\u2019]s$|^(?:The|A|An|My|Our) | I$", "", found.group())
-        ordinary = (
-            name.casefold() in _NO_NAMES or len(name) < 3 or (name.isupper() and len(name) > 5)
-        )
+        shouted = name.isupper() and len(name) > 5
+        dated = _DATE.fullmatch(name) is not None
+        ordinary = name.casefold() in _NO_NAMES or len(name) < 3 or shouted or dated
         opens = found.start() in starts and " " not in name
         after_mark = text[max(0, found.start() - 1)] in "#@"
         if not (taken or ordinary or opens or after_mark):

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from coreeval.agents.offline import lexicon
-from coreeval.agents.offline.text import words_of
+from coreeval.agents.offline.text import numbers, words_of
 
 Tense = Literal["present", "past", "future", "modal", "passive"]
 _TAIL = re.compile(r"\s+(?:[|\u2013—-]|::)\s+[^|\u2013—]{2,40}$")
@@ -123,7 +123,7 @@ def _is_likely_verb(tokens: list[str], i: int) -> bool:
     verb = lexicon.verb_forms().get(word)
     if verb is None or _follows_noun_opener(tokens, i):
         return False
-    plural_before = is_plural(tokens[i - 1])
+    plural_before = is_plural(tokens[i - 1]) or bool(numbers(tokens[0]))
     if word == verb.third:
         return not plural_before and not _has_preposition(tokens[:i]) and i + 1 < len(tokens)
     if word == verb.base and word != verb.past:

@@ -44,9 +44,9 @@ class TextJudge:
         """Return the label with a clear lead, or `unclear`."""
         text = " ".join(fields.values())
         cues = {label: _cues(text, pattern) for label, pattern in self.patterns.items()}
-        scores = {label.name: 0.0 for label in self.task.labels}
-        if self.bayes:
-            scores |= self.bayes.log_probabilities(text)
+        learned = self.bayes.log_probabilities(text) if self.bayes else {}
+        unseen = min(learned.values(), default=0.0)
+        scores = {label.name: learned.get(label.name, unseen) for label in self.task.labels}
         for label, found in cues.items():
             scores[label] += LIST_WEIGHT * len(found)
         if "irony" in scores and _has_marker(text, self.task.markers):

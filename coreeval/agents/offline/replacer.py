@@ -1,8 +1,8 @@
 """The replacer by rules: which news fits a sample, and what becomes what.
 
-The occasion of a text gives way to a statement of the news; a name in the author's own opinion about
-it gives way to one of its type that the news names. A factual claim is never moved to a new name:
-with the relation kept, that is how false conduct is made (pilot §3).
+The occasion of a text gives way to a statement of the news; a name in the author's own opinion
+about it gives way to one of its type that the news names. A factual claim is never moved to a new
+name: with the relation kept, that is how false conduct is made (pilot §3).
 """
 
 import re

@@ -100,7 +100,7 @@ def side_first(sentence: str) -> str | None:
     found = _LINKED.match(sentence)
     first = re.split(r"\W", found["main"])[0].casefold() if found else ""
     tied = found and (_TIED.search(found["main"]) or "," in found["main"])
-    if not found or tied or first in lexicon.verb_forms():
+    if not found or tied or first in lexicon.verb_forms() or first.endswith("ing"):
         return None
     main, link = lower_first(found["main"]), capitalise(found["link"])
     return f"{link} {found['side']}, {main}{found['end']}"

@@ -198,7 +198,7 @@ def _article(token: str, before: str, after: str) -> list[str]:
         return []
     if plain == "world's" or (plain in lexicon.words("definite") and ends):
         return ["the"]
-    if before and plain in lexicon.words("countable") and ends:
+    if plain in lexicon.words("countable") and ends:
         return ["an" if plain[0] in "aeio" else "a"]
     if before and plain in {"new", "major", "record", "rare"} and _one_countable(after):
         return ["a"]

@@ -1,0 +1,7 @@
+"""`python -m coreeval` is `coreeval`."""
+
+import sys
+
+from coreeval.cli import main
+
+sys.exit(main())

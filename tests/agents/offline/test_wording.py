@@ -1,0 +1,71 @@
+import pytest
+
+from coreeval.agents.offline.wording import lower_key, swap, with_articles, wordings
+
+
+@pytest.mark.parametrize(
+    ("text", "proper", "cased"),
+    [
+        ("Schools in Spain close early", set(), "schools in Spain close early"),
+        ("Avangrid sells solar farm", set(), "Avangrid sells solar farm"),
+        ("Spain closes schools", {"Spain"}, "Spain closes schools"),
+        ("Heatwave Closes Schools In Spain", {"Spain"}, "heatwave closes schools in Spain"),
+        ("UN agency warns of storms", set(), "UN agency warns of storms"),
+    ],
+)
+def test_case_of_running_text(text: str, proper: set[str], cased: str) -> None:
+    assert lower_key(text, frozenset(proper)) == cased
+
+
+def test_a_headline_becomes_a_sentence() -> None:
+    found = wordings("Heatwave closes schools in Spain", headline=True, whole=False)
+    assert found[0] == "a heatwave has closed schools in Spain"
+    assert not any("closes" in way for way in found)
+
+
+def test_a_headline_is_cut_only_where_nothing_is_lost() -> None:
+    title = "Ferry starts service after long delay"
+    short = "ferry started service"
+    assert any(
+        way.endswith("started service") for way in wordings(title, headline=True, whole=False)
+    )
+    assert not any(way.endswith(short) for way in wordings(title, headline=True, whole=True))
+
+
+def test_two_predicates_keep_their_tense() -> None:
+    ways = wordings("Ford puts money into Louisville and presents a car", headline=True, whole=True)
+    assert ways and all(" puts " in way for way in ways)
+
+
+def test_a_sentence_keeps_its_words_and_may_lose_what_is_added() -> None:
+    text = "Google has announced a new accessory for its phones, which is called the Wristlet"
+    ways = wordings(text, headline=False, whole=False)
+    assert ways[0] == text
+    assert "Google has announced a new accessory for its phones" in ways
+    whole = wordings(text, headline=False, whole=True)
+    assert "Google has announced a new accessory for its phones" not in whole
+
+
+def test_an_unreadable_headline_has_no_wording() -> None:
+    assert wordings("Ten quiet walks along the coast", headline=True, whole=False) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "full"),
+    [
+        ("council has dropped plan", "the council has dropped a plan"),
+        ("rain in city", "rain in the city"),
+        ("farmers want the plan", "farmers want the plan"),
+        ("world's biggest battery", "the world's biggest battery"),
+    ],
+)
+def test_articles(text: str, full: str) -> None:
+    assert with_articles(text) == full
+
+
+def test_synonyms_are_swapped_but_not_in_names() -> None:
+    assert swap("the biggest firm") == "the largest company"
+    assert swap("Biggest firm") == "Largest company"
+    assert swap("they bought Biggest Foods") == "they bought Biggest Foods"
+    assert swap("again", loose=True) == "once more"
+    assert swap("again") == "again"

@@ -1,0 +1,80 @@
+"""`coreeval validate` lists everything at once and spends nothing."""
+
+import pytest
+
+from tests.cli.kit import Shell
+
+
+def test_a_good_config_says_what_comes_next(shell: Shell) -> None:
+    said = shell("validate", shell.config({"models.targets": ["offline:classifier"]}))
+    assert said.code == 0
+    assert [line for line in said.out.splitlines() if line.startswith("NOT")] == []
+    assert "24 samples, 0 bad rows" in said.out
+    assert said.out.endswith("everything holds; next: coreeval refresh trial.yaml\n")
+    assert not (shell.folder / ".coreeval" / "calls.db").exists()
+
+
+def test_several_mistakes_are_found_in_one_go(shell: Shell) -> None:
+    config = shell.config({"dataset.path": "gone", "models.default": "openai:gpt-x"})
+    checks = {
+        check["name"]: check for check in shell("validate", config, "--json").document["checks"]
+    }
+    assert {name for name, check in checks.items() if not check["ok"]} == {"benchmark", "models"}
+    assert checks["models"]["error"]["kind"] == "credential"
+    assert checks["benchmark"]["error"]["where"].endswith("gone")
+    assert checks["news"]["error"] is None
+
+
+def test_a_task_file_is_explained_as_a_whole(shell: Shell) -> None:
+    shell.write("mine.yaml", "name: mine\nfields: [headline]\nlables: []\n")
+    said = shell("validate", shell.config({"task": "mine.yaml"}))
+    assert said.code == 2
+    assert "did you mean 'labels'?" in said.out
+    for key in ("description", "question", "text_kind", "templates"):
+        assert f"'{key}' is missing" in said.out
+
+
+def test_an_impossible_window_is_a_line_like_any_other(shell: Shell) -> None:
+    window = {"start": "2026-10-01", "end": "2026-01-01"}
+    said = shell("validate", shell.config({"knowledge.window": window}), "--json")
+    assert said.code == 2
+    assert [check["ok"] for check in said.document["checks"]] == [True, False]
+
+
+def test_bad_rows_are_counted_and_the_first_ones_shown(shell: Shell) -> None:
+    rows = ['{"text": "so angry", "label": "anger"}'] + ['{"text": "x", "label": "rage"}'] * 8
+    path = shell.write("rows.jsonl", "\n".join(rows) + "\n")
+    said = shell("validate", shell.config({"dataset": {"format": "jsonl", "path": str(path)}}))
+    assert said.code == 0
+    assert "1 samples, 8 bad rows" in said.out
+    assert said.out.count("bad row: rows.jsonl line") == 5
+    assert "and 3 more bad rows" in said.out
+
+
+@pytest.mark.parametrize("target", ["offline:clasifier", "offline"])
+def test_a_target_that_is_not_there(shell: Shell, target: str) -> None:
+    said = shell("validate", shell.config({"models.targets": [target]}))
+    assert said.code == 2
+    assert f"no embedded target '{target}'" in said.out
+    assert "offline:classifier" in said.out
+
+
+def test_an_embedded_target_needs_a_train_split(shell: Shell) -> None:
+    changes = {"models.targets": ["offline:classifier"], "dataset.train_split": "tarin"}
+    said = shell("validate", shell.config(changes))
+    assert said.code == 2
+    assert "no split 'tarin'" in said.out
+
+
+def test_the_key_may_be_in_a_file_beside_the_config(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIAL_KEY", "")  # so that what the file sets is taken back afterwards
+    monkeypatch.delenv("TRIAL_KEY")
+    model = {"model": "openai:gpt-x", "api_key_env": "TRIAL_KEY"}
+    config = shell.config({"models.default": model})
+    assert shell("validate", config).code == 2
+    shell.write(".env", "TRIAL_KEY=sk-very-secret\n")
+    said = shell("validate", config)
+    assert said.code == 0
+    assert "secret" not in said.out + said.err

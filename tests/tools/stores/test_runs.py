@@ -1,0 +1,188 @@
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from coreeval.schema import (
+    BadRow,
+    Evidence,
+    Prediction,
+    ReplacedFact,
+    Result,
+    Sample,
+    Triple,
+    Verdict,
+)
+from coreeval.tools.stores.run_rows import CallRow, Step
+from coreeval.tools.stores.runs import RunStore
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RunStore]:
+    opened = RunStore.open(tmp_path / "run.db", now=lambda: NOW)
+    yield opened
+    opened.close()
+
+
+def _sample(number: int) -> Sample:
+    return Sample(
+        id=f"emotion/test/{number}",
+        split="test",
+        fields={"text": f"text {number}"},
+        label=number % 2,
+        label_text="ab"[number % 2],
+    )
+
+
+def _evidence(key: str) -> Evidence:
+    return Evidence(
+        id=key,
+        url=f"https://example.org/{key}",
+        domain="example.org",
+        title=f"title of {key}",
+        published_at=NOW,
+        published_precision="exact",
+        origin="file.csv:1",
+    )
+
+
+def _fact(number: int) -> ReplacedFact:
+    return ReplacedFact(
+        sample_id=f"emotion/test/{number}",
+        field="text",
+        before=None,
+        after=Triple(head="a", relation="b", tail="c"),
+        evidence_id="e1",
+        quote="b",
+    )
+
+
+def test_samples_come_back_as_they_were_in_order_and_bad_rows_beside_them(store: RunStore) -> None:
+    bad = BadRow(file="f", line=2, reason="no label", text="x")
+    store.add_samples([_sample(3), bad, _sample(1), _sample(2)])
+    assert store.pending() == ["emotion/test/3", "emotion/test/1", "emotion/test/2"]
+    assert store.sample("emotion/test/1") == _sample(1)
+    assert store.bad_rows() == [bad]
+    with pytest.raises(KeyError):
+        store.sample("emotion/test/9")
+
+
+def test_a_limit_counts_samples_and_not_bad_rows(store: RunStore) -> None:
+    bad = BadRow(file="f", line=1, reason="no label", text="x")
+    rows: list[Sample | BadRow] = [bad, _sample(1), bad, _sample(2), _sample(3)]
+    store.add_samples(rows, limit=2)
+    assert (store.total(), len(store.bad_rows())) == (2, 2)
+
+
+def test_planning_is_whole_or_not_at_all(store: RunStore) -> None:
+    def rows() -> Iterator[Sample]:
+        yield from map(_sample, range(3000))
+        raise OSError("the disk went away")
+
+    with pytest.raises(OSError, match="went away"):
+        store.add_samples(rows())
+    assert store.total() == 0
+
+
+async def test_a_committed_result_is_there_after_reopening(tmp_path: Path) -> None:
+    store = RunStore.open(tmp_path / "run.db", now=lambda: NOW)
+    store.add_samples([_sample(1), _sample(2)])
+    result = Result(
+        sample_id="emotion/test/1",
+        outcome="accepted",
+        attempts=2,
+        rung="alias",
+        semantic_status="reworded",
+        semantic={"text": "other"},
+        updated={"text": "new"},
+        facts=(_fact(1), _fact(1)),
+    )
+    await store.commit(result)
+    store.close()
+    again = RunStore.open(tmp_path / "run.db", now=lambda: NOW)
+    assert again.result("emotion/test/1") == result
+    assert again.result("emotion/test/2") is None
+    assert again.counts() == {"accepted": 1}
+    assert again.pending() == ["emotion/test/2"]
+    again.close()
+
+
+async def test_a_second_result_takes_the_place_of_the_first(store: RunStore) -> None:
+    store.add_samples([_sample(1)])
+    first = Result(sample_id="emotion/test/1", outcome="accepted", facts=(_fact(1),))
+    second = Result(sample_id="emotion/test/1", outcome="failed", reason="why")
+    await store.commit(first)
+    await store.commit(second)
+    assert store.result("emotion/test/1") == second
+
+
+async def test_forgetting_failed_samples_makes_them_pending_and_keeps_the_rest(
+    store: RunStore,
+) -> None:
+    store.add_samples([_sample(1), _sample(2)])
+    await store.commit(Result(sample_id="emotion/test/1", outcome="failed"))
+    await store.commit(Result(sample_id="emotion/test/2", outcome="unsafe"))
+    assert store.forget("failed") == 1
+    assert store.pending() == ["emotion/test/1"]
+    assert [ended.sample.id for ended in store.ended(["unsafe"])] == ["emotion/test/2"]
+
+
+async def test_steps_carry_their_own_calls_and_verdicts(store: RunStore) -> None:
+    call = CallRow(key="k", role="composer", model="openai:m", draw=0, cached=False)
+    verdict = Verdict(name="checks", attempt=1, passed=False, reason="length")
+    for node, at in (("check", "2026-03-01T12:00:02"), ("compose", "2026-03-01T12:00:01")):
+        store.record(
+            Step(
+                sample_id="s",
+                attempt=1,
+                node=node,
+                started_at=at,
+                seconds=0.5,
+                detail={"composed": {"text": "x"}},
+                calls=(call,) if node == "compose" else (),
+                verdicts=(verdict,) if node == "check" else (),
+            )
+        )
+    await store.commit(Result(sample_id="s", outcome="rejected_form"))
+    compose, check = store.steps("s")
+    assert (compose.node, compose.calls, compose.verdicts) == ("compose", (call,), ())
+    assert (check.node, check.calls, check.verdicts) == ("check", (), (verdict,))
+
+
+async def test_a_call_paid_before_a_kill_stays_paid_when_the_step_is_redone(
+    store: RunStore,
+) -> None:
+    for cached in (False, True):
+        call = CallRow(key="k", role="r", model="m", draw=0, cached=cached, prompt_tokens=7)
+        store.record(
+            Step(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(call,))
+        )
+    await store.commit(Result(sample_id="s", outcome="failed"))
+    (row,) = store.call_totals()
+    assert (row["cached"], row["calls"], row["prompt_tokens"]) == (False, 1, 7)
+
+
+async def test_evidence_is_kept_as_it_was_first_seen(store: RunStore) -> None:
+    await store.add_evidence([_evidence("e1"), _evidence("e2")])
+    await store.add_evidence([_evidence("e1").model_copy(update={"title": "changed since"})])
+    assert store.evidence(["e1", "unknown"]) == {"e1": _evidence("e1")}
+
+
+def test_predictions_and_stages_and_the_heartbeat_come_back(store: RunStore) -> None:
+    answer = Prediction(target="t", sample_id="s", arm="updated", answer="a", valid=True)
+    store.add_predictions([answer])
+    store.add_predictions([answer])
+    assert store.predictions() == [answer]
+    store.finish_stage("assemble", {"updated": 3})
+    assert store.stage("assemble") == {"updated": 3}
+    store.reopen_stages()
+    assert store.stage("assemble") is None
+    assert store.last_beat() is None
+    store.beat({"s": {"node": "extract", "since": "t"}})
+    store.finish_stage("report", {})
+    beat = store.last_beat()
+    assert beat is not None
+    assert (beat.at, beat.in_flight["s"]["node"]) == ("2026-03-01T12:00:00.000+00:00", "extract")
