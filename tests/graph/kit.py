@@ -24,6 +24,7 @@ from tests.support.llm_server import LLMServer, Reply, Request
 from tests.support.wire import Prompted
 
 SAMPLES = 20
+CONCURRENCY = 4
 PATIENCE_S = 60
 """Longest wait for a process; it is only reached where something hangs."""
 KEY = "sk-never-write-this-down-4711"
@@ -174,7 +175,7 @@ def config_of(url: str) -> dict[str, object]:
         "dataset": {"format": "tweeteval", "path": str(data / "emotion"), "split": "test"},
         "knowledge": {"path": str(data / "news"), "window": WINDOW, "min_precision": "crawl"},
         "models": {"default": {"model": "openai:scripted", "base_url": url}},
-        "run": {"concurrency": 4},
+        "run": {"concurrency": CONCURRENCY},
     }
 
 

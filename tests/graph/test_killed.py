@@ -2,56 +2,56 @@
 
 import os
 import signal
+from collections.abc import Sequence
 
 import pytest
 
-from coreeval.graph.state import SAMPLE_NODES
-from tests.graph.kit import Lab, Undisturbed, assert_whole, ended
-from tests.support.answers import SHAPE_OF
+from tests.graph.kit import CONCURRENCY, Lab, Undisturbed, assert_whole, ended
 
-CONCURRENCY = 4
-AFTER = [f"after:{node}:2" for node in SAMPLE_NODES]
-BEFORE = [f"before:{node}:2" for node in ("judge_original", "retrieve", "compose", "reflect")]
-STAGES = ["at:plan", "at:assemble", "at:report"]
-
-
-def killed(lab: Lab, undisturbed: Undisturbed, die: str) -> set[str]:
-    """Start a run that dies; return what it had in its call store then."""
-    assert ended(lab.child("refresh", die=die)) == -signal.SIGKILL
-    assert lab.manifest.status == "running"
-    return lab.answered() if lab.workspace.calls.exists() else set()
+DEATHS = {
+    "after the first nodes": ("after:extract:2", "after:judge_original:2", "after:reword:2"),
+    "after the middle nodes": ("after:judge_semantic:2", "after:retrieve:2", "after:replace:2"),
+    "after the last nodes": ("after:compose:2", "after:check:2", "after:reflect:2"),
+    "before a node": ("before:judge_original:2", "before:compose:2", "before:reflect:2"),
+    "while reading": ("in:extraction:3", "in:label:3", "in:rewrite:3"),
+    "while writing": ("in:plan:3", "in:composition:3", "in:fact_check:3"),
+    "between stages": ("at:plan", "at:assemble", "at:report"),
+}
+"""What kills a run, the run resumed after it, and the run resumed after that."""
 
 
-def assert_resumes(lab: Lab, undisturbed: Undisturbed, answered: set[str]) -> None:
-    """Resume, and hold what was asked against what had been answered."""
-    before = set(lab.asked())
-    lab.forget()
+@pytest.mark.parametrize("deaths", DEATHS.values(), ids=DEATHS.keys())
+def test_killed_again_and_again(lab: Lab, undisturbed: Undisturbed, deaths: Sequence[str]) -> None:
+    asked, answered = set[str](), set[str]()
+    for number, death in enumerate(deaths):
+        die(lab, "resume" if number else "refresh", death)
+        assert lab.manifest.status == "running"
+        asked |= new_questions(lab, asked, answered)
+        answered = lab.answered()
+        assert answered <= undisturbed.asked
     lab.resume()
-    again = lab.asked()
-    assert not answered & set(again)
-    assert len(again) == len(set(again))
-    assert len(before & set(again)) <= 2 * CONCURRENCY, "more than what was in flight"
-    assert before | set(again) == undisturbed.asked
+    asked |= new_questions(lab, asked, answered)
+    assert asked == undisturbed.asked
     assert_whole(lab, undisturbed)
 
 
-@pytest.mark.parametrize("die", [*AFTER, *BEFORE, *STAGES])
-def test_killed_at_a_boundary(lab: Lab, undisturbed: Undisturbed, die: str) -> None:
-    answered = killed(lab, undisturbed, die)
-    assert_resumes(lab, undisturbed, answered)
-
-
-@pytest.mark.parametrize("shape", SHAPE_OF.values())
-def test_killed_while_a_model_is_asked(lab: Lab, undisturbed: Undisturbed, shape: str) -> None:
-    child = lab.child("refresh")
-
-    def kill() -> None:
-        assert child.pid
-        os.kill(child.pid, signal.SIGKILL)
-
-    trap = lab.trap(shape, 3, kill)
+def die(lab: Lab, command: str, death: str) -> None:
+    """Run a command until it is killed: by itself, or by the server that it asks."""
+    if not death.startswith("in:"):
+        assert ended(lab.child(command, die=death)) == -signal.SIGKILL
+        return
+    _, shape, count = death.split(":")
+    trap = lab.trap(shape, int(count), lambda: os.kill(child.pid or 0, signal.SIGKILL))
+    child = lab.child(command)
     assert ended(child) == -signal.SIGKILL
     assert trap.sprung.is_set()
-    answered = lab.answered()
-    assert answered < undisturbed.asked
-    assert_resumes(lab, undisturbed, answered)
+
+
+def new_questions(lab: Lab, asked: set[str], answered: set[str]) -> set[str]:
+    """Return what the last process asked; all that may have been asked before was in flight."""
+    now = lab.asked()
+    lab.forget()
+    assert not answered & set(now), "an answer that was kept was asked for again"
+    assert len(now) == len(set(now))
+    assert len(asked & set(now)) <= 2 * CONCURRENCY, "more than what was in flight"
+    return set(now)
