@@ -9,16 +9,17 @@ from coreeval.agents.units import Quantity, alike, converts, unit_after
 from coreeval.agents.words import join_numbers, normalise
 
 _UNITS = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
 sixteen seventeen eighteen nineteen
 """
+"""Without zero: `zero queue` counts nothing, it says no."""
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ORDINALS = """
 third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
 sixteenth seventeenth eighteenth nineteenth twentieth
 """
 SMALL = (
-    {word: value for value, word in enumerate(_UNITS.split())}
+    {word: value for value, word in enumerate(_UNITS.split(), start=1)}
     | {word: value * 10 for value, word in enumerate(_TENS.split(), start=2)}
     | {word: value for value, word in enumerate(_ORDINALS.split(), start=3)}
     | {"dozen": 12, "thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundredth": 100}

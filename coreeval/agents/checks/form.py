@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from math import ceil, floor
 
 from coreeval.agents.checks.case import Case, form
 from coreeval.agents.lexicon import PROFANITY
@@ -96,7 +97,7 @@ def length_kept(case: Case) -> Iterator[Defect]:
         wanted, found = len(words(old)), len(words(new))
         slack = max(case.limits.length_share * wanted, case.limits.length_words)
         if abs(wanted - found) > slack:
-            low, high = max(1, int(wanted - slack)), int(wanted + slack)
+            low, high = max(1, ceil(wanted - slack)), floor(wanted + slack)
             yield form("length", f"{name} has {found} words; between {low} and {high} are wanted")
 
 

@@ -67,7 +67,7 @@ class SpacyExtractor:
         topics = self._topics(sample)
         return Extraction(
             entities=tuple(_distinct([*entities, *topics])),
-            triples=tuple(_triples(sample, entities)),
+            triples=tuple(_triples(sample, [*entities, *topics])),
             locked=tuple(self._locks(sample)),
             sensitive=tuple(_sensitive(sample)),
             queries=tuple(_queries(topics)),

@@ -243,7 +243,7 @@ def _occasion_triple(
         inside = any(triple.head in part.text and triple.tail in part.text for part in occasion)
         words = {word.casefold() for word in words_of(triple.head)}
         stays = words & {word.casefold() for word in words_of(f"{staying} {tags}")}
-        if inside and not stays:
+        if inside and not stays and not re.search(r"[#@]\w", triple.head):
             return Triple(head=triple.head, relation=triple.relation, tail=triple.tail)
     return None
 

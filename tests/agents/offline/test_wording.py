@@ -24,12 +24,10 @@ def test_a_headline_becomes_a_sentence() -> None:
 
 
 def test_a_headline_is_cut_only_where_nothing_is_lost() -> None:
-    title = "Ferry starts service after long delay"
-    short = "ferry started service"
-    assert any(
-        way.endswith("started service") for way in wordings(title, headline=True, whole=False)
-    )
-    assert not any(way.endswith(short) for way in wordings(title, headline=True, whole=True))
+    title = "Harbour ferry starts regular service after long delay"
+    short = "Harbour ferry has started regular service"
+    assert short in wordings(title, headline=True, whole=False)
+    assert short not in wordings(title, headline=True, whole=True)
 
 
 def test_two_predicates_keep_their_tense() -> None:

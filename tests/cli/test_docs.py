@@ -1,0 +1,112 @@
+"""docs/config.md, docs/json.md and docs/run.md say what is so."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from coreeval.cli import meanings
+from coreeval.cli.app import app
+from coreeval.config import Config, parse_config
+from coreeval.graph import bundled
+from tests.cli.kit import Shell
+
+ROOT = Path(__file__).parents[2]
+DOCS = {path.name: path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md")}
+TEMPLATE = (ROOT / "coreeval" / "cli" / "coreeval.yaml").read_text("utf-8")
+BLOCKS = [*re.findall(r"```yaml\n(.*?)```", DOCS["config.md"], re.DOTALL), TEMPLATE]
+
+
+def models_of(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Yield a model and all that occur in its fields."""
+    yield model
+    for field in model.model_fields.values():
+        for part in parts_of(field.annotation):
+            yield from models_of(part)
+
+
+def parts_of(annotation: object) -> Iterator[type[BaseModel]]:
+    """Yield the models inside an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in getattr(annotation, "__args__", ()):
+        yield from parts_of(part)
+
+
+def documented(command: str) -> set[str]:
+    """Return the keys that docs/json.md lists for a command."""
+    section = DOCS["json.md"].partition(f"## `{command}`\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_every_config_that_is_shown_is_one(block: str) -> None:
+    config = parse_config(yaml.safe_load(block), where="docs", base=ROOT)
+    assert config.name
+
+
+def test_every_key_is_described_and_none_besides() -> None:
+    found = set(models_of(Config))
+    assert len(found) == 9
+    keys = {key for model in found for key in model.model_fields}
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", DOCS["config.md"], re.MULTILINE)
+    described = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+    assert described | {"start", "end"} == keys
+    assert "`start: auto`, `end: now`" in DOCS["config.md"]
+
+
+def test_the_template_shows_every_section() -> None:
+    assert set(yaml.safe_load(TEMPLATE)) == set(Config.model_fields) - {"prompts"}
+
+
+def test_the_keys_of_each_document(
+    shell: Shell, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundled, "DATASETS", {"mrpc": bundled.DATASETS["mrpc"]})
+    config, sample = shell.config(), "emotion/test/1"
+    refreshed = shell("refresh", config, "--limit", "1", "--run-dir", "r", "--json").document
+    assert set(refreshed) == documented("coreeval refresh")
+    for command in ("resume", "retry"):
+        assert set(shell(command, "r", "--json").document) == documented("coreeval refresh")
+    demo = shell("demo", "--dir", "demo", "--json").document
+    assert set(demo) == documented("coreeval demo")
+    assert set(demo["runs"][0]) == documented("coreeval refresh")
+    said = {
+        "coreeval init": shell("init", "new", "--json"),
+        "coreeval validate": shell("validate", config, "--json"),
+        "coreeval status": shell("status", finished, "--json"),
+        "coreeval trace": shell("trace", finished, "--json"),
+        "coreeval trace SAMPLE": shell("trace", finished, sample, "--json"),
+    }
+    for command, each in said.items():
+        assert set(each.document) == documented(command), command
+        assert each.err == ""
+    assert set(re.findall(r"^## `coreeval (\w+)", DOCS["json.md"], re.MULTILINE)) | {
+        "resume",
+        "retry",
+    } == {str(command.callback.__name__) for command in app.registered_commands if command.callback}
+
+
+def test_the_demo_ends_with_where_to_look(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundled, "DATASETS", {"emotion": bundled.DATASETS["emotion"]})
+    said = shell("demo", "--dir", "demo")
+    assert said.code == 0
+    tail = said.out.partition("Where to look:\n")[2]
+    story = re.search(r"coreeval trace (\S+) (\S+)\n", tail)
+    assert story
+    assert shell("trace", story[1], story[2]).code == 0
+    report = re.search(r"emotion +(\S+report\.html)\n", tail)
+    assert report
+    assert (shell.folder / report[1]).exists()
+    assert "played by rules" in said.out
+
+
+def test_the_outcomes_and_commands_of_the_run_page() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", DOCS["run.md"], re.MULTILINE))
+    assert set(meanings.OUTCOMES) <= set(rows)
+    known = {command.callback.__name__ for command in app.registered_commands if command.callback}
+    named = set(re.findall(r"coreeval (\w+) ", DOCS["run.md"]))
+    assert named - {"import"} <= known

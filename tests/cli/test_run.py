@@ -1,0 +1,172 @@
+"""A run as its user sees it: what is printed, what is refused, how it goes on."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from filelock import FileLock
+
+from tests.cli.kit import DEMO, Shell
+
+PROGRAM = Path(sys.executable).parent / "coreeval"
+EMOTION = {name: (DEMO / "emotion" / name).read_text("utf-8") for name in
+           ("test_text.txt", "test_labels.txt", "mapping.txt")}  # fmt: skip
+
+
+def with_status(run: Path, status: str) -> None:
+    """Write a status into a run's manifest."""
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    text = json.dumps(manifest | {"status": status, "ended_at": ""})
+    (run / "manifest.json").write_text(text, "utf-8")
+
+
+@pytest.fixture
+def copied(finished: Path, shell: Shell) -> Path:
+    """Return a finished run that a test may spoil."""
+    return Path(shutil.copytree(finished, shell.folder / "copied"))
+
+
+def test_words_and_document_agree(shell: Shell) -> None:
+    config = shell.config()
+    said = shell("refresh", config, "--limit", "2", "--run-dir", "r")
+    assert said.code == 0
+    assert said.out.startswith("complete: 2 samples\n")
+    assert "coreeval trace r\n" in said.out
+    assert "offline: every role played by rules" in said.out
+    again = shell("refresh", config, "--limit", "2", "--run-dir", "s", "--json")
+    assert again.code == 0
+    counts = again.document["counts"]
+    assert counts.pop("total") == 2 == sum(counts.values())
+    for name in ("dataset", "report"):
+        assert Path(again.document[name]).exists()
+
+
+def test_a_directory_takes_one_run(shell: Shell, copied: Path) -> None:
+    said = shell("refresh", shell.config(), "--run-dir", copied)
+    assert said.code == 2
+    assert "a run here already (complete)" in said.err
+    assert "--run-dir" in said.err
+
+
+def test_nothing_is_left_to_do_on_a_complete_run(shell: Shell, copied: Path) -> None:
+    before = json.loads((copied / "manifest.json").read_text("utf-8"))["counts"]
+    resumed, retried = shell("resume", copied), shell("retry", copied, "--json")
+    assert (resumed.code, retried.code) == (0, 0)
+    assert "was complete already" in resumed.err
+    assert "no sample of the run had failed" in retried.err
+    assert retried.document["counts"] == before
+
+
+def test_failed_samples(shell: Shell) -> None:
+    record = {"messages": [{"role": "user", "content": "another"}], "schema": "s", "content": "{}"}
+    answers = shell.write("answers.jsonl", json.dumps(record) + "\n")
+    config = shell.config({"models.composer": f"replay:{answers}"})
+    said = shell("refresh", config, "--limit", "2", "--run-dir", "r", "--json")
+    assert said.code == 1
+    failed = said.document["counts"]["failed"]
+    assert failed > 0
+    state = shell("status", "r", "--json").document
+    assert state["status"] == "complete"
+    assert len(state["failed"]) == failed
+    words = shell("status", "r")
+    assert words.code == 0
+    assert "coreeval retry r" in words.out
+    assert f"  failed: {state['failed'][0]['sample']}: " in words.out
+    assert shell("retry", "r", "--json").code == 1
+    listed = shell("trace", "r", "--outcome", "failed", "--json").document["samples"]
+    assert [row["outcome"] for row in listed] == ["failed"] * failed
+
+
+def test_no_line_of_the_benchmark_is_lost(shell: Shell) -> None:
+    folder = shell.folder / "tweets"
+    folder.mkdir()
+    labels = EMOTION["test_labels.txt"].split("\n")
+    labels[1], labels[3] = "9", "rage"
+    for name, text in EMOTION.items():
+        (folder / name).write_text(text, "utf-8")
+    (folder / "test_labels.txt").write_text("\n".join(labels), "utf-8")
+    config = shell.config({"dataset.path": str(folder)})
+    said = shell("refresh", config, "--run-dir", "r")
+    assert said.code == 0
+    assert "  bad rows                   2   " in said.out
+    state = shell("status", "r", "--json").document
+    assert len(state["bad_rows"]) == 2
+    assert state["counts"]["total"] + 2 == 24
+    assert {row["line"] for row in state["bad_rows"]} == {2, 4}
+    words = shell("status", "r").out
+    assert "line 2: " in words
+    assert "rage" in words
+
+
+def test_a_killed_run_is_told_from_one_that_runs(shell: Shell, copied: Path) -> None:
+    with_status(copied, "running")
+    assert shell("status", copied, "--json").document["status"] == "killed"
+    killed = shell("status", copied).out
+    assert "its process is gone" in killed
+    assert "last sign of life" in killed
+    assert "coreeval resume copied" in killed
+    with FileLock(copied / "run.lock"):
+        assert shell("status", copied, "--json").document["status"] == "running"
+        refused = shell("resume", copied, "--json")
+    assert (refused.code, refused.error["kind"]) == (1, "locked")
+    assert shell("resume", copied).code == 0
+    assert shell("status", copied, "--json").document["status"] == "complete"
+
+
+def test_looking_at_a_run_without_its_store_makes_none(shell: Shell, copied: Path) -> None:
+    (copied / "run.db").unlink()
+    for command in ("status", "trace"):
+        said = shell(command, copied, "--json")
+        assert (said.code, said.error["kind"]) == (1, "corrupt")
+    assert not (copied / "run.db").exists()
+
+
+def test_a_damaged_store_and_manifest(shell: Shell, copied: Path) -> None:
+    (copied / "run.db").write_bytes(b"no database" * 100)
+    said = shell("status", copied, "--json")
+    assert (said.code, said.error["kind"]) == (1, "corrupt")
+    (copied / "manifest.json").write_text("{}", "utf-8")
+    said = shell("status", copied, "--json")
+    assert (said.code, said.error["kind"]) == (2, "run_state")
+
+
+def test_a_changed_config_is_the_users_choice(shell: Shell) -> None:
+    config = shell.config()
+    assert shell("refresh", config, "--limit", "1", "--run-dir", "r").code == 0
+    settings: dict[str, Any] = yaml.safe_load(config.read_text("utf-8"))
+    settings["run"] = {"seed": 8}
+    config.write_text(yaml.safe_dump(settings), "utf-8")
+    said = shell("resume", "r", "--json")
+    assert (said.code, said.error["kind"]) == (2, "run_state")
+    assert "run.seed" in said.error["message"]
+    assert shell("resume", "r", "--keep").code == 0
+    anew = shell("resume", "r", "--anew", "--json")
+    assert anew.code == 0
+    assert Path(anew.document["run"]) != shell.folder / "r"
+
+
+def test_ctrl_c_and_resume(shell: Shell) -> None:
+    config = shell.config({"run": {"concurrency": 1}})
+    command = [PROGRAM, "refresh", config, "--run-dir", shell.folder / "r", "--json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert any(line.startswith("refresh 1/24") for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    left = json.loads(out)
+    assert left["status"] == "interrupted"
+    assert 0 < left["counts"]["pending"] < 24
+    assert "coreeval resume r" in shell("status", "r").out
+    said = shell("resume", "r", "--json")
+    assert said.code == 0
+    assert said.document["counts"]["pending"] == 0

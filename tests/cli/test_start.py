@@ -1,0 +1,143 @@
+"""The program starts light, helps, and tells a wrong command from a fault of its own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coreeval.cli import app as program
+from coreeval.cli import main
+from tests.cli.kit import Shell
+
+HEAVY = ("langgraph", "langchain_core", "spacy", "openai", "duckdb", "sklearn", "pyarrow", "pandas")
+COMMANDS = ("demo", "init", "validate", "refresh", "resume", "retry", "status", "trace")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["refresh", "--help"], ["trace", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = f"import sys; from coreeval.cli import main; main({arguments}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "coreeval.cli.trace" in loaded
+    assert set(HEAVY).isdisjoint(loaded)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_json(shell: Shell, command: str) -> None:
+    said = shell(command, "--help")
+    assert said.code == 0
+    assert f"Usage: coreeval {command}" in said.out
+    assert "--json" in said.out
+    assert said.err == ""
+
+
+def test_the_list_of_commands_is_not_cut_off(shell: Shell) -> None:
+    said = shell("--help")
+    assert said.code == 0
+    assert all(f"\n  {command} " in said.out for command in COMMANDS)
+    assert "..." not in said.out.partition("Commands:")[2]
+
+
+def test_no_command_is_answered_with_help(shell: Shell) -> None:
+    said = shell()
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("Usage: coreeval")
+
+
+def test_version(shell: Shell) -> None:
+    said = shell("--version")
+    assert said.code == 0
+    assert said.out.startswith("coreeval 0.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["refesh", "x.yaml"], "Did you mean 'refresh'?"),
+        (["refresh", "x.yaml", "--limt", "3"], "--limit"),
+        (["refresh"], "CONFIG"),
+        (["refresh", "x.yaml", "--limit", "0"], "--limit"),
+        (["refresh", "x.yaml", "--limit", "few"], "--limit"),
+        (["refresh", "x.yaml", "--run-dir", "a-file"], "--run-dir"),
+        (["status", "a-file"], "is a file"),
+        (["init", "a-file"], "is a file"),
+        (["resume", "run", "--keep", "--anew"], "--keep and --anew"),
+        (["trace", "run", "id", "--outcome", "failed"], "--outcome"),
+        (["trace", "run", "--outcome", "acepted"], "acepted"),
+    ],
+)
+def test_a_wrong_command_line(shell: Shell, arguments: list[str], message: str) -> None:
+    shell.write("a-file", "")
+    said = shell(*arguments)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("error: ")
+    assert message in said.err
+    as_json = shell(*arguments, "--json")
+    assert (as_json.code, as_json.err) == (2, "")
+    assert as_json.error["kind"] == "usage"
+    assert message in as_json.error["message"]
+
+
+@pytest.mark.parametrize("command", ["status", "resume", "retry", "trace"])
+def test_a_folder_that_is_no_run(shell: Shell, command: str) -> None:
+    said = shell(command, "nowhere", "--json")
+    assert said.code == 2
+    assert said.error["kind"] == "run_state"
+    assert not (shell.folder / "nowhere").exists()
+
+
+def test_a_folder_that_cannot_be_written(shell: Shell) -> None:
+    said = shell("init", "/proc/nowhere", "--json")
+    assert said.code == 1
+    assert said.error["where"] == "/proc/nowhere"
+
+
+def test_init_never_overwrites(shell: Shell) -> None:
+    first = shell("init", "new", "--json")
+    path = shell.folder / "new" / "coreeval.yaml"
+    assert Path(first.document["config"]) == path.relative_to(shell.folder)
+    path.write_text("mine", encoding="utf-8")
+    again = shell("init", "new")
+    assert again.code == 2
+    assert path.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_traceback_only_with_debug(shell: Shell) -> None:
+    assert "Traceback" not in shell("validate", "gone.yaml").err
+    said = shell("validate", "gone.yaml", "--debug", "--json")
+    assert said.code == 2
+    assert "Traceback" in said.err
+    assert said.error["kind"] == "config"
+
+
+def test_a_fault_of_ours_is_one_message_too(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by nought")
+
+    monkeypatch.setattr(program, "app", broken)
+    said = shell("status", "run")
+    assert said.code == 1
+    assert "Traceback" not in said.err
+    assert "ZeroDivisionError: by nought" in said.err
+    assert "test_start.py, line" in said.err
+    assert "ZeroDivisionError" in shell("status", "run", "--json").error["message"]
+
+
+def test_ctrl_c_before_the_run_has_begun(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(program, "app", stopped)
+    said = shell("refresh", "x.yaml", "--json")
+    assert (said.code, said.error["kind"]) == (130, "interrupted")
+
+
+def test_the_installed_program_says_the_same() -> None:
+    script = Path(sys.executable).parent / "coreeval"
+    done = subprocess.run([script, "status", "/nowhere", "--json"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["kind"] == "run_state"
+    assert done.stderr == ""
+    assert main(["status", "/nowhere"]) == 2

@@ -1,0 +1,141 @@
+"""`coreeval trace` tells what happened, and what it quotes cannot act on a terminal or a page."""
+
+import asyncio
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from coreeval.cli.output import brief, command, one_line, plain, say
+from coreeval.schema import Evidence
+from coreeval.tools.stores.run_rows import Step
+from coreeval.tools.stores.runs import RunStore
+from tests.cli.kit import Shell
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+HOSTILE = "\x1b[2J\x1b]0;owned\x07Apple\u202e <script>alert(1)</script>\x9b31m"
+UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def test_the_list_has_a_line_for_each_sample(shell: Shell, finished: Path) -> None:
+    lines = shell("trace", finished).out.splitlines()
+    assert lines[0].split() == ["sample", "outcome", "attempts", "reason"]
+    assert [line.split()[0] for line in lines[1:6]] == [f"emotion/test/{n}" for n in range(1, 6)]
+    assert all(len(line) <= 160 for line in lines[:6])
+
+
+def test_the_story_of_one(shell: Shell, finished: Path) -> None:
+    rows = shell("trace", finished, "--json").document["samples"]
+    accepted = next(row["sample"] for row in rows if row["outcome"] == "accepted")
+    words = shell("trace", finished, accepted).out
+    story = shell("trace", finished, accepted, "--json").document
+    updated = story["result"]["updated"]["text"]
+    assert one_line(updated) in one_line(words)
+    assert "    source: 202" in words
+    assert story["result"]["facts"][0]["evidence_id"] in story["evidence"]
+    assert "https://" in words
+    assert "played by rules" in words
+    for step in story["steps"]:
+        assert f"\n{step['node']} " in words
+
+
+def test_an_outcome_that_nothing_had(shell: Shell, finished: Path) -> None:
+    said = shell("trace", finished, "--outcome", "failed")
+    assert (said.code, said.out) == (0, "no sample has ended as failed\n")
+
+
+def test_a_sample_that_is_not_there(shell: Shell, finished: Path) -> None:
+    said = shell("trace", finished, "irony/test/3")
+    assert said.code == 2
+    assert "did you mean emotion/test/3?" in said.err
+    assert "coreeval trace" in shell("trace", finished, "nothing", "--json").error["hint"]
+
+
+def test_hostile_news_and_samples_do_nothing_to_a_terminal(shell: Shell, finished: Path) -> None:
+    run = Path(shutil.copytree(finished, shell.folder / "hostile"))
+    store = RunStore.open(run / "run.db", now=lambda: NOW)
+    item = Evidence(
+        id="e" * 16,
+        url="https://example.org/" + HOSTILE,
+        domain="example.org",
+        title=HOSTILE,
+        published_at=NOW,
+        published_precision="exact",
+        origin="trial",
+    )
+    asyncio.run(store.add_evidence([item]))
+    store.record(
+        Step(
+            sample_id="emotion/test/1",
+            attempt=9,
+            node="retrieve",
+            started_at="2026-11-01",
+            seconds=0.0,
+            error=HOSTILE,
+            detail={"evidence": [item.id], "rung": "named"},
+        )
+    )
+    store.close()
+    said = shell("trace", run, "emotion/test/1")
+    assert "�[2J" in said.out
+    assert not UNSEEN.search(said.out)
+    as_json = shell("trace", run, "emotion/test/1", "--json")
+    assert as_json.out.isascii()
+    assert as_json.document["evidence"][item.id]["title"] == HOSTILE
+
+
+def test_hostile_samples_from_file_to_page(shell: Shell) -> None:
+    rows = [
+        {"id": "a\nforged line", "text": f"so angry {HOSTILE}", "label": "anger"},
+        {"id": "b", "text": "fuming 😡", "label": HOSTILE},
+    ]
+    path = shell.write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    config = shell.config({"dataset": {"format": "jsonl", "path": str(path)}})
+    run = shell.folder / "<img src=x onerror=alert(1)>"
+    done = shell("refresh", config, "--run-dir", run)
+    assert done.code == 0
+    said = [done, shell("status", run), shell("trace", run), shell("trace", run, "a\nforged line")]
+    for each in said:
+        assert each.code == 0
+        assert not UNSEEN.search(each.out)
+        assert "\nforged" not in each.out
+    page = (run / "report.html").read_text("utf-8")
+    assert "<img" not in page
+    assert "&lt;img" in page
+
+
+def test_plain_keeps_what_people_write() -> None:
+    text = "naïve 😡 family 👩‍👩‍👧 مرحبا\n\ttab"
+    assert plain(text) == text
+
+
+def test_commands_can_be_copied(shell: Shell) -> None:
+    assert brief(shell.folder / "a run") == Path("a run")
+    assert command("trace", shell.folder / "a run", "id/1") == "coreeval trace 'a run' id/1"
+    assert command("status", Path("/elsewhere")) == "coreeval status /elsewhere"
+
+
+def test_a_terminal_that_cannot_show_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", narrow)
+    say("café 😡")
+    narrow.seek(0)
+    assert narrow.read() == "café \\U0001f621\n"
+
+
+def test_a_reader_that_leaves_early(finished: Path) -> None:
+    program = Path(sys.executable).parent / "coreeval"
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [program, "trace", finished], stdout=write, stderr=subprocess.PIPE, text=True, timeout=60
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
