@@ -98,7 +98,7 @@ async def _ask_model(job: Job, target: TargetConfig) -> None:
                     node=arm,
                     started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
                     seconds=sum(call.seconds for call in made),
-                    calls=tuple(call_row(call) for call in made),
+                    calls=tuple(call_row(call, job.began) for call in made),
                 )
             )
     finally:

@@ -1,6 +1,7 @@
 """One run as the process that works on it holds it."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 
 from coreeval.agents.hiring import Hire
@@ -41,6 +42,11 @@ class Job:
     def task(self) -> Task:
         """The benchmark's task."""
         return self.setup.task
+
+    @property
+    def began(self) -> datetime:
+        """When the run was started, by whichever process."""
+        return datetime.fromisoformat(self.manifest.created_at)
 
     def task_of(self, sample: Sample) -> Task:
         """Return a sample's task: with several stance targets, the one of its own target."""

@@ -60,7 +60,9 @@ async def _open_threads(job: Job, in_flight: InFlight, stack: AsyncExitStack) ->
     crew = await asyncio.to_thread(_open_crew, job, stack)
     stack.push_async_callback(close_models)
     saver = await stack.enter_async_context(open_saver(job.files.checkpoints))
-    graph = build_sample_graph(SampleNodes(crew), recorder(job.store, in_flight, job.now))
+    graph = build_sample_graph(
+        SampleNodes(crew), recorder(job.store, in_flight, job.now, job.began)
+    )
     return SampleThreads(
         app=graph.compile(checkpointer=saver),
         saver=saver,

@@ -38,7 +38,7 @@ def _demo_job() -> Job:
 def _sample_graph(job: Job) -> SampleGraph:
     plan(job)
     crew = crew_of(job, open_knowledge(job.setup, job.workspace), open_calls(job.workspace.calls))
-    wrap = recorder(job.store, InFlight(job.now), job.now)
+    wrap = recorder(job.store, InFlight(job.now), job.now, job.began)
     return build_sample_graph(SampleNodes(crew), wrap)
 
 

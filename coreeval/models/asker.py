@@ -160,6 +160,7 @@ class Asker:
             model=self.model.name,
             draw=record.draw,
             cached=cached,
+            asked_at=datetime.fromisoformat(record.started_at),
             prompt_tokens=record.prompt_tokens,
             completion_tokens=record.completion_tokens,
             seconds=record.seconds,

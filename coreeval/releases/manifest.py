@@ -1,25 +1,16 @@
 """manifest.json: what was run, on what, with which result (a contract: other programs read it)."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
 from coreeval.errors import RunStateError
-from coreeval.schema import Coverage, Value, Window
+from coreeval.schema import Coverage, Outcome, Value, Window
 from coreeval.tools.files import write_json
 
 Status = Literal["running", "interrupted", "stopped", "complete"]
-OUTCOMES = (
-    "accepted",
-    "rejected_facts",
-    "rejected_label",
-    "rejected_form",
-    "label_unrecoverable",
-    "unsafe",
-    "no_knowledge",
-    "failed",
-)
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
 
 
 class Source(Value):

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from coreeval.cli import meanings
 from coreeval.cli.app import app
 from coreeval.config import Config, parse_config
+from coreeval.errors import CoreEvalError
 from coreeval.graph import bundled
 from tests.cli.kit import Shell
 
@@ -102,6 +103,17 @@ def test_the_demo_ends_with_where_to_look(shell: Shell, monkeypatch: pytest.Monk
     assert report
     assert (shell.folder / report[1]).exists()
     assert "played by rules" in said.out
+
+
+def test_every_kind_of_error_is_listed() -> None:
+    kinds, left = set[str](), [CoreEvalError]
+    while left:
+        error = left.pop()
+        kinds.add(error.kind)
+        left += error.__subclasses__()
+    paragraph = re.search(r"^`kind` is .*?\n\n", DOCS["json.md"], re.MULTILINE | re.DOTALL)
+    assert paragraph
+    assert kinds <= set(re.findall(r"`(\w+)`", paragraph[0]))
 
 
 def test_the_outcomes_and_commands_of_the_run_page() -> None:

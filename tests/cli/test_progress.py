@@ -5,11 +5,11 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from coreeval.cli import progress
 from coreeval.cli.progress import watching
 from coreeval.graph.progress import Progress
 from tests.cli.kit import Shell
@@ -32,7 +32,7 @@ def test_a_line_when_something_changes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter([0.0, 1.0, 1.0, 2.0, 3.0, 3.0, 14.0, 14.0, 15.0, 15.0, 16.0, 16.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     with watching("emotion") as watch:
         watch(Progress(stage="plan"))
         watch(Progress(stage="plan"))  # nothing new, and too early

@@ -153,7 +153,7 @@ def test_a_changed_config_is_the_users_choice(shell: Shell) -> None:
 
 def test_ctrl_c_and_resume(shell: Shell) -> None:
     config = shell.config({"run": {"concurrency": 1}})
-    command = [PROGRAM, "refresh", config, "--run-dir", shell.folder / "r", "--json"]
+    command = [str(PROGRAM), "refresh", str(config), "--run-dir", "r", "--json"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

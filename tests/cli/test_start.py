@@ -89,9 +89,10 @@ def test_a_folder_that_is_no_run(shell: Shell, command: str) -> None:
 
 
 def test_a_folder_that_cannot_be_written(shell: Shell) -> None:
-    said = shell("init", "/proc/nowhere", "--json")
-    assert said.code == 1
-    assert said.error["where"] == "/proc/nowhere"
+    shell.write("a-file", "")
+    said = shell("init", "a-file/inner", "--json")
+    assert (said.code, said.error["kind"]) == (1, "run")
+    assert said.error["where"] == "a-file/inner"
 
 
 def test_init_never_overwrites(shell: Shell) -> None:

@@ -17,7 +17,7 @@ from coreeval.agents.roles import Brief, Fields
 from coreeval.agents.thresholds import thresholds_of
 from coreeval.schema import Composition, Evidence, Task, Window
 
-MOST_CHECKED = 16
+MOST_CHECKED = 8
 """Candidates put through the checks, which take most of the time."""
 
 

@@ -163,8 +163,15 @@ def _carrier_span(segment: Segment, pattern: re.Pattern[str], longest: int) -> s
     first = found[0]
     for whole in (without_edges(segment.text), _clause_around(segment.text, first)):
         if len(words_of(whole)) <= longest and first.group() in whole:
-            return whole
+            return None if _lacks_subject(whole) else whole
     return _core(segment.text, first)
+
+
+def _lacks_subject(clause: str) -> bool:
+    """Tell whether a clause begins with its verb, so that cut out it would have no subject."""
+    first = clause.split()[0].casefold() if clause.split() else ""
+    verb = lexicon.verb_forms().get(first)
+    return verb is not None and first == verb.third and not verb.noun
 
 
 def _punchline(last: Segment) -> list[str]:

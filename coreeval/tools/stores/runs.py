@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, Executable, Select, delete, func, select
+from sqlalchemy import Engine, Executable, Integer, Select, cast, delete, func, select
 
 from coreeval.schema import (
     BadRow,
@@ -193,15 +193,26 @@ class RunStore:
         ]
 
     def call_totals(self) -> list[Row]:
-        """Return calls and tokens by model, asked and found in the call store apart."""
+        """Return calls and tokens by model, paid and found apart; a shared call counts once."""
+        once = (
+            select(
+                t.calls.c.key,
+                t.calls.c.model,
+                func.min(cast(t.calls.c.cached, Integer)).label("cached"),
+                func.max(t.calls.c.prompt_tokens).label("prompt_tokens"),
+                func.max(t.calls.c.completion_tokens).label("completion_tokens"),
+            )
+            .group_by(t.calls.c.key, t.calls.c.model)
+            .subquery()
+        )
         query = select(
-            t.calls.c.model,
-            t.calls.c.cached,
-            func.count(t.calls.c.key.distinct()).label("calls"),
-            func.sum(t.calls.c.prompt_tokens).label("prompt_tokens"),
-            func.sum(t.calls.c.completion_tokens).label("completion_tokens"),
-        ).group_by(t.calls.c.model, t.calls.c.cached)
-        return list(self._rows(query))
+            once.c.model,
+            once.c.cached,
+            func.count().label("calls"),
+            func.sum(once.c.prompt_tokens).label("prompt_tokens"),
+            func.sum(once.c.completion_tokens).label("completion_tokens"),
+        ).group_by(once.c.model, once.c.cached)
+        return [row | {"cached": bool(row["cached"])} for row in self._rows(query)]
 
     # -- evidence, targets, stages, life --------------------------------------------------------
 
