@@ -152,6 +152,11 @@ class ModelsConfig(Value):
         chosen: ModelConfig | None = getattr(self, role)
         return chosen or self.default
 
+    @property
+    def ruled(self) -> list[RoleName]:
+        """The roles that rules of our own play; whatever shows their work must say so."""
+        return [role for role in ROLES if self.of(role).by_rules]
+
 
 class RunConfig(Value):
     """How the run behaves."""

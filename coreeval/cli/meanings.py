@@ -54,10 +54,9 @@ def outcome_lines(counts: Mapping[str, int]) -> Iterator[str]:
 
 def offline_roles(manifest: "Manifest") -> list[str]:
     """Return the roles that rules play in a run."""
-    from coreeval.config import ROLES, ModelsConfig
+    from coreeval.config import ModelsConfig
 
-    models = ModelsConfig.model_validate(manifest.models)
-    return [role for role in ROLES if models.of(role).by_rules]
+    return list(ModelsConfig.model_validate(manifest.models).ruled)
 
 
 def offline_note(roles: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.cli.output import utc_now
-from coreeval.errors import RunCorrupt, RunStateError
+from coreeval.errors import RunCorrupt
 
 if TYPE_CHECKING:
     from coreeval.releases.manifest import Manifest
@@ -19,7 +19,7 @@ def opened_run(run: Path) -> Iterator[tuple["RunFiles", "Manifest", "RunStore"]]
     """Open a run's store for the block.
 
     Raises:
-        RunStateError: there is no run here, or it has only just begun.
+        RunStateError: there is no run here.
         RunCorrupt: run.db is damaged or gone.
     """
     from coreeval.releases.manifest import read_manifest
@@ -28,24 +28,14 @@ def opened_run(run: Path) -> Iterator[tuple["RunFiles", "Manifest", "RunStore"]]
 
     files = RunFiles(run)
     manifest = read_manifest(files.manifest)
-    if not files.store.exists():
-        raise _missing(files, begun=manifest.counts["total"] > 0)
+    if not files.store.exists():  # opening would make an empty one and hide the loss
+        raise RunCorrupt(
+            "run.db is missing from a run that had one",
+            where=str(files.store),
+            hint="restore it from a copy, or start a new run",
+        )
     store = RunStore.open(files.store, now=utc_now)
     try:
         yield files, manifest, store
     finally:
         store.close()
-
-
-def _missing(files: "RunFiles", *, begun: bool) -> RunCorrupt | RunStateError:
-    if begun:
-        return RunCorrupt(
-            "run.db is missing from a run that had one",
-            where=str(files.store),
-            hint="restore it from a copy, or start a new run",
-        )
-    return RunStateError(
-        "the run has not read a sample yet",
-        where=str(files.root),
-        hint=f"wait a moment; if nothing works on it: coreeval resume {files.root}",
-    )

@@ -75,10 +75,10 @@ def _bar(label: str) -> Iterator[Watch]:
             bar.update(
                 row,
                 description=_described(progress.stage, label),
-                completed=progress.done,
-                total=progress.total or None,
                 said=plain(progress.note or _counts(progress)),
             )
+            if progress.total:  # a stage that counts nothing leaves the bar as it is
+                bar.update(row, completed=progress.done, total=progress.total)
 
         yield watch
 

@@ -1,6 +1,6 @@
 """The report of a run: report.json for programs, report.html for people."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,18 @@ from coreeval.tools.files import write_json, write_text
 Json = Mapping[str, Any]
 
 
-def write_report(*, json_path: Path, html_path: Path, manifest: Json, arms: ArmTable) -> None:
-    """Write both forms of the report; text from outside is escaped."""
+def write_report(
+    *, json_path: Path, html_path: Path, manifest: Json, ruled: Sequence[str], arms: ArmTable
+) -> None:
+    """Write both forms of the report; text from outside is escaped.
+
+    `ruled` names the roles that the offline rules played.
+    """
     document = {
         "run": manifest["run"],
         "task": manifest["task"],
         "window": manifest["window"],
+        "offline_roles": list(ruled),
         "counts": manifest["counts"],
         "bad_rows": manifest["bad_rows"],
         "cost": manifest["cost"],
@@ -37,4 +43,4 @@ def _page(document: Json) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
+    return "n/a" if share is None else f"{100 * share:.1f} %"

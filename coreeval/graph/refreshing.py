@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from coreeval.agents.hiring import Materials
-from coreeval.config import ROLES
 from coreeval.evaluation.benchmarks import iter_benchmark, splits_of
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.crew import Crew, Part
@@ -66,6 +65,7 @@ async def _open_threads(job: Job, in_flight: InFlight, stack: AsyncExitStack) ->
     return SampleThreads(
         app=graph.compile(checkpointer=saver),
         saver=saver,
+        checkpoints=job.files.checkpoints,
         store=job.store,
         in_flight=in_flight,
         stop=job.stop,
@@ -90,8 +90,8 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
         models=job.config.models,
         prompts=job.setup.prompts,
         calls=calls,
-        names=knowledge.names(window) if _offline(job) else (),
-        train=_train(job) if _offline(job) else (),
+        names=knowledge.names(window) if job.config.models.ruled else (),
+        train=_train(job) if job.config.models.ruled else (),
         seed=job.config.run.seed,
     )
     return Crew(
@@ -115,11 +115,6 @@ def _parts(job: Job, materials: Materials) -> Callable[[Sample], Part]:
         return teams[task.target]
 
     return part
-
-
-def _offline(job: Job) -> bool:
-    """Tell whether any role is played by the offline rules."""
-    return any(job.config.models.of(role).by_rules for role in ROLES)
 
 
 def _train(job: Job) -> list[Sample]:

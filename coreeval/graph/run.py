@@ -11,6 +11,7 @@ import yaml
 from dotenv import load_dotenv
 from filelock import FileLock, Timeout
 
+from coreeval.agents.offline.pipeline import pipeline_name
 from coreeval.config import Config, changed_keys, load_config
 from coreeval.errors import RunLocked, RunStateError
 from coreeval.graph.setup import (
@@ -77,6 +78,7 @@ def refresh(
         _refuse_taken(files)
         config_text = yaml.safe_dump(loaded.model_dump(mode="json"), sort_keys=False)
         write_text(files.config, config_text)
+        open_store(files, around.now).close()  # there before the manifest that vouches for it
         write_manifest(files.manifest, manifest)
         return work_on(setup, manifest, files, workspace, around)
 
@@ -131,7 +133,7 @@ def retry(run_dir: Path | str, *, around: Surroundings = REAL) -> RunSummary:
     manifest = read_manifest(files.manifest)
     load_dotenv(Path(manifest.source.path).parent / ".env")
     with _locked(files):
-        store = open_store(files, around.now, existing=True)
+        store = open_store(files, around.now)
         store.forget("failed")
         store.close()
         setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now))
@@ -166,6 +168,7 @@ def first_manifest(
         window=setup.window,
         counts=full_counts(0, {}),
         models=setup.config.models.model_dump(mode="json", exclude_none=True),
+        pipeline=pipeline_name() if "extractor" in setup.config.models.ruled else "",
         prompts=prompt_versions(setup),
         knowledge=used,
         fingerprints=fingerprints(setup, known),

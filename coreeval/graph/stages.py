@@ -43,6 +43,7 @@ def report(job: Job) -> RunUpdate:
             json_path=job.files.report_json,
             html_path=job.files.report_html,
             manifest=job.current_manifest().model_dump(mode="json"),
+            ruled=job.config.models.ruled,
             arms=compare(job),
         )
         job.store.finish_stage("report", {})

@@ -2,8 +2,8 @@
 
 import asyncio
 import traceback
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import DatabaseError
@@ -41,17 +41,24 @@ async def open_saver(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
         RunCorrupt: the file is damaged.
     """
     async with aiosqlite.connect(path) as connection:
-        try:
+        with _damage_told(path):
             await connection.execute("PRAGMA synchronous=NORMAL")
             saver = AsyncSqliteSaver(connection)
             await saver.setup()
-        except DatabaseError as error:
-            raise RunCorrupt(
-                f"checkpoints.db is damaged: {error}",
-                where=str(path),
-                hint="delete it: samples in flight start again from the calls already answered",
-            ) from None
         yield saver
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """Tell the user about damaged checkpoints, which no sample in flight could survive."""
+    try:
+        yield
+    except DatabaseError as error:
+        raise RunCorrupt(
+            f"checkpoints.db is damaged: {error}",
+            where=str(path),
+            hint="delete it: samples in flight start again from the calls already answered",
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +67,8 @@ class SampleThreads:
 
     app: SampleApp
     saver: AsyncSqliteSaver
+    checkpoints: Path
+    """The saver's file."""
     store: RunStore
     in_flight: InFlight
     stop: Stop
@@ -76,18 +85,25 @@ class SampleThreads:
         """
         thread_id = f"{self.prefix}:{sample_id}"
         try:
-            result = await self._result(sample_id, thread_id)
+            result = await self._ended(sample_id, thread_id)
         except GraphDrained:
             return None
-        except CoreEvalError:
-            raise
-        except Exception as error:  # noqa: BLE001 - one sample's trouble must not end a night's run
-            result = self._failed(sample_id, error)
         finally:
             self.in_flight.leave(sample_id)
         await self.store.commit(result)
-        await self.saver.adelete_thread(thread_id)
+        with _damage_told(self.checkpoints):
+            await self.saver.adelete_thread(thread_id)
         return result.outcome
+
+    async def _ended(self, sample_id: str, thread_id: str) -> Result:
+        """Return the result of a sample that came to its end or failed on the way."""
+        try:
+            with _damage_told(self.checkpoints):
+                return await self._result(sample_id, thread_id)
+        except (GraphDrained, CoreEvalError):
+            raise
+        except Exception as error:  # noqa: BLE001 - one sample's trouble must not end a night's run
+            return self._failed(sample_id, error)
 
     async def _result(self, sample_id: str, thread_id: str) -> Result:
         with self.stop.control() as control:

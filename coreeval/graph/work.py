@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy.exc import DatabaseError, OperationalError
-
 from coreeval.agents.hiring import Hire, hire
-from coreeval.errors import RunCorrupt, RunError
+from coreeval.errors import RunCorrupt
 from coreeval.graph.build import build_run_graph
 from coreeval.graph.job import Job
 from coreeval.graph.progress import Watch, unwatched
@@ -63,14 +61,6 @@ def work_on(
         status = "complete" if job.store.stage("report") is not None else "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
-    except OperationalError as error:
-        raise RunError(
-            f"a store of the run cannot be used: {error.orig}",
-            where=str(files.root),
-            hint=f"see to it, then: coreeval resume {files.root}",
-        ) from None
-    except DatabaseError as error:
-        raise _corrupt(files, error) from None
     finally:
         final = _close(job, status)
     return RunSummary(run_dir=files.root, manifest=final)
@@ -80,7 +70,7 @@ def job_of(
     setup: Setup, manifest: Manifest, files: RunFiles, workspace: Workspace, around: Surroundings
 ) -> Job:
     """Open a run's store and put together what works on it."""
-    store = open_store(files, around.now, existing=manifest.counts["total"] > 0)
+    store = open_store(files, around.now)
     return Job(
         setup=setup,
         manifest=manifest.model_copy(update={"prompts": prompt_versions(setup)}),
@@ -152,24 +142,16 @@ def _close(job: Job, status: Status) -> Manifest:
         job.store.close()
 
 
-def open_store(files: RunFiles, now: Clock, *, existing: bool) -> RunStore:
-    """Open run.db.
+def open_store(files: RunFiles, now: Clock) -> RunStore:
+    """Open run.db; only a directory without a manifest gets a new one.
 
     Raises:
         RunCorrupt: it is damaged, or missing from a run that had one.
     """
-    if existing and not files.store.exists():
+    if files.manifest.exists() and not files.store.exists():
         raise RunCorrupt(
             "run.db is missing from a run that had one",
             where=str(files.store),
             hint="restore it from a copy, or start a new run",
         )
     return RunStore.open(files.store, now=now)
-
-
-def _corrupt(files: RunFiles, error: DatabaseError) -> RunCorrupt:
-    return RunCorrupt(
-        f"a store of the run is damaged: {error.orig}",
-        where=str(files.root),
-        hint="nothing was overwritten; restore the file from a copy or start a new run",
-    )

@@ -53,7 +53,7 @@ def _body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) 
 **The texts of the updated and semantic arms are synthetic**: a program wrote them from benchmark
 samples and dated news. They are no statements by the authors of the originals, and the people,
 companies and places they name did not take part in making them.
-
+{_offline(config)}
 | arm | rows | what it holds |
 |---|---|---|
 | updated | {rows["updated"]} | rewritten with recent facts, checked and judged{_fill(config)} |
@@ -95,6 +95,14 @@ def _model(model: object) -> str:
     """Return the names of a role's model, or of the targets."""
     several = model if isinstance(model, list) else [model]
     return ", ".join(str(one["model"]) for one in several if isinstance(one, dict)) or "none"
+
+
+def _offline(config: Config) -> str:
+    """Return a paragraph about the roles that rules played; nothing if models played them all."""
+    roles = ", ".join(config.models.ruled)
+    if not roles:
+        return ""
+    return f"\n**Offline roles** ({roles}) are rules: a baseline, not what a model would write.\n"
 
 
 def _fill(config: Config) -> str:

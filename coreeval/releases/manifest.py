@@ -77,6 +77,8 @@ class Manifest(Value):
     arms: dict[str, int] = {}
     """Rows of each published file: updated, semantic, provenance."""
     models: dict[str, Any]
+    pipeline: str = ""
+    """The spaCy pipeline of an extractor that is played by rules."""
     prompts: dict[str, str]
     """Hash of the wording by role."""
     cost: Cost = Cost()

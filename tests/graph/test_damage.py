@@ -14,12 +14,13 @@ from tests.graph.conftest import MakeLab
 from tests.graph.kit import Lab, Undisturbed, assert_whole, ended
 
 PAGE = 4096
+NOISE = b"\xa5"
 
 
 def overwritten(file: Path) -> None:
     """Leave the first page and put noise over all others."""
     whole = file.read_bytes()
-    file.write_bytes(whole[:PAGE] + b"\xa5" * (len(whole) - PAGE))
+    file.write_bytes(whole[:PAGE] + NOISE * (len(whole) - PAGE))
 
 
 def truncated(file: Path) -> None:
@@ -39,7 +40,7 @@ def in_table(name: str) -> Callable[[Path], None]:
         with closing(sqlite3.connect(file)) as db:
             (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", [name]).fetchone()
         whole = bytearray(file.read_bytes())
-        whole[(root - 1) * PAGE : root * PAGE] = b"\xa5" * PAGE
+        whole[(root - 1) * PAGE : root * PAGE] = NOISE * PAGE
         file.write_bytes(whole)
 
     damage.__name__ = f"in_{name}"
@@ -73,17 +74,29 @@ def lab(half_done: Lab, tmp_path: Path, undisturbed: Undisturbed) -> Lab:
     return lab
 
 
-@pytest.mark.parametrize(
-    "damage", [*ANY, in_table("samples"), in_table("results"), in_table("steps"), in_table("evidence")]
-)
+@pytest.mark.parametrize("damage", ANY)
 def test_a_damaged_run_store(lab: Lab, damage: Damage) -> None:
     damage(lab.files.store)
     before = lab.files.store.read_bytes()
-    with pytest.raises(RunCorrupt) as caught:
+    for again in (resume, retry):
+        with pytest.raises(RunCorrupt, match=r"run\.db is damaged") as caught:
+            again(lab.files.root)
+        assert caught.value.where == str(lab.files.store)
+        assert "restore" in caught.value.hint
+        assert lab.files.store.read_bytes() == before
+
+
+@pytest.mark.parametrize("table", ["samples", "results", "steps", "evidence"])
+def test_damage_that_shows_only_on_the_way(lab: Lab, table: str) -> None:
+    """It stops the run; it does not make failed samples, nor a story with holes."""
+    in_table(table)(lab.files.store)
+    with pytest.raises(RunCorrupt, match=r"run\.db is damaged") as caught:
         lab.resume()
-    assert str(lab.files.root) in caught.value.where
+    assert caught.value.where == str(lab.files.store)
     assert "restore" in caught.value.hint
-    assert lab.files.store.read_bytes() == before
+    assert NOISE * PAGE in lab.files.store.read_bytes()
+    assert lab.manifest.status != "complete"
+    assert not lab.files.dataset.exists()
 
 
 def test_a_run_store_that_is_gone_is_not_made_anew(lab: Lab) -> None:

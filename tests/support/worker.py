@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -21,9 +21,7 @@ from unittest import mock
 from coreeval import cli
 from coreeval.graph import refreshing
 from coreeval.graph.job import Job
-from coreeval.graph.record import InFlight
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
-from coreeval.tools.stores.runs import Clock, RunStore
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__, "coreeval.graph.run", "coreeval.models.openai_chat"])
@@ -74,15 +72,16 @@ def _deadly_tell(stage: str) -> object:
 
 
 def _deadly_recorder(moment: str, doomed: str, count: int) -> object:
-    real, seen = refreshing.recorder, Counter[str]()
+    real: Callable[..., Wrap] = refreshing.recorder
+    seen = Counter[str]()
 
     def passed(at: str, name: str) -> None:
         seen[name] += at == moment
         if (at, name, seen[name]) == (moment, doomed, count):
             _die()
 
-    def recorder(store: RunStore, in_flight: InFlight, now: Clock) -> Wrap:
-        wrap = real(store, in_flight, now)
+    def recorder(*means: object) -> Wrap:
+        wrap = real(*means)
 
         def deadly(name: str, node: SampleNode) -> SampleNode:
             recorded = wrap(name, node)

@@ -55,7 +55,8 @@ def person_names(item: Evidence) -> list[str]:
 
 def _is_last_name(word: str) -> bool:
     bare = word.removesuffix("'s").removesuffix("\u2019s")
-    return word[0].isupper() and bare.casefold() in lexicon.care("last_names")
+    alone = lexicon.care("last_names") | lexicon.care("only_names")
+    return word[0].isupper() and bare.casefold() in alone
 
 
 def _is_role(word: str) -> bool:

@@ -18,7 +18,9 @@ _KICKER = re.compile(
     r"study|survey|poll|in pictures|just in)\s*[:|\u2013-]\s+",
     re.IGNORECASE,
 )
-_UNREADABLE = re.compile(r"[\"“”\u2018:;!*#@\[\]{}<>]|\.\.\.|\(|\)|…|(?<!\w)['\u2019]|  |https?:")
+_UNREADABLE = re.compile(
+    r"[\"“”\u2018:;!*#@\[\]{}<>]|\.\.\.|\(|\)|…|(?<!\w)['\u2019]|  |https?:|[a-z]\. ?[A-Z]"
+)
 # An order to the reader, a contraction whose mark was lost, a pronoun without its noun.
 _ADDRESS = re.compile(
     r"^(?:forget|meet|watch|get|save|check|discover|see|read|try|buy|find|delete|sign up)(?!\w)|"
@@ -62,6 +64,8 @@ def clean_title(title: str) -> str | None:
     bare = _before_second_verb(bare)
     count = len(words_of(bare))
     if not MIN_WORDS <= count <= MAX_WORDS or _UNREADABLE.search(bare) or bare.isupper():
+        return None
+    if re.match(r"\w+ed (?:in|on|by|at|with)\b", bare):
         return None
     return None if _ADDRESS.search(bare) or not bare.isascii() else bare
 
@@ -148,7 +152,7 @@ def _has_preposition(tokens: list[str]) -> bool:
 def _is_future(tokens: list[str], i: int) -> bool:
     """Tell whether `to` at this place starts the predicate, as in `Spain to ban flights`."""
     closing = tokens[-1].casefold() in {"says", "suggests", "shows", "finds", "warns"}
-    if i + 1 >= len(tokens) or i > 5 or closing:
+    if i + 1 >= len(tokens) or i > 4 or closing:
         return False
     known = lexicon.verb_forms().get(tokens[i + 1].casefold())
     earlier = any(_is_likely_verb(tokens, j) for j in range(1, i))

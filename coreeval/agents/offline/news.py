@@ -8,9 +8,11 @@ from functools import cached_property, lru_cache
 from coreeval.agents.offline import care, lexicon
 from coreeval.agents.offline.headline import clean_sentence, clean_title, parse, sentence_parts
 from coreeval.agents.offline.text import content, has_any, overlap
-from coreeval.agents.offline.wording import ways_to_tell
+from coreeval.agents.offline.wording import lower_key, ways_to_tell
 from coreeval.schema import Evidence, Extraction, Person, Statement, Triple
 
+MOST_CAPITALS = 0.4
+"""Share of a headline's words that may keep a capital; with more the text reads as a headline."""
 _SPEAKER = re.compile(
     r"(?:,\s|^)((?:an?|the)\s(?:new\s)?[\w ]{2,40}?)\s(?:says|said|shows|finds|found|has found)\b|"
     r"\baccording to ((?:the |an? )?[\w ]+)",
@@ -87,11 +89,19 @@ def _of_item(item: Evidence) -> list[News]:
         return []
     title, sentence = clean_title(item.title), clean_sentence(item.snippet)
     found = []
-    if title and (parse(title) or title.endswith("?")):
+    if title and not _all_names(title) and (parse(title) or title.endswith("?")):
         found.append(_news(item, title, from_title=True))
     if sentence:
         found.append(_news(item, sentence, from_title=False))
     return found
+
+
+def _all_names(title: str) -> bool:
+    """Tell whether a headline in Title Case has too many words that may be names or may not."""
+    rest = lower_key(title, frozenset()).split()[1:]
+    return sum(word[0].isupper() and not word.isupper() for word in rest) > MOST_CAPITALS * len(
+        rest
+    )
 
 
 def _news(item: Evidence, text: str, *, from_title: bool) -> News:

@@ -14,8 +14,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, Executable, Integer, Select, cast, delete, func, select
+from sqlalchemy import (
+    Engine,
+    ExceptionContext,
+    Executable,
+    Integer,
+    Select,
+    cast,
+    delete,
+    event,
+    func,
+    select,
+)
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
+from coreeval.errors import RunCorrupt, RunError
 from coreeval.schema import (
     BadRow,
     Evidence,
@@ -41,9 +54,12 @@ class RunStore:
 
     def __init__(self, engine: Engine, *, now: Clock) -> None:
         migrate(engine, t.MIGRATIONS, what="run.db")
+        event.listen(engine, "handle_error", _explain)
         self._engine = engine
         self._writer = Writer(engine)
         self._now = now
+        self._lost: BaseException | None = None
+        """Why a queued write, for which nobody waits, came to nothing."""
 
     @classmethod
     def open(cls, path: Path, *, now: Clock) -> "RunStore":
@@ -105,7 +121,12 @@ class RunStore:
     # -- results --------------------------------------------------------------------------------
 
     async def commit(self, result: Result) -> None:
-        """Store how a sample ended; when this returns, a kill cannot undo it."""
+        """Store how a sample ended; when this returns, a kill cannot undo it.
+
+        Raises:
+            RunCorrupt: the store is damaged; steps recorded before may be what could not be written.
+            RunError: it cannot be written to.
+        """
         row = result.model_dump(exclude={"facts"}) | {"ended_at": self._stamp()}
         writes: list[Write] = [
             (delete(t.facts).where(t.facts.c.sample_id == result.sample_id), []),
@@ -113,6 +134,8 @@ class RunStore:
             (t.facts.insert(), [_fact_row(n, fact) for n, fact in enumerate(result.facts)]),
         ]
         await asyncio.wrap_future(self._submit(writes))
+        if self._lost:
+            raise self._lost
 
     def counts(self) -> dict[str, int]:
         """Return how many samples ended in each outcome."""
@@ -173,13 +196,12 @@ class RunStore:
         }
         calls = [at | asdict(call) for call in step.calls]
         verdicts = [verdict.model_dump() | at for verdict in step.verdicts]
-        self._submit(
-            [
-                (upsert(self._engine, t.steps), [row]),
-                (upsert(self._engine, t.calls, keep=["cached"]), calls),
-                (upsert(self._engine, t.verdicts), verdicts),
-            ]
-        )
+        writes: list[Write] = [
+            (upsert(self._engine, t.steps), [row]),
+            (upsert(self._engine, t.calls, keep=["cached"]), calls),
+            (upsert(self._engine, t.verdicts), verdicts),
+        ]
+        self._submit(writes).add_done_callback(self._written)
 
     def steps(self, sample_id: str) -> list[Step]:
         """Return the steps of one sample as they happened, with calls and verdicts."""
@@ -262,7 +284,8 @@ class RunStore:
     def beat(self, in_flight: dict[str, dict[str, str]]) -> None:
         """Leave a sign of life."""
         row = {"id": 1, "pid": os.getpid(), "host": socket.gethostname(), "at": self._stamp()}
-        self._submit([(upsert(self._engine, t.heartbeat), [row | {"in_flight": in_flight}])])
+        write: Write = (upsert(self._engine, t.heartbeat), [row | {"in_flight": in_flight}])
+        self._submit([write]).add_done_callback(self._written)
 
     def last_beat(self) -> Beat | None:
         """Return the last sign of life, if there was one."""
@@ -277,6 +300,10 @@ class RunStore:
         return self._writer.submit_all(
             [(s, rows or None) for s, rows in writes if rows or _bare(s)]
         )
+
+    def _written(self, write: Future[int]) -> None:
+        """Keep the first failure of a queued write, for the next caller who waits for one."""
+        self._lost = self._lost or write.exception()
 
     def _rows(self, query: Select[Any]) -> Iterator[Row]:
         with self._engine.connect() as connection:
@@ -298,6 +325,30 @@ class RunStore:
 
 _SAMPLE = [t.samples.c[name] for name in Sample.model_fields]
 _RESULT = [t.results.c[name] for name in Result.model_fields if name != "facts"]
+
+
+def _explain(context: ExceptionContext) -> None:
+    """Raise what SQLite says about the file as an error for the user; the rest is a bug.
+
+    Raises:
+        RunError: the store cannot be used now.
+        RunCorrupt: it is damaged.
+    """
+    error, engine = context.sqlalchemy_exception, context.engine
+    if not isinstance(error, DatabaseError) or isinstance(error, IntegrityError):
+        return
+    where = str(engine.url.database) if engine else ""
+    if isinstance(error, OperationalError):
+        raise RunError(
+            f"run.db cannot be used: {error.orig}",
+            where=where,
+            hint="see to the disk, then resume the run",
+        )
+    raise RunCorrupt(
+        f"run.db is damaged: {error.orig}",
+        where=where,
+        hint="restore the file from a copy or start a new run",
+    )
 
 
 def _bare(statement: Executable) -> bool:

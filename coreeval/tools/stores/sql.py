@@ -141,11 +141,16 @@ class Writer:
 
 
 class _Job:
-    """Statements that belong together, and the future of their commit."""
+    """Statements that belong together, and the future of their commit.
+
+    It counts as running from the start, so that it cannot be cancelled: what was handed in is
+    written even where whoever waited for it has gone.
+    """
 
     def __init__(self, writes: Sequence[tuple[Executable, Sequence[Row] | Row | None]]) -> None:
         self._writes = writes
         self.done: Future[int] = Future()
+        self.done.set_running_or_notify_cancel()
 
     def run(self, connection: Connection) -> int:
         return sum(

@@ -1,0 +1,107 @@
+"""One bad sample harms no other; a refused key stops everything, and is written down nowhere."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from coreeval import cli
+from coreeval.errors import CredentialError
+from coreeval.graph.run import retry
+from tests.graph.kit import CONCURRENCY, KEY, SAMPLES, Lab, Undisturbed, assert_whole
+from tests.support.llm_server import Reply, Request, refused
+from tests.support.wire import Prompted
+
+HELD_S = 60.0
+UNLUCKY = "emotion/test/2"
+SAYS = "Got the new Pixel"
+"""How the text of the unlucky sample begins; no other prompt has it."""
+BAD = {
+    "refused": refused(400, "this text is not to our taste"),
+    "garbage": Reply(content="I would rather not say."),
+    "truncated": Reply(content='{"cue": "', finish_reason="length"),
+}
+
+
+def is_unlucky(request: Request) -> bool:
+    return SAYS in Prompted(request).user
+
+
+@pytest.mark.parametrize("reply", BAD.values(), ids=BAD.keys())
+def test_one_sample_fails_and_is_retried_alone(
+    lab: Lab, undisturbed: Undisturbed, reply: Reply, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def unkind(request: Request) -> str | Reply:
+        return reply if is_unlucky(request) else await lab.answers(request)
+
+    lab.server.answers = unkind
+    limits = ["--limit", str(SAMPLES), "--run-dir", str(lab.files.root)]
+    assert cli.main(["refresh", str(lab.config), *limits]) == 1
+    assert "coreeval retry" in capsys.readouterr().out
+    results = lab.results()
+    assert lab.manifest.status == "complete"
+    assert lab.manifest.counts["failed"] == 1
+    assert results.pop(UNLUCKY).outcome == "failed"
+    assert results == {k: v for k, v in undisturbed.results.items() if k != UNLUCKY}
+
+    answered = lab.answered()
+    lab.forget()
+    assert retry(lab.files.root).manifest.counts["failed"] == 0
+    assert is_unlucky(lab.server.requests[0])
+    assert answered.isdisjoint(lab.asked())
+    assert set(lab.asked()) <= undisturbed.asked
+    assert_whole(lab, undisturbed)
+
+
+def test_a_sample_that_takes_too_long_fails_alone(lab: Lab, undisturbed: Undisturbed) -> None:
+    async def slow(request: Request) -> str | Reply:
+        answer = await lab.answers(request)
+        assert isinstance(answer, str)
+        return Reply(content=answer, delay_s=HELD_S if is_unlucky(request) else 0.0)
+
+    lab.server.answers = slow
+    lab.write(run={"concurrency": CONCURRENCY, "sample_timeout_s": 5.0})
+    began = time.monotonic()
+    summary = lab.refresh()
+    assert time.monotonic() - began < HELD_S / 2
+    results = lab.results()
+    failed = results.pop(UNLUCKY)
+    assert failed.outcome == "failed"
+    assert "5 s (run.sample_timeout_s)" in failed.reason
+    assert (summary.manifest.status, summary.manifest.counts["failed"]) == ("complete", 1)
+    assert results == {k: v for k, v in undisturbed.results.items() if k != UNLUCKY}
+    lab.forget()
+    retry(lab.files.root)
+    assert_whole(lab, undisturbed)
+
+
+def holds_key(path: Path) -> bool:
+    return KEY.encode() in path.read_bytes()
+
+
+def test_a_key_that_is_refused_on_the_way(
+    lab: Lab, undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    left = 40
+
+    async def expiring(request: Request) -> str | Reply:
+        nonlocal left
+        left -= 1
+        said = f"Incorrect API key provided: {KEY}. It has expired."
+        return await lab.answers(request) if left > 0 else refused(401, said)
+
+    lab.server.answers = expiring
+    with pytest.raises(CredentialError, match="key was refused") as caught:
+        lab.refresh()
+    assert lab.server.keys[-1] == f"Bearer {KEY}"
+    assert KEY not in f"{caught.value} {caught.value.as_dict()} {caught.getrepr(style='long')}"
+    assert "OPENAI_API_KEY" in caught.value.hint
+    assert (lab.manifest.status, lab.manifest.counts["failed"]) == ("stopped", 0)
+    assert 0 < lab.manifest.counts["pending"] <= SAMPLES
+    assert [] == [path for path in lab.folder.rglob("*") if path.is_file() and holds_key(path)]
+    answered = lab.answered()
+    lab.forget()
+    lab.resume()
+    assert answered.isdisjoint(lab.asked())
+    assert_whole(lab, undisturbed)
