@@ -137,6 +137,10 @@ class ModelsConfig(Value):
         wrong = [role for role in ROLES if self.of(role).provider == "spacy"]
         if wrong not in ([], ["extractor"]):
             raise ValueError("spacy is an extractor only: models.extractor may name it")
+        named = [self.of(role).model for role in self.ruled if self.of(role).name]
+        if named:
+            plain = named[0].partition(":")[0]
+            raise ValueError(f"a role takes {plain!r} without a name, not {named[0]!r}")
         return self
 
     @model_validator(mode="after")
@@ -296,26 +300,42 @@ def _override(raw: dict[str, Any], override: str) -> None:
         if not isinstance(inner, dict):
             raise ConfigError(f"--set {key}: {parent} is not a mapping")
         place = inner
-    place[last] = yaml.safe_load(text)
+    try:
+        place[last] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {key}: the value is not YAML: {error}") from None
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> ConfigError:
     """Turn pydantic's first complaint into one message with a hint."""
     first = error.errors()[0]
-    at = ".".join(str(part) for part in first["loc"])
+    place = _key_path(first["loc"])
+    at = ".".join(place)
     if first["type"] == "extra_forbidden":
-        known = _known_keys(model, first["loc"][:-1])
-        near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
+        known = _known_keys(model, place[:-1])
+        near = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
         return ConfigError(f"unknown key {at!r}", where=where, hint=hint)
     message = str(first["msg"]).removeprefix("Value error, ")
-    return ConfigError(f"{at}: {message}" if at else message, where=where)
+    message = message.replace("valid tuple", "list").replace("valid dictionary", "mapping")
+    hint = "docs/config.md has every key and its values"
+    return ConfigError(f"{at}: {message}" if at else message, where=where, hint=hint)
 
 
-def _known_keys(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
+def _key_path(place: Sequence[int | str]) -> list[str]:
+    """Return pydantic's location as the keys that the user wrote, without its own inventions."""
+    parts = [str(part) for part in place]
+    return [part for part in parts if "[" not in part and part not in _NOT_KEYS]
+
+
+_NOT_KEYS = {"datetime", "literal"}
+"""What pydantic adds to the place of a value that may be of several kinds."""
+
+
+def _known_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
     """Return the field names of the model found at `path`."""
     for part in path:
-        if isinstance(part, int):
+        if part.isdecimal():
             continue
         field = model.model_fields.get(part)
         inner = field and _model_in(field.annotation)

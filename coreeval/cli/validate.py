@@ -8,7 +8,7 @@ import typer
 
 from coreeval.cli.arguments import ConfigArgument, SetOption
 from coreeval.cli.output import AsJson, Document, command, one_line, show, utc_now
-from coreeval.errors import ConfigError, CoreEvalError, UsageError
+from coreeval.errors import CoreEvalError, UsageError
 
 if TYPE_CHECKING:
     from coreeval.config import Config
@@ -120,32 +120,13 @@ def _models(setup: "Setup") -> list[str]:
     from coreeval.config import ROLES
     from coreeval.graph.setup import check_models
 
-    check_models(setup.config)
-    _check_embedded(setup)
+    check_models(setup)
     models = setup.config.models
     players: dict[str, list[str]] = {}
     for role in ROLES:
         players.setdefault(models.of(role).model, []).append(role)
     roles = [f"{model}: {', '.join(played)}" for model, played in players.items()]
     return [*roles, *(f"target: {target.model}" for target in models.targets)]
-
-
-def _check_embedded(setup: "Setup") -> None:
-    """Check the targets that are fitted here: their names, and that there is a split to fit on."""
-    from coreeval.evaluation.benchmarks import known_split
-    from coreeval.evaluation.embedded import EMBEDDED
-
-    dataset = setup.config.dataset
-    for target in setup.config.models.targets if setup.config.detect.evaluate else ():
-        if not target.embedded:
-            continue
-        if target.name not in EMBEDDED:
-            raise ConfigError(
-                f"there is no embedded target {target.model!r}",
-                where="models.targets",
-                hint=f"known: {', '.join(f'offline:{name}' for name in sorted(EMBEDDED))}",
-            )
-        known_split(dataset, dataset.train_split)
 
 
 def _words(document: Document, config: Path) -> Iterator[str]:

@@ -56,13 +56,21 @@ def fit_target(name: str, task: Task, train: Sequence[Sample], *, seed: int) -> 
         ConfigError: there is no embedded target of this name.
         DatasetError: the train split has no samples or only one class.
     """
-    kind = name.removeprefix("offline:")
-    if kind not in EMBEDDED:
+    check_embedded(name)
+    return EMBEDDED[name.removeprefix("offline:")](task, train, seed)
+
+
+def check_embedded(name: str) -> None:
+    """Check that there is an embedded target of a name such as `offline:classifier`.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name.removeprefix("offline:") not in EMBEDDED:
         known = ", ".join(f"offline:{each}" for each in sorted(EMBEDDED))
         raise ConfigError(
             f"there is no embedded target {name!r}", where="models.targets", hint=f"known: {known}"
         )
-    return EMBEDDED[kind](task, train, seed)
 
 
 def fit(task: Task, train: Sequence[Sample], seed: int) -> EmbeddedTarget:

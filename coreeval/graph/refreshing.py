@@ -49,7 +49,7 @@ async def refresh_samples(job: Job) -> None:
 
 def _open_samples(job: Job) -> tuple[list[str], Counter[str]]:
     """Return the samples without an outcome and the counts of the others; later stages reopen."""
-    check_models(job.config)
+    check_models(job.setup)
     job.store.reopen_stages()
     return job.store.pending(), Counter(job.store.counts())
 

@@ -71,7 +71,7 @@ def refresh(
         _refuse_second(workspace.runs / loaded.name)
     setup = set_up(loaded, start)
     check_dataset(setup)
-    check_models(loaded)
+    check_models(setup)
     source = source_of(path, overrides)
     manifest = first_manifest(setup, workspace, files, source, limit=limit)
     with _locked(files):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from coreeval.config import ROLES, Config, ModelConfig
 from coreeval.errors import DatasetError, KnowledgeError
-from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark
+from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split
+from coreeval.evaluation.embedded import check_embedded
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.models import preflight
 from coreeval.prompts import Prompts, load_prompts
@@ -79,19 +80,26 @@ def check_dataset(setup: Setup) -> Sample:
     )
 
 
-def check_models(config: Config) -> None:
-    """Check keys and endpoints of every model once, without spending.
+def check_models(setup: Setup) -> None:
+    """Check every model as far as that is free: keys, endpoints, and what embedded targets need.
 
     Raises:
         CredentialError: a key is missing.
         ModelUnusable: an endpoint does not answer.
+        ConfigError: there is no such provider or embedded target.
+        DatasetError: there is no train split to fit an embedded target on.
     """
     seen: set[tuple[str, str | None, str]] = set()
-    for model in asked_models(config):
+    for model in asked_models(setup.config):
         key = (model.model, model.base_url, model.api_key_env)
         if key not in seen:
             preflight(model)
         seen.add(key)
+    targets = setup.config.models.targets if setup.config.detect.evaluate else ()
+    for target in targets:
+        if target.embedded:
+            check_embedded(target.model)
+            known_split(setup.config.dataset, setup.config.dataset.train_split)
 
 
 def asked_models(config: Config) -> list[ModelConfig]:

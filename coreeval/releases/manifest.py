@@ -112,8 +112,13 @@ def read_manifest(path: Path) -> Manifest:
             where=str(path.parent),
             hint="give the directory that `coreeval refresh` printed",
         ) from None
-    except (ValidationError, UnicodeDecodeError) as error:
-        raise RunStateError(f"the manifest is damaged: {error}", where=str(path)) from None
+    except (ValidationError, UnicodeDecodeError, OSError) as error:
+        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise RunStateError(
+            f"the manifest is damaged: {problem}",
+            where=str(path),
+            hint="restore the file from a copy, or start a new run",
+        ) from None
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
