@@ -1,4 +1,4 @@
-"""What holds for all tests: no network but loopback, no keys, no home and no workspace of a user."""
+"""What holds for all tests: no network but loopback, no keys, nothing of a user's own."""
 
 import os
 from collections.abc import Iterator

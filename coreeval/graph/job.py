@@ -6,7 +6,7 @@ from functools import cache
 
 from coreeval.agents.hiring import Hire
 from coreeval.config import Config
-from coreeval.evaluation.benchmarks import target_of
+from coreeval.evaluation.benchmarks import target_of, targets_of
 from coreeval.graph.pool import Stop
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.setup import Setup, graph_version
@@ -46,7 +46,13 @@ class Job:
     @property
     def began(self) -> datetime:
         """When the run was started, by whichever process."""
-        return datetime.fromisoformat(self.manifest.created_at)
+        return datetime.fromisoformat(self.manifest.now)
+
+    def tasks(self) -> list[Task]:
+        """Return the tasks of the benchmark's samples: one, or one for each stance target."""
+        if self.config.dataset.target != ALL_TARGETS:
+            return [self.task]
+        return [_aimed(self.config.task, target) for target in targets_of(self.config.dataset)]
 
     def task_of(self, sample: Sample) -> Task:
         """Return a sample's task: with several stance targets, the one of its own target."""

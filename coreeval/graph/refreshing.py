@@ -77,9 +77,9 @@ async def _open_threads(job: Job, in_flight: InFlight, stack: AsyncExitStack) ->
 
 def _open_crew(job: Job, stack: AsyncExitStack) -> Crew:
     knowledge = open_knowledge(job.setup, job.workspace)
-    stack.callback(knowledge.close)
+    stack.push_async_callback(asyncio.to_thread, knowledge.close)
     calls = open_calls(job.workspace.calls)
-    stack.callback(calls.close)
+    stack.push_async_callback(asyncio.to_thread, calls.close)
     return crew_of(job, knowledge, calls)
 
 
@@ -105,16 +105,10 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
 
 
 def _parts(job: Job, materials: Materials) -> Callable[[Sample], Part]:
-    """Return what finds a sample's task and team: one, or one for each stance target."""
-    teams: dict[str | None, Part] = {}
-
-    def part(sample: Sample) -> Part:
-        task = job.task_of(sample)
-        if task.target not in teams:
-            teams[task.target] = Part(task=task, team=job.hire(task, materials))
-        return teams[task.target]
-
-    return part
+    """Return what finds a sample's task and team; all teams are ready before the first sample."""
+    tasks = job.tasks()
+    parts = {task.target: Part(task=task, team=job.hire(task, materials)) for task in tasks}
+    return lambda sample: parts[job.task_of(sample).target]
 
 
 def _train(job: Job) -> list[Sample]:

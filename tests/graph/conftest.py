@@ -1,7 +1,10 @@
 """One server with the six roles for all tests of runs, and a fresh workspace for each test."""
 
 import shutil
+import signal
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,8 +12,9 @@ import yaml
 
 from coreeval.config import load_config
 from coreeval.tools.workspace import Workspace
-from tests.graph.kit import Lab, Undisturbed, config_of
+from tests.graph.kit import MOMENT, Lab, Undisturbed, config_of, ended
 from tests.support.answers import OfflineAnswers
+from tests.support.careless import Careless
 from tests.support.llm_server import LLMServer
 
 MakeLab = Callable[[Path], Lab]
@@ -27,7 +31,7 @@ def make_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeLab]:
 
     def make(folder: Path) -> Lab:
         shutil.copytree(Workspace(cache).gdelt, Workspace(folder / ".coreeval").gdelt)
-        return Lab(folder=folder, server=server, answers=answers)
+        return Lab(folder=folder, server=server, answers=Careless(answers))
 
     with server.in_thread():
         yield make
@@ -45,8 +49,41 @@ def lab(make_lab: MakeLab, tmp_path: Path, undisturbed: Undisturbed) -> Iterator
 
 @pytest.fixture(scope="session")
 def undisturbed(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    """Return what a run gives that nothing happens to."""
+    """Return what a run gives that nothing happens to: accepted and rejected texts, retries."""
     lab = make_lab(tmp_path_factory.mktemp("undisturbed"))
     lab.forget()
     lab.refresh()
-    return Undisturbed(results=lab.results(), arms=lab.arms(), asked=frozenset(lab.asked()))
+    results = lab.results()
+    assert {1, 2} <= {result.attempts for result in results.values()}
+    assert len({result.outcome for result in results.values()}) > 2
+    return Undisturbed(
+        lab=lab,
+        results=results,
+        arms=lab.arms(),
+        asked=frozenset(lab.asked()),
+        shapes=tuple(lab.asked_shapes()),
+    )
+
+
+@pytest.fixture(scope="session")
+def dead(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """Return a run that was killed; its databases are whole and in one file each."""
+    lab = make_lab(tmp_path_factory.mktemp("dead"))
+    lab.forget()
+    assert ended(lab.child("refresh", die=MOMENT)) == -signal.SIGKILL
+    for file in (lab.files.store, lab.files.checkpoints, lab.workspace.calls):
+        with closing(sqlite3.connect(file)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return lab
+
+
+@pytest.fixture
+def killed(dead: Lab, tmp_path: Path, undisturbed: Undisturbed) -> Iterator[Lab]:
+    """Return a copy of the killed run, workspace and all, that thinks it was always there."""
+    shutil.copytree(dead.folder, tmp_path, dirs_exist_ok=True)
+    lab = Lab(folder=tmp_path, server=dead.server, answers=dead.answers)
+    manifest = lab.files.manifest.read_text()
+    lab.files.manifest.write_text(manifest.replace(str(dead.folder), str(tmp_path)))
+    lab.forget()
+    yield lab
+    lab.forget()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-import pyarrow.parquet as pq
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import yaml
 
 from coreeval.graph.bundled import WINDOW, demo_data
@@ -19,12 +19,14 @@ from coreeval.tools.stores.calls import canonical, open_calls
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.support import worker
-from tests.support.answers import OfflineAnswers
+from tests.support.careless import Careless
 from tests.support.llm_server import LLMServer, Reply, Request
 from tests.support.wire import Prompted
 
 SAMPLES = 20
 CONCURRENCY = 4
+MOMENT = "after:check:3"
+"""When the killed run died that tests start from."""
 PATIENCE_S = 60
 """Longest wait for a process; it is only reached where something hangs."""
 KEY = "sk-never-write-this-down-4711"
@@ -35,7 +37,7 @@ class Trap:
     """Springs once, when the server gets a role's n-th request; all requests are answered."""
 
     def __init__(
-        self, answers: OfflineAnswers, shape: str, count: int, spring: Callable[[], Reply | None]
+        self, answers: Careless, shape: str, count: int, spring: Callable[[], Reply | None]
     ) -> None:
         self.sprung = threading.Event()
         self._answers, self._shape, self._left = answers, shape, count
@@ -56,7 +58,7 @@ class Lab:
 
     folder: Path
     server: LLMServer
-    answers: OfflineAnswers
+    answers: Careless
     changes: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,11 +96,17 @@ class Lab:
     def child(self, command: str, *, die: str = "", key: str = "") -> BaseProcess:
         """Start `refresh` or `resume` as a process."""
         given = {
-            "refresh": [str(self.config), "--limit", str(SAMPLES), "--run-dir", self.files.root],
+            "refresh": [
+                str(self.config),
+                "--limit",
+                str(SAMPLES),
+                "--run-dir",
+                str(self.files.root),
+            ],
             "resume": [str(self.files.root)],
         }
         return worker.start(
-            [command, *map(str, given[command]), "--json"],
+            [command, *given[command], "--json"],
             out=self.out,
             environment={"OPENAI_API_KEY": key} if key else {},
             die=die,
@@ -154,16 +162,19 @@ class Lab:
     def arms(self, run: str = "run") -> Arms:
         """Return the rows of each published file."""
         folder = RunFiles(self.folder / run).dataset
-        return {path.parent.name: pq.read_table(path).to_pylist() for path in folder.rglob("*.parquet")}
+        files = folder.rglob("*.parquet")
+        return {file.parent.name: pq.read_table(file).to_pylist() for file in files}
 
 
 @dataclass(frozen=True)
 class Undisturbed:
     """What a run of the same benchmark gives when nobody disturbs it."""
 
+    lab: Lab
     results: Mapping[str, Result]
     arms: Arms
     asked: frozenset[str]
+    shapes: tuple[str, ...]
 
 
 def config_of(url: str) -> dict[str, object]:
@@ -194,6 +205,7 @@ def assert_whole(lab: Lab, undisturbed: Undisturbed) -> None:
     assert manifest.status == "complete"
     assert counts.pop("total") == SAMPLES == sum(counts.values())
     assert (counts["pending"], counts["failed"]) == (0, 0)
+    assert manifest.cost == undisturbed.lab.manifest.cost, "a call was counted twice, or not"
     assert lab.results() == undisturbed.results
     assert lab.arms() == undisturbed.arms
     assert lab.files.report_json.exists()

@@ -1,6 +1,5 @@
 """Damaged stores are told apart from failed samples, named, and left as they are."""
 
-import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -10,8 +9,7 @@ import pytest
 
 from coreeval.errors import RunCorrupt, RunStateError
 from coreeval.graph.run import resume, retry
-from tests.graph.conftest import MakeLab
-from tests.graph.kit import Lab, Undisturbed, assert_whole, ended
+from tests.graph.kit import Lab, Undisturbed, assert_whole
 
 PAGE = 4096
 NOISE = b"\xa5"
@@ -38,7 +36,9 @@ def in_table(name: str) -> Callable[[Path], None]:
 
     def damage(file: Path) -> None:
         with closing(sqlite3.connect(file)) as db:
-            (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", [name]).fetchone()
+            (root,) = db.execute(
+                "SELECT rootpage FROM sqlite_master WHERE name = ?", [name]
+            ).fetchone()
         whole = bytearray(file.read_bytes())
         whole[(root - 1) * PAGE : root * PAGE] = NOISE * PAGE
         file.write_bytes(whole)
@@ -51,103 +51,85 @@ Damage = Callable[[Path], None]
 ANY: list[Damage] = [overwritten, truncated, no_database]
 
 
-@pytest.fixture(scope="module")
-def half_done(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    """Return a killed run; its databases are whole and in one file each."""
-    lab = make_lab(tmp_path_factory.mktemp("half-done"))
-    lab.forget()
-    ended(lab.child("refresh", die="after:reflect:3"))
-    for file in (lab.files.store, lab.files.checkpoints, lab.workspace.calls):
-        with closing(sqlite3.connect(file)) as db:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return lab
-
-
-@pytest.fixture
-def lab(half_done: Lab, tmp_path: Path, undisturbed: Undisturbed) -> Lab:
-    """Return a copy of the killed run, workspace and all."""
-    shutil.copytree(half_done.folder, tmp_path, dirs_exist_ok=True)
-    lab = Lab(folder=tmp_path, server=half_done.server, answers=half_done.answers)
-    manifest = lab.files.manifest.read_text()
-    lab.files.manifest.write_text(manifest.replace(str(half_done.folder), str(tmp_path)))
-    lab.forget()
-    return lab
-
-
 @pytest.mark.parametrize("damage", ANY)
-def test_a_damaged_run_store(lab: Lab, damage: Damage) -> None:
-    damage(lab.files.store)
-    before = lab.files.store.read_bytes()
+def test_a_damaged_run_store(killed: Lab, damage: Damage) -> None:
+    damage(killed.files.store)
+    before = killed.files.store.read_bytes()
     for again in (resume, retry):
         with pytest.raises(RunCorrupt, match=r"run\.db is damaged") as caught:
-            again(lab.files.root)
-        assert caught.value.where == str(lab.files.store)
+            again(killed.files.root)
+        assert caught.value.where == str(killed.files.store)
         assert "restore" in caught.value.hint
-        assert lab.files.store.read_bytes() == before
+        assert killed.files.store.read_bytes() == before
 
 
 @pytest.mark.parametrize("table", ["samples", "results", "steps", "evidence"])
-def test_damage_that_shows_only_on_the_way(lab: Lab, table: str) -> None:
+def test_damage_that_shows_only_on_the_way(killed: Lab, table: str) -> None:
     """It stops the run; it does not make failed samples, nor a story with holes."""
-    in_table(table)(lab.files.store)
+    in_table(table)(killed.files.store)
     with pytest.raises(RunCorrupt, match=r"run\.db is damaged") as caught:
-        lab.resume()
-    assert caught.value.where == str(lab.files.store)
+        killed.resume()
+    assert caught.value.where == str(killed.files.store)
     assert "restore" in caught.value.hint
-    assert NOISE * PAGE in lab.files.store.read_bytes()
-    assert lab.manifest.status != "complete"
-    assert not lab.files.dataset.exists()
+    assert NOISE * PAGE in killed.files.store.read_bytes()
+    assert killed.manifest.status != "complete"
+    assert not killed.files.dataset.exists()
 
 
-def test_a_run_store_that_is_gone_is_not_made_anew(lab: Lab) -> None:
-    lab.files.store.unlink()
+def test_a_run_store_that_is_gone_is_not_made_anew(killed: Lab) -> None:
+    killed.files.store.unlink()
     for again in (resume, retry):
         with pytest.raises(RunCorrupt, match=r"run\.db is missing"):
-            again(lab.files.root)
-        assert not lab.files.store.exists()
+            again(killed.files.root)
+        assert not killed.files.store.exists()
 
 
 @pytest.mark.parametrize("damage", [*ANY, in_table("checkpoints"), in_table("writes")])
-def test_damaged_checkpoints(lab: Lab, undisturbed: Undisturbed, damage: Damage) -> None:
-    """They may be deleted: what was answered is in the call store."""
-    damage(lab.files.checkpoints)
-    before = lab.files.checkpoints.read_bytes()
+def test_damaged_checkpoints(killed: Lab, damage: Damage) -> None:
+    damage(killed.files.checkpoints)
+    before = killed.files.checkpoints.read_bytes()
     with pytest.raises(RunCorrupt, match=r"checkpoints\.db is damaged") as caught:
-        lab.resume()
+        killed.resume()
+    assert caught.value.where == str(killed.files.checkpoints)
     assert "delete it" in caught.value.hint
-    assert lab.files.checkpoints.read_bytes() == before
-    lab.files.checkpoints.unlink()
-    answered = lab.answered()
-    lab.forget()
-    lab.resume()
-    assert answered.isdisjoint(lab.asked())
-    assert_whole(lab, undisturbed)
+    assert killed.manifest.counts["failed"] == 0
+    if damage in ANY:
+        assert killed.files.checkpoints.read_bytes() == before
+
+
+def test_checkpoints_may_be_deleted(killed: Lab, undisturbed: Undisturbed) -> None:
+    """What was answered is in the call store, so that beginning anew costs nothing."""
+    killed.files.checkpoints.unlink()
+    answered = killed.answered()
+    killed.resume()
+    assert answered.isdisjoint(killed.asked())
+    assert_whole(killed, undisturbed)
 
 
 @pytest.mark.parametrize("damage", [*ANY, in_table("calls")])
-def test_a_damaged_call_store(lab: Lab, damage: Damage) -> None:
-    damage(lab.workspace.calls)
-    before = lab.workspace.calls.read_bytes()
+def test_a_damaged_call_store(killed: Lab, damage: Damage) -> None:
+    damage(killed.workspace.calls)
+    before = killed.workspace.calls.read_bytes()
     with pytest.raises(RunCorrupt, match="call store") as caught:
-        lab.resume()
-    assert caught.value.where == str(lab.workspace.calls)
-    assert lab.workspace.calls.read_bytes() == before
-    assert lab.manifest.counts["failed"] == 0
+        killed.resume()
+    assert caught.value.where == str(killed.workspace.calls)
+    assert killed.workspace.calls.read_bytes() == before
+    assert killed.manifest.counts["failed"] == 0
 
 
 def test_an_answer_that_is_damaged_is_asked_for_again(
-    lab: Lab, undisturbed: Undisturbed
+    killed: Lab, undisturbed: Undisturbed
 ) -> None:
-    answered = lab.answered()
-    with closing(sqlite3.connect(lab.workspace.calls)) as db, db:
+    answered = killed.answered()
+    with closing(sqlite3.connect(killed.workspace.calls)) as db, db:
         db.execute("UPDATE calls SET response = x'00' WHERE role = 'label_judge'")
-    damaged = answered - lab.answered()
-    lab.files.checkpoints.unlink()
-    lab.forget()
-    lab.resume()
+    damaged = answered - killed.answered()
+    killed.files.checkpoints.unlink()
+    killed.forget()
+    killed.resume()
     assert damaged
-    assert answered & set(lab.asked()) <= damaged
-    assert_whole(lab, undisturbed)
+    assert answered & set(killed.asked()) <= damaged
+    assert_whole(killed, undisturbed)
 
 
 def test_a_directory_that_is_no_run(tmp_path: Path) -> None:

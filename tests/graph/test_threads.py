@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from typing import cast
 
+from langchain_core.runnables import RunnableConfig
+
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.crew import Crew
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.threads import SampleApp, open_saver
-from tests.graph.kit import Lab, Undisturbed, assert_whole, ended
+from tests.graph.kit import Lab, Undisturbed, assert_whole
 
 NEWEST = """
 DELETE FROM checkpoints WHERE (thread_id, checkpoint_id) IN (
@@ -39,43 +41,40 @@ def open_threads(lab: Lab) -> list[str]:
         return [name for (name,) in db.execute("SELECT DISTINCT thread_id FROM checkpoints")]
 
 
-def test_writes_that_outlived_their_checkpoint(lab: Lab, undisturbed: Undisturbed) -> None:
+def test_writes_that_outlived_their_checkpoint(killed: Lab, undisturbed: Undisturbed) -> None:
     """What a kill leaves between a task's writes and the next checkpoint."""
-    ended(lab.child("refresh", die="after:check:3"))
-    with closing(sqlite3.connect(lab.files.checkpoints)) as db, db:
+    with closing(sqlite3.connect(killed.files.checkpoints)) as db, db:
         assert db.execute(NEWEST).rowcount > 0
     finished: list[str] = []
 
     async def look(app: SampleApp) -> None:
-        for thread in open_threads(lab):
+        for thread in open_threads(killed):
             state = await app.aget_state({"configurable": {"thread_id": thread}})
             finished.extend([thread] if not state.next and "outcome" not in state.values else [])
 
-    with_app(lab, look)
+    with_app(killed, look)
     assert finished, "no thread looks finished: this test shows nothing"
-    answered = lab.answered()
-    lab.forget()
-    lab.resume()
-    assert answered.isdisjoint(lab.asked())
-    assert_whole(lab, undisturbed)
+    answered = killed.answered()
+    killed.forget()
+    killed.resume()
+    assert answered.isdisjoint(killed.asked())
+    assert_whole(killed, undisturbed)
 
 
-def test_a_thread_that_ended_without_an_outcome(lab: Lab, undisturbed: Undisturbed) -> None:
-    ended(lab.child("refresh", die="after:extract:5"))
-    pending = sorted(set(undisturbed.results) - set(lab.results()))
+def test_a_thread_that_ended_without_an_outcome(killed: Lab, undisturbed: Undisturbed) -> None:
+    pending = sorted(set(undisturbed.results) - set(killed.results()))
 
     async def end(app: SampleApp) -> None:
         for sample in pending:
-            config = {"configurable": {"thread_id": thread_of(lab, sample)}}
+            config: RunnableConfig = {"configurable": {"thread_id": thread_of(killed, sample)}}
             await app.aupdate_state(config, {"sample_id": sample}, as_node="judge_semantic")
             state = await app.aget_state(config)
             assert (state.next, "outcome" in state.values) == ((), False)
 
-    with_app(lab, end)
-    lab.resume()
-    assert_whole(lab, undisturbed)
+    with_app(killed, end)
+    killed.resume()
+    assert_whole(killed, undisturbed)
 
 
-def test_threads_of_samples_with_a_result_are_cleared(lab: Lab) -> None:
-    lab.refresh()
-    assert open_threads(lab) == []
+def test_threads_of_samples_with_a_result_are_cleared(undisturbed: Undisturbed) -> None:
+    assert open_threads(undisturbed.lab) == []

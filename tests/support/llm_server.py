@@ -102,7 +102,7 @@ class LLMServer:
 
     @contextmanager
     def in_thread(self) -> Iterator["LLMServer"]:
-        """Serve inside the block from a thread of its own, for clients that are not asynchronous."""
+        """Serve inside the block from a thread, for clients that are not asynchronous."""
         loop, done = asyncio.new_event_loop(), asyncio.Event()
         serving = threading.Event()
 

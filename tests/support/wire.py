@@ -109,6 +109,11 @@ class Prompted:
         return self._asked.response_format.json_schema.name if self._asked.response_format else ""
 
     @property
+    def is_asked_again(self) -> bool:
+        """True for a further draw, which shows what was wrong with the one before."""
+        return any(one.role == "assistant" for one in self._asked.messages)
+
+    @property
     def user(self) -> str:
         """The first message of the user."""
         return next(one.content for one in self._asked.messages if one.role == "user")

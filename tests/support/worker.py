@@ -19,7 +19,7 @@ from pathlib import Path
 from unittest import mock
 
 from coreeval import cli
-from coreeval.graph import refreshing
+from coreeval.graph import record, refreshing
 from coreeval.graph.job import Job
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
 
@@ -72,7 +72,7 @@ def _deadly_tell(stage: str) -> object:
 
 
 def _deadly_recorder(moment: str, doomed: str, count: int) -> object:
-    real: Callable[..., Wrap] = refreshing.recorder
+    real: Callable[..., Wrap] = record.recorder
     seen = Counter[str]()
 
     def passed(at: str, name: str) -> None:

@@ -144,6 +144,13 @@ def verb_forms() -> Mapping[str, Verb]:
     }
 
 
+def preload() -> None:
+    """Read every word list now, so that no sample waits for a disk later."""
+    for path in sorted(DATA.glob("*.yaml")):
+        _load(path.name)
+    verbs()
+
+
 def _pairs(name: str) -> list[tuple[str, str]]:
     return [(first, second) for first, second in _load("synonyms.yaml")[name]]
 

@@ -8,6 +8,7 @@ from coreeval.agents.offline.composer import OfflineComposer
 from coreeval.agents.offline.extractor import SpacyExtractor
 from coreeval.agents.offline.fact_judge import OfflineFactJudge
 from coreeval.agents.offline.label_judge import label_judge
+from coreeval.agents.offline.lexicon import preload
 from coreeval.agents.offline.replacer import OfflineReplacer
 from coreeval.agents.offline.rewriter import OfflineRewriter
 from coreeval.agents.roles import (
@@ -49,6 +50,7 @@ def offline_team(
         seed: Decides between equally good wordings.
         train: The benchmark's train split, on which the label judge's classifier is fitted.
     """
+    preload()
     means = _Means(task=task, names=names, seed=seed, train=train)
     return Team(
         extractor=_extractor(means),
@@ -69,6 +71,7 @@ def offline_role(
     train: Sequence[Sample] = (),
 ) -> Player:
     """Return one role played offline, to stand beside roles played by models."""
+    preload()
     return _ROLES[role](_Means(task=task, names=names, seed=seed, train=train))
 
 

@@ -124,7 +124,7 @@ class RunStore:
         """Store how a sample ended; when this returns, a kill cannot undo it.
 
         Raises:
-            RunCorrupt: the store is damaged; steps recorded before may be what could not be written.
+            RunCorrupt: the store is damaged, be it that earlier steps could not be written.
             RunError: it cannot be written to.
         """
         row = result.model_dump(exclude={"facts"}) | {"ended_at": self._stamp()}
