@@ -17,7 +17,7 @@ LATER = {"concurrency": CONCURRENCY, "max_attempts": 2}
 
 
 def test_one_process_at_a_time(lab: Lab, undisturbed: Undisturbed) -> None:
-    trap = lab.trap("plan", 1, lambda: Reply(delay_s=2.0, status=503))
+    trap = lab.trap("plan", 1, lambda: Reply(delay_s=1.0, status=503))
     child = lab.child("refresh")
     assert trap.sprung.wait(30)
     with pytest.raises(RunLocked, match="another process") as caught:

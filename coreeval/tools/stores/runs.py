@@ -16,19 +16,15 @@ from typing import Any, TypeVar
 
 from sqlalchemy import (
     Engine,
-    ExceptionContext,
     Executable,
     Integer,
     Select,
     cast,
     delete,
-    event,
     func,
     select,
 )
-from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
-from coreeval.errors import RunCorrupt, RunError
 from coreeval.schema import (
     BadRow,
     Evidence,
@@ -40,7 +36,7 @@ from coreeval.schema import (
 )
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_rows import Beat, CallRow, Ended, Step
-from coreeval.tools.stores.sql import Row, Writer, migrate, open_engine, upsert
+from coreeval.tools.stores.sql import Row, Writer, explain_errors, migrate, open_engine, upsert
 
 CHUNK = 2000
 """Rows read or written at a time, so that memory does not grow with the dataset."""
@@ -54,7 +50,7 @@ class RunStore:
 
     def __init__(self, engine: Engine, *, now: Clock) -> None:
         migrate(engine, t.MIGRATIONS, what="run.db")
-        event.listen(engine, "handle_error", _explain)
+        explain_errors(engine, what="run.db")
         self._engine = engine
         self._writer = Writer(engine)
         self._now = now
@@ -325,30 +321,6 @@ class RunStore:
 
 _SAMPLE = [t.samples.c[name] for name in Sample.model_fields]
 _RESULT = [t.results.c[name] for name in Result.model_fields if name != "facts"]
-
-
-def _explain(context: ExceptionContext) -> None:
-    """Raise what SQLite says about the file as an error for the user; the rest is a bug.
-
-    Raises:
-        RunError: the store cannot be used now.
-        RunCorrupt: it is damaged.
-    """
-    error, engine = context.sqlalchemy_exception, context.engine
-    if not isinstance(error, DatabaseError) or isinstance(error, IntegrityError):
-        return
-    where = str(engine.url.database) if engine else ""
-    if isinstance(error, OperationalError):
-        raise RunError(
-            f"run.db cannot be used: {error.orig}",
-            where=where,
-            hint="see to the disk, then resume the run",
-        )
-    raise RunCorrupt(
-        f"run.db is damaged: {error.orig}",
-        where=where,
-        hint="restore the file from a copy or start a new run",
-    )
 
 
 def _bare(statement: Executable) -> bool:

@@ -10,9 +10,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Executable, Table, create_engine, event, inspect, text
+from sqlalchemy import (
+    Connection,
+    Engine,
+    ExceptionContext,
+    Executable,
+    Table,
+    create_engine,
+    event,
+    inspect,
+    text,
+)
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from coreeval.errors import RunCorrupt, RunError
@@ -74,6 +84,27 @@ def _migrate(connection: Connection, migrations: Sequence[Migration], what: str)
         step(connection)
     if version < len(migrations):
         connection.execute(text("UPDATE schema_version SET version = :n"), {"n": len(migrations)})
+
+
+def explain_errors(engine: Engine, *, what: str) -> None:
+    """Let every statement raise our own errors where its file is the trouble.
+
+    A damaged file is `RunCorrupt`, one that cannot be used now (a full disk, a lock) `RunError`;
+    a broken constraint stays what it is: a bug, or the caller's affair.
+    """
+
+    def explain(context: ExceptionContext) -> None:
+        error = context.sqlalchemy_exception
+        if not isinstance(error, DatabaseError) or isinstance(error, IntegrityError):
+            return
+        where = str(engine.url.database)
+        if isinstance(error, OperationalError):
+            hint = "see to the disk, then resume the run"
+            raise RunError(f"{what} cannot be used: {error.orig}", where=where, hint=hint)
+        hint = "restore the file from a copy or start a new run"
+        raise RunCorrupt(f"{what} is damaged: {error.orig}", where=where, hint=hint)
+
+    event.listen(engine, "handle_error", explain)
 
 
 class Writer:
