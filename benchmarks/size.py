@@ -1,4 +1,4 @@
-"""How a run behaves with many samples: planning, resuming when all is done, checkpoint bytes.
+"""How a run behaves with many samples: planning, scoring, resuming, checkpoint bytes.
 
     python -m benchmarks.size [--samples 100000] [--threads 200]
 
@@ -6,15 +6,16 @@ Each part runs in a process of its own, so that its peak memory is its own.
 """
 
 import argparse
-import asyncio
 import json
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
@@ -24,21 +25,36 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Durability
 
 from coreeval.config import load_config
+from coreeval.evaluation.arms import ARMS
 from coreeval.graph import stages, threads
 from coreeval.graph.bundled import WINDOW, demo_data
+from coreeval.graph.comparison import compare
 from coreeval.graph.job import Job
 from coreeval.graph.run import first_manifest, refresh, resume, source_of
 from coreeval.graph.setup import set_up
 from coreeval.graph.work import REAL, job_of
-from coreeval.releases.manifest import write_manifest
-from coreeval.schema import Result
+from coreeval.releases.manifest import read_manifest, write_manifest
+from coreeval.schema import Prediction
 from coreeval.tools.files import write_text
-from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, workspace_for
 
 Figures = dict[str, object]
 Part = Callable[[Path, int], Figures]
 LABELS = ("anger", "joy", "optimism", "sadness")
+TARGETS = ("openai:one", "openai:two")
+"""Nobody asks them: their answers are put into the store."""
+RESULTS = """
+    INSERT INTO results
+    SELECT
+        id,
+        iif(seq % 20, 'accepted', 'label_unrecoverable'),
+        '', 1, 'none', 'reworded',
+        json_object('text', 'another text of about the length of a tweet, take ' || id),
+        iif(seq % 20, json_object('text', 'a newer text of about that length, take ' || id), NULL),
+        '', '2026-01-01T00:00:00.000+00:00'
+    FROM samples
+"""
+"""One in twenty samples is in no updated arm."""
 
 
 def main() -> None:
@@ -53,9 +69,9 @@ def main() -> None:
         print(json.dumps(PARTS[chosen.part](chosen.folder, chosen.samples)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        prepare(Path(folder), chosen.samples)
+        prepare(Path(folder), chosen.samples, TARGETS)
         print(f"{chosen.samples} samples, one {sys.platform} machine, {os.cpu_count()} cores")
-        for part in ("plan", "resume_to_assemble", "resume_done"):
+        for part in ("plan", "answer", "compare", "resume_to_report", "resume_done"):
             report(part, Path(folder), chosen.samples)
     for durability in ("exit", "async", "sync"):
         with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +88,7 @@ def report(part: str, folder: Path, samples: int) -> None:
     print(f"{part:<22}" + "   ".join(f"{name} {value}" for name, value in figures.items()))
 
 
-def prepare(folder: Path, samples: int) -> None:
+def prepare(folder: Path, samples: int, targets: Sequence[str] = ()) -> None:
     """Write a benchmark of short texts and a config for it."""
     with (folder / "test.jsonl").open("w", encoding="utf-8") as file:
         for row in rows(samples):
@@ -86,7 +102,7 @@ def prepare(folder: Path, samples: int) -> None:
             "window": WINDOW,
             "min_precision": "crawl",
         },
-        "models": {"default": "offline"},
+        "models": {"default": "offline", "targets": [{"model": name} for name in targets]},
     }
     (folder / "size.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
 
@@ -109,8 +125,17 @@ def planned(folder: Path) -> Job:
     manifest = first_manifest(setup, workspace, files, source_of(config), limit=None)
     files.root.mkdir()
     write_text(files.config, yaml.safe_dump(setup.config.model_dump(mode="json")))
+    job = job_of(setup, manifest, files, workspace, REAL)
     write_manifest(files.manifest, manifest)
-    return job_of(setup, manifest, files, workspace, REAL)
+    return job
+
+
+def opened(folder: Path) -> Job:
+    """Open the planned run as `resume` does."""
+    files = RunFiles(folder / "run")
+    manifest = read_manifest(files.manifest)
+    setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now))
+    return job_of(setup, manifest, files, workspace_for(folder), REAL)
 
 
 def plan(folder: Path, samples: int) -> Figures:
@@ -124,11 +149,47 @@ def plan(folder: Path, samples: int) -> Figures:
     return measured(work)
 
 
-def resume_to_assemble(folder: Path, samples: int) -> Figures:
-    """Resume a run whose samples all have a result: arms and report are written."""
-    store = RunStore.open(folder / "run" / "run.db", now=_now)
-    asyncio.run(_fill(store))
-    store.close()
+def answer(folder: Path, samples: int) -> Figures:
+    """Give every sample a result, and every target an answer for each arm."""
+    with closing(sqlite3.connect(folder / "run" / "run.db")) as database, database:
+        database.execute(RESULTS)
+
+    def work() -> None:
+        job = opened(folder)
+        for target in TARGETS:
+            job.store.add_predictions(predictions(target, samples))
+        job.store.finish_stage("evaluate", {"targets": list(TARGETS)})
+        job.store.close()
+
+    return measured(work)
+
+
+def predictions(target: str, samples: int) -> Iterator[Prediction]:
+    """Yield answers of which some are wrong, more of them in each further arm, and some invalid."""
+    for place, arm in enumerate(ARMS):
+        for number in range(samples):
+            if arm == "updated" and number % 20 == 19:
+                continue
+            wrong = number % 10 <= place
+            said = "" if number % 97 == 0 else LABELS[(number + wrong) % len(LABELS)]
+            yield Prediction(
+                target=target, sample_id=str(number), arm=arm, answer=said, valid=bool(said)
+            )
+
+
+def compare_only(folder: Path, samples: int) -> Figures:
+    """Score the targets' answers, arms against each other."""
+
+    def work() -> None:
+        job = opened(folder)
+        compare(job)
+        job.store.close()
+
+    return measured(work)
+
+
+def resume_to_report(folder: Path, samples: int) -> Figures:
+    """Resume a run whose samples all have a result: arms, card and report are written."""
     return measured(lambda: resume(folder / "run"))
 
 
@@ -167,33 +228,15 @@ def measured(work: Callable[[], object]) -> Figures:
     }
 
 
-async def _fill(store: RunStore) -> None:
-    """Give every open sample an accepted result."""
-    open_ids = store.pending()
-    for start in range(0, len(open_ids), 1000):
-        ids = open_ids[start : start + 1000]
-        await asyncio.gather(*(store.commit(_accepted(known)) for known in ids))
-
-
-def _accepted(sample_id: str) -> Result:
-    text = {"text": f"another text of about the length of a tweet, number {sample_id} #news"}
-    return Result(
-        sample_id=sample_id,
-        outcome="accepted",
-        attempts=1,
-        semantic_status="reworded",
-        semantic=text,
-        updated=text,
-    )
-
-
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
 PARTS: dict[str, Part] = {
     "plan": plan,
-    "resume_to_assemble": resume_to_assemble,
+    "answer": answer,
+    "compare": compare_only,
+    "resume_to_report": resume_to_report,
     "resume_done": resume_done,
     "checkpoints_exit": checkpoints("exit"),
     "checkpoints_async": checkpoints("async"),

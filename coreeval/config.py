@@ -4,10 +4,12 @@ Unknown keys are errors that name the nearest known one. Keys (secrets) are neve
 """
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
@@ -41,6 +43,12 @@ class DatasetConfig(Value):
     columns: dict[str, str] = {}
     """Our field name -> the file's column, for jsonl, csv, tsv, parquet and hf."""
 
+    @model_validator(mode="after")
+    def _all_targets(self) -> Self:
+        if self.target == "all" and self.format != "tweeteval":
+            raise ValueError("target: all is for format: tweeteval; here name the one target")
+        return self
+
 
 def _utc(moment: datetime) -> datetime:
     """Read a time without a zone as UTC."""
@@ -71,17 +79,35 @@ class KnowledgeConfig(Value):
     """Items of evidence shown to the replacer (research: pilot §2)."""
 
 
+def _no_secret(url: str) -> str:
+    """Refuse what may be secret in a URL; the message must not repeat it."""
+    parts = urlsplit(url)
+    if "@" in parts.netloc or parts.query:
+        raise ValueError("a URL must not hold a password or a query; see api_key_env for keys")
+    return url
+
+
+def _variable(name: str) -> str:
+    """Refuse what is no name of a variable, such as the key itself; do not repeat it."""
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
+        raise ValueError(
+            "this takes the NAME of an environment variable, in capitals, not the key itself"
+        )
+    return name
+
+
 class ModelConfig(Value):
     """A model for one role: `provider:name` and its parameters."""
 
     model: str
-    base_url: str | None = None
+    base_url: Annotated[str, AfterValidator(_no_secret)] | None = None
+    """Without user, password or query: keys come from the environment."""
     temperature: float | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 2048
     seed: int | None = None
     structured: Literal["json_schema", "function_calling", "json_mode"] = "json_schema"
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: Annotated[str, AfterValidator(_variable)] = "OPENAI_API_KEY"
     """Name of the environment variable that holds the key."""
 
     @model_validator(mode="before")
@@ -110,6 +136,12 @@ class TargetConfig(ModelConfig):
 
     cutoff: Moment | None = None
     """The later of its training cutoff and its release."""
+
+    @model_validator(mode="after")
+    def _can_answer(self) -> Self:
+        if self.provider == "spacy":
+            raise ValueError("spacy is an extractor, not a target")
+        return self
 
     @property
     def embedded(self) -> bool:

@@ -15,7 +15,10 @@
     - ModelUnusable         a model that no retry will bring back
   x Interrupted           stopped by a signal; resumable (exit 130)
 
-`ModelCallError` is not among them: one call went wrong for good, which fails one sample.
+Not among them is what goes wrong with one call, which fails one sample:
+
+* ModelCallError          the call went wrong for good: given up after all tries, or rejected
+  - NoValidAnswer           the model was reached, and what it said is no answer
 """
 
 from typing import ClassVar
@@ -130,3 +133,7 @@ class Interrupted(CoreEvalError):
 
 class ModelCallError(Exception):
     """One call has no valid answer after all bounded tries; the sample fails, the run goes on."""
+
+
+class NoValidAnswer(ModelCallError):
+    """The model was reached and declined, broke off or garbled its answer: that is what it says."""

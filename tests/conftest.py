@@ -8,6 +8,8 @@ import pytest
 
 import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard in this process
 
+NO_SKIPS = "COREEVAL_TEST_NO_SKIPS"
+"""Set where everything that tests need is there, so that a skipped test is a mistake."""
 GUARD = str(Path(__file__).parent / "guard")
 os.environ["PYTHONPATH"] = os.pathsep.join(
     dict.fromkeys([GUARD, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
@@ -35,3 +37,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def clean_environment(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     """Give each test the same environment, whatever the one before it has read from a .env."""
     _clean(monkeypatch, home)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a session that skipped tests where none may be skipped."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get(NO_SKIPS) and reporter and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -32,7 +32,8 @@ def demo(folder: FolderOption = Path("coreeval-demo"), as_json: AsJson = False) 
         if runs[-1].manifest.status != "complete":
             break
     document = {"runs": [summary_document(run) for run in runs]}
-    show(document, as_json, lambda: "\n".join(_words(runs)))
+    whole = runs[-1].manifest.status == "complete"
+    show(document, as_json, lambda: "\n".join(_words(runs) if whole else _stopped(runs[-1])))
     code = max(exit_code(run) for run in runs)
     if code:
         raise typer.Exit(code)
@@ -52,6 +53,11 @@ def _words(runs: "list[RunSummary]") -> Iterator[str]:
     yield "Every role was played by rules: they show the workings, not the quality of a model."
     yield ""
     yield from _where_to_look(runs)
+
+
+def _stopped(run: "RunSummary") -> Iterator[str]:
+    yield f"stopped at the task {run.manifest.task}"
+    yield f"go on with it:   {command('resume', run.run_dir)}"
 
 
 def _line(run: "RunSummary") -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.cli.output import utc_now
-from coreeval.errors import RunCorrupt
 
 if TYPE_CHECKING:
     from coreeval.releases.manifest import Manifest
@@ -28,13 +27,7 @@ def opened_run(run: Path) -> Iterator[tuple["RunFiles", "Manifest", "RunStore"]]
 
     files = RunFiles(run)
     manifest = read_manifest(files.manifest)
-    if not files.store.exists():  # opening would make an empty one and hide the loss
-        raise RunCorrupt(
-            "run.db is missing from a run that had one",
-            where=str(files.store),
-            hint="restore it from a copy, or start a new run",
-        )
-    store = RunStore.open(files.store, now=utc_now)
+    store = RunStore.open(files.require_store(), now=utc_now)
     try:
         yield files, manifest, store
     finally:

@@ -13,8 +13,9 @@ from coreeval.cli.output import AsJson, Document, command, one_line, show, utc_n
 if TYPE_CHECKING:
     from coreeval.tools.stores.run_rows import Beat
 
-STUCK_AFTER_S = 300.0
-"""A sample that stays in one step for longer is shown as stuck: no model call may take so long."""
+STUCK_AFTER_S = 660.0
+"""A sample that stays in one step for longer is shown as stuck: the retries of a model call end
+after ten minutes."""
 SHOWN = 10
 """Failed samples and bad rows that are listed; `--json` has them all."""
 

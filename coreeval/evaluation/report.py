@@ -5,7 +5,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from coreeval.evaluation.scoring import ArmTable
+from coreeval.evaluation.arms import ArmTable
 from coreeval.tools.files import write_json, write_text
 
 Json = Mapping[str, Any]

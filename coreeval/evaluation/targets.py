@@ -1,7 +1,8 @@
 """Asking a target model: one arm of samples in, one prediction for each sample out.
 
 A target answers every question itself: what it refuses, cuts short or garbles is its invalid
-answer, never another model's turn.
+answer, never another model's turn. What did not reach it is no answer at all: that prediction is
+missing, and whoever asks is told why.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from typing import Literal, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, create_model
 
-from coreeval.errors import ModelCallError, PromptError
+from coreeval.errors import ModelCallError, NoValidAnswer, PromptError
 from coreeval.models.shapes import AnswerShape
 from coreeval.schema import Arm, Prediction, Sample, Task, Value
 
@@ -22,14 +23,45 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 FORMAT = 'Give the label as a JSON object: {"label": "..."}'
 """Put under every template: they say which label, and may ask for it alone; this says in what."""
+GIVE_UP_AFTER = 5
+"""Questions in a row that did not get through until the target counts as down: a text that its
+endpoint chokes on stands alone, while each question put to one that is down costs minutes."""
 
 
 class Asks(Protocol):
     """What answers: the models' Asker, through the call store, with the target's parameters."""
 
     async def ask(self, messages: Sequence[Message], shape: AnswerShape[Answer]) -> Answer:
-        """Return a valid answer, or raise ModelCallError when there is none."""
+        """Return a valid answer; raise NoValidAnswer for a bad one, ModelCallError for none."""
         ...
+
+
+class Line:
+    """The line to a target: whether to send more over it, and what did not get through.
+
+    Args:
+        hung_up: Tells whether nothing more is to be sent, whatever the target does.
+    """
+
+    def __init__(self, hung_up: Callable[[], bool]) -> None:
+        self.troubles: list[str] = []
+        """Why questions got no answer, in the order of their failures."""
+        self._hung_up = hung_up
+        self._in_a_row = 0
+
+    @property
+    def is_open(self) -> bool:
+        """True while another question may be sent."""
+        return self._in_a_row < GIVE_UP_AFTER and not self._hung_up()
+
+    def answered(self) -> None:
+        """Note that the target was reached."""
+        self._in_a_row = 0
+
+    def failed(self, reason: str) -> None:
+        """Note that a question did not get through."""
+        self.troubles.append(reason)
+        self._in_a_row += 1
 
 
 class TargetAnswer(Value):
@@ -45,9 +77,12 @@ async def ask_target(
     arm: Arm,
     task: Task,
     asker: Asks,
+    line: Line,
     concurrency: int,
 ) -> tuple[Prediction, ...]:
     """Put one arm to one target, with the task's first template.
+
+    A sample whose question was not sent, or did not get through, has no prediction.
 
     Args:
         target: The target's name as the config spells it; the predictions carry it.
@@ -55,6 +90,7 @@ async def ask_target(
         arm: Which arm it is.
         task: Gives the template and the labels that an answer may be.
         asker: The target, opened with the parameters of its config.
+        line: Tells when to send no more, and is told what did not get through.
         concurrency: Most samples asked about at the same time.
 
     Raises:
@@ -64,13 +100,16 @@ async def ask_target(
     """
     shape = answer_shape(task)
 
-    async def predict(sample: Sample) -> Prediction:
+    async def predict(sample: Sample) -> Prediction | None:
         answer, reason = "", ""
         try:
-            said = await asker.ask([question(task, sample.fields)], shape)
-            answer = said.label
-        except ModelCallError as error:
+            answer = (await asker.ask([question(task, sample.fields)], shape)).label
+        except NoValidAnswer as error:
             reason = str(error)
+        except ModelCallError as error:
+            line.failed(str(error))
+            return None
+        line.answered()
         return Prediction(
             target=target,
             sample_id=sample.id,
@@ -80,7 +119,8 @@ async def ask_target(
             reason=reason,
         )
 
-    return tuple(await _each(samples, predict, concurrency))
+    found = await _each(samples, predict, concurrency, lambda: line.is_open)
+    return tuple(prediction for prediction in found if prediction)
 
 
 def answer_shape(task: Task) -> AnswerShape[TargetAnswer]:
@@ -114,14 +154,21 @@ def question(task: Task, fields: Mapping[str, str]) -> Message:
 
 
 async def _each(
-    items: Sequence[Item], work: Callable[[Item], Awaitable[Found]], concurrency: int
+    items: Sequence[Item],
+    work: Callable[[Item], Awaitable[Found]],
+    concurrency: int,
+    go_on: Callable[[], bool],
 ) -> list[Found]:
-    """Work on all items, at most `concurrency` at a time; the first error stops the others."""
+    """Work on items, at most `concurrency` at a time, taking a new one only while told to go on.
+
+    Returns what was found, in the order of the items; the first error stops the others.
+    """
     waiting = iter(enumerate(items))
     done: dict[int, Found] = {}
 
     async def worker() -> None:
-        for at, item in waiting:
+        while go_on() and (taken := next(waiting, None)):
+            at, item = taken
             done[at] = await work(item)
 
     try:
@@ -130,4 +177,4 @@ async def _each(
                 workers.create_task(worker())
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
-    return [done[at] for at in range(len(items))]
+    return [done[at] for at in sorted(done)]

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from coreeval.config import TargetConfig
+from coreeval.errors import RunError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.embedded import fit_target, predict_arm
-from coreeval.evaluation.scoring import ArmTable, compare_arms
-from coreeval.evaluation.targets import ask_target
+from coreeval.evaluation.targets import Line, ask_target
 from coreeval.graph.job import Job
 from coreeval.graph.record import call_row
-from coreeval.models import Asker, close_models, open_model, record_calls
+from coreeval.models import Asker, CallRef, close_models, open_model, record_calls
 from coreeval.releases.arms import semantic_fields, updated_fields
 from coreeval.schema import Arm, Prediction, Sample
 from coreeval.tools.stores.calls import open_calls
@@ -31,7 +31,7 @@ async def evaluate_targets(job: Job) -> list[str]:
     """Ask every target about every arm and store the answers; return the targets that were asked.
 
     Raises:
-        CoreEvalError: a target cannot be used.
+        CoreEvalError: a target cannot be used, or left questions without an answer.
     """
     done = await asyncio.to_thread(job.store.stage, "evaluate")
     if done is None:
@@ -45,31 +45,20 @@ async def evaluate_targets(job: Job) -> list[str]:
 async def _asked(job: Job) -> AsyncIterator[str]:
     """Ask one target after the other until the run is told to stop."""
     for target in job.config.models.targets:
+        if not job.stop.asked:
+            await asyncio.to_thread(job.tell, "evaluate", note=target.model)
+            await _ask(job, target)
         if job.stop.asked:
             return
-        await asyncio.to_thread(job.tell, "evaluate", note=target.model)
-        if target.embedded:
-            await asyncio.to_thread(_ask_embedded, job, target)
-        else:
-            await _ask_model(job, target)
         yield target.model
 
 
-def compare(job: Job) -> ArmTable:
-    """Score the stored answers, arms against each other on the samples that both have."""
-    gold: dict[str, str] = {}
-    unrecoverable: set[str] = set()
-    for ended in job.store.ended():
-        gold[ended.sample.id] = ended.sample.label_text
-        if ended.result.outcome == "label_unrecoverable":
-            unrecoverable.add(ended.sample.id)
-    return compare_arms(
-        job.store.predictions(),
-        gold=gold,
-        labels=[label.name for label in job.task.labels],
-        unrecoverable=unrecoverable,
-        seed=job.config.run.seed,
-    )
+async def _ask(job: Job, target: TargetConfig) -> None:
+    """Put the arms to one target."""
+    if target.embedded:
+        await asyncio.to_thread(_ask_embedded, job, target)
+    else:
+        await _ask_model(job, target)
 
 
 def _ask_embedded(job: Job, target: TargetConfig) -> None:
@@ -78,36 +67,60 @@ def _ask_embedded(job: Job, target: TargetConfig) -> None:
     rows = iter_benchmark(dataset, job.task, split=dataset.train_split)
     train = [row for row in rows if isinstance(row, Sample)]
     fitted = fit_target(target.model, job.task, train, seed=job.config.run.seed)
-    for arm, samples in _chunks(job):
+    for arm, samples in itertools.takewhile(lambda _: not job.stop.asked, _chunks(job)):
         job.store.add_predictions(predict_arm(fitted, samples, arm=arm))
 
 
 async def _ask_model(job: Job, target: TargetConfig) -> None:
-    """Put the arms to an LLM, through the call store."""
-    calls = open_calls(job.workspace.calls)
-    asker = Asker(open_model(target), calls, role="target", max_draws=1)
+    """Put the arms to an LLM, through the call store.
+
+    Raises:
+        RunError: some questions did not get through; the answers to the others are stored.
+        CoreEvalError: the target cannot be used.
+    """
+    calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
+    line, number, answered = Line(lambda: job.stop.asked), itertools.count(), 0
+    asker = Asker(open_model(target), calls, role="target", max_draws=1, settle=True)
+    chunks = _chunks(job)
     try:
-        for number, (arm, samples) in enumerate(_chunks(job)):
+        while line.is_open and (chunk := await asyncio.to_thread(next, chunks, None)):
             with record_calls() as made:
-                answers = await _ask(job, target.model, asker, arm, samples)
-            job.store.add_predictions(answers)
-            job.store.record(
-                Step(
-                    sample_id=f"target {target.model}",
-                    attempt=number,
-                    node=arm,
-                    started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
-                    seconds=sum(call.seconds for call in made),
-                    calls=tuple(call_row(call, job.began) for call in made),
-                )
-            )
+                answers = await _answers(job, target.model, asker, line, *chunk)
+            await asyncio.to_thread(job.store.add_predictions, answers)
+            job.store.record(_step(job, target.model, next(number), chunk[0], made))
+            answered += len(answers)
     finally:
         await close_models()
-        calls.close()
+        await asyncio.to_thread(calls.close)
+    if line.troubles and not job.stop.asked:
+        raise await asyncio.to_thread(_missing, job, target.model, line, answered)
 
 
-async def _ask(
-    job: Job, target: str, asker: Asker, arm: Arm, samples: Sequence[Sample]
+def _missing(job: Job, target: str, line: Line, answered: int) -> RunError:
+    """Return the error for a target that left questions without an answer."""
+    total = sum(len(samples) for _, samples in _chunks(job))
+    return RunError(
+        f"{target} left {total - answered} of {total} questions without an answer; "
+        f"the first: {line.troubles[0]}",
+        where="models.targets",
+        hint="see to its endpoint; what was answered is kept",
+    )
+
+
+def _step(job: Job, target: str, number: int, arm: Arm, made: Sequence[CallRef]) -> Step:
+    """Return what the story of the run says about one chunk."""
+    return Step(
+        sample_id=f"target {target}",
+        attempt=number,
+        node=arm,
+        started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        seconds=sum(call.seconds for call in made),
+        calls=tuple(call_row(call, job.payer) for call in made),
+    )
+
+
+async def _answers(
+    job: Job, target: str, asker: Asker, line: Line, arm: Arm, samples: Sequence[Sample]
 ) -> Sequence[Prediction]:
     """Ask about samples; with several stance targets, about those of one target at a time."""
     answers: list[Prediction] = []
@@ -118,6 +131,7 @@ async def _ask(
             arm=arm,
             task=task,
             asker=asker,
+            line=line,
             concurrency=job.config.run.concurrency,
         )
     return answers

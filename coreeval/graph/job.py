@@ -1,16 +1,16 @@
 """One run as the process that works on it holds it."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 
 from coreeval.agents.hiring import Hire
 from coreeval.config import Config
-from coreeval.evaluation.benchmarks import target_of, targets_of
+from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks import counts_note, target_of, targets_of
 from coreeval.graph.pool import Stop
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.setup import Setup, graph_version
-from coreeval.releases.manifest import Cost, Manifest, full_counts
+from coreeval.releases.manifest import Cost, Manifest, Status, full_counts
 from coreeval.schema import Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.stores.runs import Clock, RunStore
@@ -44,9 +44,9 @@ class Job:
         return self.setup.task
 
     @property
-    def began(self) -> datetime:
-        """When the run was started, by whichever process."""
-        return datetime.fromisoformat(self.manifest.now)
+    def payer(self) -> str:
+        """The run's name in the call store, so that its calls are known as its own."""
+        return str(self.files.root)
 
     def tasks(self) -> list[Task]:
         """Return the tasks of the benchmark's samples: one, or one for each stance target."""
@@ -81,8 +81,31 @@ class Job:
             "bad_rows": len(self.store.bad_rows()),
             "cost": self._cost(),
             "arms": self.store.stage("assemble") or {},
+            "notes": self.manifest.notes or self._notes(),
         }
         return self.manifest.model_copy(update=update)
+
+    def taken_up(self) -> Manifest:
+        """Return the manifest of a run that somebody works on."""
+        return self.current_manifest().model_copy(update={"status": "running", "ended_at": ""})
+
+    def left(self, status: Status) -> Manifest:
+        """Return the manifest of a run as it is left; a complete one keeps its end."""
+        before = self.manifest
+        same = status == before.status == "complete" and before.counts == self.counts()
+        ended = before.ended_at if same else self.now().isoformat(timespec="seconds")
+        return self.current_manifest().model_copy(update={"status": status, "ended_at": ended})
+
+    def _notes(self) -> tuple[str, ...]:
+        """Return what is odd about the benchmark, as far as its files are still there."""
+        rows = self.store.total() + len(self.store.bad_rows())
+        if self.manifest.limit is not None or not rows:
+            return ()
+        try:
+            note = counts_note(self.config.dataset, rows)
+        except DatasetError:
+            return ()
+        return (note,) if note else ()
 
     def _cost(self) -> Cost:
         """Add up calls and tokens; money stays unknown for models without a price."""

@@ -74,7 +74,6 @@ class SampleNodes:
         passed = status == "reworded" and not defects
         return SampleUpdate(
             semantic=_spaced(task, rewrite.fields) if passed else None,
-            semantic_status="reworded" if passed else "unchanged",
             verdicts=[_verdict("reworded", 0, passed, summary(defects) or rewrite.reason)],
         )
 

@@ -21,7 +21,7 @@ class Stop:
     def ask(self, reason: str) -> None:
         """Take no new samples and drain those in flight."""
         self.asked = True
-        for control in self._controls:
+        for control in list(self._controls):
             control.request_drain(reason)
 
     def fail(self, error: CoreEvalError) -> None:

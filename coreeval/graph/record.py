@@ -1,7 +1,6 @@
 """Writes down what each node did: when, how long, with which calls, and what came of it."""
 
 import time
-from datetime import datetime
 
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
 from coreeval.models.calls import CallRef, record_calls
@@ -34,8 +33,8 @@ class InFlight:
         return dict(self._places)
 
 
-def recorder(store: RunStore, in_flight: InFlight, now: Clock, began: datetime) -> Wrap:
-    """Return what puts a record round a node of the sample graph of a run that began then."""
+def recorder(store: RunStore, in_flight: InFlight, now: Clock, payer: str) -> Wrap:
+    """Return what puts a record round a node of the sample graph of the run `payer`."""
 
     def wrap(name: str, node: SampleNode) -> SampleNode:
         async def recorded(state: SampleState) -> SampleUpdate:
@@ -57,7 +56,7 @@ def recorder(store: RunStore, in_flight: InFlight, now: Clock, began: datetime) 
                         seconds=round(time.perf_counter() - clock, 6),
                         error=error,
                         detail={k: v for k, v in update.items() if k not in {"verdicts", "tried"}},
-                        calls=tuple(call_row(call, began) for call in calls),
+                        calls=tuple(call_row(call, payer) for call in calls),
                         verdicts=_verdicts(update),
                     )
                     store.record(step)
@@ -72,18 +71,18 @@ def _verdicts(update: SampleUpdate) -> tuple[Verdict, ...]:
     return tuple(Verdict.model_validate(verdict) for verdict in update.get("verdicts", ()))
 
 
-def call_row(call: CallRef, began: datetime) -> CallRow:
+def call_row(call: CallRef, payer: str) -> CallRow:
     """Return a call as the run store keeps it.
 
-    A call found in the call store was still paid by this run if it was asked since the run began:
-    before a kill, or for another sample.
+    A call found in the call store was still paid by this run if it was sent for it: before a kill,
+    or for another sample.
     """
     return CallRow(
         key=call.key,
         role=call.role,
         model=call.model,
         draw=call.draw,
-        cached=call.cached and call.asked_at < began,
+        cached=call.cached and call.paid_by != payer,
         prompt_tokens=call.prompt_tokens,
         completion_tokens=call.completion_tokens,
         seconds=call.seconds,

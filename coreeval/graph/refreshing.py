@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import islice
 
 from coreeval.agents.hiring import Materials
 from coreeval.evaluation.benchmarks import iter_benchmark, splits_of
@@ -60,7 +61,7 @@ async def _open_threads(job: Job, in_flight: InFlight, stack: AsyncExitStack) ->
     stack.push_async_callback(close_models)
     saver = await stack.enter_async_context(open_saver(job.files.checkpoints))
     graph = build_sample_graph(
-        SampleNodes(crew), recorder(job.store, in_flight, job.now, job.began)
+        SampleNodes(crew), recorder(job.store, in_flight, job.now, job.payer)
     )
     return SampleThreads(
         app=graph.compile(checkpointer=saver),
@@ -78,7 +79,7 @@ async def _open_threads(job: Job, in_flight: InFlight, stack: AsyncExitStack) ->
 def _open_crew(job: Job, stack: AsyncExitStack) -> Crew:
     knowledge = open_knowledge(job.setup, job.workspace)
     stack.push_async_callback(asyncio.to_thread, knowledge.close)
-    calls = open_calls(job.workspace.calls)
+    calls = open_calls(job.workspace.calls, job.payer)
     stack.push_async_callback(asyncio.to_thread, calls.close)
     return crew_of(job, knowledge, calls)
 
@@ -91,7 +92,7 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
         prompts=job.setup.prompts,
         calls=calls,
         names=knowledge.names(window) if job.config.models.ruled else (),
-        train=_train(job) if job.config.models.ruled else (),
+        train=_train(job),
         seed=job.config.run.seed,
     )
     return Crew(
@@ -112,14 +113,14 @@ def _parts(job: Job, materials: Materials) -> Callable[[Sample], Part]:
 
 
 def _train(job: Job) -> list[Sample]:
-    """Return the train split's samples where there is one, for the offline label judge."""
-    dataset, found = job.config.dataset, list[Sample]()
-    if dataset.train_split not in splits_of(dataset) or dataset.train_split == dataset.split:
-        return found
-    for row in iter_benchmark(dataset, job.task, split=dataset.train_split):
-        if isinstance(row, Sample) and len(found) < TRAIN_MOST:
-            found.append(row)
-    return found
+    """Return the train split's first samples, where the label judge plays by rules and has one."""
+    dataset, ruled = job.config.dataset, job.config.models.ruled
+    if "label_judge" not in ruled or dataset.train_split == dataset.split:
+        return []
+    if dataset.train_split not in splits_of(dataset):
+        return []
+    rows = iter_benchmark(dataset, job.task, split=dataset.train_split)
+    return list(islice((row for row in rows if isinstance(row, Sample)), TRAIN_MOST))
 
 
 @asynccontextmanager

@@ -1,6 +1,5 @@
 """Starting, resuming and retrying a run: one process at a time, stopped cleanly by a signal."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -12,8 +11,9 @@ from dotenv import load_dotenv
 from filelock import FileLock, Timeout
 
 from coreeval.agents.offline.pipeline import pipeline_name
-from coreeval.config import Config, changed_keys, load_config
+from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
+from coreeval.graph.changes import sha256_of, what_changed
 from coreeval.graph.setup import (
     Setup,
     check_dataset,
@@ -33,7 +33,7 @@ from coreeval.releases.manifest import (
     write_manifest,
 )
 from coreeval.tools.files import write_text
-from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
+from coreeval.tools.workspace import RunFiles, Workspace, command, workspace_for
 
 IfChanged = Literal["refuse", "keep", "anew"]
 """What a resume does when the config changed: refuse, go on with the run's own, or start anew."""
@@ -96,29 +96,25 @@ def resume(
         RunLocked: another process works on it.
         RunCorrupt: a store is damaged; nothing was overwritten.
     """
-    files = RunFiles(Path(run_dir).resolve())
-    manifest = read_manifest(files.manifest)
-    load_dotenv(Path(manifest.source.path).parent / ".env")
-    config = load_config(files.config)
-    changed = _changes(manifest, config) if if_changed != "keep" else []
+    files, manifest, setup = _taken_up(run_dir)
+    changed = what_changed(manifest, setup) if if_changed != "keep" else []
     if changed and if_changed == "anew":
         source = manifest.source
         return refresh(
             source.path,
             limit=manifest.limit,
-            run_dir=_new_dir(_workspace(manifest), config, around.now()),
+            run_dir=_new_dir(_workspace(manifest), setup.config, around.now()),
             overrides=source.overrides,
             around=around,
         )
     if changed:
         raise RunStateError(
-            f"the config has changed since the run began: {', '.join(changed)}",
+            f"this has changed since the run began: {', '.join(changed)}",
             where=manifest.source.path,
-            hint="coreeval resume RUN --keep goes on with the run's own config; "
-            "--anew starts a new run with the changed one",
+            hint="coreeval resume RUN --keep goes on with the run's own config and samples; "
+            "--anew starts a new run with what is there now",
         )
     with _locked(files):
-        setup = set_up(config, datetime.fromisoformat(manifest.now))
         return work_on(setup, manifest, files, _workspace(manifest), around)
 
 
@@ -129,15 +125,31 @@ def retry(run_dir: Path | str, *, around: Surroundings = REAL) -> RunSummary:
         RunStateError: no run there.
         RunLocked: another process works on it.
     """
-    files = RunFiles(Path(run_dir).resolve())
-    manifest = read_manifest(files.manifest)
-    load_dotenv(Path(manifest.source.path).parent / ".env")
+    files, manifest, setup = _taken_up(run_dir)
     with _locked(files):
         store = open_store(files, around.now)
         store.forget("failed")
         store.close()
-        setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now))
         return work_on(setup, manifest, files, _workspace(manifest), around)
+
+
+def _taken_up(run_dir: Path | str) -> tuple[RunFiles, Manifest, Setup]:
+    """Return what a run that was started before stands on.
+
+    Raises:
+        RunStateError: there is no run, or it has lost its config.
+    """
+    files = RunFiles(Path(run_dir).resolve())
+    manifest = read_manifest(files.manifest)
+    load_dotenv(Path(manifest.source.path).parent / ".env")
+    if not files.config.exists():
+        raise RunStateError(
+            "the run has lost its config.yaml",
+            where=str(files.root),
+            hint="restore it from a copy, or start a new run",
+        )
+    setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now))
+    return files, manifest, setup
 
 
 # -- preparing ----------------------------------------------------------------------------------
@@ -145,7 +157,7 @@ def retry(run_dir: Path | str, *, around: Surroundings = REAL) -> RunSummary:
 
 def source_of(config: Path, overrides: Sequence[str] = ()) -> Source:
     """Return what identifies the config that a run was started from."""
-    return Source(path=str(config), sha256=_sha256(config), overrides=tuple(overrides))
+    return Source(path=str(config), sha256=sha256_of(config), overrides=tuple(overrides))
 
 
 def first_manifest(
@@ -187,7 +199,7 @@ def _refuse_taken(files: RunFiles) -> None:
     raise RunStateError(
         f"there is a run here already ({status})",
         where=str(files.root),
-        hint="choose another --run-dir" if done else f"coreeval resume {files.root}",
+        hint="choose another --run-dir" if done else command("resume", files.root),
     )
 
 
@@ -198,7 +210,7 @@ def _refuse_second(folder: Path) -> None:
         raise RunStateError(
             f"the last run of {folder.name!r} is unfinished",
             where=str(unfinished),
-            hint=f"coreeval resume {unfinished}   (or start another with --run-dir DIR)",
+            hint=f"{command('resume', unfinished)}   (or start another with --run-dir DIR)",
         )
 
 
@@ -218,14 +230,6 @@ def _workspace(manifest: Manifest) -> Workspace:
     return Workspace(Path(manifest.workspace))
 
 
-def _changes(manifest: Manifest, frozen: Config) -> list[str]:
-    """Return the keys in which the source config differs from the run's own."""
-    source = Path(manifest.source.path)
-    if not source.exists() or _sha256(source) == manifest.source.sha256:
-        return []
-    return changed_keys(frozen, load_config(source, manifest.source.overrides))
-
-
 @contextmanager
 def _locked(files: RunFiles) -> Iterator[None]:
     """Hold the run's lock; the system lets go of it when a process dies.
@@ -241,9 +245,5 @@ def _locked(files: RunFiles) -> Iterator[None]:
         raise RunLocked(
             "another process works on this run",
             where=str(files.root),
-            hint=f"wait for it, or look with: coreeval status {files.root}",
+            hint=f"wait for it, or look with: {command('status', files.root)}",
         ) from None
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,6 +1,7 @@
 """The nodes of the run graph: each looks at what is done, does the rest, and says how much.
 
-The event loop never waits for a disk: whatever reads or writes files runs in a thread.
+The event loop waits for no disk: what reads or writes files runs in a thread. The one exception is
+looking up a call by its key, an indexed read that a thread would make twice as dear.
 """
 
 import asyncio

@@ -6,9 +6,9 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
-from coreeval.config import ROLES, Config, ModelConfig
+from coreeval.config import ROLES, Config, DatasetConfig, ModelConfig
 from coreeval.errors import DatasetError, KnowledgeError
-from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split
+from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
 from coreeval.evaluation.embedded import check_embedded
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.models import preflight
@@ -99,7 +99,21 @@ def check_models(setup: Setup) -> None:
     for target in targets:
         if target.embedded:
             check_embedded(target.model)
-            known_split(setup.config.dataset, setup.config.dataset.train_split)
+            _check_train_split(setup.config.dataset)
+
+
+def _check_train_split(dataset: DatasetConfig) -> None:
+    """Check that there is a train split, and that it is not the one that is refreshed."""
+    train, split = known_split(dataset, dataset.train_split), known_split(dataset)
+    same_files = dataset.format != "hf" and (
+        fingerprint(dataset, train) == fingerprint(dataset, split)
+    )
+    if train == split or same_files:
+        raise DatasetError(
+            f"an embedded target would be fitted on the split that it is tested on, {split!r}",
+            where="dataset.train_split",
+            hint=f"name another split: {', '.join(splits_of(dataset))}",
+        )
 
 
 def asked_models(config: Config) -> list[ModelConfig]:
@@ -145,11 +159,26 @@ def fingerprints(setup: Setup, knowledge: str) -> Fingerprints:
     return Fingerprints(
         config=_hash(setup.config.model_dump_json()),
         prompts=_hash(*versions.values()),
-        data=fingerprint(setup.config.dataset, setup.config.dataset.split),
+        task=task_fingerprint(setup),
+        data=data_fingerprint(setup),
         knowledge=knowledge,
         code=metadata.version("coreeval"),
         graph=graph_version(setup),
     )
+
+
+def task_fingerprint(setup: Setup) -> str:
+    """Return the hash of the task: its labels, its fields and what roles are told of it."""
+    return _hash(setup.task.model_dump_json())
+
+
+def data_fingerprint(setup: Setup) -> str:
+    """Return the hash of the benchmark's files.
+
+    Raises:
+        DatasetError: they are not there.
+    """
+    return fingerprint(setup.config.dataset, setup.config.dataset.split)
 
 
 def prompt_versions(setup: Setup) -> dict[str, str]:

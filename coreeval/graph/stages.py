@@ -2,7 +2,7 @@
 
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.report import write_report
-from coreeval.graph.detection import compare
+from coreeval.graph.comparison import compare
 from coreeval.graph.job import Job
 from coreeval.graph.state import RunUpdate
 from coreeval.releases.arms import write_arms
@@ -15,6 +15,8 @@ def plan(job: Job) -> RunUpdate:
         job.tell("plan")
         rows = iter_benchmark(job.config.dataset, job.task)
         job.store.add_samples(rows, limit=job.manifest.limit)
+        for note in job.current_manifest().notes:
+            job.tell("plan", note=note)
     return RunUpdate(planned=job.store.total(), bad_rows=len(job.store.bad_rows()))
 
 

@@ -41,6 +41,7 @@ class SampleUpdate(TypedDict, total=False):
     original_label: str
     semantic: dict[str, str] | None
     semantic_status: str
+    """Written when D^s has been judged; without it there is none."""
     rung: Rung
     evidence: list[str]
     """Ids of the evidence on offer."""
@@ -114,7 +115,7 @@ def result_of(state: SampleState, facts: list[Json]) -> Result:
     Raises:
         KeyError: the thread has not come to an outcome.
     """
-    accepted = state["outcome"] == "accepted"
+    accepted, judged = state["outcome"] == "accepted", "semantic_status" in state
     return Result.model_validate(
         {
             "sample_id": state["sample_id"],
@@ -123,7 +124,7 @@ def result_of(state: SampleState, facts: list[Json]) -> Result:
             "attempts": state.get("attempt", 0),
             "rung": state.get("rung", "none"),
             "semantic_status": state.get("semantic_status", "unchanged"),
-            "semantic": state.get("semantic"),
+            "semantic": state.get("semantic") if judged else None,
             "updated": state.get("composed") if accepted else None,
             "original_label": state.get("original_label", ""),
             "facts": facts if accepted else [],

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from sqlite3 import DatabaseError
+from sqlite3 import DatabaseError, OperationalError
 from typing import cast
 
 import aiosqlite
@@ -18,7 +18,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Durability
 
 from coreeval.agents.provenance import replaced_facts
-from coreeval.errors import CoreEvalError, ModelCallError, RunCorrupt
+from coreeval.errors import CoreEvalError, ModelCallError, RunCorrupt, RunError
 from coreeval.graph.pool import Stop
 from coreeval.graph.record import InFlight
 from coreeval.graph.state import SampleInput, SampleState, fresh_sample, result_of
@@ -30,6 +30,8 @@ DURABILITY: Durability = "async"
 store (research: performance §4, and benchmarks/size.py for the bytes)."""
 STEPS_BEFORE, STEPS_PER_ATTEMPT = 12, 8
 """Bound of supersteps that LangGraph may run for one sample."""
+BEFORE_FAILED = {"unsafe", "label_unrecoverable"}
+"""Outcomes that stand although something failed later."""
 SampleApp = CompiledStateGraph[SampleState, None, SampleInput, SampleState]
 
 
@@ -53,6 +55,12 @@ def _damage_told(path: Path) -> Iterator[None]:
     """Tell the user about damaged checkpoints, which no sample in flight could survive."""
     try:
         yield
+    except OperationalError as error:
+        raise RunError(
+            f"checkpoints.db cannot be used: {error}",
+            where=str(path),
+            hint="see to the disk, then resume the run",
+        ) from None
     except DatabaseError as error:
         raise RunCorrupt(
             f"checkpoints.db is damaged: {error}",
@@ -103,7 +111,7 @@ class SampleThreads:
         except (GraphDrained, CoreEvalError):
             raise
         except Exception as error:  # noqa: BLE001 - one sample's trouble must not end a night's run
-            return self._failed(sample_id, error)
+            return await self._failed(sample_id, thread_id, error)
 
     async def _result(self, sample_id: str, thread_id: str) -> Result:
         with self.stop.control() as control:
@@ -136,15 +144,24 @@ class SampleThreads:
         limit = STEPS_BEFORE + STEPS_PER_ATTEMPT * self.max_attempts
         return {"configurable": {"thread_id": thread_id}, "recursion_limit": limit}
 
-    def _failed(self, sample_id: str, error: Exception) -> Result:
+    async def _failed(self, sample_id: str, thread_id: str, error: Exception) -> Result:
+        """Return the result of a sample that went wrong: it keeps what it had come to before.
+
+        Being unsafe or unrecoverable counts more than having failed (design: outcomes).
+        """
+        last = await self.app.aget_state(self._config(thread_id))
+        state = cast(SampleState, fresh_sample(sample_id) | last.values)
+        if state.get("outcome") not in BEFORE_FAILED:
+            state["outcome"], state["reason"] = "failed", self._reason(error)
+        return result_of(state, [])
+
+    def _reason(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
-            reason = f"took longer than {self.timeout_s:g} s (run.sample_timeout_s)"
-        elif isinstance(error, ModelCallError):
-            reason = str(error)
-        else:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            reason = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
-        return Result(sample_id=sample_id, outcome="failed", reason=reason)
+            return f"took longer than {self.timeout_s:g} s (run.sample_timeout_s)"
+        if isinstance(error, ModelCallError):
+            return str(error)
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
 
 
 def _facts(sample_id: str, state: SampleState) -> Sequence[ReplacedFact]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from coreeval.agents.hiring import Hire, hire
-from coreeval.errors import RunCorrupt
+from coreeval.errors import CoreEvalError
 from coreeval.graph.build import build_run_graph
 from coreeval.graph.job import Job
 from coreeval.graph.progress import Watch, unwatched
@@ -18,7 +18,7 @@ from coreeval.graph.run_nodes import RunNodes
 from coreeval.graph.setup import Setup, prompt_versions
 from coreeval.releases.manifest import Manifest, Status, write_manifest
 from coreeval.tools.stores.runs import Clock, RunStore
-from coreeval.tools.workspace import RunFiles, Workspace
+from coreeval.tools.workspace import RunFiles, Workspace, command
 
 
 def utc_now() -> datetime:
@@ -56,14 +56,25 @@ def work_on(
     """
     job = job_of(setup, manifest, files, workspace, around)
     status: Status = "stopped"
+    write_manifest(files.manifest, job.taken_up())
     try:
         _run(job)
         status = "complete" if job.store.stage("report") is not None else "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
+    except CoreEvalError as error:
+        raise _with_way_on(error, files) from None
     finally:
         final = _close(job, status)
     return RunSummary(run_dir=files.root, manifest=final)
+
+
+def _with_way_on(error: CoreEvalError, files: RunFiles) -> CoreEvalError:
+    """Return an error that also says how the run goes on."""
+    if "resume" not in error.hint:
+        way = f"then: {command('resume', files.root)}"
+        error.hint = f"{error.hint}; {way}" if error.hint else way
+    return error
 
 
 def job_of(
@@ -91,7 +102,12 @@ def _run(job: Job) -> None:
         asyncio.run(_run_graph(job))
         return
     with ThreadPoolExecutor(1) as other:
-        other.submit(asyncio.run, _run_graph(job)).result()
+        done = other.submit(asyncio.run, _run_graph(job))
+        try:
+            done.result()
+        except KeyboardInterrupt:
+            job.stop.ask("KeyboardInterrupt")  # the pool comes to rest; the block waits for it
+            done.result()
 
 
 async def _run_graph(job: Job) -> None:
@@ -133,9 +149,7 @@ def _handle(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> lis
 def _close(job: Job, status: Status) -> Manifest:
     """Write the manifest as the run is left, and close its store."""
     try:
-        final = job.current_manifest().model_copy(
-            update={"status": status, "ended_at": job.now().isoformat(timespec="seconds")}
-        )
+        final = job.left(status)
         write_manifest(job.files.manifest, final)
         return final
     finally:
@@ -148,10 +162,5 @@ def open_store(files: RunFiles, now: Clock) -> RunStore:
     Raises:
         RunCorrupt: it is damaged, or missing from a run that had one.
     """
-    if files.manifest.exists() and not files.store.exists():
-        raise RunCorrupt(
-            "run.db is missing from a run that had one",
-            where=str(files.store),
-            hint="restore it from a copy, or start a new run",
-        )
-    return RunStore.open(files.store, now=now)
+    known = files.require_store() if files.manifest.exists() else files.store
+    return RunStore.open(known, now=now)

@@ -1,9 +1,17 @@
 """Asking a model for an answer of a given shape: never twice for the same, never half an answer.
 
 Each draw goes through the call store. A valid answer is reused; an invalid one stays there as
-evidence, and the next draw is asked with the reason, so that no bad answer is replayed for ever.
+evidence, and the next draw is asked with the reason.
+
+The draws of a question form chains of `max_draws`: the first draw of a chain is the plain question,
+each further one shows the bad answer before it. Asking walks the chains. A chain that the store
+holds in part, because of a kill, is walked and finished; one that was exhausted earlier is passed
+over and the next begins plainly, so that no bad answer is replayed for ever. A chain that is
+exhausted now is the end of it. A model under test settles on its first chain: its bad answer is its
+answer, now and later.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,13 +21,13 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from coreeval.errors import ModelCallError
+from coreeval.errors import NoValidAnswer
 from coreeval.models.calls import CallRef, note_call
 from coreeval.models.failures import CallFailure, final_error
 from coreeval.models.model import Model
 from coreeval.models.retry import Retry
 from coreeval.models.shapes import AnswerShape, InvalidAnswer
-from coreeval.tools.stores.calls import CallRecord, CallStore, call_key, call_request
+from coreeval.tools.stores.calls import CallRecord, CallStore, Origin, call_key, call_request
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -37,7 +45,16 @@ def accept(_value: BaseModel) -> None:
 
 
 class Asker:
-    """One model in one role, asked through the call store."""
+    """One model in one role, asked through the call store.
+
+    Args:
+        model: Who is asked.
+        store: Where each call is looked up and kept.
+        role: What the calls are noted as.
+        max_draws: Length of a chain: most answers that one `ask` pays for.
+        settle: Whether a chain exhausted earlier is the last word.
+        retry: How often a request that fails on the wire is sent again.
+    """
 
     def __init__(
         self,
@@ -46,12 +63,14 @@ class Asker:
         *,
         role: str,
         max_draws: int = MAX_DRAWS,
+        settle: bool = False,
         retry: Retry | None = None,
     ) -> None:
         self.model = model
         self.role = role
         self._store = store
         self._max_draws = max_draws
+        self._settle = settle
         self._retry = retry or Retry()
 
     async def ask(
@@ -70,19 +89,24 @@ class Asker:
                 this request, such as one that cites an item that was not shown.
 
         Raises:
-            ModelCallError: no draw gave a valid answer, or the request was refused for good.
+            NoValidAnswer: the chain is exhausted, or the endpoint declined the text.
+            ModelCallError: the request was rejected, or given up after all tries.
             CredentialError: the endpoint refused the key.
             ModelUnusable: the model cannot be used at all, now or later.
         """
-        asked, reason = list(messages), ""
-        for draw in range(self._max_draws):
-            record = await self._draw(asked, shape, check, draw)
+        asked, final = list(messages), self._settle
+        for draw in itertools.count():
+            record, origin = await self._draw(asked, shape, check, draw)
             try:
                 return _value_of(record, shape, check)
             except InvalidAnswer as error:
                 reason = str(error)[:_MOST_REASON]
-            asked = [*messages, *_again(record, reason, left=self._max_draws - draw - 1)]
-        raise ModelCallError(
+            final = final or origin != "stored"
+            left = self._max_draws - 1 - draw % self._max_draws
+            if final and not left:
+                break
+            asked = [*messages, *(_again(record, reason, left=left) if left else ())]
+        raise NoValidAnswer(
             f"{self.role}: {self.model.name} gave no valid answer in {self._max_draws} draws; "
             f"the last one: {reason}"
         )
@@ -93,7 +117,7 @@ class Asker:
         shape: AnswerShape[T],
         check: Callable[[T], None],
         draw: int,
-    ) -> CallRecord:
+    ) -> tuple[CallRecord, Origin]:
         """Return the call of one draw: from the store, from another asker, or sent now."""
         request = self._request(messages, shape, draw)
 
@@ -113,9 +137,9 @@ class Asker:
             error = _fault(record, shape, check)
             return replace(record, valid=not error, error=error)
 
-        record, fresh = await self._store.answer(call_key(request), send)
-        note_call(self._reference(record, cached=not fresh))
-        return record
+        record, origin = await self._store.answer(call_key(request), send)
+        note_call(self._reference(record, cached=origin != "sent"))
+        return record, origin
 
     async def _send(
         self, messages: Sequence[Message], shape: AnswerShape[T], draw: int
@@ -160,7 +184,7 @@ class Asker:
             model=self.model.name,
             draw=record.draw,
             cached=cached,
-            asked_at=datetime.fromisoformat(record.started_at),
+            paid_by=record.paid_by,
             prompt_tokens=record.prompt_tokens,
             completion_tokens=record.completion_tokens,
             seconds=record.seconds,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
 
 from coreeval.schema import Value
 
@@ -18,8 +17,8 @@ class CallRef(Value):
     draw: int
     cached: bool
     """True when it came from the call store or was shared with another asker: not paid here."""
-    asked_at: datetime
-    """When it was sent, be it now or in an earlier run."""
+    paid_by: str
+    """The run that paid for it, as the call store was told; empty where it was not."""
     prompt_tokens: int
     completion_tokens: int
     seconds: float

@@ -2,9 +2,12 @@
 
 from typing import Literal
 
-from coreeval.errors import CredentialError, ModelCallError, ModelUnusable
+from coreeval.errors import CredentialError, ModelCallError, ModelUnusable, NoValidAnswer
 
-FailureKind = Literal["transient", "unreachable", "credential", "unknown", "quota", "rejected"]
+FailureKind = Literal[
+    "transient", "unreachable", "credential", "unknown", "quota", "declined", "rejected"
+]
+"""`declined` is a refusal because of the text, `rejected` one because of the request."""
 Final = CredentialError | ModelUnusable | ModelCallError
 LONGEST = 300
 """Most characters of a server's message that are repeated."""
@@ -39,7 +42,8 @@ def final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str
     """Return the error that a failure is once nothing more is tried.
 
     A refused key, an unknown model, an empty account and an endpoint that is not there stop the
-    run, since every other call would end the same way; the rest fails one sample.
+    run, since every other call would end the same way; the rest fails one sample. Of that, only
+    a text that was declined is the model's own doing.
     """
     match failure.kind:
         case "credential":
@@ -52,7 +56,9 @@ def final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str
             return ModelUnusable(
                 f"{model}: {failure.message}", where=endpoint, hint=_HINTS[failure.kind]
             )
-        case _:
+        case "declined":
+            return NoValidAnswer(f"{model} declined: {failure.message}")
+        case "transient" | "rejected":
             return ModelCallError(f"{model} at {endpoint}: {failure.message}")
 
 

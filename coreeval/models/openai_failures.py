@@ -16,6 +16,13 @@ _BY_STATUS: dict[int, FailureKind] = {
     429: "transient",
 }
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached"}
+_DECLINED = {
+    "content_filter",
+    "content_policy_violation",
+    "data_inspection_failed",
+    "invalid_prompt",
+}
+"""Codes of a 4xx that is about what the text says; any other is about the request's form."""
 
 
 def failure_of(error: openai.OpenAIError, secret: str) -> CallFailure:
@@ -32,6 +39,8 @@ def _status_failure(error: openai.APIStatusError, secret: str) -> CallFailure:
     kind = _BY_STATUS.get(error.status_code, default)
     if {error.code, error.type} & _NO_MONEY:
         kind = "quota"
+    elif kind == "rejected" and error.code in _DECLINED:
+        kind = "declined"
     return CallFailure(
         kind,
         clean(error.message, secret),

@@ -5,7 +5,6 @@ A line of the file is one answer: `{"messages", "schema", "draw", "content", "fi
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import cast
@@ -41,6 +40,23 @@ class Recorded(Value):
     usage: _Usage = _Usage()
 
 
+class _Shape(Value):
+    name: str
+    body: dict[str, object] = Field(alias="schema")
+
+
+class _Asked(Value):
+    """A request as the call store keeps it."""
+
+    provider: str
+    endpoint: str
+    model: str
+    parameters: dict[str, object]
+    shape: _Shape = Field(alias="schema")
+    messages: tuple[dict[str, str], ...]
+    draw: int
+
+
 def open_replay(config: ModelConfig) -> Model:
     """Open a file of recorded answers.
 
@@ -63,24 +79,47 @@ def open_replay(config: ModelConfig) -> Model:
     return Model(chat=chat, identity=identity, key_env="")
 
 
-def write_answers(records: Iterable[CallRecord], path: Path) -> int:
-    """Write calls of a call store as a file for `replay:`; return how many."""
-    lines = [_line(record) for record in records]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return len(lines)
+def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> int:
+    """Write a model's calls of a call store as a file for `replay:`; return how many.
+
+    Args:
+        records: The store's calls, or some of them.
+        path: The file.
+        model: Whose answers, as the config spells it: `provider:name`.
+
+    Raises:
+        ConfigError: two of them answer the same request: the model was asked with other parameters
+            or at another endpoint as well. No file is written.
+    """
+    answers: dict[str, str] = {}
+    for record in records:
+        asked = _Asked.model_validate_json(record.request)
+        if f"{asked.provider}:{asked.model}" == model:
+            _add(answers, asked, record)
+    path.write_text("".join(f"{line}\n" for line in answers.values()), encoding="utf-8")
+    return len(answers)
 
 
-def _line(record: CallRecord) -> str:
-    request = json.loads(record.request)
+def _add(answers: dict[str, str], asked: _Asked, record: CallRecord) -> None:
+    line = _line(asked, record)
+    if answers.setdefault(_key(asked.messages, asked.shape.body, asked.draw), line) != line:
+        raise ConfigError(
+            f"the same request has two answers, the later one of {record.started_at}",
+            where=f"{asked.endpoint}, {canonical(asked.parameters)}",
+            hint="give only the records of one run: they differ in started_at and paid_by",
+        )
+
+
+def _line(asked: _Asked, record: CallRecord) -> str:
     usage = {
         "prompt_tokens": record.prompt_tokens,
         "completion_tokens": record.completion_tokens,
     }
     return canonical(
         {
-            "messages": request["messages"],
-            "schema": request["schema"]["schema"],
-            "draw": record.draw,
+            "messages": asked.messages,
+            "schema": asked.shape.body,
+            "draw": asked.draw,
             "content": record.response,
             "finish_reason": record.finish_reason,
             "usage": usage,

@@ -26,6 +26,7 @@ class Fingerprints(Value):
     """Hashes of all that decides the result."""
 
     config: str
+    task: str
     prompts: str
     data: str
     knowledge: str
@@ -74,6 +75,8 @@ class Manifest(Value):
     counts: dict[str, int]
     """`total`, one entry for each outcome and `pending`, which add up to total."""
     bad_rows: int = 0
+    notes: tuple[str, ...] = ()
+    """What is worth knowing about the input, such as a benchmark that is not complete."""
     arms: dict[str, int] = {}
     """Rows of each published file: updated, semantic, provenance."""
     models: dict[str, Any]

@@ -65,8 +65,6 @@ def _notes(file: TaskFile) -> list[str]:
         for number, template in enumerate(file.templates)
         if "$labels" not in template and "${labels}" not in template
     ]
-    if len(file.templates) < 3:
-        notes.append("note: fewer than three templates: scores depend more on their wording")
     if mentions_target(file) and not file.target:
         notes.append("note: texts name $target: a config for this task needs dataset.target")
     return notes

@@ -1,8 +1,11 @@
 """Where things are kept: the workspace beside the config, and the files of one run."""
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
+
+from coreeval.errors import RunCorrupt
 
 HOME_VARIABLE = "COREEVAL_HOME"
 
@@ -56,6 +59,20 @@ class RunFiles:
         """Samples, results and their story."""
         return self.root / "run.db"
 
+    def require_store(self) -> Path:
+        """Return `store` of a run that had one; opening a missing one would hide the loss.
+
+        Raises:
+            RunCorrupt: it is gone.
+        """
+        if not self.store.exists():
+            raise RunCorrupt(
+                "run.db is missing from a run that had one",
+                where=str(self.store),
+                hint="restore it from a copy, or start a new run",
+            )
+        return self.store
+
     @property
     def checkpoints(self) -> Path:
         """LangGraph's places of samples in flight."""
@@ -80,3 +97,8 @@ class RunFiles:
     def report_html(self) -> Path:
         """The report for people."""
         return self.root / "report.html"
+
+
+def command(name: str, run: Path) -> str:
+    """Return a command line for a run that can be copied."""
+    return shlex.join(["coreeval", name, str(run)])

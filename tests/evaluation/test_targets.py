@@ -6,8 +6,16 @@ from pathlib import Path
 import pytest
 
 from coreeval.config import ModelConfig
-from coreeval.errors import ModelCallError, ModelUnusable, PromptError
-from coreeval.evaluation.targets import Answer, Message, answer_shape, ask_target, question
+from coreeval.errors import ModelCallError, ModelUnusable, NoValidAnswer, PromptError
+from coreeval.evaluation.targets import (
+    GIVE_UP_AFTER,
+    Answer,
+    Line,
+    Message,
+    answer_shape,
+    ask_target,
+    question,
+)
 from coreeval.models import AnswerShape, Asker, InvalidAnswer, open_model, record_calls
 from coreeval.schema import Label, Prediction, Sample, Task
 from coreeval.tools.stores.calls import open_calls
@@ -51,11 +59,24 @@ class ScriptedAsker:
             self.open -= 1
 
 
+def _line() -> Line:
+    return Line(lambda: False)
+
+
 async def _ask(
-    asker: ScriptedAsker, samples: Sequence[Sample], concurrency: int = 2
+    asker: ScriptedAsker,
+    samples: Sequence[Sample],
+    concurrency: int = 2,
+    line: Line | None = None,
 ) -> tuple[Prediction, ...]:
     return await ask_target(
-        "openai:x", samples, arm="updated", task=TASK, asker=asker, concurrency=concurrency
+        "openai:x",
+        samples,
+        arm="updated",
+        task=TASK,
+        asker=asker,
+        line=line or _line(),
+        concurrency=concurrency,
     )
 
 
@@ -91,15 +112,57 @@ async def test_no_samples_ask_nothing() -> None:
     assert asker.asked == []
 
 
-async def test_a_call_without_an_answer_is_an_invalid_prediction_with_its_reason() -> None:
+async def test_a_bad_answer_is_an_invalid_prediction_with_its_reason() -> None:
     def rule(text: str) -> str:
         if text.startswith("wet"):
-            raise ModelCallError("it refused")
+            raise NoValidAnswer("it refused")
         return "good"
 
-    first, second = await _ask(ScriptedAsker(rule), _samples("wet", "dry"))
+    line = _line()
+    first, second = await _ask(ScriptedAsker(rule), _samples("wet", "dry"), line=line)
     assert (first.answer, first.valid, first.reason) == ("", False, "it refused")
     assert (second.valid, second.reason) == (True, "")
+    assert line.is_open and not line.troubles
+
+
+async def test_what_did_not_get_through_is_no_prediction() -> None:
+    def rule(text: str) -> str:
+        if text.startswith("wet"):
+            raise ModelCallError("no connection")
+        return "good"
+
+    line = _line()
+    texts = ["wet", "dry"] * 2 * GIVE_UP_AFTER
+    found = await _ask(ScriptedAsker(rule), _samples(*texts), 1, line)
+    assert [each.sample_id for each in found] == [f"s{at}" for at in range(1, len(texts), 2)]
+    assert line.troubles == ["no connection"] * 2 * GIVE_UP_AFTER
+    assert line.is_open
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+async def test_a_target_that_is_down_is_given_up(concurrency: int) -> None:
+    def rule(text: str) -> str:
+        if int(text.split()[0]) >= 10:
+            raise ModelCallError("no connection")
+        return "good"
+
+    asker, line = ScriptedAsker(rule), _line()
+    found = await _ask(asker, _samples(*map(str, range(100))), concurrency, line)
+    assert [each.sample_id for each in found] == [f"s{at}" for at in range(10)]
+    assert not line.is_open
+    most = 10 + GIVE_UP_AFTER + concurrency - 1
+    assert 10 + GIVE_UP_AFTER <= len(asker.asked) <= most
+    assert await _ask(asker, _samples("1"), line=line) == ()
+    assert len(asker.asked) <= most
+
+
+async def test_nothing_more_is_sent_once_told_to_stop_and_what_was_answered_is_kept() -> None:
+    asker = ScriptedAsker(lambda _: "good")
+    line = Line(lambda: len(asker.asked) >= 7)
+    found = await _ask(asker, _samples(*map(str, range(100))), 3, line)
+    assert [each.sample_id for each in found] == [f"s{at}" for at in range(7)]
+    assert len(asker.asked) == 7
+    assert not line.troubles
 
 
 async def test_an_unusable_target_stops_everything_as_itself() -> None:
@@ -167,7 +230,8 @@ async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
                     _samples("wet", "dry", "mild"),
                     arm="original",
                     task=TASK,
-                    asker=Asker(model, store, role="target", max_draws=1),
+                    asker=Asker(model, store, role="target", max_draws=1, settle=True),
+                    line=_line(),
                     concurrency=3,
                 )
                 for _ in range(2)

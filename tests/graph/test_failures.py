@@ -8,6 +8,7 @@ import pytest
 from coreeval import cli
 from coreeval.errors import CredentialError
 from coreeval.graph.run import retry
+from coreeval.models.asker import MAX_DRAWS
 from tests.graph.kit import CONCURRENCY, KEY, SAMPLES, Lab, Undisturbed, assert_whole
 from tests.support.llm_server import Reply, Request, refused
 from tests.support.wire import Prompted
@@ -16,38 +17,33 @@ HELD_S = 60.0
 UNLUCKY = "emotion/test/2"
 SAYS = "Got the new Pixel"
 """How the text of the unlucky sample begins; no other prompt has it."""
-REPLAYED = pytest.mark.xfail(
-    strict=True,
-    reason="the asker counts stored invalid draws against its limit, so a retry asks nothing",
-)
-BAD = [
-    pytest.param(refused(400, "this text is not to our taste"), id="refused"),
-    pytest.param(Reply(content="I would rather not say."), id="garbage", marks=REPLAYED),
-    pytest.param(Reply(content='{"', finish_reason="length"), id="truncated", marks=REPLAYED),
-]
 
 
 def is_unlucky(request: Request) -> bool:
     return SAYS in Prompted(request).user
 
 
-@pytest.mark.parametrize("reply", BAD)
-def test_one_sample_fails_and_is_retried_alone(
-    lab: Lab, undisturbed: Undisturbed, reply: Reply, capsys: pytest.CaptureFixture[str]
-) -> None:
+def fail_one(lab: Lab, undisturbed: Undisturbed, reply: Reply) -> None:
+    """Run with a server that has this reply for the unlucky sample."""
+
     async def unkind(request: Request) -> str | Reply:
         return reply if is_unlucky(request) else await lab.answers(request)
 
     lab.server.answers = unkind
     limits = ["--limit", str(SAMPLES), "--run-dir", str(lab.files.root)]
     assert cli.main(["refresh", str(lab.config), *limits]) == 1
-    assert "coreeval retry" in capsys.readouterr().out
     results = lab.results()
     assert lab.manifest.status == "complete"
     assert lab.manifest.counts["failed"] == 1
     assert results.pop(UNLUCKY).outcome == "failed"
     assert results == {k: v for k, v in undisturbed.results.items() if k != UNLUCKY}
 
+
+def test_one_sample_fails_and_is_retried_alone(
+    lab: Lab, undisturbed: Undisturbed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail_one(lab, undisturbed, refused(400, "this text is not to our taste"))
+    assert "coreeval retry" in capsys.readouterr().out
     answered = lab.answered()
     lab.forget()
     assert retry(lab.files.root).manifest.counts["failed"] == 0
@@ -55,6 +51,25 @@ def test_one_sample_fails_and_is_retried_alone(
     assert answered.isdisjoint(lab.asked())
     assert set(lab.asked()) <= undisturbed.asked
     assert_whole(lab, undisturbed)
+
+
+def test_a_sample_that_got_garbage_is_asked_plainly_again(
+    lab: Lab, undisturbed: Undisturbed
+) -> None:
+    fail_one(lab, undisturbed, Reply(content="I would rather not say."))
+    garbage = [request for request in lab.server.requests if is_unlucky(request)]
+    assert len(garbage) == MAX_DRAWS
+    answered = lab.answered()
+    lab.forget()
+    cost = retry(lab.files.root).manifest.cost
+    assert lab.server.requests[0] == garbage[0]
+    assert len(answered & set(lab.asked())) == 1, "more than the plain question was asked again"
+    assert lab.results() == undisturbed.results
+    assert lab.arms() == undisturbed.arms
+    assert cost.billed_calls == undisturbed.lab.manifest.cost.billed_calls + MAX_DRAWS
+    lab.forget()
+    assert lab.refresh("again").manifest.counts["failed"] == 0
+    assert lab.asked() == []
 
 
 def test_a_sample_that_takes_too_long_fails_alone(lab: Lab, undisturbed: Undisturbed) -> None:

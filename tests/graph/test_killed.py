@@ -9,15 +9,31 @@ import pytest
 from tests.graph.kit import CONCURRENCY, Lab, Undisturbed, assert_whole, ended
 
 DEATHS = {
-    "after the first nodes": ("after:extract:2", "after:judge_original:2", "after:reword:2"),
-    "after the middle nodes": ("after:judge_semantic:2", "after:retrieve:2", "after:replace:2"),
-    "after the last nodes": ("after:compose:2", "after:check:2", "after:reflect:2"),
+    "after the early nodes": (
+        "after:extract:2",
+        "after:judge_original:2",
+        "after:reword:2",
+        "after:judge_semantic:2",
+        "after:retrieve:2",
+    ),
+    "after the late nodes": (
+        "after:replace:2",
+        "after:compose:2",
+        "after:check:2",
+        "after:reflect:2",
+    ),
     "before a node": ("before:judge_original:2", "before:compose:2", "before:reflect:2"),
-    "while reading": ("in:extraction:3", "in:label:3", "in:rewrite:3"),
-    "while writing": ("in:plan:3", "in:composition:3", "in:fact_check:3"),
+    "while a model is asked": (
+        "in:extraction:2",
+        "in:label:2",
+        "in:rewrite:2",
+        "in:plan:2",
+        "in:composition:2",
+        "in:fact_check:2",
+    ),
     "between stages": ("at:plan", "at:assemble", "at:report"),
 }
-"""What kills a run, the run resumed after it, and the run resumed after that."""
+"""What kills a run, the run resumed after it, the run resumed after that, and so on."""
 
 
 @pytest.mark.parametrize("deaths", DEATHS.values(), ids=DEATHS.keys())

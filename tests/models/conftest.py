@@ -23,6 +23,7 @@ class Options(TypedDict, total=False):
     seed: int
     max_tokens: int
     base_url: str
+    model: str
 
 
 MakeAsker = Callable[..., Asker]

@@ -2,15 +2,16 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
-from coreeval.errors import ModelCallError
-from coreeval.models import AnswerShape, InvalidAnswer, record_calls
+from coreeval.errors import ModelCallError, NoValidAnswer
+from coreeval.models import AnswerShape, Asker, CallRef, InvalidAnswer, record_calls
 from coreeval.schema import Value
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.calls import CallStore, open_calls
 from tests.models.conftest import MakeAsker
-from tests.support.llm_server import LLMServer, Reply, Request, script
+from tests.support.llm_server import LLMServer, Reply, Request, refused, script
 
 
 class Answer(Value):
@@ -88,16 +89,90 @@ async def test_a_bad_answer_is_kept_and_asked_for_again(
     assert len(server.requests) == 2
 
 
-async def test_three_bad_answers_fail_the_sample_for_good(
+async def test_three_bad_answers_are_the_end_of_it(
     make_asker: MakeAsker, server: LLMServer
 ) -> None:
     server.answers = script("x" * 100_000)
-    for _ in range(2):
-        with pytest.raises(ModelCallError, match=r"no valid answer in 3 draws.*JSON"):
-            await make_asker().ask(ASKED, SHAPE)
+    with pytest.raises(NoValidAnswer, match=r"no valid answer in 3 draws.*JSON"):
+        await make_asker().ask(ASKED, SHAPE)
     assert len(server.requests) == 3
     assert server.repeats == 0
     assert len(json.dumps(server.requests[2])) < 5000
+
+
+async def test_a_new_occasion_passes_over_bad_answers_and_begins_plainly(
+    make_asker: MakeAsker, server: LLMServer, store: CallStore
+) -> None:
+    server.answers = script(*["no"] * 6, GOOD)
+    for sent in (3, 6):
+        with pytest.raises(NoValidAnswer):
+            await make_asker().ask(ASKED, SHAPE)
+        assert len(server.requests) == sent
+    for _ in range(2):
+        with record_calls() as calls:
+            assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+        assert [call.draw for call in calls] == list(range(7))
+    assert len(server.requests) == 7
+    plain = [request["messages"] == ASKED for request in server.requests]
+    assert plain == [True, False, False] * 2 + [True]
+    assert sorted(one.draw for one in store.records() if not one.valid) == list(range(6))
+
+
+@pytest.mark.parametrize("answered", [1, 2])
+async def test_a_chain_that_was_cut_off_goes_on_where_it_stood(
+    make_asker: MakeAsker, server: LLMServer, answered: int
+) -> None:
+    server.answers = script(*["no"] * answered, refused(400, "cut off"))
+    with pytest.raises(ModelCallError, match="cut off"):
+        await make_asker().ask(ASKED, SHAPE)
+    cut_off = server.requests[-1]
+    server.requests.clear()
+    server.answers = script("no")
+    with record_calls() as calls, pytest.raises(NoValidAnswer):
+        await make_asker().ask(ASKED, SHAPE)
+    assert server.requests[0] == cut_off
+    assert len(server.requests) == 3 - answered
+    assert [call.cached for call in calls] == [True] * answered + [False] * (3 - answered)
+
+
+@pytest.mark.parametrize(("settle", "sent"), [(True, 1), (False, 2)])
+async def test_a_model_under_test_settles_on_its_first_answer(
+    make_asker: MakeAsker, server: LLMServer, store: CallStore, settle: bool, sent: int
+) -> None:
+    server.answers = script("no", GOOD)
+    model = make_asker().model
+    said = list[object]()
+    for _ in range(2):
+        asker = Asker(model, store, role="target", max_draws=1, settle=settle)
+        said += await asyncio.gather(asker.ask(ASKED, SHAPE), return_exceptions=True)
+    assert isinstance(said[0], NoValidAnswer)
+    assert isinstance(said[1], NoValidAnswer if settle else Answer)
+    assert len(server.requests) == sent
+
+
+async def test_bad_answers_that_are_shared_count_for_all_who_asked(
+    make_asker: MakeAsker, server: LLMServer
+) -> None:
+    server.answers = script(Reply(content="no", delay_s=0.02))
+    said = await asyncio.gather(
+        *(make_asker().ask(ASKED, SHAPE) for _ in range(4)), return_exceptions=True
+    )
+    assert [type(one) for one in said] == [NoValidAnswer] * 4
+    assert len(server.requests) == 3
+
+
+async def test_a_call_names_the_run_that_paid_for_it(
+    make_asker: MakeAsker, server: LLMServer, tmp_path: Path
+) -> None:
+    server.answers = script(GOOD)
+    model, found = make_asker().model, list[CallRef]()
+    for payer in ("first", "second"):
+        store = open_calls(tmp_path / "shared.db", payer)
+        with record_calls() as calls:
+            await Asker(model, store, role="extractor").ask(ASKED, SHAPE)
+        found += calls
+        store.close()
+    assert [(call.cached, call.paid_by) for call in found] == [(False, "first"), (True, "first")]
 
 
 async def test_a_check_can_refuse_an_answer_of_the_right_shape(

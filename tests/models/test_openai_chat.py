@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from coreeval.config import ModelConfig
-from coreeval.errors import CredentialError, ModelCallError, ModelUnusable
+from coreeval.errors import CredentialError, ModelCallError, ModelUnusable, NoValidAnswer
 from coreeval.models import AnswerShape, Asker, close_models, open_model
+from coreeval.models.model import public_endpoint
 from coreeval.models.openai_chat import NO_KEY
 from coreeval.schema import Value
 from tests.models.conftest import KEY, MakeAsker, Naps
@@ -115,11 +116,20 @@ async def test_retry_after(
     assert len(naps) == 1 and least <= naps[0] <= most
 
 
+def declined(status: int, code: str) -> Reply:
+    return Reply(status=status, error={"message": "bad", "code": code})
+
+
 @pytest.mark.parametrize(
     ("reply", "error", "requests"),
     [
         (refused(400, "bad"), ModelCallError, 1),
         (refused(422, "bad"), ModelCallError, 1),
+        (declined(400, "content_filter"), NoValidAnswer, 1),
+        (declined(422, "data_inspection_failed"), NoValidAnswer, 1),
+        (declined(400, "invalid_prompt"), NoValidAnswer, 1),
+        (declined(400, "context_length_exceeded"), ModelCallError, 1),
+        (declined(403, "content_filter"), CredentialError, 1),
         (refused(401, "bad"), CredentialError, 1),
         (refused(403, "bad"), CredentialError, 1),
         (refused(404, "bad"), ModelUnusable, 1),
@@ -140,8 +150,9 @@ async def test_what_each_failure_becomes(
     requests: int,
 ) -> None:
     server.answers = script(reply)
-    with pytest.raises(error, match="bad"):
+    with pytest.raises(error, match="bad") as caught:
         await make_asker().ask(ASKED, SHAPE)
+    assert type(caught.value) is error
     assert len(server.requests) == requests
 
 
@@ -224,8 +235,7 @@ async def test_an_endpoint_of_ones_own_needs_none(server: LLMServer) -> None:
 
 
 def test_an_endpoint_is_shown_without_its_password() -> None:
-    config = ModelConfig(model="openai:m", base_url="https://me:pass@host:1/v1/?token=t")
-    assert open_model(config, {}).identity.endpoint == "https://host:1/v1"
+    assert public_endpoint("https://me:pass@host:1/v1/?token=t") == "https://host:1/v1"
 
 
 async def test_clients_are_shared_and_can_be_closed_and_opened_again(

@@ -68,7 +68,7 @@ async def test_a_run_can_be_replayed_from_its_call_store(
     server.answers = script("no", Reply(content=None, refusal="I will not"), '{"label": "joy"}')
     assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
     path = tmp_path / "answers.jsonl"
-    assert write_answers(store.records(), path) == 3
+    assert write_answers(store.records(), path, model="openai:stub") == 3
     fresh = open_calls(tmp_path / "fresh.db")
     replayed = Asker(open_model(ModelConfig(model=f"replay:{path}")), fresh, role="extractor")
     assert await replayed.ask(ASKED, SHAPE) == Answer(label="joy")
@@ -76,6 +76,32 @@ async def test_a_run_can_be_replayed_from_its_call_store(
     errors = [record.error for record in fresh.records()]
     assert sorted(errors) == sorted(record.error for record in store.records())
     fresh.close()
+
+
+async def test_only_the_answers_of_one_model_are_written(
+    make_asker: MakeAsker, server: LLMServer, store: CallStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.jsonl"
+    for model, label in (("openai:stub", "joy"), ("openai:other", "anger")):
+        server.answers = script(json.dumps({"label": label}))
+        await make_asker(model=model).ask(ASKED, SHAPE)
+    assert write_answers(store.records(), path, model="openai:other") == 1
+    replayed = Asker(open_model(ModelConfig(model=f"replay:{path}")), store, role="extractor")
+    assert await replayed.ask(ASKED, SHAPE) == Answer(label="anger")
+    assert write_answers(store.records(), path, model="openai:nobody") == 0
+
+
+async def test_two_answers_of_one_model_are_refused_before_anything_is_written(
+    make_asker: MakeAsker, server: LLMServer, store: CallStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.jsonl"
+    for seed, label in ((1, "joy"), (2, "anger")):
+        server.answers = script(json.dumps({"label": label}))
+        await make_asker(seed=seed).ask(ASKED, SHAPE)
+    with pytest.raises(ConfigError, match="two answers") as caught:
+        write_answers(store.records(), path, model="openai:stub")
+    assert server.url in caught.value.where and '"seed":2' in caught.value.where
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

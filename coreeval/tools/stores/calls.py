@@ -9,8 +9,9 @@ import hashlib
 import json
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from sqlalchemy import (
     Boolean,
@@ -27,16 +28,26 @@ from sqlalchemy import (
     Text,
     delete,
     insert,
+    inspect,
     select,
+    text,
 )
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
+from sqlalchemy.exc import IntegrityError
 
-from coreeval.errors import RunCorrupt, RunError
-from coreeval.tools.stores.sql import Migration, Row, Writer, migrate, open_engine
+from coreeval.tools.stores.sql import (
+    Migration,
+    Row,
+    Writer,
+    explain_errors,
+    migrate,
+    open_engine,
+)
 
 Json = Mapping[str, object]
 Messages = Sequence[Mapping[str, str]]
+Origin = Literal["sent", "shared", "stored"]
+"""Where a call came from: sent for this caller, for another one meanwhile, or earlier."""
 
 _METADATA = MetaData()
 _CALLS = Table(
@@ -57,6 +68,7 @@ _CALLS = Table(
     Column("started_at", String(40), nullable=False),
     Column("seconds", Float, nullable=False),
     Column("checksum", String(64), nullable=False),
+    Column("paid_by", Text, nullable=False, server_default=""),
 )
 
 
@@ -64,7 +76,13 @@ def _create(connection: Connection) -> None:
     _METADATA.create_all(connection)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_create,)
+def _add_payer(connection: Connection) -> None:
+    """Add `paid_by` to a file of version 1; a new file is created with it."""
+    if "paid_by" not in {column["name"] for column in inspect(connection).get_columns("calls")}:
+        connection.execute(text("ALTER TABLE calls ADD COLUMN paid_by TEXT NOT NULL DEFAULT ''"))
+
+
+MIGRATIONS: tuple[Migration, ...] = (_create, _add_payer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +107,8 @@ class CallRecord:
     finish_reason: str = ""
     started_at: str = ""
     seconds: float = 0.0
+    paid_by: str = ""
+    """The run that the call was sent for, as the store was opened; empty where nobody said."""
 
 
 def canonical(value: Json) -> str:
@@ -127,22 +147,28 @@ def call_key(request: str) -> str:
     return hashlib.sha256(request.encode()).hexdigest()
 
 
-def open_calls(path: Path) -> "CallStore":
+def open_calls(path: Path, payer: str = "") -> "CallStore":
     """Open the call store in a file, or create it there.
+
+    Args:
+        path: The file.
+        payer: The run whose calls are put into it; they carry its name as `paid_by`.
 
     Raises:
         RunCorrupt: the file is damaged or no call store; it is left as it is.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    return CallStore(open_engine(str(URL.create("sqlite", database=str(path)))))
+    return CallStore(open_engine(str(URL.create("sqlite", database=str(path)))), payer)
 
 
 class CallStore:
     """Calls by key; one writer commits, any number of readers look up."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, payer: str = "") -> None:
         migrate(engine, MIGRATIONS, what="the call store")
+        explain_errors(engine, what="the call store")
         self._engine = engine
+        self._payer = payer
         self._writer = Writer(engine)
         self._damaged: set[str] = set()
         self._corrupt_rows = 0
@@ -155,12 +181,9 @@ class CallStore:
 
     def get(self, key: str) -> CallRecord | None:
         """Return the call with this key, or None where there is none that is whole."""
-        try:
-            with self._engine.connect() as connection:
-                row = connection.execute(select(_CALLS).where(_CALLS.c.key == key)).mappings()
-                found = row.one_or_none()
-        except DatabaseError as error:
-            raise self._unusable(error) from None
+        with self._engine.connect() as connection:
+            row = connection.execute(select(_CALLS).where(_CALLS.c.key == key)).mappings()
+            found = row.one_or_none()
         return self._decode(found) if found else None
 
     def records(self) -> Iterator[CallRecord]:
@@ -172,11 +195,12 @@ class CallStore:
                     yield record
 
     async def put(self, record: CallRecord) -> CallRecord:
-        """Commit a call and return what the store holds under its key.
+        """Commit a call in the payer's name and return what the store holds under its key.
 
         That is another record than the one given where another process was faster: the first
         answer stays, since somebody may have used it.
         """
+        record = replace(record, paid_by=self._payer)
         remove = delete(_CALLS).where(_CALLS.c.key == record.key)
         repair = [(remove, None)] if record.key in self._damaged else []
         writes = [*repair, (insert(_CALLS), _encode(record))]
@@ -184,27 +208,25 @@ class CallStore:
             await asyncio.wrap_future(self._writer.submit_all(writes))
         except IntegrityError:
             return self.get(record.key) or record
-        except DatabaseError as error:
-            raise self._unusable(error) from None
         self._damaged.discard(record.key)
         return record
 
     async def answer(
         self, key: str, send: Callable[[], Awaitable[CallRecord]]
-    ) -> tuple[CallRecord, bool]:
-        """Return the stored call, or send it once and commit it; and whether it was sent here.
+    ) -> tuple[CallRecord, Origin]:
+        """Return the stored call, or send it once and commit it; and which of these it was.
 
         Callers with the same key share one call. It runs on where its callers are cancelled: it
         is paid for, so its answer is kept.
         """
         if (flight := self._flights.get(key)) is not None:
-            return await asyncio.shield(flight), False
+            return await asyncio.shield(flight), "shared"
         if (stored := self.get(key)) is not None:
-            return stored, False
+            return stored, "stored"
         flight = asyncio.ensure_future(self._send(send))
         self._flights[key] = flight
         flight.add_done_callback(lambda done: self._landed(key, done))
-        return await asyncio.shield(flight), True
+        return await asyncio.shield(flight), "sent"
 
     async def _send(self, send: Callable[[], Awaitable[CallRecord]]) -> CallRecord:
         return await self.put(await send())
@@ -231,16 +253,6 @@ class CallStore:
         self._damaged.add(row["key"])
         return None
 
-    def _unusable(self, error: DatabaseError) -> RunError:
-        where = str(self._engine.url.database)
-        if isinstance(error, OperationalError):
-            return RunError(f"the call store cannot be used: {error.orig}", where=where)
-        return RunCorrupt(
-            f"the call store is damaged: {error.orig}",
-            where=where,
-            hint="nothing was overwritten; restore the file from a copy or move it away",
-        )
-
 
 def _encode(record: CallRecord) -> Row:
     packed = {
@@ -258,5 +270,8 @@ def _decoded(row: RowMapping) -> CallRecord:
 
 
 def _checksum(record: CallRecord) -> str:
+    """Return the checksum of a record; an empty payer adds nothing, as before there were payers."""
     values = vars(record) | {"seconds": float(record.seconds)}
+    if not record.paid_by:
+        del values["paid_by"]
     return hashlib.sha256(canonical(values).encode()).hexdigest()

@@ -4,79 +4,32 @@ A row in `results` is the truth about a sample; everything else tells the story.
 """
 
 import asyncio
-import itertools
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from dataclasses import asdict
-from datetime import datetime
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from sqlalchemy import (
-    Engine,
-    Executable,
-    Integer,
-    Select,
-    cast,
-    delete,
-    func,
-    select,
-)
+from sqlalchemy import delete, func, select
 
-from coreeval.schema import (
-    BadRow,
-    Evidence,
-    Prediction,
-    ReplacedFact,
-    Result,
-    Sample,
-    Verdict,
-)
+from coreeval.schema import Arm, BadRow, Outcome, Prediction, ReplacedFact, Result, Sample
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.run_rows import Beat, CallRow, Ended, Step
-from coreeval.tools.stores.sql import Row, Writer, explain_errors, migrate, open_engine, upsert
+from coreeval.tools.stores.run_file import Clock, Write, chunks
+from coreeval.tools.stores.run_rows import Beat, Ended
+from coreeval.tools.stores.run_story import RunStory
+from coreeval.tools.stores.sql import Row
 
-CHUNK = 2000
-"""Rows read or written at a time, so that memory does not grow with the dataset."""
-Clock = Callable[[], datetime]
-Write = tuple[Executable, Sequence[Row]]
-T = TypeVar("T")
+__all__ = ["Clock", "RunStore"]
 
 
-class RunStore:
+class RunStore(RunStory):
     """Everything that one run knows, in run.db."""
-
-    def __init__(self, engine: Engine, *, now: Clock) -> None:
-        migrate(engine, t.MIGRATIONS, what="run.db")
-        explain_errors(engine, what="run.db")
-        self._engine = engine
-        self._writer = Writer(engine)
-        self._now = now
-        self._lost: BaseException | None = None
-        """Why a queued write, for which nobody waits, came to nothing."""
-
-    @classmethod
-    def open(cls, path: Path, *, now: Clock) -> "RunStore":
-        """Open or create the store.
-
-        Raises:
-            RunCorrupt: the file is damaged or from a newer version.
-        """
-        return cls(open_engine(f"sqlite:///{path}"), now=now)
-
-    def close(self) -> None:
-        """Write what is queued and close the file."""
-        self._writer.close()
-        self._engine.dispose()
 
     # -- samples --------------------------------------------------------------------------------
 
     def add_samples(self, rows: Iterable[Sample | BadRow], *, limit: int | None = None) -> None:
         """Store samples and bad rows as they stream by, up to `limit` samples, in one commit."""
         with self._engine.begin() as connection:
-            for chunk in _chunks(_first_samples(rows, limit)):
+            for chunk in chunks(_first_samples(rows, limit)):
                 good = [row.model_dump() for row in chunk if isinstance(row, Sample)]
                 bad = [row.model_dump() for row in chunk if isinstance(row, BadRow)]
                 if good:
@@ -126,7 +79,7 @@ class RunStore:
         row = result.model_dump(exclude={"facts"}) | {"ended_at": self._stamp()}
         writes: list[Write] = [
             (delete(t.facts).where(t.facts.c.sample_id == result.sample_id), []),
-            (upsert(self._engine, t.results), [row]),
+            (self._put[t.results], [row]),
             (t.facts.insert(), [_fact_row(n, fact) for n, fact in enumerate(result.facts)]),
         ]
         await asyncio.wrap_future(self._submit(writes))
@@ -173,98 +126,45 @@ class RunStore:
             row.pop("ord")
             yield ReplacedFact.model_validate(row)
 
-    def forget(self, outcome: str) -> int:
-        """Drop the results of one outcome, so that those samples are pending again."""
-        return self._submit(
-            [(delete(t.results).where(t.results.c.outcome == outcome), [])]
-        ).result()
-
-    # -- the story ------------------------------------------------------------------------------
-
-    def record(self, step: Step) -> None:
-        """Queue one step with its calls and verdicts; it is committed before any later result."""
-        at = {"sample_id": step.sample_id, "attempt": step.attempt, "node": step.node}
-        row = at | {
-            "started_at": step.started_at,
-            "seconds": step.seconds,
-            "error": step.error,
-            "detail": step.detail,
-        }
-        calls = [at | asdict(call) for call in step.calls]
-        verdicts = [verdict.model_dump() | at for verdict in step.verdicts]
-        writes: list[Write] = [
-            (upsert(self._engine, t.steps), [row]),
-            (upsert(self._engine, t.calls, keep=["cached"]), calls),
-            (upsert(self._engine, t.verdicts), verdicts),
-        ]
-        self._submit(writes).add_done_callback(self._written)
-
-    def steps(self, sample_id: str) -> list[Step]:
-        """Return the steps of one sample as they happened, with calls and verdicts."""
-        query = select(t.steps).where(t.steps.c.sample_id == sample_id)
-        calls = list(self._rows(select(t.calls).where(t.calls.c.sample_id == sample_id)))
-        said = list(self._rows(select(t.verdicts).where(t.verdicts.c.sample_id == sample_id)))
-        rows = sorted(self._rows(query), key=lambda row: str(row["started_at"]))
-        return [
-            Step(**row, calls=_calls_of(row, calls), verdicts=_verdicts_of(row, said))
-            for row in rows
-        ]
-
-    def call_totals(self) -> list[Row]:
-        """Return calls and tokens by model, paid and found apart; a shared call counts once."""
-        once = (
-            select(
-                t.calls.c.key,
-                t.calls.c.model,
-                func.min(cast(t.calls.c.cached, Integer)).label("cached"),
-                func.max(t.calls.c.prompt_tokens).label("prompt_tokens"),
-                func.max(t.calls.c.completion_tokens).label("completion_tokens"),
-            )
-            .group_by(t.calls.c.key, t.calls.c.model)
-            .subquery()
+    def labels(self) -> Iterator[tuple[str, str, Outcome]]:
+        """Stream id, label name and outcome of the samples that ended, in the benchmark's order."""
+        return self._tuples(
+            select(t.samples.c.id, t.samples.c.label_text, t.results.c.outcome)
+            .join(t.results, t.results.c.sample_id == t.samples.c.id)
+            .order_by(t.samples.c.seq)
         )
-        query = select(
-            once.c.model,
-            once.c.cached,
-            func.count().label("calls"),
-            func.sum(once.c.prompt_tokens).label("prompt_tokens"),
-            func.sum(once.c.completion_tokens).label("completion_tokens"),
-        ).group_by(once.c.model, once.c.cached)
-        return [row | {"cached": bool(row["cached"])} for row in self._rows(query)]
 
-    # -- evidence, targets, stages, life --------------------------------------------------------
+    def forget(self, outcome: str) -> int:
+        """Drop the results of one outcome and their stories: those samples are pending again.
 
-    async def add_evidence(self, items: Iterable[Evidence]) -> None:
-        """Store the evidence that a sample was offered; what is there already stays."""
-        rows = [{"id": item.id, "body": item.model_dump(mode="json")} for item in items]
-        if rows:
-            write: Write = (upsert(self._engine, t.evidence, keep=["body"]), rows)
-            await asyncio.wrap_future(self._submit([write]))
+        Calls stay, because they were paid. Returns the number of samples.
+        """
+        forgotten = self.counts().get(outcome, 0)
+        ids = select(t.results.c.sample_id).where(t.results.c.outcome == outcome)
+        writes: list[Write] = [
+            (delete(table).where(table.c.sample_id.in_(ids)), [])
+            for table in (t.facts, t.steps, t.verdicts, t.results)
+        ]
+        self._submit(writes).result()
+        return forgotten
 
-    def evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
-        """Return stored evidence by id."""
-        query = select(t.evidence.c.body).where(t.evidence.c.id.in_(ids))
-        with self._engine.connect() as connection:
-            items = [Evidence.model_validate(body) for body in connection.execute(query).scalars()]
-        return {item.id: item for item in items}
+    # -- targets, stages, life ------------------------------------------------------------------
 
     def add_predictions(self, rows: Iterable[Prediction]) -> None:
         """Store what a target answered."""
-        for chunk in _chunks(rows):
-            write: Write = (
-                upsert(self._engine, t.predictions),
-                [row.model_dump() for row in chunk],
-            )
+        for chunk in chunks(rows):
+            write: Write = (self._put[t.predictions], [row.model_dump() for row in chunk])
             self._submit([write]).result()
 
-    def predictions(self) -> list[Prediction]:
-        """Return all stored answers of targets."""
-        return [Prediction.model_validate(row) for row in self._rows(select(t.predictions))]
+    def answers(self, target: str) -> Iterator[tuple[Arm, str, str]]:
+        """Stream what a target answered as (arm, id of the sample, answer or empty)."""
+        columns = (t.predictions.c[name] for name in ("arm", "sample_id", "answer"))
+        return self._tuples(select(*columns).where(t.predictions.c.target == target))
 
     def finish_stage(self, name: str, detail: dict[str, Any]) -> None:
         """Note that a stage of the run is done."""
         row = {"name": name, "ended_at": self._stamp(), "detail": detail}
-        self._submit([(upsert(self._engine, t.stages), [row])]).result()
+        self._submit([(self._put[t.stages], [row])]).result()
 
     def stage(self, name: str) -> dict[str, Any] | None:
         """Return what a finished stage noted, or None."""
@@ -274,13 +174,13 @@ class RunStore:
         return None
 
     def reopen_stages(self) -> None:
-        """Forget that stages after planning were done; they run again."""
-        self._submit([(delete(t.stages).where(t.stages.c.name != "plan"), [])]).result()
+        """Forget that stages were done; they run again."""
+        self._submit([(delete(t.stages), [])]).result()
 
     def beat(self, in_flight: dict[str, dict[str, str]]) -> None:
         """Leave a sign of life."""
         row = {"id": 1, "pid": os.getpid(), "host": socket.gethostname(), "at": self._stamp()}
-        write: Write = (upsert(self._engine, t.heartbeat), [row | {"in_flight": in_flight}])
+        write: Write = (self._put[t.heartbeat], [row | {"in_flight": in_flight}])
         self._submit([write]).add_done_callback(self._written)
 
     def last_beat(self) -> Beat | None:
@@ -290,42 +190,9 @@ class RunStore:
             return Beat(**row)
         return None
 
-    # -- below ----------------------------------------------------------------------------------
-
-    def _submit(self, writes: Sequence[Write]) -> Future[int]:
-        return self._writer.submit_all(
-            [(s, rows or None) for s, rows in writes if rows or _bare(s)]
-        )
-
-    def _written(self, write: Future[int]) -> None:
-        """Keep the first failure of a queued write, for the next caller who waits for one."""
-        self._lost = self._lost or write.exception()
-
-    def _rows(self, query: Select[Any]) -> Iterator[Row]:
-        with self._engine.connect() as connection:
-            rows = connection.execute(query).mappings().all()
-        return (dict(row) for row in rows)
-
-    def _stream(self, query: Select[Any]) -> Iterator[Row]:
-        with self._engine.connect().execution_options(yield_per=CHUNK) as connection:
-            for row in connection.execute(query).mappings():
-                yield dict(row)
-
-    def _count(self, query: Select[Any]) -> int:
-        with self._engine.connect() as connection:
-            return int(connection.execute(query).scalar_one())
-
-    def _stamp(self) -> str:
-        return self._now().isoformat(timespec="milliseconds")
-
 
 _SAMPLE = [t.samples.c[name] for name in Sample.model_fields]
 _RESULT = [t.results.c[name] for name in Result.model_fields if name != "facts"]
-
-
-def _bare(statement: Executable) -> bool:
-    """Tell statements that need no rows (deletes) from inserts."""
-    return bool(getattr(statement, "is_delete", False))
 
 
 def _first_samples(rows: Iterable[Sample | BadRow], limit: int | None) -> Iterator[Sample | BadRow]:
@@ -337,26 +204,5 @@ def _first_samples(rows: Iterable[Sample | BadRow], limit: int | None) -> Iterat
         yield row
 
 
-def _chunks(rows: Iterable[T]) -> Iterator[list[T]]:
-    iterator = iter(rows)
-    while chunk := list(itertools.islice(iterator, CHUNK)):
-        yield chunk
-
-
 def _fact_row(number: int, fact: ReplacedFact) -> Row:
     return fact.model_dump() | {"ord": number}
-
-
-def _calls_of(step: Row, calls: Iterable[Row]) -> tuple[CallRow, ...]:
-    names = CallRow.__dataclass_fields__
-    return tuple(CallRow(**{name: call[name] for name in names}) for call in _of(step, calls))
-
-
-def _verdicts_of(step: Row, verdicts: Iterable[Row]) -> tuple[Verdict, ...]:
-    names = Verdict.model_fields
-    return tuple(Verdict(**{name: row[name] for name in names}) for row in _of(step, verdicts))
-
-
-def _of(step: Row, rows: Iterable[Row]) -> list[Row]:
-    """Return the rows that belong to a step."""
-    return [r for r in rows if r["attempt"] == step["attempt"] and r["node"] == step["node"]]

@@ -31,6 +31,9 @@ Migration = Callable[[Connection], None]
 Row = dict[str, Any]
 BATCH = 256
 """Most writes that one commit may carry."""
+_REPAIR = (
+    "nothing was overwritten; restore the file from a copy, or move it away and start a new run"
+)
 
 
 def open_engine(url: str) -> Engine:
@@ -65,7 +68,7 @@ def migrate(engine: Engine, migrations: Sequence[Migration], *, what: str) -> No
         raise RunCorrupt(
             f"{what} is damaged: {error.orig}",
             where=str(engine.url.database),
-            hint="nothing was overwritten; restore the file from a copy or start a new run",
+            hint=_REPAIR,
         ) from None
 
 
@@ -101,8 +104,7 @@ def explain_errors(engine: Engine, *, what: str) -> None:
         if isinstance(error, OperationalError):
             hint = "see to the disk, then resume the run"
             raise RunError(f"{what} cannot be used: {error.orig}", where=where, hint=hint)
-        hint = "restore the file from a copy or start a new run"
-        raise RunCorrupt(f"{what} is damaged: {error.orig}", where=where, hint=hint)
+        raise RunCorrupt(f"{what} is damaged: {error.orig}", where=where, hint=_REPAIR)
 
     event.listen(engine, "handle_error", explain)
 

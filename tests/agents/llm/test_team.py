@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from coreeval.agents.hiring import Materials, hire
 from coreeval.agents.llm_role import LLMRole, item_data, news_data
-from coreeval.agents.llm_team import LLM_ROLES, build_llm_team, llm_role
+from coreeval.agents.llm_team import LLM_ROLES
 from coreeval.agents.roles import Team
 from coreeval.config import ROLES, ModelsConfig
-from coreeval.models import close_models, open_askers, record_calls
+from coreeval.models import close_models, record_calls
 from coreeval.prompts import as_data
 from coreeval.schema import RoleName
 from coreeval.tasks import load_task
@@ -77,8 +78,11 @@ async def team(tmp_path: Path) -> AsyncIterator[tuple[Team, LLMServer]]:
     store = open_calls(tmp_path / "calls.db")
     async with LLMServer(replies("{}")).running() as server:
         default = {"model": "openai:stub", "base_url": server.url}
-        askers = open_askers(ModelsConfig.model_validate({"default": default}), store, env={})
-        yield build_llm_team(EMOTION, askers, PROMPTS), server
+        models = ModelsConfig.model_validate({"default": default})
+        materials = Materials(
+            models=models, prompts=PROMPTS, calls=store, names=(), train=(), seed=7
+        )
+        yield hire(EMOTION, materials), server
         await close_models()
     store.close()
 
@@ -104,9 +108,3 @@ async def test_what_code_refuses_is_asked_for_again(team: tuple[Team, LLMServer]
     messages = server.requests[1]["messages"]
     assert isinstance(messages, list)
     assert "'Globex'" in messages[-1]["content"]
-
-
-async def test_roles_can_be_built_one_by_one(script: Script) -> None:
-    asker = script({"cue": "", "label": "anger", "confidence": "low"})
-    judge = llm_role("label_judge", EMOTION, asker, PROMPTS)
-    assert (await judge(TWEET.fields)).label == "anger"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.errors import RunCorrupt
+from coreeval.errors import RunCorrupt, RunError
 from coreeval.tools.stores.calls import (
     CallRecord,
     CallStore,
@@ -155,8 +155,8 @@ async def test_equal_questions_at_once_are_one_call(store: CallStore) -> None:
 
     answers = await asyncio.gather(*(store.answer(record().key, send) for _ in range(20)))
     assert sent == 1
-    assert [fresh for _, fresh in answers].count(True) == 1
-    assert await store.answer(record().key, send) == (record(), False)
+    assert sorted(origin for _, origin in answers) == ["sent", *["shared"] * 19]
+    assert await store.answer(record().key, send) == (record(), "stored")
     assert sent == 1
 
 
@@ -173,7 +173,7 @@ async def test_a_cancelled_caller_does_not_lose_what_is_paid(store: CallStore) -
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
         await caller
-    assert await store.answer(record().key, send) == (record(), False)
+    assert await store.answer(record().key, send) == (record(), "shared")
 
 
 async def test_a_failed_call_reaches_its_callers_and_is_tried_anew(store: CallStore) -> None:
@@ -187,7 +187,50 @@ async def test_a_failed_call_reaches_its_callers_and_is_tried_anew(store: CallSt
         *(store.answer(record().key, fail) for _ in range(3)), return_exceptions=True
     )
     assert [type(result) for result in results] == [ValueError] * 3
-    assert await store.answer(record().key, send) == (record(), True)
+    assert await store.answer(record().key, send) == (record(), "sent")
+
+
+async def test_a_call_is_put_in_the_name_of_whoever_pays(path: Path) -> None:
+    first, second = open_calls(path, "run one"), open_calls(path, "run two")
+    assert (await first.put(record())).paid_by == "run one"
+    assert (await second.put(record(answer="again"))).paid_by == "run one"
+    assert [one.paid_by for one in second.records()] == ["run one"]
+    with sqlite3.connect(path) as writer:
+        writer.execute("UPDATE calls SET paid_by = 'run two'")
+    writer.close()
+    assert second.get(record().key) is None
+    first.close()
+    second.close()
+
+
+async def test_a_file_from_before_there_were_payers_is_read_and_goes_on(path: Path) -> None:
+    store = open_calls(path)
+    await store.put(record("old"))
+    store.close()
+    with sqlite3.connect(path) as writer:
+        writer.execute("ALTER TABLE calls DROP COLUMN paid_by")
+        writer.execute("UPDATE schema_version SET version = 1")
+    writer.close()
+    store = open_calls(path, "run")
+    await store.put(record("new"))
+    assert store.get(record("old").key) == record("old")
+    assert store.get(record("new").key) == replace(record("new"), paid_by="run")
+    assert store.corrupt_rows == 0
+    store.close()
+
+
+async def test_a_store_that_cannot_be_used_is_not_called_damaged(path: Path) -> None:
+    store = open_calls(path)
+    with sqlite3.connect(path) as writer:
+        writer.execute("DROP TABLE calls")
+    writer.close()
+    with pytest.raises(RunError, match="call store cannot be used") as read:
+        store.get(record().key)
+    with pytest.raises(RunError, match="call store cannot be used") as written:
+        await store.put(record())
+    assert not isinstance(read.value, RunCorrupt) and not isinstance(written.value, RunCorrupt)
+    assert str(path) in written.value.where
+    store.close()
 
 
 async def test_records_come_in_the_order_of_their_start(store: CallStore) -> None:

@@ -123,11 +123,42 @@ async def test_forgetting_failed_samples_makes_them_pending_and_keeps_the_rest(
     store: RunStore,
 ) -> None:
     store.add_samples([_sample(1), _sample(2)])
-    await store.commit(Result(sample_id="emotion/test/1", outcome="failed"))
+    await store.commit(Result(sample_id="emotion/test/1", outcome="failed", facts=(_fact(1),)))
     await store.commit(Result(sample_id="emotion/test/2", outcome="unsafe"))
     assert store.forget("failed") == 1
     assert store.pending() == ["emotion/test/1"]
+    assert list(store.facts()) == []
     assert [ended.sample.id for ended in store.ended(["unsafe"])] == ["emotion/test/2"]
+
+
+async def test_a_forgotten_sample_starts_its_story_anew_but_what_was_paid_stays(
+    store: RunStore,
+) -> None:
+    call = CallRow(key="k", role="composer", model="m", draw=0, cached=False)
+    verdict = Verdict(name="checks", attempt=1, passed=False)
+    for number, outcome in ((1, "failed"), (2, "unsafe")):
+        sample_id = f"emotion/test/{number}"
+        step = Step(
+            sample_id=sample_id,
+            attempt=1,
+            node="check",
+            started_at="t",
+            seconds=0,
+            calls=(call,),
+            verdicts=(verdict,),
+        )
+        store.record(step)
+        await store.commit(Result.model_validate({"sample_id": sample_id, "outcome": outcome}))
+    store.forget("failed")
+    assert store.steps("emotion/test/1") == []
+    assert [step.verdicts for step in store.steps("emotion/test/2")] == [(verdict,)]
+    assert store.call_totals()[0]["calls"] == 1
+    store.record(
+        Step(sample_id="emotion/test/1", attempt=1, node="check", started_at="u", seconds=0)
+    )
+    await store.commit(Result(sample_id="emotion/test/1", outcome="accepted"))
+    (again,) = store.steps("emotion/test/1")
+    assert (again.started_at, again.verdicts, again.calls) == ("u", (), (call,))
 
 
 async def test_steps_carry_their_own_calls_and_verdicts(store: RunStore) -> None:
@@ -171,11 +202,33 @@ async def test_evidence_is_kept_as_it_was_first_seen(store: RunStore) -> None:
     assert store.evidence(["e1", "unknown"]) == {"e1": _evidence("e1")}
 
 
-def test_predictions_and_stages_and_the_heartbeat_come_back(store: RunStore) -> None:
+def test_answers_come_back_by_target_and_once_each(store: RunStore) -> None:
     answer = Prediction(target="t", sample_id="s", arm="updated", answer="a", valid=True)
+    refused = Prediction(target="u", sample_id="s", arm="updated", answer="", valid=False)
+    store.add_predictions([answer, refused])
     store.add_predictions([answer])
-    store.add_predictions([answer])
-    assert store.predictions() == [answer]
+    assert list(store.answers("t")) == [("updated", "s", "a")]
+    assert list(store.answers("u")) == [("updated", "s", "")]
+    assert list(store.answers("nobody")) == []
+
+
+async def test_labels_are_those_of_the_samples_that_ended(store: RunStore) -> None:
+    store.add_samples([_sample(3), _sample(1), _sample(2)])
+    await store.commit(Result(sample_id="emotion/test/2", outcome="accepted"))
+    await store.commit(Result(sample_id="emotion/test/3", outcome="label_unrecoverable"))
+    assert list(store.labels()) == [
+        ("emotion/test/3", "b", "label_unrecoverable"),
+        ("emotion/test/2", "a", "accepted"),
+    ]
+
+
+def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "why?mode=memory#100%25.db"
+    RunStore.open(path, now=lambda: NOW).close()
+    assert path.exists()
+
+
+def test_stages_and_the_heartbeat_come_back(store: RunStore) -> None:
     store.finish_stage("assemble", {"updated": 3})
     assert store.stage("assemble") == {"updated": 3}
     store.reopen_stages()

@@ -1,0 +1,44 @@
+"""What has changed since a run began: its config, its task, its benchmark's files."""
+
+import hashlib
+from pathlib import Path
+
+from coreeval.config import Config, changed_keys, load_config
+from coreeval.errors import DatasetError
+from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
+from coreeval.releases.manifest import Manifest
+
+
+def what_changed(manifest: Manifest, setup: Setup) -> list[str]:
+    """Return what differs, in words for the user; prompts may differ, they are asked anew.
+
+    Files that are gone are no change: the run store has the config and the samples.
+    """
+    found = _changed_config(manifest, setup.config)
+    if manifest.fingerprints.task != task_fingerprint(setup):
+        found.append(f"the task {setup.config.task}")
+    if _data_changed(manifest, setup):
+        found.append(f"the benchmark {setup.config.dataset.path}")
+    return found
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _changed_config(manifest: Manifest, frozen: Config) -> list[str]:
+    """Return the keys in which the config file differs from the run's own."""
+    source = Path(manifest.source.path)
+    if not source.exists() or sha256_of(source) == manifest.source.sha256:
+        return []
+    return changed_keys(frozen, load_config(source, manifest.source.overrides))
+
+
+def _data_changed(manifest: Manifest, setup: Setup) -> bool:
+    if setup.config.dataset.format == "hf":
+        return False  # its fingerprint would read the whole set over the network
+    try:
+        return manifest.fingerprints.data != data_fingerprint(setup)
+    except DatasetError:
+        return False

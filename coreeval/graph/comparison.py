@@ -1,0 +1,21 @@
+"""What the report rests on: the stored answers of the targets, arm against arm."""
+
+from coreeval.evaluation.arms import ArmTable, compare_arms
+from coreeval.graph.job import Job
+
+
+def compare(job: Job) -> ArmTable:
+    """Score the stored answers, arms against each other on the samples that both have."""
+    gold: dict[str, str] = {}
+    unrecoverable: set[str] = set()
+    for sample_id, label, outcome in job.store.labels():
+        gold[sample_id] = label
+        if outcome == "label_unrecoverable":
+            unrecoverable.add(sample_id)
+    return compare_arms(
+        ((each.model, job.store.answers(each.model)) for each in job.config.models.targets),
+        gold=gold,
+        labels=[label.name for label in job.task.labels],
+        unrecoverable=unrecoverable,
+        seed=job.config.run.seed,
+    )

@@ -1,0 +1,97 @@
+"""run.db as a file: opening it, reading rows, queueing writes."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import Engine, Executable, Select
+from sqlalchemy.engine import URL
+
+from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.sql import Row, Writer, explain_errors, migrate, open_engine, upsert
+
+CHUNK = 2000
+"""Rows read or written at a time, so that memory does not grow with the dataset."""
+FIRST_STAYS = {t.calls: ["cached"], t.evidence: ["body"]}
+"""Columns that a second write of the same row leaves as they are."""
+Clock = Callable[[], datetime]
+Write = tuple[Executable, Sequence[Row]]
+T = TypeVar("T")
+
+
+class RunFile:
+    """The open file: one writer, any number of readers."""
+
+    def __init__(self, engine: Engine, *, now: Clock) -> None:
+        migrate(engine, t.MIGRATIONS, what="run.db")
+        explain_errors(engine, what="run.db")
+        self._engine = engine
+        self._writer = Writer(engine)
+        self._now = now
+        self._put = {
+            table: upsert(engine, table, FIRST_STAYS.get(table, ()))
+            for table in t.metadata.sorted_tables
+        }
+        """For each table the statement that adds rows or takes the place of those there."""
+        self._lost: BaseException | None = None
+        """Why a queued write, for which nobody waits, came to nothing."""
+
+    @classmethod
+    def open(cls, path: Path, *, now: Clock) -> Self:
+        """Open or create the store.
+
+        Raises:
+            RunCorrupt: the file is damaged or from a newer version.
+        """
+        return cls(open_engine(str(URL.create("sqlite", database=str(path)))), now=now)
+
+    def close(self) -> None:
+        """Write what is queued and close the file."""
+        self._writer.close()
+        self._engine.dispose()
+
+    def _submit(self, writes: Sequence[Write]) -> Future[int]:
+        return self._writer.submit_all(
+            [(s, rows or None) for s, rows in writes if rows or _bare(s)]
+        )
+
+    def _written(self, write: Future[int]) -> None:
+        """Keep the first failure of a queued write, for the next caller who waits for one."""
+        self._lost = self._lost or write.exception()
+
+    def _rows(self, query: Select[Any]) -> Iterator[Row]:
+        with self._engine.connect() as connection:
+            rows = connection.execute(query).mappings().all()
+        return (dict(row) for row in rows)
+
+    def _stream(self, query: Select[Any]) -> Iterator[Row]:
+        with self._engine.connect().execution_options(yield_per=CHUNK) as connection:
+            for row in connection.execute(query).mappings():
+                yield dict(row)
+
+    def _tuples(self, query: Select[Any]) -> Iterator[tuple[Any, ...]]:
+        """Stream rows as tuples; a dict for each would be most of the work."""
+        with self._engine.connect().execution_options(yield_per=CHUNK) as connection:
+            yield from connection.execute(query)
+
+    def _count(self, query: Select[Any]) -> int:
+        with self._engine.connect() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def _stamp(self) -> str:
+        return self._now().isoformat(timespec="milliseconds")
+
+
+def chunks(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Yield rows in lists of `CHUNK`."""
+    iterator = iter(rows)
+    while chunk := list(itertools.islice(iterator, CHUNK)):
+        yield chunk
+
+
+def _bare(statement: Executable) -> bool:
+    """Tell statements that need no rows (deletes) from inserts."""
+    return bool(getattr(statement, "is_delete", False))

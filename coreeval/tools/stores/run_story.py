@@ -1,0 +1,97 @@
+"""The story of a run: steps with their calls and verdicts, and the evidence that was offered."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+from sqlalchemy import Integer, cast, func, select
+
+from coreeval.schema import Evidence, Verdict
+from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.run_file import RunFile, Write
+from coreeval.tools.stores.run_rows import CallRow, Step
+from coreeval.tools.stores.sql import Row
+
+
+class RunStory(RunFile):
+    """What happened on the way; nothing here decides how a sample ended."""
+
+    def record(self, step: Step) -> None:
+        """Queue one step with its calls and verdicts; it is committed before any later result."""
+        at = {"sample_id": step.sample_id, "attempt": step.attempt, "node": step.node}
+        row = at | {
+            "started_at": step.started_at,
+            "seconds": step.seconds,
+            "error": step.error,
+            "detail": step.detail,
+        }
+        calls = [at | asdict(call) for call in step.calls]
+        verdicts = [verdict.model_dump() | at for verdict in step.verdicts]
+        writes: list[Write] = [
+            (self._put[t.steps], [row]),
+            (self._put[t.calls], calls),
+            (self._put[t.verdicts], verdicts),
+        ]
+        self._submit(writes).add_done_callback(self._written)
+
+    def steps(self, sample_id: str) -> list[Step]:
+        """Return the steps of one sample as they happened, with calls and verdicts."""
+        query = select(t.steps).where(t.steps.c.sample_id == sample_id)
+        calls = list(self._rows(select(t.calls).where(t.calls.c.sample_id == sample_id)))
+        said = list(self._rows(select(t.verdicts).where(t.verdicts.c.sample_id == sample_id)))
+        rows = sorted(self._rows(query), key=lambda row: str(row["started_at"]))
+        return [
+            Step(**row, calls=_calls_of(row, calls), verdicts=_verdicts_of(row, said))
+            for row in rows
+        ]
+
+    def call_totals(self) -> list[Row]:
+        """Return calls and tokens by model, paid and found apart; a shared call counts once."""
+        once = (
+            select(
+                t.calls.c.key,
+                t.calls.c.model,
+                func.min(cast(t.calls.c.cached, Integer)).label("cached"),
+                func.max(t.calls.c.prompt_tokens).label("prompt_tokens"),
+                func.max(t.calls.c.completion_tokens).label("completion_tokens"),
+            )
+            .group_by(t.calls.c.key, t.calls.c.model)
+            .subquery()
+        )
+        query = select(
+            once.c.model,
+            once.c.cached,
+            func.count().label("calls"),
+            func.sum(once.c.prompt_tokens).label("prompt_tokens"),
+            func.sum(once.c.completion_tokens).label("completion_tokens"),
+        ).group_by(once.c.model, once.c.cached)
+        return [row | {"cached": bool(row["cached"])} for row in self._rows(query)]
+
+    async def add_evidence(self, items: Iterable[Evidence]) -> None:
+        """Store the evidence that a sample was offered; what is there already stays."""
+        rows = [{"id": item.id, "body": item.model_dump(mode="json")} for item in items]
+        if rows:
+            write: Write = (self._put[t.evidence], rows)
+            await asyncio.wrap_future(self._submit([write]))
+
+    def evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
+        """Return stored evidence by id."""
+        query = select(t.evidence.c.body).where(t.evidence.c.id.in_(ids))
+        with self._engine.connect() as connection:
+            items = [Evidence.model_validate(body) for body in connection.execute(query).scalars()]
+        return {item.id: item for item in items}
+
+
+def _calls_of(step: Row, calls: Iterable[Row]) -> tuple[CallRow, ...]:
+    names = CallRow.__dataclass_fields__
+    return tuple(CallRow(**{name: call[name] for name in names}) for call in _of(step, calls))
+
+
+def _verdicts_of(step: Row, verdicts: Iterable[Row]) -> tuple[Verdict, ...]:
+    names = Verdict.model_fields
+    return tuple(Verdict(**{name: row[name] for name in names}) for row in _of(step, verdicts))
+
+
+def _of(step: Row, rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that belong to a step."""
+    return [r for r in rows if r["attempt"] == step["attempt"] and r["node"] == step["node"]]

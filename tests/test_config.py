@@ -1,0 +1,97 @@
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coreeval.config import Config, changed_keys, parse_config
+from coreeval.errors import ConfigError
+
+SECRET = "sk-proj-hunter2"
+BASE: dict[str, Any] = {
+    "name": "n",
+    "task": "emotion",
+    "dataset": {"format": "jsonl", "path": "d.jsonl"},
+    "knowledge": {"path": "news", "window": {"start": "2026-01-01"}},
+    "models": {"default": "offline"},
+}
+
+
+def _parsed(**changes: object) -> Config:
+    return parse_config(BASE | changes, where="c.yaml", base=Path("/base"))
+
+
+def test_times_without_a_zone_are_utc_and_paths_start_at_the_config() -> None:
+    config = _parsed()
+    assert config.knowledge.window.start == datetime(2026, 1, 1, tzinfo=UTC)
+    assert config.dataset.path == "/base/d.jsonl"
+    assert config.knowledge.path == "/base/news"
+
+
+def test_replay_files_start_at_the_config_too() -> None:
+    models = {"default": "replay:answers.jsonl", "composer": {"model": "replay:/elsewhere.jsonl"}}
+    config = _parsed(models=models)
+    assert config.models.default.model == "replay:/base/answers.jsonl"
+    assert config.models.of("composer").model == "replay:/elsewhere.jsonl"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [f"http://user:{SECRET}@127.0.0.1:8000/v1", f"http://127.0.0.1:8000/v1?api_key={SECRET}"],
+)
+def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(ConfigError, match="must not hold a password") as caught:
+        _parsed(models={"default": {"model": "openai:m", "base_url": url}})
+    assert SECRET not in str(caught.value.as_dict())
+
+
+def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigError, match="NAME of an environment variable") as caught:
+        _parsed(models={"default": {"model": "openai:m", "api_key_env": SECRET}})
+    assert SECRET not in str(caught.value.as_dict())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"models": {"default": "spacy"}}, "spacy is an extractor only"),
+        ({"models": {"default": "offline:x"}}, "takes 'offline' without a name"),
+        (
+            {"models": {"default": "offline", "targets": ["spacy"]}},
+            "spacy is an extractor, not a target",
+        ),
+        (
+            {"models": {"default": "offline", "targets": ["openai:m", "openai:m"]}},
+            "more than once",
+        ),
+        (
+            {"dataset": {"format": "csv", "path": "d.csv", "target": "all"}},
+            "target: all is for format: tweeteval",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(changes: Mapping[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        _parsed(**changes)
+
+
+def test_auto_starts_at_the_latest_cutoff_and_needs_one() -> None:
+    auto: dict[str, Any] = {"path": "news", "window": {"start": "auto"}}
+    targets = [{"model": "openai:a", "cutoff": "2026-02-01"}, {"model": "offline:classifier"}]
+    assert _parsed(knowledge=auto, models={"default": "offline", "targets": targets})
+    with pytest.raises(ConfigError, match="no model with a cutoff"):
+        _parsed(knowledge=auto, models={"default": "offline", "targets": targets[1:]})
+    with pytest.raises(ConfigError, match="no cutoff for 'openai:b'"):
+        _parsed(
+            knowledge=auto,
+            models={"default": "offline", "targets": [*targets, {"model": "openai:b"}]},
+        )
+
+
+def test_changed_keys_are_named_by_their_path() -> None:
+    after = _parsed(run={"max_attempts": 2}, models={"default": "offline", "targets": ["openai:m"]})
+    changed = changed_keys(_parsed(), after)
+    assert "run.max_attempts" in changed
+    assert "models.targets[0].model" in changed
+    assert "name" not in changed
