@@ -37,7 +37,9 @@ def _demo_job() -> Job:
 
 def _sample_graph(job: Job) -> SampleGraph:
     plan(job)
-    crew = crew_of(job, open_knowledge(job.setup, job.workspace), open_calls(job.workspace.calls, job.payer))
+    crew = crew_of(
+        job, open_knowledge(job.setup, job.workspace), open_calls(job.workspace.calls, job.payer)
+    )
     wrap = recorder(job.store, InFlight(job.now), job.now, job.payer)
     return build_sample_graph(SampleNodes(crew), wrap)
 
