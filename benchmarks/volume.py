@@ -3,8 +3,8 @@
     python -m benchmarks.volume --data FOLDER [--emotion 300] [--mrpc 100]
 
 FOLDER has tweeteval/emotion, mrpc and gdelt as their publishers give them. "Over the wire" means
-that the offline roles answer behind a local server that speaks OpenAI's protocol, so that every call is
-rendered, sent, parsed, stored and counted. Each run is a process of its own.
+that the offline roles answer behind a local server that speaks OpenAI's protocol, so that every
+call is rendered, sent, parsed, stored and counted. Each run is a process of its own.
 """
 
 import argparse
