@@ -80,9 +80,9 @@ async def _ask_model(job: Job, target: TargetConfig) -> None:
     """
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
     line, number, answered = Line(lambda: job.stop.asked), itertools.count(), 0
-    asker = Asker(open_model(target), calls, role="target", max_draws=1, settle=True)
     chunks = _chunks(job)
     try:
+        asker = Asker(open_model(target), calls, role="target", max_draws=1, settle=True)
         while line.is_open and (chunk := await asyncio.to_thread(next, chunks, None)):
             with record_calls() as made:
                 answers = await _answers(job, target.model, asker, line, *chunk)

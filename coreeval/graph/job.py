@@ -45,8 +45,11 @@ class Job:
 
     @property
     def payer(self) -> str:
-        """The run's name in the call store, so that its calls are known as its own."""
-        return str(self.files.root)
+        """The run's name in the call store, so that its calls are known as its own.
+
+        It is made of what the manifest froze, so that a run may be moved or copied.
+        """
+        return f"{self.manifest.run}@{self.manifest.now}"
 
     def tasks(self) -> list[Task]:
         """Return the tasks of the benchmark's samples: one, or one for each stance target."""
