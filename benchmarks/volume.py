@@ -18,7 +18,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ def kill_and_resume(
 
 def answered(store: Path) -> int:
     """Return how many calls the call store holds."""
-    with sqlite3.connect(store) as connection:
+    with closing(sqlite3.connect(store)) as connection:
         return int(connection.execute("SELECT count(*) FROM calls").fetchone()[0])
 
 

@@ -56,8 +56,8 @@ def work_on(
     """
     job = job_of(setup, manifest, files, workspace, around)
     status: Status = "stopped"
-    write_manifest(files.manifest, job.taken_up())
     try:
+        write_manifest(files.manifest, job.taken_up())
         _run(job)
         status = "complete" if job.store.stage("report") is not None else "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):

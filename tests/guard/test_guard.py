@@ -14,17 +14,17 @@ ATTEMPT = f"import socket; socket.create_connection(('{FAR}', 80), timeout=30)"
 
 
 def test_a_connection_beyond_this_machine_is_refused_at_once() -> None:
-    with pytest.raises(REFUSED, match=f"{FAR}.*stay on loopback"), socket.socket() as tcp:
+    with pytest.raises(REFUSED, match=rf"{FAR}.*stay on loopback"), socket.socket() as tcp:
         tcp.connect((FAR, 80))
 
 
 def test_so_are_names_and_datagrams() -> None:
-    with pytest.raises(REFUSED, match="example.*stay on loopback"):
+    with pytest.raises(REFUSED, match=r"example.*stay on loopback"):
         socket.getaddrinfo("api.example.com", 443)
-    with pytest.raises(REFUSED, match="127.*stay on loopback"):
+    with pytest.raises(REFUSED, match=r"127.*stay on loopback"):
         socket.getaddrinfo("127.example.com", 443)
     with (
-        pytest.raises(REFUSED, match=f"{FAR}.*stay on loopback"),
+        pytest.raises(REFUSED, match=rf"{FAR}.*stay on loopback"),
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
     ):
         udp.sendto(b"x", (FAR, 53))

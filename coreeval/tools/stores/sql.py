@@ -25,7 +25,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
-from coreeval.errors import RunCorrupt, RunError
+from coreeval.errors import CoreEvalError, RunCorrupt, RunError
 
 Migration = Callable[[Connection], None]
 Row = dict[str, Any]
@@ -55,6 +55,14 @@ def migrate(engine: Engine, migrations: Sequence[Migration], *, what: str) -> No
     Raises:
         RunCorrupt: the file is no database, is damaged, or was written by a newer version.
     """
+    try:
+        _bring_up(engine, migrations, what)
+    except CoreEvalError:
+        engine.dispose()  # nobody gets the store, so nobody could close it
+        raise
+
+
+def _bring_up(engine: Engine, migrations: Sequence[Migration], what: str) -> None:
     try:
         with engine.begin() as connection:
             _migrate(connection, migrations, what)

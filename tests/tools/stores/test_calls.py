@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,9 +77,8 @@ async def test_what_was_put_is_there_for_another_process(store: CallStore, path:
 
 async def test_put_returns_after_the_commit(store: CallStore, path: Path) -> None:
     await store.put(record())
-    with sqlite3.connect(path) as reader:
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         assert reader.execute("SELECT count(*) FROM calls").fetchone() == (1,)
-    reader.close()
 
 
 async def test_the_first_answer_stays(store: CallStore) -> None:
@@ -102,15 +102,13 @@ async def test_the_first_answer_stays(store: CallStore) -> None:
 async def test_a_damaged_row_is_absent_counted_and_replaced(path: Path, change: str) -> None:
     store = open_calls(path)
     await store.put(record())
-    with sqlite3.connect(path) as writer:
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("PRAGMA ignore_check_constraints = 1")
         writer.execute("PRAGMA writable_schema = 1")
         sql = "UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '') WHERE name = 'calls'"
         writer.execute(sql)
-    writer.close()
-    with sqlite3.connect(path) as writer:
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute(f"UPDATE calls SET {change}")
-    writer.close()
     assert store.get(record().key) is None
     assert store.get(record().key) is None
     assert store.corrupt_rows == 1
@@ -195,9 +193,8 @@ async def test_a_call_is_put_in_the_name_of_whoever_pays(path: Path) -> None:
     assert (await first.put(record())).paid_by == "run one"
     assert (await second.put(record(answer="again"))).paid_by == "run one"
     assert [one.paid_by for one in second.records()] == ["run one"]
-    with sqlite3.connect(path) as writer:
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("UPDATE calls SET paid_by = 'run two'")
-    writer.close()
     assert second.get(record().key) is None
     first.close()
     second.close()
@@ -207,10 +204,9 @@ async def test_a_file_from_before_there_were_payers_is_read_and_goes_on(path: Pa
     store = open_calls(path)
     await store.put(record("old"))
     store.close()
-    with sqlite3.connect(path) as writer:
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("ALTER TABLE calls DROP COLUMN paid_by")
         writer.execute("UPDATE schema_version SET version = 1")
-    writer.close()
     store = open_calls(path, "run")
     await store.put(record("new"))
     assert store.get(record("old").key) == record("old")
@@ -221,9 +217,8 @@ async def test_a_file_from_before_there_were_payers_is_read_and_goes_on(path: Pa
 
 async def test_a_store_that_cannot_be_used_is_not_called_damaged(path: Path) -> None:
     store = open_calls(path)
-    with sqlite3.connect(path) as writer:
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("DROP TABLE calls")
-    writer.close()
     with pytest.raises(RunError, match="call store cannot be used") as read:
         store.get(record().key)
     with pytest.raises(RunError, match="call store cannot be used") as written:

@@ -1,6 +1,7 @@
 import sqlite3
 import threading
 from concurrent.futures import wait
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def _url(path: Path) -> str:
 
 
 def _versions(path: Path) -> list[int]:
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         return [row[0] for row in connection.execute("SELECT version FROM schema_version")]
 
 
@@ -94,7 +95,7 @@ def test_writes_of_many_threads_are_all_there_when_their_futures_are_done(tmp_pa
     for thread in threads:
         thread.join()
     wait(done)
-    with sqlite3.connect(tmp_path / "a.db") as other:
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
         assert other.execute("SELECT count(*) FROM things").fetchone() == (1000,)
     writer.close()
     engine.dispose()
