@@ -1,20 +1,13 @@
-"""One YAML file becomes one frozen, checked value; nothing below it reads files or flags.
+"""Everything a run may vary, as frozen values that refuse what cannot work."""
 
-Unknown keys are errors that name the nearest known one. Keys (secrets) are never part of it.
-"""
-
-import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-import yaml
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from coreeval.errors import ConfigError
 from coreeval.schema import Precision, RoleName, Value
 
 ROLES: tuple[RoleName, ...] = (
@@ -149,9 +142,6 @@ class TargetConfig(ModelConfig):
         return self.provider == "offline"
 
 
-M = TypeVar("M", bound=ModelConfig)
-
-
 class ModelsConfig(Value):
     """Which model plays which role."""
 
@@ -244,159 +234,3 @@ def _check_auto_start(targets: Sequence[TargetConfig]) -> None:
         raise ValueError(
             "knowledge.window.start is auto, but models.targets names no model with a cutoff"
         )
-
-
-def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
-    """Read a YAML config, apply `key.path=value` overrides and make its paths absolute.
-
-    Raises:
-        ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind.
-    """
-    raw = read_mapping(path)
-    for override in overrides:
-        _override(raw, override)
-    return parse_config(raw, where=str(path), base=path.parent)
-
-
-def read_mapping(path: Path) -> dict[str, Any]:
-    """Return the mapping in a YAML file.
-
-    Raises:
-        ConfigError: the file is missing or holds something else.
-    """
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(
-            "there is no such config file",
-            where=str(path),
-            hint="write one with: coreeval init",
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the config cannot be read: {error}", where=str(path)) from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"this is not YAML: {error}", where=str(path)) from None
-    if not isinstance(raw, dict):
-        raise ConfigError("the config must be a mapping of keys to values", where=str(path))
-    return raw
-
-
-def parse_config(raw: Mapping[str, Any], *, where: str, base: Path) -> Config:
-    """Turn a mapping into a config whose relative paths start at `base`."""
-    try:
-        config = Config.model_validate(raw)
-    except ValidationError as error:
-        raise explain(error, Config, where) from None
-    return _absolute(config, base)
-
-
-def _absolute(config: Config, base: Path) -> Config:
-    def at(path: str) -> str:
-        return str((base / Path(path).expanduser()).resolve())
-
-    dataset, changes = config.dataset, dict[str, object]()
-    if dataset.format != "hf":
-        changes["dataset"] = dataset.model_copy(update={"path": at(dataset.path)})
-    if config.task.endswith((".yaml", ".yml")):
-        changes["task"] = at(config.task)
-    if config.prompts:
-        changes["prompts"] = at(config.prompts)
-    changes["knowledge"] = config.knowledge.model_copy(update={"path": at(config.knowledge.path)})
-    changes["models"] = _with_files(config.models, at)
-    return config.model_copy(update=changes)
-
-
-def _with_files(models: ModelsConfig, at: Callable[[str], str]) -> ModelsConfig:
-    """Make the paths of `replay:FILE` absolute."""
-
-    def opened(model: M) -> M:
-        path = f"replay:{at(model.name)}" if model.provider == "replay" else model.model
-        return model.model_copy(update={"model": path})
-
-    changes: dict[str, object] = {
-        role: opened(own) for role in ROLES if (own := getattr(models, role))
-    }
-    changes["default"] = opened(models.default)
-    changes["targets"] = tuple(opened(target) for target in models.targets)
-    return models.model_copy(update=changes)
-
-
-def _override(raw: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals or not key:
-        raise ConfigError(f"--set takes key.path=value, not {override!r}")
-    *parents, last = key.split(".")
-    place = raw
-    for parent in parents:
-        inner = place.setdefault(parent, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f"--set {key}: {parent} is not a mapping")
-        place = inner
-    try:
-        place[last] = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"--set {key}: the value is not YAML: {error}") from None
-
-
-def explain(error: ValidationError, model: type[BaseModel], where: str) -> ConfigError:
-    """Turn pydantic's first complaint into one message with a hint."""
-    first = error.errors()[0]
-    place = _key_path(first["loc"])
-    at = ".".join(place)
-    if first["type"] == "extra_forbidden":
-        known = _known_keys(model, place[:-1])
-        near = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-        return ConfigError(f"unknown key {at!r}", where=where, hint=hint)
-    message = str(first["msg"]).removeprefix("Value error, ")
-    message = message.replace("valid tuple", "list").replace("valid dictionary", "mapping")
-    hint = "docs/config.md has every key and its values"
-    return ConfigError(f"{at}: {message}" if at else message, where=where, hint=hint)
-
-
-def _key_path(place: Sequence[int | str]) -> list[str]:
-    """Return pydantic's location as the keys that the user wrote, without its own inventions."""
-    parts = [str(part) for part in place]
-    return [part for part in parts if "[" not in part and part not in _NOT_KEYS]
-
-
-_NOT_KEYS = {"datetime", "literal"}
-"""What pydantic adds to the place of a value that may be of several kinds."""
-
-
-def _known_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """Return the field names of the model found at `path`."""
-    for part in path:
-        if part.isdecimal():
-            continue
-        field = model.model_fields.get(part)
-        inner = field and _model_in(field.annotation)
-        if not inner:
-            break
-        model = inner
-    return sorted(model.model_fields)
-
-
-def _model_in(annotation: object) -> type[BaseModel] | None:
-    """Return the pydantic model inside an annotation such as `Model | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    inside = (_model_in(part) for part in getattr(annotation, "__args__", ()))
-    return next((model for model in inside if model), None)
-
-
-def changed_keys(before: Config, after: Config) -> list[str]:
-    """Return the key paths in which two configs differ, sorted."""
-    old, new = _flat(before.model_dump(mode="json")), _flat(after.model_dump(mode="json"))
-    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
-
-
-def _flat(value: object, prefix: str = "") -> dict[str, object]:
-    """Return nested mappings and lists as one mapping of key paths."""
-    if isinstance(value, dict):
-        parts = [_flat(inner, f"{prefix}.{key}" if prefix else key) for key, inner in value.items()]
-    elif isinstance(value, list):
-        parts = [_flat(inner, f"{prefix}[{n}]") for n, inner in enumerate(value)]
-    else:
-        return {prefix: value}
-    return {key: inner for part in parts for key, inner in part.items()}

@@ -1,0 +1,26 @@
+"""One YAML file becomes one frozen, checked value; nothing below it reads files or flags.
+
+Unknown keys are errors that name the nearest known one. Keys (secrets) are never part of it.
+"""
+
+from coreeval.config.reading import changed_keys, load_config, parse_config
+from coreeval.config.values import (
+    ROLES,
+    Config,
+    DatasetConfig,
+    ModelConfig,
+    ModelsConfig,
+    TargetConfig,
+)
+
+__all__ = [
+    "ROLES",
+    "Config",
+    "DatasetConfig",
+    "ModelConfig",
+    "ModelsConfig",
+    "TargetConfig",
+    "changed_keys",
+    "load_config",
+    "parse_config",
+]
