@@ -116,12 +116,19 @@ def read_manifest(path: Path) -> Manifest:
             hint="give the directory that `coreeval refresh` printed",
         ) from None
     except (ValidationError, UnicodeDecodeError, OSError) as error:
-        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise RunStateError(
-            f"the manifest is damaged: {problem}",
+            f"the manifest is damaged: {_problem(error)}",
             where=str(path),
             hint="restore the file from a copy, or start a new run",
         ) from None
+
+
+def _problem(error: Exception) -> str:
+    """Return the first thing that is wrong, with its key."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    return ": ".join([".".join(str(part) for part in first["loc"]), first["msg"]]).lstrip(": ")
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
