@@ -1,4 +1,5 @@
 import hashlib
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def _facts(number: int) -> tuple[ReplacedFact, ...]:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> RunStore:
+async def store(tmp_path: Path) -> AsyncIterator[RunStore]:
     opened = RunStore.open(tmp_path / "run.db", now=lambda: NOW)
     opened.add_samples(
         Sample(id=str(n), split="test", fields={"text": f"old {n}"}, label=1, label_text="joy")
@@ -63,7 +64,8 @@ async def store(tmp_path: Path) -> RunStore:
     await opened.commit(_result(2, "rejected_form", reworded=False))
     await opened.commit(_result(3, "no_knowledge", reworded=True))
     await opened.commit(_result(4, "unsafe", reworded=False))
-    return opened
+    yield opened
+    opened.close()
 
 
 def _rows(folder: Path, arm: str) -> list[dict[str, object]]:
