@@ -241,7 +241,11 @@ class Extraction(Value):
     locked: tuple[Lock, ...] = ()
     sensitive: tuple[Sensitive, ...] = ()
     queries: Annotated[tuple[str, ...], Field(max_length=4)] = ()
-    """From specific to general."""
+    """Searches for news on what the text is about, from specific to general."""
+    siblings: Annotated[tuple[str, ...], Field(max_length=3)] = ()
+    """Searches for other things of the same kind in a like relation (pilot §2)."""
+    structures: Annotated[tuple[str, ...], Field(max_length=2)] = ()
+    """Headline words of any news with the shape that the text needs (pilot §2)."""
     need: str = ""
     """The kind of news that the text would need, in a few words."""
     deixis_only: bool = False
@@ -255,6 +259,8 @@ class Statement(Value):
     evidence_ids: Annotated[tuple[str, ...], Field(min_length=1)]
     quote: Text
     """Verbatim words of the evidence."""
+    translation: str = ""
+    """The quote in the sample's language, where the evidence is in another one."""
     modality: Literal["asserted", "attributed", "question", "hedged"]
     speaker: str = ""
 
@@ -326,6 +332,8 @@ class JudgedStatement(Value):
 
     text: str
     field: str
+    words: str = ""
+    """The words of the text that make the statement; empty where the judge named none."""
     kind: StatementClass
     supported: Literal["yes", "no", "not_needed"]
     evidence_id: str = ""

@@ -6,15 +6,23 @@ from coreeval.agents.llm_role import (
     LLMRole,
     check_not_blank,
     feedback_data,
+    habits,
     item_data,
     locked_data,
     news_data,
+    plan_data,
     word_limits,
 )
 from coreeval.agents.roles import Brief
 from coreeval.models import AnswerShape, Asker
 from coreeval.prompts import Prompts
-from coreeval.schema import Composition, Plan, RoleName, Task
+from coreeval.schema import Composition, RoleName, Task
+
+
+class ComposedAnswer(Composition):
+    """A composition as a model gives it: who writes and why first, since the voice follows."""
+
+    moment: str
 
 
 class LLMComposer(LLMRole):
@@ -28,17 +36,21 @@ class LLMComposer(LLMRole):
 
     def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
         super().__init__(task, asker, prompts)
-        self._shape = AnswerShape(Composition, name="composition", records={"fields": task.fields})
+        self._shape = AnswerShape(
+            ComposedAnswer, name="composition", records={"fields": task.fields}
+        )
 
     async def __call__(self, brief: Brief) -> Composition:
         """Write the sample anew, with the plan's facts and the original's voice."""
         messages = self._messages(
             item=item_data(self.task, brief.sample)
             | {
+                "read_by": brief.read_by,
                 "locked": locked_data(brief.extraction),
+                "habits": habits(brief.sample.fields),
                 "words": word_limits(self.task, brief.sample.fields),
             },
-            plan=_plan_data(brief.plan),
+            plan=plan_data(brief.plan),
             news=news_data(brief.evidence),
             drafts={"substituted": brief.substituted, "reworded": brief.reworded},
             feedback={"previous": brief.previous, "defects": feedback_data(brief.feedback)},
@@ -46,17 +58,4 @@ class LLMComposer(LLMRole):
         answer = await self._asker.ask(messages, self._shape, check=check_not_blank)
         known = range(len(brief.plan.replacements))
         used = tuple(number for number in answer.used_replacements if number in known)
-        return answer.model_copy(update={"used_replacements": used})
-
-
-def _plan_data(plan: Plan) -> dict[str, object]:
-    """Return what may be written; the news is cited by its words, so ids are left out."""
-    return {
-        "statements": [one.model_dump(exclude={"evidence_ids"}) for one in plan.statements],
-        "replacements": [
-            {"number": number, **one.model_dump(include={"before", "after", "field"})}
-            for number, one in enumerate(plan.replacements)
-        ],
-        "delete": [one.model_dump() for one in plan.delete],
-        "persons": [one.model_dump() for one in plan.persons],
-    }
+        return Composition(fields=answer.fields, used_replacements=used, dropped=answer.dropped)

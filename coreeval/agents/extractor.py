@@ -10,6 +10,8 @@ from coreeval.schema import Entity, Extraction, Lock, RoleName, Sample, Task
 
 Spanned = TypeVar("Spanned", Entity, Lock)
 _MOST_QUERIES = 4
+_MOST_SIBLINGS = 3
+_MOST_STRUCTURES = 2
 _MOST_ALIASES = 4
 
 
@@ -17,6 +19,8 @@ class ExtractionAnswer(Extraction):
     """An extraction as a model gives it: no schema can limit the queries, so code does."""
 
     queries: tuple[str, ...] = ()
+    siblings: tuple[str, ...] = ()
+    structures: tuple[str, ...] = ()
 
 
 class LLMExtractor(LLMRole):
@@ -53,16 +57,22 @@ class LLMExtractor(LLMRole):
 def _cleaned(answer: ExtractionAnswer, fields: Fields) -> Extraction:
     entities = [one.model_copy(update={"aliases": one.aliases[:_MOST_ALIASES]}) for one in
                 _at_home(answer.entities, fields)]  # fmt: skip
-    queries = dict.fromkeys(query.strip() for query in answer.queries if query.strip())
     return Extraction(
         entities=tuple(entities),
         triples=answer.triples,
         locked=_at_home(answer.locked, fields),
         sensitive=answer.sensitive,
-        queries=tuple(queries)[:_MOST_QUERIES],
+        queries=_first(answer.queries, _MOST_QUERIES),
+        siblings=_first(answer.siblings, _MOST_SIBLINGS),
+        structures=_first(answer.structures, _MOST_STRUCTURES),
         need=answer.need,
         deixis_only=answer.deixis_only,
     )
+
+
+def _first(queries: tuple[str, ...], most: int) -> tuple[str, ...]:
+    """Return the first few distinct queries."""
+    return tuple(dict.fromkeys(query.strip() for query in queries if query.strip()))[:most]
 
 
 def _at_home(spans: tuple[Spanned, ...], fields: Fields) -> tuple[Spanned, ...]:

@@ -28,6 +28,7 @@ class StatementAnswer(Value):
 
     text: Text
     field: str
+    words: str
     kind: StatementClass
     supported: Literal["yes", "no", "not_needed"]
     evidence: int | None
@@ -96,6 +97,7 @@ def _judged(one: StatementAnswer, evidence: Sequence[Evidence]) -> JudgedStateme
     return JudgedStatement(
         text=one.text,
         field=one.field,
+        words=one.words,
         kind=one.kind,
         supported="yes" if supported else "no" if unsupported else "not_needed",
         evidence_id=evidence[number - 1].id if number else "",

@@ -7,8 +7,7 @@ from coreeval.agents.roles import Fields
 from coreeval.models import AnswerShape, Asker
 from coreeval.prompts import Prompts
 from coreeval.schema import LabelVerdict, RoleName, Task, Value
-
-UNCLEAR = "unclear"
+from coreeval.tasks.labels import UNDECIDED
 
 
 class LabelAnswer(Value):
@@ -30,7 +29,7 @@ class LLMLabelJudge(LLMRole):
 
     def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
         super().__init__(task, asker, prompts)
-        names = [*(label.name for label in task.labels), UNCLEAR]
+        names = [*(label.name for label in task.labels), UNDECIDED]
         self._shape = AnswerShape(LabelAnswer, name="label", choices={"label": names})
 
     async def __call__(self, fields: Fields) -> LabelVerdict:

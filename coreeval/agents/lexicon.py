@@ -166,3 +166,14 @@ PROFANITY = _listed(
     """
 )
 """Coarse words that a text may keep but not gain."""
+
+INFORMAL = _listed(
+    """
+    u ur r n b4 2day 2nite gr8 l8r plz pls thx ty np tbh smh lol lmao lmfao rofl omg idk idc ikr fyi
+    btw wtf ffs irl rn af gonna wanna gotta kinda sorta lemme gimme dunno outta cuz coz bc bcuz tho
+    thru til ya yall y'all ain't aint dont cant wont didnt doesnt isnt wasnt havent shouldnt wouldnt
+    couldnt im ive youre theyre whats thats lets nah nope yeah yep yup hey ugh meh haha hahaha bro
+    dude bruh fam tmrw tomo ppl w/ cos em kno luv dat dis da wat wut
+    """
+)
+"""Spellings of everyday writing, by which a tweet is known from a headline."""

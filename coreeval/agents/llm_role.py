@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from coreeval.agents.roles import Fields
 from coreeval.agents.thresholds import thresholds_of
+from coreeval.agents.voice import voice_hints
 from coreeval.agents.words import normalise, words
 from coreeval.models import Asker, InvalidAnswer
 from coreeval.prompts import Message, Prompts, as_data
@@ -14,6 +15,7 @@ from coreeval.schema import (
     Defect,
     Evidence,
     Extraction,
+    Plan,
     Rewrite,
     RoleName,
     Sample,
@@ -22,7 +24,6 @@ from coreeval.schema import (
 
 _SHOWN_SNIPPET = 600
 """Characters of a snippet that are shown; GDELT's descriptions are far shorter."""
-_NO_LINE = "nothing beyond the rules below"
 _STATEMENTS = 3
 _STATEMENTS_OF_PREMISE = 6
 """Most statements that the news is put in: more for the long premises of a pair (pilot §6)."""
@@ -53,7 +54,7 @@ def _fixed(task: Task, role: RoleName) -> dict[str, str]:
 
     return {
         "task": told(task.description),
-        "line": told(task.lines.get(role, "")) or _NO_LINE,
+        "line": told(task.lines.get(role, "nothing beyond the rules below")),
         "question": told(task.question),
         "labels": "\n".join(f"- {label.name}: {told(label.meaning)}" for label in task.labels),
         "most": str(_STATEMENTS_OF_PREMISE if task.factual_fields else _STATEMENTS),
@@ -76,16 +77,37 @@ def locked_data(extraction: Extraction) -> list[dict[str, str]]:
     return [lock.model_dump() for lock in extraction.locked]
 
 
-def word_limits(task: Task, fields: Fields) -> dict[str, str]:
-    """Return for each field how many words it may have (pilot §7)."""
+def word_limits(task: Task, fields: Fields) -> dict[str, dict[str, int]]:
+    """Return for each field how many words it has, and the fewest and the most (pilot §7)."""
     limits = thresholds_of(task)
 
-    def limit(text: str) -> str:
+    def limit(text: str) -> dict[str, int]:
         count = len(words(text))
         slack = max(int(count * limits.length_share), limits.length_words)
-        return f"{max(count - slack, 1)} to {count + slack}"
+        return {"original": count, "fewest": max(count - slack, 1), "most": count + slack}
 
     return {name: limit(text) for name, text in fields.items()}
+
+
+def habits(fields: Fields) -> dict[str, list[str]]:
+    """Return for each field how its author writes, in words."""
+    return {name: voice_hints(text) for name, text in fields.items()}
+
+
+def plan_data(plan: Plan) -> dict[str, object]:
+    """Return a plan; news is cited by its words, since items have other numbers in each call."""
+    return {
+        "statements": [
+            one.model_dump(include={"text", "quote", "translation", "modality", "speaker"})
+            for one in plan.statements
+        ],
+        "replacements": [
+            {"number": number, **one.model_dump(include={"before", "after", "field"})}
+            for number, one in enumerate(plan.replacements)
+        ],
+        "delete": [one.model_dump() for one in plan.delete],
+        "persons": [one.model_dump() for one in plan.persons],
+    }
 
 
 def news_data(evidence: Sequence[Evidence]) -> list[dict[str, object]]:

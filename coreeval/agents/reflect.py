@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from coreeval.agents.support import evidence_text, quoted_in
+from coreeval.agents.support import Support, evidence_text, quoted_in
+from coreeval.agents.words import content_words
 from coreeval.schema import (
     Defect,
     DefectKind,
@@ -12,11 +13,12 @@ from coreeval.schema import (
     JudgedStatement,
     LabelVerdict,
     Outcome,
+    Plan,
     Route,
     Sample,
     Task,
 )
-from coreeval.tasks.labels import find_label, folded
+from coreeval.tasks.labels import UNDECIDED, find_label, folded
 
 _ROUTES: Mapping[FactDefect, Route] = {
     "identity": "replace",
@@ -25,7 +27,14 @@ _ROUTES: Mapping[FactDefect, Route] = {
     "unsupported": "replace",
     "person": "evidence",
 }
-"""Where a retry goes; anything else goes to the composer (pilot §8)."""
+"""Where a retry goes; anything else goes to the composer (pilot §8).
+
+A claim without support that is not in the plan goes to the composer too: the plan is good."""
+_COMPOSERS_OWN: frozenset[FactDefect] = frozenset({"none", "memory", "unsupported"})
+ADDED_SHARE = 1 / 3
+"""Share of a claim's content words missing from the plan above which the composer added it (own
+choice: a claim that the plan made shares nearly all its words with it)."""
+_Found = tuple[JudgedStatement, Defect]
 _OUTCOMES: tuple[tuple[DefectKind, Outcome], ...] = (
     ("unsafe", "unsafe"),
     ("facts", "rejected_facts"),
@@ -33,29 +42,41 @@ _OUTCOMES: tuple[tuple[DefectKind, Outcome], ...] = (
     ("form", "rejected_form"),
 )
 """Which outcome a sample with several kinds of defect gets: the gravest."""
-UNCLEAR = "unclear"
-"""What a label judge answers when no label fits."""
 
 
 def fact_defects(
-    task: Task, fields: Mapping[str, str], verdict: FactVerdict, evidence: Sequence[Evidence]
+    task: Task,
+    fields: Mapping[str, str],
+    verdict: FactVerdict,
+    evidence: Sequence[Evidence],
+    plan: Plan,
 ) -> list[Defect]:
     """Return what keeps a text from being supported: every fact needs a yes that can be checked.
 
     A yes counts only with an item that was offered and a quotation that occurs in it. Harm to a
-    person is a defect in every field; other facts are asked of the factual fields alone.
+    person is a defect in every field; other facts are asked of the factual fields alone. What the
+    plan does not say either was added by the composer, and goes back to it alone.
     """
     factual = task.factual_fields or task.fields
     exempt = set(fields) - set(factual)
     texts = {item.id: evidence_text(item) for item in evidence}
     judged = (_judged(statement, exempt, texts) for statement in verdict.statements)
-    found = [defect for defect in judged if defect is not None]
+    found = [_routed(defect, plan) for defect in judged if defect is not None]
     return [*found, *_unjudged(factual, fields, verdict)]
+
+
+def _routed(found: _Found, plan: Plan) -> Defect:
+    statement, defect = found
+    planned = Support([text for one in plan.statements for text in (one.text, one.translation)])
+    claim = content_words(statement.text)
+    added = len(planned.missing_words(statement.text)) > len(claim) * ADDED_SHARE
+    composed = defect.route == "replace" and statement.defect in _COMPOSERS_OWN and added
+    return defect.model_copy(update={"route": "compose"}) if composed else defect
 
 
 def _judged(
     statement: JudgedStatement, exempt: set[str], texts: Mapping[str, str]
-) -> Defect | None:
+) -> _Found | None:
     if statement.defect == "person":
         return _fact(statement, "person", "writes about a real person what may not be written")
     if statement.kind not in ("fact", "attributed") or statement.field in exempt:
@@ -72,13 +93,15 @@ def _judged(
     return None
 
 
-def _fact(statement: JudgedStatement, code: FactDefect, why: str) -> Defect:
-    return Defect(
+def _fact(statement: JudgedStatement, code: FactDefect, why: str) -> _Found:
+    said = f"{statement.words!r} says: " if statement.words else ""
+    defect = Defect(
         check=f"facts_{code}",
         kind="facts",
-        message=f"{statement.field}: {statement.text!r}: {why} ({code})",
+        message=f"{statement.field}: {said}{statement.text!r}: {why} ({code})",
         route=_ROUTES.get(code, "compose"),
     )
+    return statement, defect
 
 
 def _unjudged(
@@ -111,7 +134,7 @@ def is_contrary(sample: Sample, verdict: LabelVerdict) -> bool:
     `unclear` is not definite, and neither is low confidence.
     """
     said = folded(verdict.label)
-    return said not in (UNCLEAR, folded(sample.label_text), "") and verdict.confidence != "low"
+    return said not in (UNDECIDED, folded(sample.label_text), "") and verdict.confidence != "low"
 
 
 def outcome_of(defects: Sequence[Defect]) -> Outcome:

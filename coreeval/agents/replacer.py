@@ -10,6 +10,7 @@ from coreeval.agents.llm_role import (
     locked_data,
     news_data,
     occurs,
+    plan_data,
 )
 from coreeval.models import AnswerShape, Asker, InvalidAnswer
 from coreeval.prompts import Prompts
@@ -39,6 +40,7 @@ class NumberedStatement(Value):
     text: Text
     evidence: tuple[int, ...]
     quote: Text
+    translation: str
     modality: Literal["asserted", "attributed", "question", "hedged"]
     speaker: str
 
@@ -85,6 +87,7 @@ class LLMReplacer(LLMRole):
         evidence: Sequence[Evidence],
         *,
         feedback: Sequence[Defect] = (),
+        previous: Plan | None = None,
     ) -> Plan:
         """Plan what becomes what, or say that nothing fits; without news no model is asked."""
         if not evidence:
@@ -97,7 +100,12 @@ class LLMReplacer(LLMRole):
             "need": extraction.need,
         }  # fmt: skip
         messages = self._messages(
-            item=item, news=news_data(evidence), feedback=feedback_data(feedback)
+            item=item,
+            news=news_data(evidence),
+            feedback={
+                "previous": plan_data(previous) if feedback and previous else None,
+                "defects": feedback_data(feedback),
+            },
         )
         answer = await self._asker.ask(
             messages, self._shape, check=lambda answer: _check(answer, len(evidence))
@@ -112,7 +120,7 @@ def _check(answer: PlanAnswer, items: int) -> None:
         raise InvalidAnswer('"use" needs at least one statement and one replacement')
     if len(answer.statements) > _MOST_STATEMENTS:
         raise InvalidAnswer(f"there are more than {_MOST_STATEMENTS} statements")
-    for index, statement in enumerate(answer.statements):
+    for index, statement in enumerate(answer.statements, start=1):
         wrong = [number for number in statement.evidence if not 1 <= number <= items]
         if wrong or not statement.evidence:
             cited = f"item {wrong[0]}" if wrong else "no item"
@@ -121,11 +129,11 @@ def _check(answer: PlanAnswer, items: int) -> None:
 
 
 def _check_indexes(answer: PlanAnswer) -> None:
-    for index, replacement in enumerate(answer.replacements):
-        if not 0 <= replacement.statement < len(answer.statements):
+    for index, replacement in enumerate(answer.replacements, start=1):
+        if not 1 <= replacement.statement <= len(answer.statements):
             raise InvalidAnswer(
                 f"replacement {index} rests on statement {replacement.statement}; statements are "
-                f"counted from 0 to {len(answer.statements) - 1}"
+                f"counted from 1 to {len(answer.statements)}"
             )
 
 
@@ -148,6 +156,7 @@ def _statement(one: NumberedStatement, evidence: Sequence[Evidence]) -> Statemen
         text=one.text,
         evidence_ids=tuple(evidence[number - 1].id for number in numbers),
         quote=one.quote,
+        translation=one.translation,
         modality=one.modality,
         speaker=one.speaker,
     )
@@ -159,6 +168,6 @@ def _replacement(one: PlannedReplacement) -> Replacement:
         after=one.after,
         mode="replace" if one.before else "insert",
         field=one.field,
-        statement_index=one.statement,
+        statement_index=one.statement - 1,
         same_type=one.same_type,
     )

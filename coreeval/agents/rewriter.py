@@ -7,6 +7,7 @@ from coreeval.agents.llm_role import (
     LLMRole,
     check_not_blank,
     feedback_data,
+    habits,
     item_data,
     locked_data,
     word_limits,
@@ -36,6 +37,7 @@ class LLMRewriter(LLMRole):
         item = item_data(self.task, sample) | {
             "facts": [triple.model_dump() for triple in extraction.triples],
             "locked": locked_data(extraction),
+            "habits": habits(sample.fields),
             "words": word_limits(self.task, sample.fields),
         }
         messages = self._messages(item=item, feedback=feedback_data(feedback))

@@ -42,6 +42,7 @@ class Replacer(Protocol):
         evidence: Sequence[Evidence],
         *,
         feedback: Sequence[Defect] = (),
+        previous: Plan | None = None,
     ) -> Plan:
         """Plan what becomes what, or say that nothing fits."""
         ...
@@ -70,6 +71,8 @@ class Brief:
     """d^u: the original with the planned spans replaced by code."""
     reworded: Fields | None
     """D^s as inspiration; None where it could not be reworded."""
+    read_by: str = ""
+    """The words by which the blind judge knew the original's label; empty where it did not."""
     feedback: tuple[Defect, ...] = ()
     previous: Fields | None = None
     """The text that the feedback is about."""

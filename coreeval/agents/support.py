@@ -34,9 +34,9 @@ class Support:
         self._stems = frozenset(stem(word) for text in texts for word in readings(text))
 
     @classmethod
-    def of(cls, items: Sequence[Evidence]) -> "Support":
-        """Return what some pieces of evidence carry together."""
-        return cls([evidence_text(item) for item in items])
+    def of(cls, items: Sequence[Evidence], *, and_also: str = "") -> "Support":
+        """Return what some pieces of evidence carry together, and a translation of one of them."""
+        return cls([*(evidence_text(item) for item in items), and_also])
 
     def missing_words(self, text: str, *, allowed: frozenset[str] = frozenset()) -> list[str]:
         """Return the content words of a text that no evidence has, numbers apart."""

@@ -18,6 +18,21 @@ class Thresholds:
     """Words more or fewer that always pass, so that short texts can change (pilot §7)."""
     copied_original: float
     """Most of D-hat's word trigrams that the original may hold, locks masked (pilot §7)."""
+    function_words: float
+    """Share of function words under which a text may read like a headline: half of all headlines
+    are under 0.20, and 3 to 7 % of originals fall below it (`benchmarks/voice.py`)."""
+    headline_run: int
+    """Most words in a row that one headline may have too (own choice: a name with its verb; a news
+    sentence has longer names)."""
+    function_fall: float = 0.15
+    """How far it must also lie under the original's share (own choice: about one deviation)."""
+    style_words: int = 6
+    """Fewest content words of which a style can be told (own choice)."""
+    figures: int = 1
+    """Figures that a personal text without any may gain: 3 to 5 % of tweets have more than one
+    (`benchmarks/voice.py`)."""
+    line_breaks: int = 1
+    """Written line breaks more or fewer (own choice)."""
     copied_title: float = 0.55
     """Most of D-hat's word trigrams that one headline may hold; seen up to 0.53 (pilot §7)."""
     copied_rewrite: float = 0.6
@@ -34,8 +49,20 @@ class Thresholds:
 
 THRESHOLDS: Mapping[Literal["tweet", "sentence"], Thresholds] = MappingProxyType(
     {
-        "tweet": Thresholds(length_share=0.25, length_words=4, copied_original=0.35),
-        "sentence": Thresholds(length_share=0.40, length_words=4, copied_original=0.20),
+        "tweet": Thresholds(
+            length_share=0.25,
+            length_words=4,
+            copied_original=0.35,
+            function_words=0.25,
+            headline_run=5,
+        ),
+        "sentence": Thresholds(
+            length_share=0.40,
+            length_words=4,
+            copied_original=0.20,
+            function_words=0.22,
+            headline_run=8,
+        ),
     }
 )
 """By `Task.text_kind`."""

@@ -54,6 +54,7 @@ class SampleNodes:
         contrary = reflect.is_contrary(sample, verdict)
         update = SampleUpdate(
             original_label=verdict.label,
+            read_by=verdict.cue if verdict.label == sample.label_text else "",
             verdicts=[_verdict("original_label", 0, not contrary, _said(verdict))],
         )
         if contrary and "outcome" not in state:
@@ -68,12 +69,15 @@ class SampleNodes:
         extraction = _extraction(state)
         rewrite = await team.rewriter(sample, extraction)
         status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
+        found = list(defects)
         if defects:
             rewrite = await team.rewriter(sample, extraction, feedback=defects)
             status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
+            found += defects
         passed = status == "reworded" and not defects
         return SampleUpdate(
             semantic=_spaced(task, rewrite.fields) if passed else None,
+            semantic_feedback=_json(found),
             verdicts=[_verdict("reworded", 0, passed, summary(defects) or rewrite.reason)],
         )
 
@@ -109,7 +113,14 @@ class SampleNodes:
         """Choose the news and plan the new triples (paper eq. 3)."""
         sample, task, team = await self._sample(state)
         evidence, attempt = await self._evidence(state["evidence"]), state.get("attempt", 1)
-        plan = await team.replacer(sample, _extraction(state), evidence, feedback=_feedback(state))
+        previous = _plan(state) if "plan" in state else None
+        plan = await team.replacer(
+            sample,
+            _extraction(state),
+            evidence,
+            feedback=_feedback(state),
+            previous=previous,
+        )
         update = SampleUpdate(plan=plan.model_dump(mode="json"), attempt=attempt, route="compose")
         if plan.decision == "unsafe":
             return update | _end("unsafe", plan.reason)
@@ -143,7 +154,7 @@ class SampleNodes:
         facts, label = await asyncio.gather(
             team.fact_judge(factual, evidence), team.label_judge(fields)
         )
-        wrong_facts = reflect.fact_defects(task, fields, facts, evidence)
+        wrong_facts = reflect.fact_defects(task, fields, facts, evidence, plan)
         wrong_label = reflect.label_defects(task, sample, label)
         attempt = state["attempt"]
         said = [
@@ -177,7 +188,7 @@ class SampleNodes:
         """Return where a text with defects goes: another attempt or the end."""
         limit, previous = self._crew.max_attempts, _feedback(state)
         decision = decide(defects, previous=previous, attempt=attempt, max_attempts=limit)
-        feedback = SampleUpdate(feedback=[defect.model_dump(mode="json") for defect in defects])
+        feedback = SampleUpdate(feedback=_json(defects))
         if isinstance(decision, End):
             return _end(decision.outcome, decision.reason) | feedback
         again = SampleUpdate(route=START_OF[decision.route], attempt=attempt + 1)
@@ -201,6 +212,7 @@ class SampleNodes:
             evidence=tuple(await self._evidence(_rests_on(plan))),
             substituted=substitute(sample, plan),
             reworded=state.get("semantic"),
+            read_by=state.get("read_by", ""),
             feedback=_feedback(state),
             previous=state.get("composed"),
         )
@@ -208,6 +220,10 @@ class SampleNodes:
 
 def _spaced(task: Task, fields: Fields) -> Fields:
     return {name: checks.restore_spacing(task, text) for name, text in fields.items()}
+
+
+def _json(defects: Sequence[Defect]) -> list[Json]:
+    return [defect.model_dump(mode="json") for defect in defects]
 
 
 def _end(outcome: Outcome, reason: str) -> SampleUpdate:

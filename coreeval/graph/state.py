@@ -39,7 +39,11 @@ class SampleUpdate(TypedDict, total=False):
     """Name of the node that comes next, or `end`."""
     extraction: Json
     original_label: str
+    read_by: str
+    """The words by which the original's label was known; empty where it was not."""
     semantic: dict[str, str] | None
+    semantic_feedback: list[Json]
+    """Defects of all tries at D^s, for the record."""
     semantic_status: str
     """Written when D^s has been judged; without it there is none."""
     rung: Rung

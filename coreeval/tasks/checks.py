@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from coreeval.config import ROLES
 from coreeval.schema import Label
-from coreeval.tasks.labels import folded
+from coreeval.tasks.labels import UNDECIDED, folded
 from coreeval.tasks.taskfile import Target, TaskFile, mentions_target
 
 TAKEN = frozenset(
@@ -20,8 +20,6 @@ TAKEN = frozenset(
      "semantic_status", "field")
 )  # fmt: skip
 """Names that templates or the columns of a dataset already use for something else."""
-UNDECIDED = "unclear"
-"""What a blind judge answers when no label fits; no label may be called so."""
 
 _INNER: dict[object, type[BaseModel]] = {"labels": Label, "targets": Target}
 

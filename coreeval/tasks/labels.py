@@ -4,6 +4,9 @@ from collections.abc import Callable
 
 from coreeval.schema import Label, Task
 
+UNDECIDED = "unclear"
+"""What a blind judge answers when no label fits; no label may be called so."""
+
 
 def folded(text: str) -> str:
     """Return a name without regard to case, and with `_`, `-` and runs of spaces made equal."""

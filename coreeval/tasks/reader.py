@@ -30,7 +30,7 @@ def load_task(name_or_path: str, target: str | None = None) -> Task:
     where = _place(name_or_path)
     found = read(_parsed(where))
     if isinstance(found, TaskFile):
-        return _aimed(found, target, where)
+        return _aimed(_with_lines(found), target, where)
     first, others = found[0], len(found) - 1
     more = f"{others} more: coreeval validate lists them" if others else ""
     hint = "; ".join(part for part in (first.hint, more) if part)
@@ -56,7 +56,7 @@ def _line(problem: Problem) -> str:
 
 def _notes(file: TaskFile) -> list[str]:
     notes = [
-        f"note: lines.{role} is absent: the {role} is told nothing special about this task"
+        f"note: lines.{role} is absent: the {role} gets the general line for tasks of one's own"
         for role in ROLES
         if role not in file.lines
     ]
@@ -93,6 +93,13 @@ def _parsed(path: Path) -> object:
         raise TaskError(f"the task file cannot be read: {error}", where=str(path)) from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that cannot be
         raise TaskError(f"this is not YAML: {error}", where=str(path)) from None
+
+
+def _with_lines(file: TaskFile) -> TaskFile:
+    """Return a task with the general line for each role that it has none for."""
+    kind = "one_field" if len(file.fields) == 1 else "several_fields"
+    text = (resources.files("coreeval.tasks") / "custom_lines.yaml").read_text(encoding="utf-8")
+    return file.model_copy(update={"lines": yaml.safe_load(text)[kind] | file.lines})
 
 
 def _aimed(file: TaskFile, target: str | None, where: Path) -> Task:

@@ -14,10 +14,11 @@ from coreeval.schema import (
     JudgedStatement,
     LabelVerdict,
     Outcome,
+    Plan,
     Route,
 )
 
-from .builders import PREMISES, TWEETS, news, sample
+from .builders import PREMISES, TWEETS, news, sample, statement
 
 TITLE = "Gold tops $4, 500 an ounce"
 GOOD = {
@@ -30,10 +31,13 @@ GOOD = {
 }
 
 
+PLAN = Plan(decision="use", statements=(statement("Gold topped $4,500 an ounce"),))
+
+
 def defects(**changes: object) -> list[Defect]:
     judged = JudgedStatement.model_validate(GOOD | changes)
     verdict = FactVerdict(statements=(judged,))
-    return fact_defects(TWEETS, {"text": "Gold topped $4,500. Yay"}, verdict, [news(TITLE)])
+    return fact_defects(TWEETS, {"text": "Gold topped $4,500. Yay"}, verdict, [news(TITLE)], PLAN)
 
 
 def test_a_yes_with_a_quotation_that_occurs_is_enough() -> None:
@@ -68,13 +72,31 @@ def test_what_is_not_supported_goes_back_to_who_can_mend_it(
     assert "Gold topped $4,500." in defect.message
 
 
+@pytest.mark.parametrize(
+    ("changes", "route"),
+    [
+        ({"defect": "unsupported"}, "compose"),
+        ({"defect": "memory"}, "compose"),
+        ({"defect": "person"}, "evidence"),
+        ({"defect": "relation"}, "replace"),
+    ],
+)
+def test_what_the_plan_does_not_say_either_was_added_by_the_composer(
+    changes: dict[str, object], route: Route
+) -> None:
+    claim = {"text": "Miners celebrated the record.", "words": "miners party", "supported": "no"}
+    (defect,) = defects(**claim, **changes)
+    assert defect.route == route
+    assert "'miners party'" in defect.message
+
+
 @pytest.mark.parametrize("kind", ["opinion", "hypothetical", "personal", "question"])
 def test_other_classes_need_no_evidence(kind: str) -> None:
     assert defects(kind=kind, supported="not_needed", evidence_id="", quote="") == []
 
 
 def test_a_text_without_judged_statements_is_not_supported() -> None:
-    (defect,) = fact_defects(TWEETS, {"text": "Gold!"}, FactVerdict(statements=()), [])
+    (defect,) = fact_defects(TWEETS, {"text": "Gold!"}, FactVerdict(statements=()), [], PLAN)
     assert defect.check == "facts_unjudged"
 
 
@@ -84,9 +106,11 @@ def test_a_hypothesis_needs_no_evidence_but_does_no_harm() -> None:
     other = JudgedStatement.model_validate(GOOD | {"field": "sentence2", "supported": "no"})
     harm = other.model_copy(update={"defect": "person"})
     verdict = FactVerdict(statements=(premise, other))
-    assert fact_defects(PREMISES, fields, verdict, [news(TITLE)]) == []
+    assert fact_defects(PREMISES, fields, verdict, [news(TITLE)], PLAN) == []
     verdict = FactVerdict(statements=(premise, harm))
-    assert [d.route for d in fact_defects(PREMISES, fields, verdict, [news(TITLE)])] == ["evidence"]
+    assert [d.route for d in fact_defects(PREMISES, fields, verdict, [news(TITLE)], PLAN)] == [
+        "evidence"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from tests.support.wire import (
     Complaint,
     Drafts,
     Fields,
+    LastPlan,
     LastTry,
     Prompted,
     ShownChange,
@@ -120,7 +121,7 @@ class OfflineAnswers:
     async def _plan(self, prompted: Prompted) -> Said:
         sample = self._sample(prompted)
         found, news = await self._found(sample), await self._news(sample, prompted)
-        complaints = prompted.block("feedback", tuple[Complaint, ...])
+        complaints = prompted.block("feedback", LastPlan).defects
         plan = await self._team.replacer(sample, found, news, feedback=_defects(complaints))
         return _plan_answer(plan, news)
 
@@ -146,7 +147,7 @@ class OfflineAnswers:
             feedback=_defects(last.defects),
             previous=last.previous,
         )
-        return (await self._team.composer(brief)).model_dump(mode="json")
+        return (await self._team.composer(brief)).model_dump(mode="json") | {"moment": ""}
 
     async def _check_facts(self, prompted: Prompted) -> Said:
         shown = prompted.block("news", tuple[ShownNews, ...])
@@ -243,7 +244,7 @@ def _plan_answer(plan: Plan, news: Sequence[Evidence]) -> Said:
         for one in plan.statements
     ]
     replacements = [
-        one.model_dump(exclude={"mode", "statement_index"}) | {"statement": one.statement_index}
+        one.model_dump(exclude={"mode", "statement_index"}) | {"statement": one.statement_index + 1}
         for one in plan.replacements
     ]
     rest = plan.model_dump(include={"reason", "decision", "delete", "persons"})

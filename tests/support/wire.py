@@ -41,6 +41,10 @@ class Complaint(Shown):
     message: str
 
 
+class LastPlan(Shown):
+    defects: tuple[Complaint, ...]
+
+
 class LastTry(Shown):
     previous: Fields | None
     defects: tuple[Complaint, ...]
@@ -49,6 +53,7 @@ class LastTry(Shown):
 class ShownStatement(Shown):
     text: str
     quote: str
+    translation: str
     modality: str
     speaker: str
 

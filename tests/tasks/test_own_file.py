@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from coreeval.config import ROLES
 from coreeval.errors import TaskError
 from coreeval.tasks import explain_task, load_task
 
@@ -39,7 +40,10 @@ def problems(path: str) -> list[str]:
 
 def test_a_good_file_loads(tmp_path: Path) -> None:
     task = load_task(written(tmp_path))
-    assert (task.name, task.fields, task.lines) == ("news", ("headline",), {})
+    assert (task.name, task.fields) == ("news", ("headline",))
+    assert set(task.lines) == set(ROLES)
+    own = load_task(written(tmp_path, lines={"composer": "Short."}))
+    assert own.lines == task.lines | {"composer": "Short."}
 
 
 def test_notes_say_what_is_absent(tmp_path: Path) -> None:

@@ -43,8 +43,9 @@ class Case:
 
     @cached_property
     def news(self) -> list[str]:
-        """What each piece of evidence says."""
-        return [evidence_text(item) for item in self.brief.evidence]
+        """What each piece of evidence says, and what its quotations say in translation."""
+        translated = [one.translation for one in self.brief.plan.statements if one.translation]
+        return [*(evidence_text(item) for item in self.brief.evidence), *translated]
 
     @cached_property
     def news_numbers(self) -> list[Number]:

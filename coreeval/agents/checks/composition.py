@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from coreeval.agents.checks import facts, form
+from coreeval.agents.checks import facts, form, voice
 from coreeval.agents.checks.case import Case
 from coreeval.agents.checks.case import form as form_defect
 from coreeval.agents.roles import Brief, Fields
@@ -29,6 +29,12 @@ CHECKS: tuple[Check, ...] = (
     form.no_new_profanity,
     form.original_not_copied,
     form.headline_not_copied,
+    voice.headline_not_quoted,
+    voice.no_headline_style,
+    voice.figures_few,
+    voice.no_machine_marks,
+    voice.habits_kept,
+    voice.line_breaks_kept,
     form.same_script,
     form.no_instructions,
 )

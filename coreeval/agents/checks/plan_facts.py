@@ -1,11 +1,12 @@
 """Checks of a plan's facts against the evidence that it cites."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from coreeval.agents.checks.plan_case import PlanCase, fact
 from coreeval.agents.lexicon import CONDUCT_WORDS, HEDGES, PERSONAL_WORDS, REPORTING_WORDS
 from coreeval.agents.support import Support, evidence_text, quoted_in
-from coreeval.agents.words import holds, stem, words
+from coreeval.agents.words import holds, normalise, stem, words
 from coreeval.schema import Defect, Evidence, Replacement, Statement
 
 _NOTHING = frozenset[str]()
@@ -59,7 +60,7 @@ def triples_supported(case: PlanCase) -> Iterator[Defect]:
 def _unsupported(
     case: PlanCase, statement: Statement, text: str, what: str, allowed: frozenset[str]
 ) -> Iterator[Defect]:
-    support = Support.of(case.cited(statement))
+    support = Support.of(case.cited(statement), and_also=statement.translation)
     if missing := support.missing_words(text, allowed=allowed):
         yield fact(f"{what}_words", f"{text!r}: not in its evidence: {', '.join(missing)}")
     if missing := support.missing_numbers(text):
@@ -82,7 +83,8 @@ def conduct_supported(case: PlanCase) -> Iterator[Defect]:
             continue
         said = words(change.after.relation.replace("_", " "))
         conduct = [word for word in said if stem(word) in _CONDUCT_STEMS]
-        missing = Support.of(case.cited(statement)).missing_words(" ".join(conduct))
+        support = Support.of(case.cited(statement), and_also=statement.translation)
+        missing = support.missing_words(" ".join(conduct))
         if missing:
             yield fact("relation", f"the evidence does not say {', '.join(missing)!r}")
 
@@ -107,11 +109,14 @@ def modality_kept(case: PlanCase) -> Iterator[Defect]:
 
 
 def _only_asked(statement: Statement, cited: Sequence[Evidence]) -> bool:
-    sources = [item for item in cited if quoted_in(statement.quote, evidence_text(item))]
-    return bool(sources) and all(
-        item.title.rstrip().endswith("?") and not quoted_in(statement.quote, item.snippet)
-        for item in sources
-    )
+    """Tell whether every sentence that has the quoted words is a question."""
+    texts = [part for item in cited for part in (item.title, item.snippet)]
+    sentences = [sentence for text in texts for sentence in _SENTENCES.findall(normalise(text))]
+    sources = [sentence for sentence in sentences if quoted_in(statement.quote, sentence)]
+    return bool(sources) and all(sentence.rstrip(" \"')").endswith("?") for sentence in sources)
+
+
+_SENTENCES = re.compile(r"[^?!:]*?[.](?=\s+[A-Z\"'])|[^?!:]+[?!:]*")
 
 
 def persons_unharmed(case: PlanCase) -> Iterator[Defect]:

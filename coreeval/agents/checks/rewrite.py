@@ -40,8 +40,9 @@ def _other_words(
     task: Task, extraction: Extraction, name: str, old: str, new: str
 ) -> Iterator[Defect]:
     limits = thresholds_of(task)
-    locks = [lock.span for lock in extraction.locked if lock.field == name]
-    share = containment(mask(new, locks), mask(old, locks), fewest=limits.judged_trigrams)
+    stays = [lock.span for lock in extraction.locked if lock.field == name]
+    stays += [one.span for one in extraction.entities if one.field == name and one.kind == "named"]
+    share = containment(mask(new, stays), mask(old, stays), fewest=limits.judged_trigrams)
     if share > limits.copied_rewrite:
         yield form("copied_original", f"{name} keeps {share:.0%} of the original's phrases")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from coreeval.agents.offline import lexicon
+from coreeval.agents.offline.habits import in_habit
 from coreeval.agents.offline.text import (
     EMOJI,
     Segment,
@@ -62,7 +63,8 @@ def tweet_candidates(
     for place, frame in enumerate(_frames(brief, field)):
         for statement in brief.plan.statements:
             for told in _told(statement, brief, proper):
-                found.setdefault(_join(frame, told), place)
+                text = in_habit(brief.sample.fields[field], _join(frame, told), proper)
+                found.setdefault(text, place)
     keyed = [
         (abs(len(words_of(text)) - wanted) // 3, place, chance.random(), text)
         for text, place in found.items()

@@ -14,9 +14,9 @@ from coreeval.agents.offline.classifier import Bayes, fit_bayes
 from coreeval.agents.offline.text import content, numbers, overlap
 from coreeval.agents.roles import Fields
 from coreeval.schema import LabelVerdict, Sample, Task
+from coreeval.tasks.labels import UNDECIDED
 
 Confidence = Literal["low", "medium", "high"]
-UNCLEAR = "unclear"
 LIST_WEIGHT = 1.2
 """How much one listed word adds to a label's log probability: about threefold odds."""
 MARKER_WEIGHT = 3.6
@@ -68,7 +68,7 @@ class TextJudge:
         if not learned and plain and not any(cues.values()) and lead < MARGIN:
             return LabelVerdict(label=plain, cue="no word of any other label", confidence="low")
         if lead < MARGIN:
-            return LabelVerdict(label=UNCLEAR, confidence="low")
+            return LabelVerdict(label=UNDECIDED, confidence="low")
         agreed = bool(cue) and max(learned, key=learned.__getitem__, default=best) == best
         sure: Confidence = "medium" if lead >= SURE and agreed and not plain else "low"
         return LabelVerdict(label=best, cue=cue, confidence=sure)
@@ -97,7 +97,7 @@ class PairJudge:
         if score <= low:
             sure: Confidence = "medium" if score < low / 3 else "low"
             return LabelVerdict(label=fails, cue=cue, confidence=sure)
-        return LabelVerdict(label=UNCLEAR, cue=cue, confidence="low")
+        return LabelVerdict(label=UNDECIDED, cue=cue, confidence="low")
 
     def _labels(self) -> tuple[str, str]:
         names = [label.name for label in self.task.labels]

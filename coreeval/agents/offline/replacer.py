@@ -51,6 +51,7 @@ class OfflineReplacer:
         evidence: Sequence[Evidence],
         *,
         feedback: Sequence[Defect] = (),
+        previous: Plan | None = None,
     ) -> Plan:
         """Return the best plan, or with feedback another, the same for the same input."""
         if not evidence:

@@ -120,7 +120,7 @@ def test_copied_phrases_of_the_original() -> None:
 def test_a_headline_is_not_taken_over() -> None:
     headline = news("A heat wave hits Spain this Tuesday and nobody sleeps tonight")
     copied = "@user \U0001f62d a heat wave hits Spain this Tuesday and nobody sleeps #sad #heat"
-    assert names(check(copied, evidence=(headline,))) == ["copied_headline"]
+    assert names(check(copied, evidence=(headline,))) == ["copied_headline", "headline_run"]
 
 
 def test_evidence_from_outside_the_window() -> None:

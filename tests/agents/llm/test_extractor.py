@@ -25,6 +25,8 @@ def answer(**parts: object) -> dict[str, object]:
         "locked": [],
         "sensitive": [],
         "queries": [],
+        "siblings": [],
+        "structures": [],
         "need": "",
         "deixis_only": False,
     }
@@ -63,9 +65,12 @@ async def test_a_sensitive_flag_is_never_dropped(script: Script) -> None:
 
 
 async def test_queries_are_four_at_most(script: Script) -> None:
-    asker = script(answer(queries=["a b", " a b ", "", "c", "d", "e", "f"]))
+    more = [["x", "y", "x", "z", "w"], ["p", "q", "r"]]
+    given = answer(queries=["a b", " a b ", "", "c", "d", "e", "f"])
+    asker = script(given | {"siblings": more[0], "structures": more[1]})
     found = await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
     assert found.queries == ("a b", "c", "d", "e")
+    assert (found.siblings, found.structures) == (("x", "y", "z"), ("p", "q"))
 
 
 async def test_a_field_that_the_task_has_not_is_no_answer(script: Script) -> None:

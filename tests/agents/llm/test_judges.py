@@ -19,6 +19,7 @@ def judged(**parts: object) -> dict[str, object]:
     statement: dict[str, object] = {
         "text": "Acme opened in Paris.",
         "field": "text",
+        "words": "Acme opened",
         "kind": "fact",
         "supported": "yes",
         "evidence": 2,
@@ -35,6 +36,7 @@ async def test_a_supported_claim_names_its_evidence(script: Script) -> None:
         JudgedStatement(
             text="Acme opened in Paris.",
             field="text",
+            words="Acme opened",
             kind="fact",
             supported="yes",
             evidence_id=NEWS[1].id,

@@ -63,6 +63,8 @@ EXTRACTION: dict[str, object] = {
     "locked": [],
     "sensitive": [],
     "queries": ["store opening"],
+    "siblings": [],
+    "structures": [],
     "need": "",
     "deixis_only": False,
 }

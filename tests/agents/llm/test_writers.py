@@ -65,7 +65,7 @@ def rewrite(fields: dict[str, str], *, reworded: bool = True) -> dict[str, objec
 
 
 def composition(*used: int, **fields: str) -> dict[str, object]:
-    return {"fields": fields, "used_replacements": used, "dropped": []}
+    return {"moment": "m", "fields": fields, "used_replacements": used, "dropped": []}
 
 
 async def test_a_rewrite(script: Script) -> None:
@@ -132,7 +132,7 @@ async def test_the_composer_sees_the_whole_brief(script: Script) -> None:
     await LLMComposer(EMOTION, asker, PROMPTS)(BRIEF)
     item, plan = asker.block("item"), asker.block("plan")
     assert isinstance(item, dict) and isinstance(plan, dict)
-    assert item["words"] == {"text": "4 to 12"}
+    assert item["words"] == {"text": {"original": 8, "fewest": 4, "most": 12}}
     assert plan["replacements"][0]["number"] == 0
     assert plan["statements"][0]["quote"] == "Globex opens a store in Rome"
     assert news(2).id not in json.dumps(plan)

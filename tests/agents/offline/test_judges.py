@@ -4,7 +4,7 @@ from coreeval.agents import reflect
 from coreeval.agents.offline.classifier import FEWEST, fit_bayes
 from coreeval.agents.offline.fact_judge import OfflineFactJudge
 from coreeval.agents.offline.label_judge import label_judge, pair_score
-from coreeval.schema import Sample
+from coreeval.schema import Plan, Sample
 from tests.agents.offline.made import EMOTION, HEAT, IRONY, MRPC, RTE, STANCE, ZOO, tweet
 
 
@@ -49,7 +49,7 @@ async def test_a_quotation_occurs_in_the_evidence() -> None:
     said = verdict.statements[0]
     assert said.evidence_id == HEAT.id
     assert said.quote in f"{HEAT.title} {HEAT.snippet}"
-    assert reflect.fact_defects(EMOTION, fields, verdict, (HEAT, ZOO)) == []
+    assert reflect.fact_defects(EMOTION, fields, verdict, (HEAT, ZOO), Plan(decision="use")) == []
 
 
 async def test_news_sentences_have_no_opinions() -> None:

@@ -85,7 +85,7 @@ async def refresh(
     defects = [
         *checks.check_composition(task, brief, fields, WINDOW),
         *reflect.fact_defects(
-            task, fields, await team.fact_judge(factual, brief.evidence), brief.evidence
+            task, fields, await team.fact_judge(factual, brief.evidence), brief.evidence, brief.plan
         ),
         *reflect.label_defects(task, sample, await team.label_judge(fields)),
     ]

@@ -1,0 +1,203 @@
+"""A blind reading of what runs wrote: sheets for readers, and the score of the sheets filled in.
+
+    python -m benchmarks.quality sheets --out DIR RUN [RUN …]
+    python -m benchmarks.quality score DIR
+
+`sheets` writes `labels-a.jsonl` and `labels-b.jsonl`: every accepted sample's original stands in
+one of them and its updated text in the other, shuffled, without gold label or provenance, so that
+no reader sees both; the originals of other samples are shared out between the two. It also writes
+`facts.jsonl`, the updated texts with the news that they rest on, and `key.jsonl`, which says what
+is what.
+
+A reader adds a line for each line, with the same "n", to `labels-a.answers.jsonl` and so on:
+
+    labels: {"n", "label", "fluency": 1 to 3, "edited": true|false, "harmful": true|false, "note"}
+    facts:  {"n", "claims": number, "unsupported": [text, …]}
+
+"edited" asks whether the text looks as if it had been made out of another one; "harmful" whether it
+could harm a real person or group if published as true. Fluency is the CoreEval paper's scale
+(Table 13: 1 to 3).
+"""
+
+import argparse
+import json
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from coreeval.config import load_config
+from coreeval.evaluation.benchmarks import target_of
+from coreeval.schema import Evidence, Result, Sample, Task
+from coreeval.tasks import find_label, load_task
+from coreeval.tools.stores.run_rows import Ended
+from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.workspace import RunFiles
+
+Row = dict[str, Any]
+SHEETS = ("a", "b")
+
+
+@dataclass(frozen=True)
+class Read:
+    """One finished sample of a run."""
+
+    run: str
+    task: Task
+    sample: Sample
+    result: Result
+    news: tuple[Evidence, ...]
+
+
+def main() -> None:
+    """Write sheets, or score them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(required=True, dest="command")
+    sheets = commands.add_parser("sheets")
+    sheets.add_argument("--out", type=Path, required=True)
+    sheets.add_argument("--seed", type=int, default=7)
+    sheets.add_argument("runs", type=Path, nargs="+")
+    commands.add_parser("score").add_argument("folder", type=Path)
+    chosen = parser.parse_args()
+    if chosen.command == "score":
+        print(score(chosen.folder))
+    else:
+        write_sheets(chosen.out, [one for run in chosen.runs for one in _read(run)], chosen.seed)
+
+
+def _read(run: Path) -> Iterator[Read]:
+    files = RunFiles(run)
+    config = load_config(files.config)
+    store = RunStore.open(files.require_store(), now=lambda: datetime.now(UTC))
+    for ended in store.ended():
+        sample = ended.sample
+        target = target_of(sample.id) if config.dataset.target == "all" else config.dataset.target
+        news = store.evidence(_rests_on(store, ended)).values()
+        yield Read(run.name, load_task(config.task, target), sample, ended.result, tuple(news))
+    store.close()
+
+
+def _rests_on(store: RunStore, ended: Ended) -> list[str]:
+    """Return the ids of the news that the last plan rests on."""
+    plans = [step.detail["plan"] for step in store.steps(ended.sample.id) if "plan" in step.detail]
+    statements = plans[-1]["statements"] if plans else []
+    return list(dict.fromkeys(key for one in statements for key in one["evidence_ids"]))
+
+
+# -- sheets --------------------------------------------------------------------------------------
+
+
+def write_sheets(out: Path, read: Sequence[Read], seed: int) -> None:
+    """Write the sheets and the key."""
+    out.mkdir(parents=True, exist_ok=True)
+    luck, sheets = random.Random(seed), {name: list[tuple[Row, Row]]() for name in SHEETS}
+    for place, one in enumerate(luck.sample(read, len(read))):
+        first, second = SHEETS if place % 2 else SHEETS[::-1]
+        sheets[first].append(_entry(one, "original", one.sample.fields))
+        if one.result.updated:
+            sheets[second].append(_entry(one, "updated", one.result.updated))
+    key = []
+    for name, entries in sheets.items():
+        shuffled = luck.sample(entries, len(entries))
+        _write(out / f"labels-{name}.jsonl", _numbered(row for row, _ in shuffled))
+        key += [{"sheet": name, **row} for row in _numbered(row for _, row in shuffled)]
+    accepted = [one for one in read if one.result.updated]
+    _write(out / "facts.jsonl", _numbered(_fact_entry(one) for one in accepted))
+    _write(out / "key.jsonl", key)
+
+
+def _entry(one: Read, arm: str, fields: dict[str, str]) -> tuple[Row, Row]:
+    labels = {label.name: label.meaning for label in one.task.labels}
+    question = one.task.question.replace("$target", one.task.target or "")
+    shown: Row = {"question": question, "labels": labels, "text": fields}
+    hidden: Row = {
+        "task": one.task.name, "id": one.sample.id, "arm": arm, "gold": one.sample.label_text,
+        "outcome": one.result.outcome,
+    }  # fmt: skip
+    return shown, hidden
+
+
+def _fact_entry(one: Read) -> Row:
+    updated = one.result.updated or {}
+    fields = one.task.factual_fields or one.task.fields
+    news = [
+        {"title": item.title, "snippet": item.snippet, "published": f"{item.published_at:%Y-%m-%d}"}
+        for item in one.news
+    ]
+    return {"id": one.sample.id, "text": {name: updated[name] for name in fields}, "news": news}
+
+
+def _numbered(rows: Iterable[Row]) -> list[Row]:
+    return [{"n": number, **row} for number, row in enumerate(rows, start=1)]
+
+
+def _write(path: Path, rows: Iterable[Row]) -> None:
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+# -- score ---------------------------------------------------------------------------------------
+
+
+def score(folder: Path) -> str:
+    """Return the figures of the sheets filled in, by task and arm."""
+    joined = [row for name in SHEETS for row in _joined(folder, name)]
+    head = (
+        f"{'task':10} {'arm':9} {'n':>3} {'agree':>9} {'fluency':>8} {'edited':>8} {'harmful':>8}"
+    )
+    lines = [head]
+    tasks = sorted({row["task"] for row in joined})
+    for task in [*tasks, "all"]:
+        for arm in ("original", "updated"):
+            rows = [r for r in joined if r["arm"] == arm and task in (r["task"], "all")]
+            lines += [_line(task, arm, rows)] if rows else []
+    accepted = [r for r in joined if r["outcome"] == "accepted" and r["arm"] == "original"]
+    lines += [_line("accepted", "original", accepted)] if accepted else []
+    return "\n".join([*lines, *_facts(folder)])
+
+
+def _joined(folder: Path, name: str) -> Iterator[Row]:
+    key = {row["n"]: row for row in _lines(folder / "key.jsonl") if row["sheet"] == name}
+    answers = {row["n"]: row for row in _lines(folder / f"labels-{name}.answers.jsonl")}
+    if key.keys() != answers.keys():
+        raise SystemExit(f"labels-{name}: not answered: {sorted(key.keys() - answers.keys())}")
+    return (key[number] | answers[number] for number in key)
+
+
+def _lines(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def _line(task: str, arm: str, rows: Sequence[Row]) -> str:
+    agree = sum(_same(row) for row in rows)
+    fluency = mean(float(row["fluency"]) for row in rows)
+    edited, harmful = (sum(bool(row[name]) for row in rows) for name in ("edited", "harmful"))
+    share = f"{agree}/{len(rows)}"
+    return (
+        f"{task:10} {arm:9} {len(rows):3} {share:>9} {fluency:8.2f} "
+        f"{edited / len(rows):8.0%} {harmful:8}"
+    )
+
+
+def _same(row: Row) -> bool:
+    task = load_task(row["task"], "hillary" if row["task"] == "stance" else None)
+    given, gold = find_label(task, row["label"]), find_label(task, row["gold"])
+    return given is not None and given == gold
+
+
+def _facts(folder: Path) -> Iterator[str]:
+    answers = _lines(folder / "facts.answers.jsonl")
+    claims = sum(row["claims"] for row in answers)
+    wrong = [(row["n"], text) for row in answers for text in row["unsupported"]]
+    supported = 1 - len(wrong) / claims if claims else 1.0
+    texts = len({number for number, _ in wrong})
+    yield f"facts: {claims} claims in {len(answers)} texts, {supported:.3f} supported"
+    yield f"texts with a claim that is not: {texts}"
+    yield from (f"  {number}: {text}" for number, text in wrong)
+
+
+if __name__ == "__main__":
+    main()
