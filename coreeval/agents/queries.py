@@ -1,8 +1,9 @@
 """What is asked of the news for a sample, and how the answers become one ranked list."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
+from types import MappingProxyType
 
 from coreeval.agents.lexicon import FUNCTION_WORDS, MONTH_SHORT, MONTHS, WEEKDAYS
 from coreeval.agents.words import content_words, words
@@ -16,10 +17,11 @@ from coreeval.schema import (
     Task,
 )
 
-MOST = 8
-"""Most queries for one sample (design decision: four of the extractor's and as many names)."""
-CONCEPTS = 3
-"""Queries kept for concepts, which found knowledge for 27 of 60 samples, names for 6 (pilot §2)."""
+MOST = 10
+"""Most queries for one sample: 20 candidates leave each query two (pilot §2: top 20)."""
+PLACES: Mapping[Rung, int] = MappingProxyType({"concept": 3, "sibling": 2, "structure": 2})
+"""Queries kept for each rung that has as many, whatever names there are. Of 60 samples concepts
+found knowledge for 27, siblings for 9, structures for 8, names for 6 (pilot §2)."""
 LADDER: tuple[Rung, ...] = ("named", "alias", "concept", "sibling", "structure")
 """The rungs, best first (pilot §8)."""
 _UNSEARCHABLE = frozenset({"date", "quantity"})
@@ -29,7 +31,7 @@ _Draft = tuple[str, Rung, tuple[str, ...]]
 
 
 def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
-    """Return the queries for a sample: names, other spellings of them, then concepts.
+    """Return the queries for a sample, rung by rung: names first, the mere shape of news last.
 
     A spelling is a query of its own, so that the rung tells what found the news.
     """
@@ -40,6 +42,8 @@ def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
             *_named(extraction, task),
             *_aliases(extraction, task),
             *_concepts(extraction, task),
+            *((_clean(text), "sibling", ()) for text in extraction.siblings),
+            *((_clean(text), "structure", ()) for text in extraction.structures),
         )
         if _usable(draft[0]) and not _lone_surname(draft[0], surnames)
     ]
@@ -128,11 +132,12 @@ def _key(text: str) -> str:
 
 
 def _shared_out(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Cut to the limit, keeping places for concepts where there are any."""
-    concepts = [draft for draft in drafts if draft[1] == "concept"]
-    names = [draft for draft in drafts if draft[1] != "concept"]
-    kept = names[: MOST - min(CONCEPTS, len(concepts))]
-    return [*kept, *concepts[: MOST - len(kept)]]
+    """Cut to the limit, keeping places for each rung below the names."""
+    by_rung = {rung: [draft for draft in drafts if draft[1] == rung] for rung in LADDER}
+    kept = [draft for rung, most in PLACES.items() for draft in by_rung[rung][:most]]
+    others = (draft for draft in drafts if draft not in kept)
+    chosen = {*kept, *islice(others, MOST - len(kept))}
+    return [draft for draft in drafts if draft in chosen]
 
 
 def merge(
@@ -141,8 +146,8 @@ def merge(
     *,
     limit: int,
     exclude: Collection[str],
-) -> tuple[list[Evidence], Rung]:
-    """Return the evidence to offer, and the best rung that found some of it.
+) -> dict[Evidence, Rung]:
+    """Return the evidence to offer, each with the best rung that found it.
 
     Queries take turns in the order of their rungs, so that every query shows its best. Items tried
     before and second copies of a headline are left out.
@@ -155,12 +160,15 @@ def merge(
     ]
     turns = (item for turn in zip_longest(*answers) for item in turn if item is not None)
     offered = list(_distinct(turns))[:limit]
-    rungs = (
-        query.rung
-        for query, items in zip(ordered, answers, strict=True)
-        if any(item in offered for item in items)
-    )
-    return offered, next(rungs, "none")
+    found = [(item, query.rung) for query, items in zip(ordered, answers, strict=True)
+             for item in items]  # fmt: skip
+    best = dict(reversed(found))
+    return {item: best[item] for item in offered}
+
+
+def best_rung(rungs: Iterable[Rung]) -> Rung:
+    """Return the rung nearest to the text's own names; none where there is no rung."""
+    return min(rungs, key=LADDER.index, default="none")
 
 
 def _distinct(items: Iterable[Evidence]) -> Iterator[Evidence]:

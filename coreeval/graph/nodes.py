@@ -102,17 +102,19 @@ class SampleNodes:
         crew, tried = self._crew, [*state.get("tried", ()), *_used(state)]
         asked = queries.plan_queries(_extraction(state), task)
         found = await crew.knowledge.fetch(asked, crew.window, crew.candidates)
-        items, rung = queries.merge(found, asked, limit=crew.candidates, exclude=tried)
-        await crew.store.add_evidence(items)
-        update = SampleUpdate(evidence=[item.id for item in items], tried=tried, route="replace")
-        if items:
-            return update | SampleUpdate(rung=rung)
+        offered = queries.merge(found, asked, limit=crew.candidates, exclude=tried)
+        await crew.store.add_evidence(offered)
+        rungs = {item.id: rung for item, rung in offered.items()}
+        update = SampleUpdate(evidence=rungs, tried=tried, route="replace")
+        if offered:
+            return update | SampleUpdate(rung=queries.best_rung(rungs.values()))
         return update | _end("no_knowledge", _why_none(asked, found, state))
 
     async def replace(self, state: SampleState) -> SampleUpdate:
         """Choose the news and plan the new triples (paper eq. 3)."""
         sample, task, team = await self._sample(state)
-        evidence, attempt = await self._evidence(state["evidence"]), state.get("attempt", 1)
+        offered, attempt = state["evidence"], state.get("attempt", 1)
+        evidence = await self._evidence(list(offered))
         previous = _plan(state) if "plan" in state else None
         plan = await team.replacer(
             sample,
@@ -126,6 +128,8 @@ class SampleNodes:
             return update | _end("unsafe", plan.reason)
         if plan.decision == "none_fits":
             return update | _end("no_knowledge", plan.reason or "no news on offer fits the sample")
+        used = (offered[known] for known in _rests_on(plan) if known in offered)
+        update |= SampleUpdate(rung=queries.best_rung(used))
         defects = checks.check_plan(
             task, sample, _extraction(state), plan, evidence, self._crew.window
         )

@@ -47,8 +47,8 @@ class SampleUpdate(TypedDict, total=False):
     semantic_status: str
     """Written when D^s has been judged; without it there is none."""
     rung: Rung
-    evidence: list[str]
-    """Ids of the evidence on offer."""
+    evidence: dict[str, Rung]
+    """Ids of the evidence on offer, each with the rung that found it."""
     tried: list[str]
     """Ids of evidence that was used and led nowhere."""
     plan: Json

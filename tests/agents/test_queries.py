@@ -1,6 +1,6 @@
 import pytest
 
-from coreeval.agents.queries import CONCEPTS, MOST, merge, plan_queries
+from coreeval.agents.queries import MOST, PLACES, best_rung, merge, plan_queries
 from coreeval.schema import Entity, EntityQuery, EntityType, Evidence, Extraction, Retrieval, Rung
 
 from .builders import STANCE, TWEETS, news
@@ -94,9 +94,28 @@ def test_names_leave_room_for_concepts() -> None:
     ideas = [concept(f"topic {letter}x") for letter in "abcdefghij"]
     rungs = [rung for _, rung in planned(*many, *ideas)]
     assert len(rungs) == MOST
-    assert rungs.count("concept") == CONCEPTS
+    assert rungs.count("concept") == PLACES["concept"]
     assert [rung for _, rung in planned(*many)] == ["named"] * MOST
     assert [rung for _, rung in planned(*ideas)] == ["concept"] * MOST
+
+
+def test_each_rung_keeps_its_places() -> None:
+    many = tuple(named(f"Company {letter}x") for letter in "abcdefghij")
+    found = Extraction(
+        entities=many,
+        queries=("gold price record",),
+        siblings=("silver price", "copper price", "zinc price"),
+        structures=("shares fall percent", "company cuts jobs"),
+    )
+    rungs = [query.rung for query in plan_queries(found, TWEETS)]
+    assert rungs == ["named"] * 5 + ["concept"] + ["sibling"] * 2 + ["structure"] * 2
+
+
+def test_without_names_the_other_rungs_use_their_places() -> None:
+    found = Extraction(
+        queries=("gold price",), siblings=("silver price", "zinc price", "tin price")
+    )
+    assert [query.rung for query in plan_queries(found, TWEETS)] == ["concept"] + ["sibling"] * 3
 
 
 def query(key: str, rung: Rung) -> EntityQuery:
@@ -110,24 +129,32 @@ def items(*keys: str) -> tuple[Evidence, ...]:
 def test_queries_take_turns_in_the_order_of_their_rungs() -> None:
     asked = [query("q1", "concept"), query("q2", "named")]
     answer = Retrieval(by_query={"q1": items("a", "b", "c"), "q2": items("x")})
-    found, rung = merge(answer, asked, limit=3, exclude=())
-    assert [item.id for item in found] == ["x", "a", "b"]
-    assert rung == "named"
+    found = merge(answer, asked, limit=3, exclude=())
+    assert [(item.id, rung) for item, rung in found.items()] == [
+        ("x", "named"),
+        ("a", "concept"),
+        ("b", "concept"),
+    ]
+
+
+def test_an_item_has_the_best_rung_that_found_it() -> None:
+    asked = [query("q1", "sibling"), query("q2", "alias"), query("q3", "structure")]
+    answer = Retrieval(by_query={"q1": items("a", "b"), "q2": items("b"), "q3": items("a", "b")})
+    found = merge(answer, asked, limit=9, exclude=())
+    assert {item.id: rung for item, rung in found.items()} == {"b": "alias", "a": "sibling"}
+    assert best_rung(found.values()) == "alias"
+    assert best_rung([]) == "none"
 
 
 def test_repeats_and_items_tried_before_are_left_out() -> None:
     asked = [query("q1", "named"), query("q2", "concept")]
     twin = news("headline A!", key="twin")
     answer = Retrieval(by_query={"q1": items("tried"), "q2": (*items("a", "tried"), twin)})
-    found, rung = merge(answer, asked, limit=9, exclude={"tried"})
+    found = merge(answer, asked, limit=9, exclude={"tried"})
     assert [item.id for item in found] == ["a"]
-    assert rung == "concept"
 
 
-def test_nothing_found_is_the_rung_none() -> None:
+def test_nothing_found_is_nothing_offered() -> None:
     asked = [query("q1", "named")]
-    assert merge(Retrieval(by_query={}), asked, limit=5, exclude=()) == ([], "none")
-    assert merge(Retrieval(by_query={"q1": items("a")}), asked, limit=5, exclude={"a"}) == (
-        [],
-        "none",
-    )
+    assert merge(Retrieval(by_query={}), asked, limit=5, exclude=()) == {}
+    assert merge(Retrieval(by_query={"q1": items("a")}), asked, limit=5, exclude={"a"}) == {}

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from math import ceil
 
 import duckdb
 
@@ -10,16 +11,24 @@ from coreeval.schema import EntityQuery, Evidence, NamedEntity, Window
 from coreeval.tools.gdelt.tables import PRECISIONS
 from coreeval.tools.gdelt.words import query_keys
 
+FEWEST_WORDS = 2
+TOPIC_SHARE = 0.6
+"""Words that an article must share with a topic, and the share of its words (own choice: two of
+three, three of four or five)."""
 COLUMNS = "id, url, domain, title, snippet, published, precision, story, told, entities, origin"
 
 # The weights and the decay are research: gdelt §8, a starting point that nobody has tuned. A match
 # is either in the text (title and snippet together) or in one entity's name: the words of a name
-# that stand in two different names are not a mention of it.
+# that stand in two different names are not a mention of it. An article with more of a query's words
+# always comes before one with fewer.
 SEARCH = f"""
 WITH asked AS (
-    SELECT unnest($query) AS query, unnest($variant) AS variant, unnest($word) AS word
+    SELECT unnest($query) AS query, unnest($variant) AS variant, unnest($word) AS word,
+           unnest($least) AS least
 ),
-needed AS (SELECT query, variant, count(*) AS need FROM asked GROUP BY ALL),
+needed AS (
+    SELECT query, variant, count(*) AS need, any_value(least) AS least FROM asked GROUP BY ALL
+),
 hits AS (
     SELECT asked.query, asked.variant, words.article, greatest(words.place, 1) AS unit,
            count(DISTINCT word) AS found, count(*) FILTER (words.place = 0) AS titled
@@ -28,22 +37,22 @@ hits AS (
     GROUP BY ALL
 ),
 matches AS (
-    SELECT query, article,
-           max(CASE WHEN titled = need THEN 1.0 WHEN unit = 1 THEN 0.8 ELSE 0.5 END) AS relevance
-    FROM hits JOIN needed USING (query, variant) WHERE found = need GROUP BY ALL
+    SELECT query, article, max(found / need) AS whole,
+           max(CASE WHEN titled = found THEN 1.0 WHEN unit = 1 THEN 0.8 ELSE 0.5 END) AS relevance
+    FROM hits JOIN needed USING (query, variant) WHERE found >= least GROUP BY ALL
 ),
 scored AS (
-    SELECT query, article, id, story, domain, published,
+    SELECT query, article, id, story, domain, published, whole,
            0.40 * relevance + 0.20 * exp((published - $end) / $decay)
            + 0.25 * least(1, ln(1 + domains) / ln(51)) + 0.15 * quality AS score
     FROM matches JOIN articles USING (article)
 ),
 placed AS (
     SELECT *, row_number() OVER best AS place, first_value(domain) OVER best AS lead_domain,
-           first_value(score) OVER best AS lead_score,
+           first_value(score) OVER best AS lead_score, first_value(whole) OVER best AS lead_whole,
            first_value(published) OVER best AS lead_published, first_value(id) OVER best AS lead_id
     FROM scored
-    WINDOW best AS (PARTITION BY query, story ORDER BY score DESC, published DESC, id)
+    WINDOW best AS (PARTITION BY query, story ORDER BY whole DESC, score DESC, published DESC, id)
 ),
 pairs AS (
     SELECT * FROM placed
@@ -51,7 +60,8 @@ pairs AS (
 ),
 ranked AS (
     SELECT query, article, row_number() OVER (
-        PARTITION BY query ORDER BY lead_score DESC, lead_published DESC, lead_id, place
+        PARTITION BY query
+        ORDER BY lead_whole DESC, lead_score DESC, lead_published DESC, lead_id, place
     ) AS rank
     FROM pairs QUALIFY rank <= $k
 )
@@ -74,25 +84,35 @@ def search(
     found: dict[str, list[Evidence]] = {query.id: [] for query in queries}
     asked = [row for query in queries for row in _asked(query)]
     if asked:
-        ids, variants, words = (list(column) for column in zip(*asked, strict=True))
+        ids, variants, words, least = (list(column) for column in zip(*asked, strict=True))
         start, end = seconds(window.start), seconds(window.end)
         parameters = {
-            "query": ids, "variant": variants, "word": words, "start": start, "end": end,
-            "worst": worst, "k": k, "decay": max((end - start) / 3, 1.0),
+            "query": ids, "variant": variants, "word": words, "least": least, "start": start,
+            "end": end, "worst": worst, "k": k, "decay": max((end - start) / 3, 1.0),
         }  # fmt: skip
         for query, *row in connection.execute(SEARCH, parameters).fetchall():
             found[query].append(to_evidence(row))
     return {query: tuple(evidence) for query, evidence in found.items()}
 
 
-def _asked(query: EntityQuery) -> Iterator[tuple[str, int, str]]:
-    """Yield (query, variant, word) for the query's text and each of its other names."""
+def _asked(query: EntityQuery) -> Iterator[tuple[str, int, str, int]]:
+    """Yield (query, variant, word, words needed) for the query's text and its other names."""
     spellings = [query.text, *query.aliases]
     spellings += [cut for spelling in spellings if (cut := _cut(spelling))]
     variants = dict.fromkeys(words for spelling in spellings if (words := query_keys(spelling)))
     for number, words in enumerate(variants):
         for word in sorted(words):
-            yield query.id, number, word
+            yield query.id, number, word, _least(query, len(words))
+
+
+def _least(query: EntityQuery, words: int) -> int:
+    """Return how many of a query's words an article must have: all of a name, most of a topic.
+
+    A topic of three words or more is a description, and a headline puts it its own way.
+    """
+    if query.rung in ("named", "alias"):
+        return words
+    return min(words, max(FEWEST_WORDS, ceil(words * TOPIC_SHARE)))
 
 
 def _cut(name: str) -> str:

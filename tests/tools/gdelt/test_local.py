@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import KnowledgeError
-from coreeval.schema import EntityQuery, Evidence, Precision, Window
+from coreeval.schema import EntityQuery, Evidence, Precision, Rung, Window
 from coreeval.tools.gdelt.index import open_index
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
 from coreeval.tools.knowledge import KnowledgeSource
@@ -91,6 +91,20 @@ async def test_all_words_must_match_in_the_text_or_in_one_name(source: LocalKnow
     assert await urls(source, "ferr") == []
     assert await urls(source, "electric buses") == []
     assert await urls(source, "islands ships") == ["https://c.example/1"]
+
+
+async def test_a_topic_is_found_by_most_of_its_words_after_all_of_them(
+    source: LocalKnowledge,
+) -> None:
+    async def titles(text: str, rung: Rung) -> list[str]:
+        query = EntityQuery(id="q", text=text, rung=rung)
+        return [item.title for item in (await source.fetch([query], JUNE, 9)).by_query["q"]]
+
+    found = await titles("electric ferry reaches", "structure")
+    assert found[0] == "Will electric ferries reach the islands?"
+    assert "Ferry Board orders ten new electric ferries" in found[1:]
+    assert await titles("electric ferry submarine", "named") == []
+    assert await titles("ferry submarine", "structure") == []
 
 
 async def test_other_spellings_find_too(source: LocalKnowledge) -> None:
