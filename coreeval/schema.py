@@ -33,6 +33,8 @@ Flag = Literal[
     "abuse", "self_harm", "protected_group", "crime_or_accusation", "death_or_illness",
     "sexual_violence", "minor", "private_person", "quotation",
 ]  # fmt: skip
+Policy = Literal["allow", "neutral_only", "semantic_only", "skip"]
+"""Write news; only neutral or positive news; only reword; leave the sample out of every arm."""
 Route = Literal["compose", "replace", "evidence"]
 DefectKind = Literal["facts", "label", "form", "unsafe"]
 Arm = Literal["original", "semantic", "updated"]

@@ -145,11 +145,25 @@ IRREGULAR = {
 
 CONDUCT_WORDS = _listed(
     """
-    accuse admit arrest assault attack bribe charge cheat convict deny fire force hide hid indict
-    jail kick kill lie murder order quit refuse resign sack shoot steal stole sue threaten
+    abandon abuse accuse admit arrest assault attack ban betray blame bribe censor charge cheat
+    condemn confess convict deceive deny detain expel fine fire flee force harass hide hid humiliate
+    ignore indict insult jail kick kill lie mock murder order oust quit refuse reject resign sack
+    shoot silence slam smuggle snub steal stole sue threaten
     """
 )
 """What somebody is said to have done; needs the same word in the evidence (pilot §4.5)."""
+
+HARM_WORDS = _listed(
+    """
+    abuser addict arrested bigot cancer cheat coward convicted corrupt corruption criminal crook
+    cruel dead death depressed died disease disgusting drunk dumb embezzle evil fascist fraud guilty
+    hypocrite idiot ill illness incompetent insane jail killed killer lazy liar lie lied loser
+    molest moron murder murderer nazi overdose pathetic perjury pervert prison racist rape rapist
+    scam scandal scum sexist sick stroke stupid suicide terrorist thief traitor tumor tumour useless
+    vile
+    """
+)
+"""What must not pass from whom a text was about to somebody new (pilot §4.2)."""
 
 HEDGES = (
     "might", "could", "reportedly", "allegedly", "alleged", "at least", "up to", "nearly",

@@ -1,7 +1,7 @@
 """What is asked of the news for a sample, and how the answers become one ranked list."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from types import MappingProxyType
 
@@ -146,6 +146,7 @@ def merge(
     *,
     limit: int,
     exclude: Collection[str],
+    forbids: Callable[[Evidence], bool] = lambda item: False,
 ) -> dict[Evidence, Rung]:
     """Return the evidence to offer, each with the best rung that found it.
 
@@ -154,15 +155,15 @@ def merge(
     """
     asked = [query for query in queries if query.rung in LADDER]
     ordered = sorted(asked, key=lambda query: LADDER.index(query.rung))
+    found = (retrieval.by_query.get(query.id, ()) for query in ordered)
     answers = [
-        [item for item in retrieval.by_query.get(query.id, ()) if item.id not in exclude]
-        for query in ordered
+        [item for item in items if item.id not in exclude and not forbids(item)] for items in found
     ]
     turns = (item for turn in zip_longest(*answers) for item in turn if item is not None)
     offered = list(_distinct(turns))[:limit]
-    found = [(item, query.rung) for query, items in zip(ordered, answers, strict=True)
+    pairs = [(item, query.rung) for query, items in zip(ordered, answers, strict=True)
              for item in items]  # fmt: skip
-    best = dict(reversed(found))
+    best = dict(reversed(pairs))
     return {item: best[item] for item in offered}
 
 

@@ -2,31 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
 
+from coreeval.agents.rules import strictest
 from coreeval.agents.words import normalise
-from coreeval.schema import Extraction, Flag, Sample
-
-Policy = Literal["allow", "neutral_only", "semantic_only", "skip"]
-"""Write news; only neutral or positive news; only reword; leave the sample out."""
-
-DEFAULT_POLICY: Mapping[Flag, Policy] = MappingProxyType(
-    {
-        "abuse": "neutral_only",
-        "self_harm": "semantic_only",
-        "protected_group": "semantic_only",
-        "crime_or_accusation": "neutral_only",
-        "death_or_illness": "neutral_only",
-        "sexual_violence": "semantic_only",
-        "minor": "neutral_only",
-        "private_person": "neutral_only",
-        "quotation": "allow",
-    }
-)
-"""What each flag allows (pilot §4). A protected group counts only where the text is hostile."""
-
-_FORBIDS: frozenset[Policy] = frozenset({"semantic_only", "skip"})
+from coreeval.schema import Extraction, Flag, Policy, Sample
 
 _GROUP = (
     r"(?:muslims?|jews?|christians?|catholics?|mormons?|hindus?|sikhs?|atheists|blacks?|whites|"
@@ -74,25 +55,34 @@ _WORDS: Mapping[Flag, tuple[str, ...]] = MappingProxyType(
 _HOSTILE_WORDS = re.compile(rf"\b(?:hate|{_HOSTILE})\b", re.IGNORECASE)
 
 
-def screen(sample: Sample, extraction: Extraction) -> str | None:
-    """Return why no news may be written into a sample, or None.
+@dataclass(frozen=True)
+class Screened:
+    """What may be done with a sample, and why."""
+
+    policy: Policy
+    reason: str = ""
+    """The flag that decided, with the words that raised it; empty where all is allowed."""
+
+
+def screen(sample: Sample, extraction: Extraction, policy: Mapping[Flag, Policy]) -> Screened:
+    """Return the strictest policy that a sample's flags ask for.
 
     The extractor's flags and our own words are asked both: neither a careless extractor nor an
     unusual wording opens the door alone.
     """
-    found = next((hit for hit in (*_flagged(sample, extraction), *_worded(sample))), None)
-    if found is None:
-        return None
-    flag, span = found
-    return f"{flag}: {span!r}" if span else flag
+    found = [*_flagged(sample, extraction), *_worded(sample)]
+    asked = strictest({policy[flag] for flag, _ in found})
+    reasons = (
+        f"{flag}: {span!r}" if span else flag for flag, span in found if policy[flag] == asked
+    )
+    return Screened(asked, "" if asked == "allow" else next(reasons, ""))
 
 
 def _flagged(sample: Sample, extraction: Extraction) -> Iterator[tuple[Flag, str]]:
     flags = {sensitive.flag for sensitive in extraction.sensitive}
     for sensitive in extraction.sensitive:
-        forbidden = DEFAULT_POLICY[sensitive.flag] in _FORBIDS
         harmless = sensitive.flag == "protected_group" and not _hostile(sample, flags)
-        if forbidden and not harmless:
+        if not harmless:
             yield sensitive.flag, sensitive.span
 
 

@@ -10,6 +10,7 @@ import typer
 from coreeval.cli.demo import demo
 from coreeval.cli.init import init
 from coreeval.cli.output import note, show_error
+from coreeval.cli.prompts import prompts
 from coreeval.cli.refresh import refresh, resume, retry
 from coreeval.cli.status import status
 from coreeval.cli.trace import trace
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 for each in (demo, init, validate, refresh, resume, retry, status, trace):
     app.command()(each)
+app.add_typer(prompts)
 
 
 def _version(wanted: bool) -> None:

@@ -77,7 +77,7 @@ def _tell_reword(did: Document, _: Document) -> Iterator[str]:
 
 
 def _tell_retrieve(did: Document, evidence: Document) -> Iterator[str]:
-    known = did.get("evidence", ())
+    known = list(did.get("evidence", ()))
     how = RUNGS.get(did.get("rung", "none"), "")
     yield from _wrapped(f"{len(known)} {_plural('article', len(known))}, found {how}")
     for key in known[:NEWS_SHOWN]:

@@ -69,7 +69,9 @@ def _absolute(config: Config, base: Path) -> Config:
         changes["task"] = at(config.task)
     if config.prompts:
         changes["prompts"] = at(config.prompts)
-    changes["knowledge"] = config.knowledge.model_copy(update={"path": at(config.knowledge.path)})
+    news = config.knowledge
+    files = {"path": at(news.path), "takedown": at(news.takedown) if news.takedown else None}
+    changes["knowledge"] = news.model_copy(update=files)
     changes["models"] = _with_files(config.models, at)
     return config.model_copy(update=changes)
 

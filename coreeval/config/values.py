@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from coreeval.schema import Precision, RoleName, Value
+from coreeval.schema import Flag, Policy, Precision, RoleName, Value
 
 ROLES: tuple[RoleName, ...] = (
     "extractor",
@@ -70,6 +70,8 @@ class KnowledgeConfig(Value):
     """Least certain kind of publication time that is accepted."""
     candidates: Annotated[int, Field(ge=1, le=100)] = 20
     """Items of evidence shown to the replacer (research: pilot §2)."""
+    takedown: str | None = None
+    """File of names and evidence ids that nothing may rest on, one a line."""
 
 
 def _no_secret(url: str) -> str:
@@ -196,6 +198,25 @@ class RunConfig(Value):
     """Wall clock that one sample may take before it ends as failed."""
 
 
+class SafetyConfig(Value):
+    """What may be done with a sample that is flagged; a flag that is absent keeps its default."""
+
+    abuse: Policy | None = None
+    self_harm: Policy | None = None
+    protected_group: Policy | None = None
+    crime_or_accusation: Policy | None = None
+    death_or_illness: Policy | None = None
+    sexual_violence: Policy | None = None
+    minor: Policy | None = None
+    private_person: Policy | None = None
+    quotation: Policy | None = None
+
+    def chosen(self) -> dict[Flag, Policy]:
+        """Return the policy of each flag that the config names."""
+        flags: tuple[Flag, ...] = get_args(Flag)
+        return {flag: policy for flag in flags if (policy := getattr(self, flag))}
+
+
 class DetectConfig(Value):
     """What is measured after the refresh."""
 
@@ -213,6 +234,8 @@ class Config(Value):
     models: ModelsConfig
     run: RunConfig = RunConfig()
     detect: DetectConfig = DetectConfig()
+    safety: SafetyConfig = SafetyConfig()
+    """What may be written into samples that touch real people or do harm (research: pilot §4)."""
     prompts: str | None = None
     """Folder whose *.md files replace the built-in prompts of the same name."""
 

@@ -29,7 +29,7 @@ def build_sample_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
     for name in SAMPLE_NODES:
         builder.add_node(name, wrap(name, getattr(nodes, name)))
     builder.add_edge(START, "extract")
-    builder.add_edge("extract", "judge_original")
+    builder.add_conditional_edges("extract", _after_extract, ["judge_original", END])
     builder.add_conditional_edges("judge_original", _after_original, ["reword", "retrieve"])
     builder.add_edge("reword", "judge_semantic")
     builder.add_edge("judge_semantic", END)
@@ -54,6 +54,11 @@ def build_run_graph(nodes: "RunNodes") -> RunGraph:
     builder.add_conditional_edges("evaluate", _after_evaluate, ["report", END])
     builder.add_edge("report", END)
     return builder
+
+
+def _after_extract(state: SampleState) -> str:
+    """A sample that is to be skipped is not even reworded."""
+    return END if state["policy"] == "skip" else "judge_original"
 
 
 def _after_original(state: SampleState) -> list[Literal["reword", "retrieve"]]:

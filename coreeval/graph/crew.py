@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from coreeval.agents.roles import Team
+from coreeval.agents.rules import Rules
 from coreeval.schema import Sample, Task, Window
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.runs import RunStore
@@ -26,6 +27,7 @@ class Crew:
     knowledge: KnowledgeSource
     window: Window
     store: RunStore
+    rules: Rules
     candidates: int
     """Items of evidence shown to the replacer."""
     max_attempts: int

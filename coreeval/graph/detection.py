@@ -13,7 +13,7 @@ from coreeval.evaluation.targets import Line, ask_target
 from coreeval.graph.job import Job
 from coreeval.graph.record import call_row
 from coreeval.models import Asker, CallRef, close_models, open_model, record_calls
-from coreeval.releases.arms import semantic_fields, updated_fields
+from coreeval.releases.arms import original_fields, semantic_fields, updated_fields
 from coreeval.schema import Arm, Prediction, Sample
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.run_rows import Ended, Step
@@ -21,7 +21,7 @@ from coreeval.tools.stores.run_rows import Ended, Step
 CHUNK = 1000
 """Samples put to a target at a time, so that memory does not grow with the dataset."""
 ARMS: dict[Arm, Callable[[Ended], Mapping[str, str] | None]] = {
-    "original": lambda ended: ended.sample.fields,
+    "original": original_fields,
     "semantic": semantic_fields,
     "updated": lambda ended: updated_fields(ended, "drop"),
 }

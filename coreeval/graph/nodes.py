@@ -41,10 +41,12 @@ class SampleNodes:
         """Find entities, triples, locks and queries (paper eq. 1), and screen the sample."""
         sample, task, team = await self._sample(state)
         found = checks.clean_extraction(task, sample, await team.extractor(sample))
-        unsafe = screen.screen(sample, found)
-        update = SampleUpdate(extraction=found.model_dump(mode="json"))
-        if unsafe:
-            update |= _end("unsafe", unsafe)
+        screened = screen.screen(sample, found, self._crew.rules.policy)
+        update = SampleUpdate(extraction=found.model_dump(mode="json"), policy=screened.policy)
+        if screened.policy in ("skip", "semantic_only"):
+            update |= _end("unsafe", screened.reason)
+        if screened.policy == "skip":
+            update |= SampleUpdate(semantic_status="policy")
         return update
 
     async def judge_original(self, state: SampleState) -> SampleUpdate:
@@ -100,9 +102,13 @@ class SampleNodes:
         """Ask for dated news (paper eq. 2); a retry asks for other news than before."""
         _, task, _ = await self._sample(state)
         crew, tried = self._crew, [*state.get("tried", ()), *_used(state)]
-        asked = queries.plan_queries(_extraction(state), task)
+        taken_down = crew.rules.takedown.names_in
+        drafts = queries.plan_queries(_extraction(state), task)
+        asked = [query for query in drafts if not any(taken_down(query.text))]
         found = await crew.knowledge.fetch(asked, crew.window, crew.candidates)
-        offered = queries.merge(found, asked, limit=crew.candidates, exclude=tried)
+        offered = queries.merge(
+            found, asked, limit=crew.candidates, exclude=tried, forbids=crew.rules.takedown.forbids
+        )
         await crew.store.add_evidence(offered)
         rungs = {item.id: rung for item, rung in offered.items()}
         update = SampleUpdate(evidence=rungs, tried=tried, route="replace")
@@ -131,7 +137,13 @@ class SampleNodes:
         used = (offered[known] for known in _rests_on(plan) if known in offered)
         update |= SampleUpdate(rung=queries.best_rung(used))
         defects = checks.check_plan(
-            task, sample, _extraction(state), plan, evidence, self._crew.window
+            task,
+            sample,
+            _extraction(state),
+            plan,
+            evidence,
+            self._crew.window,
+            restraint=self._restraint(state),
         )
         return update | self._judged(state, attempt, "plan", defects, otherwise="compose")
 
@@ -146,7 +158,13 @@ class SampleNodes:
         """Check D-hat by code before any judge is paid (research: pilot §7)."""
         sample, task, _ = await self._sample(state)
         brief = await self._brief(state, sample)
-        defects = checks.check_composition(task, brief, state["composed"], self._crew.window)
+        defects = checks.check_composition(
+            task,
+            brief,
+            state["composed"],
+            self._crew.window,
+            restraint=self._restraint(state),
+        )
         return self._judged(state, state["attempt"], "checks", defects, otherwise="reflect")
 
     async def reflect(self, state: SampleState) -> SampleUpdate:
@@ -205,7 +223,12 @@ class SampleNodes:
 
     async def _evidence(self, ids: Sequence[str]) -> list[Evidence]:
         stored = await asyncio.to_thread(self._crew.store.evidence, ids)
-        return [stored[known] for known in ids if known in stored]
+        items = [stored[known] for known in ids if known in stored]
+        return [item for item in items if not self._crew.rules.takedown.forbids(item)]
+
+    def _restraint(self, state: SampleState) -> checks.Restraint:
+        neutral = state.get("policy") == "neutral_only"
+        return checks.Restraint(neutral_only=neutral, takedown=self._crew.rules.takedown)
 
     async def _brief(self, state: SampleState, sample: Sample) -> Brief:
         plan = _plan(state)

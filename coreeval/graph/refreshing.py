@@ -100,6 +100,7 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
         knowledge=knowledge,
         window=window,
         store=job.store,
+        rules=job.setup.rules,
         candidates=job.config.knowledge.candidates,
         max_attempts=job.config.run.max_attempts,
     )

@@ -6,6 +6,8 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
+from coreeval.agents.rules import DEFAULT_POLICY, Rules
+from coreeval.agents.takedown import NOTHING, load_takedown
 from coreeval.config import ROLES, Config, DatasetConfig, ModelConfig
 from coreeval.errors import DatasetError, KnowledgeError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
@@ -29,6 +31,7 @@ class Setup:
     prompts: Prompts
     window: Window
     now: datetime
+    rules: Rules
 
 
 def set_up(config: Config, now: datetime) -> Setup:
@@ -39,7 +42,27 @@ def set_up(config: Config, now: datetime) -> Setup:
     """
     prompts = load_prompts(Path(config.prompts) if config.prompts else None)
     task = load_task(config.task, config.dataset.target)
-    return Setup(config=config, task=task, prompts=prompts, window=window_of(config, now), now=now)
+    return Setup(
+        config=config,
+        task=task,
+        prompts=prompts,
+        window=window_of(config, now),
+        now=now,
+        rules=rules_of(config),
+    )
+
+
+def rules_of(config: Config) -> Rules:
+    """Return what the config says about real people, defaults filled in.
+
+    Raises:
+        ConfigError: the takedown list cannot be read.
+    """
+    listed = config.knowledge.takedown
+    return Rules(
+        policy={**DEFAULT_POLICY, **config.safety.chosen()},
+        takedown=load_takedown(Path(listed)) if listed else NOTHING,
+    )
 
 
 def window_of(config: Config, now: datetime) -> Window:
@@ -144,6 +167,8 @@ def knowledge_used(setup: Setup, knowledge: LocalKnowledge) -> KnowledgeUsed:
         min_precision=chosen.min_precision,
         coverage=coverage,
         gaps=coverage.gaps,
+        takedown=len(setup.rules.takedown),
+        takedown_sha256=setup.rules.takedown.fingerprint,
         stats=knowledge.stats().model_dump(mode="json"),
     )
 

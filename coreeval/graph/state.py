@@ -6,7 +6,7 @@ from typing import Annotated, Any, Protocol
 
 from typing_extensions import TypedDict
 
-from coreeval.schema import Result, Rung
+from coreeval.schema import Policy, Result, Rung
 
 SAMPLE_NODES = (
     "extract",
@@ -38,6 +38,8 @@ class SampleUpdate(TypedDict, total=False):
     route: str
     """Name of the node that comes next, or `end`."""
     extraction: Json
+    policy: Policy
+    """What the screen allows."""
     original_label: str
     read_by: str
     """The words by which the original's label was known; empty where it was not."""

@@ -43,6 +43,11 @@ def write_arms(
     }
 
 
+def original_fields(ended: Ended) -> Mapping[str, str] | None:
+    """Return what the original arm holds for a sample; None for one that the owner leaves out."""
+    return None if ended.result.semantic_status == "policy" else ended.sample.fields
+
+
 def updated_fields(ended: Ended, on_reject: OnReject) -> Mapping[str, str] | None:
     """Return what the updated arm holds for a sample, or None."""
     result = ended.result

@@ -44,6 +44,9 @@ class KnowledgeUsed(Value):
     min_precision: str
     coverage: Coverage
     gaps: tuple[str, ...] = ()
+    takedown: int = 0
+    """Entries of the takedown list that the run respected."""
+    takedown_sha256: str = ""
     stats: dict[str, Any] = {}
 
 

@@ -2,8 +2,9 @@ from typing import get_args
 
 import pytest
 
-from coreeval.agents.screen import DEFAULT_POLICY, screen
-from coreeval.schema import Extraction, Flag, Sensitive
+from coreeval.agents.rules import DEFAULT_POLICY
+from coreeval.agents.screen import Screened, screen
+from coreeval.schema import Extraction, Flag, Policy, Sensitive
 
 from .builders import sample
 
@@ -12,27 +13,49 @@ def flagged(*flags: Flag) -> Extraction:
     return Extraction(sensitive=tuple(Sensitive(flag=flag, span="it") for flag in flags))
 
 
+def read(text: str, extraction: Extraction, *more: str) -> Screened:
+    return screen(sample(text, *more), extraction, DEFAULT_POLICY)
+
+
 def test_every_flag_has_a_policy() -> None:
     assert set(DEFAULT_POLICY) == set(get_args(Flag))
 
 
 @pytest.mark.parametrize("flag", ["self_harm", "sexual_violence"])
 def test_a_flag_of_the_extractor_is_enough(flag: Flag) -> None:
-    assert screen(sample("a plain day"), flagged(flag)) == f"{flag}: 'it'"
+    assert read("a plain day", flagged(flag)) == Screened("semantic_only", f"{flag}: 'it'")
 
 
 @pytest.mark.parametrize(
     "flag",
-    ["abuse", "crime_or_accusation", "death_or_illness", "minor", "private_person", "quotation"],
+    ["abuse", "crime_or_accusation", "death_or_illness", "minor", "private_person"],
 )
-def test_other_flags_let_news_in(flag: Flag) -> None:
-    assert screen(sample("a plain day"), flagged(flag)) is None
+def test_other_flags_let_neutral_news_in(flag: Flag) -> None:
+    assert read("a plain day", flagged(flag)).policy == "neutral_only"
+
+
+def test_without_flags_all_is_allowed() -> None:
+    assert read("a plain day", flagged()) == Screened("allow")
+    assert read("a plain day", flagged("quotation")) == Screened("allow")
+
+
+@pytest.mark.parametrize("policy", ["allow", "neutral_only", "semantic_only", "skip"])
+def test_the_owner_decides(policy: Policy) -> None:
+    chosen = {**DEFAULT_POLICY, "minor": policy}
+    assert screen(sample("a plain day"), flagged("minor"), chosen).policy == policy
+
+
+def test_the_strictest_flag_decides_and_is_named() -> None:
+    found = read("a plain day", flagged("abuse", "self_harm", "minor"))
+    assert found == Screened("semantic_only", "self_harm: 'it'")
 
 
 def test_a_protected_group_counts_where_the_text_is_hostile() -> None:
-    assert screen(sample("Muslims celebrate today"), flagged("protected_group")) is None
-    assert screen(sample("I hate them so much"), flagged("protected_group")) is not None
-    assert screen(sample("they again"), flagged("protected_group", "abuse")) is not None
+    assert read("Muslims celebrate today", flagged("protected_group")).policy == "allow"
+    hostile = read("I hate them so much", flagged("protected_group"))
+    assert hostile.policy == "semantic_only"
+    insulted = read("they again", flagged("protected_group", "abuse"))
+    assert insulted.policy == "semantic_only"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +75,7 @@ def test_a_protected_group_counts_where_the_text_is_hostile() -> None:
     ],
 )
 def test_words_of_our_own_close_the_door(text: str) -> None:
-    assert screen(sample(text), Extraction()) is not None
+    assert read(text, Extraction()).policy == "semantic_only"
 
 
 @pytest.mark.parametrize(
@@ -75,8 +98,8 @@ def test_words_of_our_own_close_the_door(text: str) -> None:
     ],
 )
 def test_harmless_phrases_pass(text: str) -> None:
-    assert screen(sample(text), Extraction()) is None
+    assert read(text, Extraction()).policy == "allow"
 
 
 def test_both_texts_of_a_pair_are_read() -> None:
-    assert screen(sample("fine .", "Three were raped ."), Extraction()) is not None
+    assert read("fine .", Extraction(), "Three were raped .").policy == "semantic_only"

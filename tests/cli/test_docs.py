@@ -51,7 +51,7 @@ def test_every_config_that_is_shown_is_one(block: str) -> None:
 
 def test_every_key_is_described_and_none_besides() -> None:
     found = set(models_of(Config))
-    assert len(found) == 9
+    assert len(found) == 10
     keys = {key for model in found for key in model.model_fields}
     rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", DOCS["config.md"], re.MULTILINE)
     described = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
@@ -88,7 +88,18 @@ def test_the_keys_of_each_document(
     assert set(re.findall(r"^## `coreeval (\w+)", DOCS["json.md"], re.MULTILINE)) | {
         "resume",
         "retry",
-    } == {str(command.callback.__name__) for command in app.registered_commands if command.callback}
+    } == {
+        *(
+            str(command.callback.__name__)
+            for command in app.registered_commands
+            if command.callback
+        ),
+        *(
+            str(group.typer_instance.info.name)
+            for group in app.registered_groups
+            if group.typer_instance
+        ),
+    }
 
 
 def test_the_demo_ends_with_where_to_look(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from coreeval.agents.checks.restraint import UNRESTRAINED, Restraint
 from coreeval.agents.lexicon import PERSONAL_WORDS
 from coreeval.agents.numbers import Number, numbers, source_numbers
 from coreeval.agents.roles import Brief, Fields
@@ -21,6 +22,7 @@ class Case:
     brief: Brief
     fields: Fields
     window: Window
+    restraint: Restraint = UNRESTRAINED
 
     def pairs(self) -> Iterator[tuple[str, str, str]]:
         """Return name, original and new text of each field."""

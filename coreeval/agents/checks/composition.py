@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from coreeval.agents.checks import facts, form, voice
+from coreeval.agents.checks import facts, form, harm, voice
 from coreeval.agents.checks.case import Case
 from coreeval.agents.checks.case import form as form_defect
+from coreeval.agents.checks.restraint import UNRESTRAINED, Restraint
 from coreeval.agents.roles import Brief, Fields
 from coreeval.schema import Defect, Task, Window
 
@@ -26,6 +27,9 @@ CHECKS: tuple[Check, ...] = (
     facts.persons_planned,
     facts.quotations_occur,
     facts.nothing_left,
+    harm.conduct_supported,
+    harm.harm_not_moved,
+    harm.nobody_listed,
     form.no_new_profanity,
     form.original_not_copied,
     form.headline_not_copied,
@@ -40,12 +44,18 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def check_composition(task: Task, brief: Brief, fields: Fields, window: Window) -> list[Defect]:
+def check_composition(
+    task: Task,
+    brief: Brief,
+    fields: Fields,
+    window: Window,
+    restraint: Restraint = UNRESTRAINED,
+) -> list[Defect]:
     """Return what is wrong with a composed text, as far as code can tell."""
     incomplete = list(missing_fields(task, fields))
     if incomplete:
         return incomplete
-    case = Case(task=task, brief=brief, fields=fields, window=window)
+    case = Case(task=task, brief=brief, fields=fields, window=window, restraint=restraint)
     return [defect for check in CHECKS for defect in check(case)]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from coreeval.agents.checks import plan_facts, plan_form
 from coreeval.agents.checks.plan_case import PlanCase
+from coreeval.agents.checks.restraint import UNRESTRAINED, Restraint
 from coreeval.schema import Defect, Evidence, Extraction, Plan, Sample, Task, Window
 
 CHECKS: tuple[Callable[[PlanCase], Iterator[Defect]], ...] = (
@@ -19,6 +20,7 @@ CHECKS: tuple[Callable[[PlanCase], Iterator[Defect]], ...] = (
     plan_facts.conduct_supported,
     plan_facts.modality_kept,
     plan_facts.persons_unharmed,
+    plan_facts.nobody_listed,
 )
 
 
@@ -29,12 +31,19 @@ def check_plan(
     plan: Plan,
     evidence: Sequence[Evidence],
     window: Window,
+    restraint: Restraint = UNRESTRAINED,
 ) -> list[Defect]:
     """Return what is wrong with a plan; nothing, when it decided to use no news."""
     if plan.decision != "use":
         return []
     by_id = {item.id: item for item in evidence}
     case = PlanCase(
-        task=task, sample=sample, extraction=extraction, plan=plan, evidence=by_id, window=window
+        task=task,
+        sample=sample,
+        extraction=extraction,
+        plan=plan,
+        evidence=by_id,
+        window=window,
+        restraint=restraint,
     )
     return [defect for check in CHECKS for defect in check(case)]

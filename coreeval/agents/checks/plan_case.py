@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from coreeval.agents.checks.restraint import UNRESTRAINED, Restraint
 from coreeval.schema import Defect, Evidence, Extraction, Plan, Sample, Statement, Task, Window
 
 
@@ -15,6 +16,7 @@ class PlanCase:
     plan: Plan
     evidence: dict[str, Evidence]
     window: Window
+    restraint: Restraint = UNRESTRAINED
 
     def cited(self, statement: Statement) -> list[Evidence]:
         """Return the offered items that a statement names."""

@@ -120,15 +120,25 @@ _SENTENCES = re.compile(r"[^?!:]*?[.](?=\s+[A-Z\"'])|[^?!:]+[?!:]*")
 
 
 def persons_unharmed(case: PlanCase) -> Iterator[Defect]:
-    """Nothing negative about anybody whom the original does not name (pilot §4.2)."""
+    """Nothing negative about anybody whom the original does not name (pilot §4.2).
+
+    In a sensitive sample, nothing negative about anybody at all.
+    """
     for person in case.plan.persons:
-        if person.polarity == "negative" and not _named(case, person.name):
-            yield Defect(
-                check="person",
-                kind="facts",
-                message=f"nothing negative may be written about {person.name!r}: use other news",
-                route="evidence",
-            )
+        known = _named(case, person.name) and not case.restraint.neutral_only
+        if person.polarity == "negative" and not known:
+            yield _elsewhere("person", f"nothing negative may be written about {person.name!r}")
+
+
+def nobody_listed(case: PlanCase) -> Iterator[Defect]:
+    """Nobody on the takedown list (pilot §4.8)."""
+    told = [part for one in case.plan.statements for part in (one.text, one.translation)]
+    for name in case.restraint.takedown.names_in(" | ".join(told)):
+        yield _elsewhere("takedown", f"{name!r} may not be named")
+
+
+def _elsewhere(check: str, message: str) -> Defect:
+    return Defect(check=check, kind="facts", message=f"{message}: use other news", route="evidence")
 
 
 def _named(case: PlanCase, name: str) -> bool:

@@ -10,7 +10,7 @@ _APART = re.compile(
     r"""(&(?:\#\d+|[a-z]{2,8});)|([;:?!"()\[\]/$%&\u00a3\u20ac]|''|(?<!\.)\.{3,})"""
 )
 _COMMA = re.compile(r"(?<!\d),|,(?!\d)")
-_CLITIC = re.compile(r"(?<=\w)'(?=[^\W\d_]|\s|$)")
+_CLITIC = re.compile(r"(?<=\w)'(?=[^\W\d_]|\s|\.(?:\s|$)|$)")
 _ABBREVIATION = re.compile(
     r"(?:[A-Z]\w+\.-)?(?:Mr|Mrs|Ms|Dr|Sr|Jr|St|Gov|Sen|Rep|Gen|Sgt|Lt|Col|Capt|Cpl|Maj|Brig|Pfc|Pvt|Adm|Prof|Rev|Corp|Co|Inc|Ltd|No|Ave|Hwy|vs|"
     r"Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec|[A-Z])\.",

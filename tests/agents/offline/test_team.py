@@ -8,6 +8,7 @@ import pytest
 from coreeval.agents import checks, reflect, screen
 from coreeval.agents.offline import offline_role, offline_team
 from coreeval.agents.roles import Brief, Fields, Team
+from coreeval.agents.rules import DEFAULT_POLICY
 from coreeval.agents.substitute import substitute
 from coreeval.config import ROLES, DatasetConfig
 from coreeval.evaluation.benchmarks import load_benchmark
@@ -65,7 +66,7 @@ async def refresh(
 ) -> Fields | None:
     """Return the composed text of one attempt, if a plan was made and everything passed."""
     extraction = checks.clean_extraction(task, sample, await team.extractor(sample))
-    if screen.screen(sample, extraction):
+    if screen.screen(sample, extraction, DEFAULT_POLICY).policy in ("skip", "semantic_only"):
         return None
     plan = await team.replacer(sample, extraction, news)
     if plan.decision != "use" or checks.check_plan(task, sample, extraction, plan, news, WINDOW):

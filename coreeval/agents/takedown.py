@@ -1,0 +1,96 @@
+"""Names and pieces of evidence that nothing published may rest on, now or later (pilot §4.8)."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from coreeval.agents.words import normalise
+from coreeval.errors import ConfigError
+from coreeval.schema import Evidence
+
+_ID = re.compile(r"[0-9a-f]{16}")
+FEWEST_LETTERS = 3
+"""A shorter name would forbid half of the news; it is a mistake in the list."""
+
+
+@dataclass(frozen=True)
+class Takedown:
+    """What must not be published."""
+
+    names: tuple[str, ...] = ()
+    ids: frozenset[str] = frozenset()
+
+    def forbids(self, item: Evidence) -> bool:
+        """Tell whether a piece of evidence is listed, or names somebody who is."""
+        told = " | ".join((item.title, item.snippet, *(entity.name for entity in item.entities)))
+        return item.id in self.ids or any(self.names_in(told))
+
+    def names_in(self, text: str) -> Iterator[str]:
+        """Yield the listed names that stand in a text, in any case and with or without accents."""
+        folded = _folded(text)
+        return (name for name, pattern in self._patterns if pattern.search(folded))
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the entries, whatever their order; empty for an empty list."""
+        entries = sorted({*map(_folded, self.names), *self.ids})
+        return hashlib.sha256("\n".join(entries).encode()).hexdigest() if entries else ""
+
+    def __len__(self) -> int:
+        return len(self.names) + len(self.ids)
+
+    @cached_property
+    def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
+        return [
+            (name, re.compile(rf"(?<!\w){re.escape(_folded(name))}(?!\w)")) for name in self.names
+        ]
+
+
+NOTHING = Takedown()
+
+
+def load_takedown(path: Path) -> Takedown:
+    """Read a list: one name or evidence id a line; `#` begins a comment.
+
+    Raises:
+        ConfigError: the file cannot be read, or a line is neither a name nor an id.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"the takedown list cannot be read: {error}",
+            where=str(path),
+            hint="knowledge.takedown names a UTF-8 text file, one name or evidence id a line",
+        ) from None
+    return takedown_of(_entries(lines, path))
+
+
+def takedown_of(entries: Iterable[str]) -> Takedown:
+    """Return the list that some entries make."""
+    kept = list(dict.fromkeys(entries))
+    ids = frozenset(entry for entry in kept if _ID.fullmatch(entry))
+    return Takedown(tuple(entry for entry in kept if entry not in ids), ids)
+
+
+def _entries(lines: Iterable[str], path: Path) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        entry = " ".join(line.partition("#")[0].split())
+        if entry and sum(map(str.isalnum, entry)) < FEWEST_LETTERS:
+            raise ConfigError(
+                f"{entry!r} is neither a name nor an evidence id",
+                where=f"{path}, line {number}",
+                hint="a name has at least three letters, an id 16 hexadecimal digits",
+            )
+        if entry:
+            yield entry
+
+
+def _folded(text: str) -> str:
+    apart = unicodedata.normalize("NFKD", normalise(text))
+    bare = "".join(letter for letter in apart if not unicodedata.combining(letter))
+    return " ".join(bare.casefold().split())

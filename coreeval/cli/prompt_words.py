@@ -1,0 +1,291 @@
+"""What the commands of the prompt bench print: as documents, and in words."""
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+
+from coreeval.cli.output import Document, one_line
+from coreeval.graph.bench.opening import Inputs
+from coreeval.graph.bench.shown import Shown
+from coreeval.graph.bench.trial import Contender, Trial, totals
+from coreeval.prompts import Prompt, Prompts
+from coreeval.schema import RoleName, Task
+from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
+
+if TYPE_CHECKING:
+    from coreeval.graph.bench.findings import Looked
+
+WIDTH = 100
+CHARACTERS_PER_TOKEN = 4
+"""A rule of thumb for English; what a call really took is in its own numbers."""
+MADE_BY: Mapping[str, str] = {
+    "sample": "the sample itself",
+    "offline": "made by the offline rules, which play the roles before this one",
+    "run": "from the run, on the sample's last attempt",
+}
+SENT: Mapping[bool | None, str] = {
+    True: "the run sent these very messages",
+    False: "the run sent other words: prompt, task or this program have changed since",
+    None: "what the run sent is not known: rules played the role, or its calls are gone",
+}
+_GIVEN = TypeAdapter(Mapping[str, Any])
+EMPTY: tuple[object, ...] = ("", [], {}, None)
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+# -- list -----------------------------------------------------------------------------------------
+
+
+def list_document(prompts: Prompts, tasks: Sequence[Task] | None) -> Document:
+    """Return each role's prompt, with the built-in tasks' lines unless others are given."""
+    known = list(tasks) if tasks else [_built_in(name) for name in BUILT_IN]
+    return {
+        "prompts": [
+            {
+                "role": role,
+                "file": prompt.name,
+                "version": prompt.version,
+                "words": len(prompt.text.split()),
+                "tokens": _tokens(prompt.text),
+                "variables": sorted(prompt.variables),
+                "lines": {
+                    task.name: {
+                        "words": len(task.lines[role].split()),
+                        "version": prompt.version_with(task.lines[role]),
+                    }
+                    for task in known
+                    if role in task.lines
+                },
+            }
+            for role, prompt in prompts.by_role.items()
+        ]
+    }
+
+
+def _built_in(name: str) -> Task:
+    return load_task(name, ALL_TARGETS if name == "stance" else None)
+
+
+def list_lines(document: Document) -> Iterator[str]:
+    """Yield a line for each prompt, then where the tasks' lines are."""
+    yield f"{'role':<13}{'version':<14}{'words':>6}{'~tokens':>9}  task lines (words)"
+    for one in document["prompts"]:
+        lines = ", ".join(f"{name} {line['words']}" for name, line in one["lines"].items())
+        head = f"{one['role']:<13}{one['version']:<14}{one['words']:>6}{one['tokens']:>9}"
+        yield f"{head}  {lines or 'none'}"
+        yield f"{'':<13}{one['file']}: {' '.join('$' + name for name in one['variables'])}"
+
+
+# -- show -----------------------------------------------------------------------------------------
+
+
+def show_document(inputs: Inputs, shown: Shown, prompt: Prompt, *, sent: bool | None) -> Document:
+    """Return what a model sees of the first sample."""
+    one = inputs.found[0]
+    return {
+        "role": one.role,
+        "task": one.task.name,
+        "sample": one.sample.model_dump(),
+        "inputs": inputs.made_by,
+        "sent": sent,
+        "prompt": {
+            "file": prompt.name,
+            "version": prompt.version,
+            "version_with_line": prompt.version_with(one.task.lines.get(one.role, "")),
+        },
+        "messages": list(shown.messages),
+        "tokens": sum(_tokens(message["content"]) for message in shown.messages),
+        "schema": {"name": shown.schema_name, "schema": shown.schema},
+    }
+
+
+def show_lines(document: Document, *, schema: bool) -> Iterator[str]:
+    """Yield the messages as a model gets them, under a few lines on where they come from."""
+    sample, prompt = document["sample"], document["prompt"]
+    yield f"{document['role']} on {one_line(sample['id'])}   label: {sample['label_text']}"
+    yield f"inputs: {MADE_BY[document['inputs']]}"
+    if document["inputs"] == "run":
+        yield f"        {SENT[document['sent']]}"
+    line = f"with the line of {document['task']}: {prompt['version_with_line']}"
+    yield f"prompt: {prompt['file']}, version {prompt['version']}; {line}"
+    yield f"length: about {document['tokens']} tokens"
+    for message in document["messages"]:
+        yield _rule(message["role"])
+        yield message["content"]
+    if schema:
+        yield _rule(f"schema of the answer: {document['schema']['name']}")
+        yield json.dumps(document["schema"]["schema"], indent=2)
+
+
+# -- try ------------------------------------------------------------------------------------------
+
+
+def try_document(
+    role: RoleName,
+    inputs: Inputs,
+    contenders: Sequence[Contender],
+    trials: Sequence[Sequence[Trial]],
+) -> Document:
+    """Return every answer with what code and judges say of it, and the sums."""
+    return {
+        "role": role,
+        "task": inputs.found[0].task.name,
+        "inputs": inputs.made_by,
+        "contenders": [_contender(role, inputs, each) for each in contenders],
+        "samples": [
+            {
+                "sample": one.sample.model_dump(),
+                "given": _GIVEN.dump_python(one.given, mode="json"),
+                "trials": [_trial(trial) for trial in row],
+            }
+            for one, row in zip(inputs.found, zip(*trials, strict=True), strict=True)
+        ],
+        "passed_over": [{"sample": one.sample_id, "reason": one.reason} for one in inputs.missed],
+        "totals": [asdict(totals(row)) for row in trials],
+    }
+
+
+def _contender(role: RoleName, inputs: Inputs, each: Contender) -> Document:
+    line = inputs.found[0].task.lines.get(role, "")
+    prompt = each.prompts[role]
+    return {
+        "name": each.name,
+        "model": each.model.model_dump(mode="json", exclude_none=True),
+        "prompt": {"file": prompt.name, "version": prompt.version_with(line)},
+    }
+
+
+def _trial(trial: Trial) -> Document:
+    answer = trial.answer
+    return {
+        "valid": answer is not None,
+        "error": trial.error,
+        "answer": answer.model_dump(mode="json") if answer is not None else None,
+        "said": trial.said,
+        "looked": _looked(trial.looked) if trial.looked else None,
+        "judged": {name: _looked(looked) for name, looked in trial.judged.items()},
+        "calls": [call.model_dump(mode="json") for call in trial.calls],
+    }
+
+
+def _looked(looked: "Looked") -> Document:
+    return asdict(looked)
+
+
+def try_lines(document: Document) -> Iterator[str]:
+    """Yield each sample with all contenders' answers below each other, then the sums in columns."""
+    yield f"{document['role']}, task {document['task']}; inputs: {MADE_BY[document['inputs']]}"
+    for letter, each in zip(LETTERS, document["contenders"], strict=False):
+        yield f"{letter}: {each['name']} (wording {each['prompt']['version']})"
+    for one in document["samples"]:
+        sample = one["sample"]
+        yield _rule(f"{one_line(sample['id'])}, label {sample['label_text']}")
+        for name, text in sample["fields"].items():
+            yield from _wrapped(f"{name}: {text}", "")
+        for name, text in _judged_text(one).items():
+            yield from _wrapped(f"judged {name}: {text}", "")
+        for letter, trial in zip(LETTERS, one["trials"], strict=False):
+            yield from _trial_lines(letter, trial)
+    yield _rule("sums")
+    yield from _passed_over(document["passed_over"])
+    yield from _sums(document["totals"])
+
+
+def _judged_text(one: Document) -> Mapping[str, str]:
+    """Return the text that a judge was given, where it is not the sample's own."""
+    fields: Mapping[str, str] = one["given"].get("fields", {})
+    return {name: text for name, text in fields.items() if text != one["sample"]["fields"][name]}
+
+
+def _trial_lines(letter: str, trial: Document) -> Iterator[str]:
+    yield f"{letter}  {_cost(trial['calls'])}"
+    if trial["answer"] is not None:
+        yield from _plainly(trial["answer"])
+    if trial["looked"]:
+        yield from _look_lines("result", trial["looked"])
+    for name, looked in trial["judged"].items():
+        yield from _look_lines(name, looked)
+    if trial["error"]:
+        yield from _wrapped(f"NOT  {trial['error']}")
+
+
+def _look_lines(name: str, looked: Document) -> Iterator[str]:
+    yield from _wrapped(f"{'NOT' if looked['findings'] else 'ok '}  {name}: {looked['verdict']}")
+    for finding in looked["findings"]:
+        yield from _wrapped(f"     {finding['check']}: {finding['message']}")
+
+
+def _cost(calls: Sequence[Document]) -> str:
+    sent = [call for call in calls if not call["cached"]]
+    spent = sum(call["prompt_tokens"] + call["completion_tokens"] for call in sent)
+    known = len(calls) - len(sent)
+    parts = [f"{len(sent)} asked, {spent} tokens"] if sent else []
+    return "; ".join([*parts, *([f"{known} known already"] if known else [])]) or "nothing asked"
+
+
+def _passed_over(missed: Sequence[Document]) -> Iterator[str]:
+    if missed:
+        first = missed[0]
+        told = f"passed over: {len(missed)}, on which the role is not asked; the first: "
+        yield from _wrapped(f"{told}{first['sample']}: {first['reason']}", "")
+
+
+def _sums(columns: Sequence[Document]) -> Iterator[str]:
+    yield f"{'':<22}" + "".join(f"{letter:>9}" for letter, _ in zip(LETTERS, columns, strict=False))
+    rows = {
+        "samples": "samples",
+        "valid": "valid answers",
+        "clean": "nothing found",
+        "asked": "calls asked",
+        "known": "calls known already",
+        "prompt_tokens": "tokens in",
+        "completion_tokens": "tokens out",
+        "paid_tokens": "tokens paid now",
+    }
+    for key, title in rows.items():
+        yield f"{title:<22}" + "".join(f"{column[key]:>9}" for column in columns)
+    for check in sorted({name for column in columns for name in column["checks"]}):
+        cells = (column["checks"].get(check, 0) for column in columns)
+        yield f"found {check:<16}" + "".join(f"{number:>9}" for number in cells)
+
+
+# -- shared ---------------------------------------------------------------------------------------
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def _rule(title: str) -> str:
+    return f"-- {title} ".ljust(WIDTH - 27, "-")
+
+
+def _plainly(answer: Mapping[str, object]) -> Iterator[str]:
+    """Yield an answer a part to a line, without what is empty."""
+    for name, value in answer.items():
+        if isinstance(value, Mapping):
+            for key, text in value.items():
+                yield from _wrapped(f"{name}.{key}: {_inline(text)}")
+        elif isinstance(value, list) and any(isinstance(part, Mapping) for part in value):
+            for number, part in enumerate(value):
+                yield from _wrapped(f"{name}.{number}: {_inline(part)}")
+        elif value not in EMPTY:
+            yield from _wrapped(f"{name}: {_inline(value)}")
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, Mapping):
+        if set(value) >= {"head", "relation", "tail"}:
+            return " | ".join(str(value[part]) for part in ("head", "relation", "tail"))
+        full = ((name, part) for name, part in value.items() if part not in EMPTY)
+        return "; ".join(f"{name}: {_inline(part)}" for name, part in full)
+    return ", ".join(map(_inline, value)) if isinstance(value, list) else str(value)
+
+
+def _wrapped(text: str, indent: str = "     ") -> list[str]:
+    lines = textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "     ")
+    return lines or [indent]

@@ -1,0 +1,1 @@
+"""The prompt bench: what one role is shown for a sample, and what a model makes of it."""

@@ -1,0 +1,198 @@
+"""What code makes of a role's answer: the checks that follow it in the graph, and one line."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coreeval.agents import checks, reflect, screen
+from coreeval.agents.extractor import ExtractionAnswer
+from coreeval.agents.roles import Brief, Fields
+from coreeval.agents.words import locate
+from coreeval.graph.bench.situations import Situation
+from coreeval.graph.setup import Setup
+from coreeval.schema import (
+    Composition,
+    Defect,
+    Entity,
+    Extraction,
+    FactVerdict,
+    LabelVerdict,
+    Lock,
+    Plan,
+    Rewrite,
+    RoleName,
+    Task,
+    Value,
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that code found wrong."""
+
+    check: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What came of looking at an answer."""
+
+    findings: tuple[Finding, ...]
+    verdict: str
+    """What the answer amounts to, in one line."""
+
+
+def look_at(situation: Situation, answer: Value, said: str, setup: Setup) -> Looked:
+    """Check a role's answer as the graph would.
+
+    Args:
+        situation: What the role was given.
+        answer: What it made of the model's words.
+        said: The model's words.
+        setup: The window that evidence must come from, and the rules about real people.
+    """
+    return _LOOKS[situation.role](_Case(situation=situation, said=said, setup=setup), answer)
+
+
+def composed_fields(task: Task, written: Composition) -> Fields:
+    """Return a composition's texts as the graph takes them over."""
+    return {name: checks.restore_spacing(task, text) for name, text in written.fields.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Case:
+    situation: Situation
+    said: str
+    setup: Setup
+
+    def restraint(self, extraction: Extraction) -> checks.Restraint:
+        """Return what the rules ask of this sample's texts."""
+        screened = self.screened(extraction)
+        return checks.Restraint(
+            neutral_only=screened.policy == "neutral_only", takedown=self.setup.rules.takedown
+        )
+
+    def screened(self, extraction: Extraction) -> screen.Screened:
+        """Return what may be done with the sample."""
+        return screen.screen(self.situation.sample, extraction, self.setup.rules.policy)
+
+
+def _extraction(case: _Case, answer: Extraction) -> Looked:
+    sample, task = case.situation.sample, case.situation.task
+    clean = checks.clean_extraction(task, sample, answer)
+    raw = ExtractionAnswer.model_validate_json(case.said)
+    screened = case.screened(clean)
+    told = f"{screened.policy} ({screened.reason})" if screened.reason else screened.policy
+    parts = {
+        "entities": len(clean.entities),
+        "triples": len(clean.triples),
+        "locked": len(clean.locked),
+        "queries": len(clean.queries),
+    }
+    counted = ", ".join(f"{number} {name}" for name, number in parts.items())
+    return Looked(
+        findings=(*_absent(raw, sample.fields), *_missed_locks(raw, clean, sample.fields)),
+        verdict=f"{counted}; policy: {told}",
+    )
+
+
+def _absent(raw: Extraction, fields: Fields) -> Iterator[Finding]:
+    """Yield what was copied wrongly: the role moves or drops it."""
+    spans: list[Entity | Lock] = [*raw.entities, *raw.locked]
+    for one in spans:
+        if locate(fields.get(one.field, ""), one.span) is None:
+            yield Finding("span", f"{one.field}: {one.span!r} does not stand there")
+    for triple in raw.triples:
+        if locate(fields.get(triple.field, ""), triple.head) is None:
+            yield Finding("triple", f"{triple.field}: the head {triple.head!r} is not its words")
+
+
+def _missed_locks(raw: Extraction, clean: Extraction, fields: Fields) -> Iterator[Finding]:
+    """Yield what code locks and the model did not."""
+    given = {(one.field, locate(fields.get(one.field, ""), one.span)) for one in raw.locked}
+    for lock in clean.locked:
+        if (lock.field, lock.span) not in given:
+            yield Finding("lock_missed", f"{lock.field}: {lock.span!r} must stay ({lock.why})")
+
+
+def _plan(case: _Case, answer: Plan) -> Looked:
+    given = case.situation.given
+    defects = checks.check_plan(
+        case.situation.task,
+        case.situation.sample,
+        given["extraction"],
+        answer,
+        given["evidence"],
+        case.setup.window,
+        restraint=case.restraint(given["extraction"]),
+    )
+    verdict = f"{answer.decision}: {answer.reason}".rstrip(": ")
+    return Looked(findings=_of(defects), verdict=verdict)
+
+
+def _rewrite(case: _Case, answer: Rewrite) -> Looked:
+    one = case.situation
+    status, defects = checks.check_rewrite(one.task, one.sample, one.given["extraction"], answer)
+    return Looked(findings=_of(defects), verdict=f"{status}: {answer.reason}".rstrip(": "))
+
+
+def _composition(case: _Case, answer: Composition) -> Looked:
+    task, brief = case.situation.task, brief_of(case.situation)
+    fields = composed_fields(task, answer)
+    restraint = case.restraint(brief.extraction)
+    defects = checks.check_composition(task, brief, fields, case.setup.window, restraint=restraint)
+    verdict = "would be rejected before a judge" if defects else "would go to the judges"
+    return Looked(findings=_of(defects), verdict=verdict)
+
+
+def _facts(case: _Case, answer: FactVerdict) -> Looked:
+    given = case.situation.given
+    return facts_looked_at(case.situation.task, given["fields"], answer, given["evidence"])
+
+
+def _label(case: _Case, answer: LabelVerdict) -> Looked:
+    return label_looked_at(case.situation, answer)
+
+
+def facts_looked_at(
+    task: Task, fields: Fields, verdict: FactVerdict, evidence: Sequence[Any]
+) -> Looked:
+    """Return what a facts verdict comes to; where a retry would go is not looked at."""
+    no_plan = Plan(decision="use")
+    defects = reflect.fact_defects(task, fields, verdict, evidence, no_plan)
+    claims = [one for one in verdict.statements if one.supported != "not_needed"]
+    carried = sum(one.supported == "yes" for one in claims)
+    others = len(verdict.statements) - len(claims)
+    said = f"{carried} of {len(claims)} claims supported, {others} statements need no support"
+    return Looked(findings=_of(defects), verdict=said)
+
+
+def label_looked_at(situation: Situation, verdict: LabelVerdict) -> Looked:
+    """Return whether a blind label is the sample's own."""
+    defects = reflect.label_defects(situation.task, situation.sample, verdict)
+    gold = situation.sample.label_text
+    cue = f", by {verdict.cue!r}" if verdict.cue else ""
+    said = f"{verdict.label} ({verdict.confidence} confidence{cue}); gold: {gold}"
+    return Looked(findings=_of(defects), verdict=said)
+
+
+def brief_of(situation: Situation) -> Brief:
+    """Return what a composer was given."""
+    brief = situation.given["brief"]
+    assert isinstance(brief, Brief)
+    return brief
+
+
+def _of(defects: Sequence[Defect]) -> tuple[Finding, ...]:
+    return tuple(Finding(defect.check, defect.message) for defect in defects)
+
+
+_LOOKS: Mapping[RoleName, Callable[[_Case, Any], Looked]] = {
+    "extractor": _extraction,
+    "replacer": _plan,
+    "rewriter": _rewrite,
+    "composer": _composition,
+    "fact_judge": _facts,
+    "label_judge": _label,
+}

@@ -1,0 +1,201 @@
+"""What the bench stands on: a config, the bundled demo or a run, and the samples to look at."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dotenv import load_dotenv
+
+from coreeval.config import load_config
+from coreeval.errors import UsageError
+from coreeval.evaluation.benchmarks import iter_benchmark
+from coreeval.graph.bench.recorded import Recorded
+from coreeval.graph.bench.rehearsal import FirstLook, Rehearsal
+from coreeval.graph.bench.situations import Missed, Situation, Source, nearest
+from coreeval.graph.bundled import DATASETS, write_configs
+from coreeval.graph.setup import Setup, set_up
+from coreeval.graph.work import utc_now
+from coreeval.prompts import Prompts, load_prompts
+from coreeval.releases.manifest import read_manifest
+from coreeval.schema import RoleName, Sample
+from coreeval.tasks import load_task
+from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
+
+BUILT_IN = "built-in"
+"""Stands for the prompts of the package where a folder could be named."""
+LOOKED_AT = 200
+"""Samples on which the role is not asked after which the search for more is given up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """A benchmark, its news, its prompts, and the store that keeps answers."""
+
+    setup: Setup
+    config: Path
+    workspace: Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """What a role was given on the chosen samples, and who made it."""
+
+    found: tuple[Situation, ...]
+    missed: tuple[Missed, ...]
+    made_by: str
+    """`sample`, `offline` or `run`."""
+
+
+def open_bench(config: Path, overrides: Sequence[str] = ()) -> Bench:
+    """Read a config; keys come from the environment or the `.env` beside it.
+
+    Raises:
+        UsageError: the config, its task or its prompts cannot be used.
+    """
+    path = config.resolve()
+    load_dotenv(path.parent / ".env")
+    setup = set_up(load_config(path, overrides), utc_now())
+    return Bench(setup=setup, config=path, workspace=workspace_for(path.parent))
+
+
+@contextmanager
+def bundled_bench(task: str) -> Iterator[Bench]:
+    """Open the bundled demo of a task in a temporary folder.
+
+    Raises:
+        UsageError: there is no such task, or it is one of the user's own.
+    """
+    if task not in DATASETS:
+        load_task(task)  # says what is wrong with the name
+        raise UsageError(
+            f"there are no bundled samples for the task {task}", hint="name a config: --config"
+        )
+    with TemporaryDirectory(prefix="coreeval-bench-") as folder:
+        configs = write_configs(Path(folder))
+        yield open_bench(next(path for path in configs if path.stem == task))
+
+
+def bench_of_run(run: Path) -> Bench:
+    """Return the bench on which a run was made, its clock included.
+
+    Raises:
+        RunStateError: there is no run here.
+        ConfigError: it has lost its config.
+    """
+    files = RunFiles(run.resolve())
+    manifest = read_manifest(files.manifest)
+    load_dotenv(Path(manifest.source.path).parent / ".env")
+    setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now))
+    return Bench(setup=setup, config=files.config, workspace=Workspace(Path(manifest.workspace)))
+
+
+def with_prompts(bench: Bench, folder: str | None) -> Bench:
+    """Return the bench with the prompts of a folder, or with its own where none is named."""
+    if folder is None:
+        return bench
+    return replace(bench, setup=replace(bench.setup, prompts=prompts_in(folder)))
+
+
+def prompts_in(folder: str) -> Prompts:
+    """Return the prompts of a folder over the built-in ones, or those alone.
+
+    Raises:
+        PromptError: there is no such folder, or a prompt in it cannot be used.
+    """
+    return load_prompts(None if folder == BUILT_IN else Path(folder))
+
+
+async def inputs_from_bench(bench: Bench, role: RoleName, ids: Sequence[str], limit: int) -> Inputs:
+    """Return what the role is given when rules play the roles before it.
+
+    Raises:
+        UsageError: there is no such sample, or on none is the role asked.
+    """
+    setup = bench.setup
+    rows = iter_benchmark(setup.config.dataset, setup.task)
+    samples = (row for row in rows if isinstance(row, Sample))
+    if role in ("extractor", "label_judge"):
+        look = FirstLook(setup, role)
+        return await _gather(look, _chosen(samples, ids), limit, made_by="sample", ids=ids)
+    rehearsal = Rehearsal(setup, role, bench.config, bench.workspace)
+    try:
+        return await _gather(rehearsal, _chosen(samples, ids), limit, made_by="offline", ids=ids)
+    finally:
+        rehearsal.close()
+
+
+def aligned(bench: Bench, run: Path) -> tuple[Bench, Path]:
+    """Return the bench with a run's window, and the file that has the run's calls.
+
+    Raises:
+        UsageError: the run is of another task, or there is none.
+    """
+    manifest = read_manifest(RunFiles(run.resolve()).manifest)
+    if manifest.task != bench.setup.task.name:
+        raise UsageError(
+            f"the run is of the task {manifest.task}, the config of {bench.setup.task.name}",
+            where=str(run),
+        )
+    setup = replace(bench.setup, window=manifest.window)
+    return replace(bench, setup=setup), Workspace(Path(manifest.workspace)).calls
+
+
+async def inputs_from_run(
+    bench: Bench, role: RoleName, run: Path, ids: Sequence[str], limit: int
+) -> Inputs:
+    """Return what the role was given in a run, on the last attempt at each sample.
+
+    Raises:
+        UsageError: there is no such sample, or on none was the role asked.
+    """
+    store = RunStore.open(RunFiles(run.resolve()).require_store(), now=utc_now)
+    try:
+        recorded = Recorded(store, bench.setup, role)
+        chosen = _chosen(recorded.samples(), ids)
+        return await _gather(recorded, chosen, limit, made_by="run", ids=ids)
+    finally:
+        store.close()
+
+
+def _chosen(samples: Iterable[Sample], ids: Sequence[str]) -> Iterator[Sample]:
+    """Yield the samples with these ids in the order asked for; all, where no id is named."""
+    if not ids:
+        yield from samples
+        return
+    known = {sample.id: sample for sample in samples}
+    for wanted in dict.fromkeys(ids):
+        if wanted not in known:
+            hint = nearest(wanted, list(known))
+            raise UsageError(f"there is no sample {wanted!r}", where="--sample", hint=hint)
+        yield known[wanted]
+
+
+async def _gather(
+    source: Source, samples: Iterable[Sample], limit: int, *, made_by: str, ids: Sequence[str]
+) -> Inputs:
+    found, missed = list[Situation](), list[Missed]()
+    for sample in samples:
+        one = await source.situation(sample)
+        if isinstance(one, Situation):
+            found.append(one)
+        else:
+            missed.append(one)
+        if not ids and (len(found) == limit or len(missed) == LOOKED_AT):
+            break
+    if not found:
+        raise _none_found(missed, asked_for=bool(ids))
+    return Inputs(found=tuple(found), missed=tuple(missed), made_by=made_by)
+
+
+def _none_found(missed: Sequence[Missed], *, asked_for: bool) -> UsageError:
+    first = f": {missed[0].sample_id}: {missed[0].reason}" if missed else ""
+    return UsageError(
+        f"the role is asked on none of {len(missed)} samples{first}",
+        hint="leave --sample out, or take the inputs from a run with --run"
+        if asked_for
+        else "name samples with --sample, or take the inputs from a run with --run",
+    )
