@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from coreeval.agents.checks import facts, form, harm, voice
+from coreeval.agents.checks import facts, form, harm, language, voice
 from coreeval.agents.checks.case import Case
 from coreeval.agents.checks.case import form as form_defect
 from coreeval.agents.checks.restraint import UNRESTRAINED, Restraint
@@ -39,8 +39,12 @@ CHECKS: tuple[Check, ...] = (
     voice.no_machine_marks,
     voice.habits_kept,
     voice.line_breaks_kept,
-    form.same_script,
-    form.no_instructions,
+    language.same_script,
+    language.same_language,
+    language.no_instructions,
+    language.label_not_told,
+    language.no_new_address,
+    language.no_hidden_signs,
 )
 
 

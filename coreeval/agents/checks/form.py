@@ -1,6 +1,5 @@
 """Checks of a composed text's form: locks, marks, length, overlap, language."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil, floor
@@ -10,23 +9,12 @@ from coreeval.agents.lexicon import PROFANITY
 from coreeval.agents.marks import (
     emoji,
     hashtags,
-    latin_share,
     marker_count,
     mentions,
     target_spellings,
 )
-from coreeval.agents.words import containment, holds, mask, normalise, same_text, words
+from coreeval.agents.words import containment, holds, mask, same_text, words
 from coreeval.schema import Defect
-
-_INSTRUCTIONS = re.compile(
-    r"\bas an ai\b|\b(?:here is|here's|below is) (?:the|a|an|your) "
-    r"(?:\w+ )?(?:rewritten|updated|new|revised|composed)\b|\bi (?:cannot|can't|am unable to) "
-    r"(?:assist|comply|help with|fulfil)|\bbefore_triples?\b|\bafter_triples?\b|"
-    r"\bevidence[_ ]ids?\b|\bused_replacements\b|\blocked spans?\b|\{\"|```|"
-    r"<(?:news|evidence|sample|text)>|"
-    r"\[(?:name|place|date|company|number|insert [^\]]+)\]|\$(?:target|text|sentence\d|labels)\b",
-    re.IGNORECASE,
-)
 
 
 def differs(case: Case) -> Iterator[Defect]:
@@ -131,19 +119,3 @@ def no_new_profanity(case: Case) -> Iterator[Defect]:
         gained = sorted((set(words(new)) & PROFANITY) - before)
         if gained:
             yield form("profanity", f"{name} has a coarse word of its own: {', '.join(gained)}")
-
-
-def same_script(case: Case) -> Iterator[Defect]:
-    """A text in Latin letters stays in them."""
-    limit = case.limits.latin_share
-    for name, old, new in case.pairs():
-        if latin_share(old) >= limit > latin_share(new):
-            yield form("language", f"{name} is not in the language of the original")
-
-
-def no_instructions(case: Case) -> Iterator[Defect]:
-    """The text alone: no preamble, refusal, placeholder or piece of the prompt."""
-    for name, old, new in case.pairs():
-        found = _INSTRUCTIONS.search(normalise(new))
-        if found and not _INSTRUCTIONS.search(normalise(old)):
-            yield form("instructions", f"{name} holds {found.group()!r}; write the text alone")

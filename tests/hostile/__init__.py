@@ -1,0 +1,1 @@
+"""Texts that want to be obeyed, and models that obey."""
