@@ -13,6 +13,7 @@ from coreeval.schema import NamedEntity
 
 Drop = Literal[
     "short", "garbled", "all_caps", "listicle", "horoscope", "market_report", "advert",
+    "health_claim",
     "sexual_violence", "self_harm", "minor", "named_crime", "named_health_or_grief",
 ]  # fmt: skip
 MIN_WORDS = 5
@@ -47,6 +48,16 @@ _ADVERT = re.compile(
     r"side effects\b.*\bingredients|ingredients\b.*\bside effects|amazon reviews|personal reviews|"
     r"prime day|black friday|crypto (?:presale|to buy))\b|\b\d+% off\b|\bsponsored\b",
     re.IGNORECASE,
+)
+_HEALTH_CLAIM = _any_of(
+    r"superfoods?|immunity boost\w*|antioxidants?|detox\w*|weight[- ]loss|(?:herbal|dietary|food) "
+    r"supplements?|supplements (?:of|for|that)|health benefits?|miracle \w+|"
+    r"(?:home|natural|herbal|plant|ayurvedic)[- ](?:based )?(?:remed(?:y|ies)|cures?|treatments?|"
+    r"medicines?)|(?:boosts?|strengthens?) (?:your |the )?immun\w+|"
+    r"lowers? (?:your )?(?:blood pressure|cholesterol|risk of)|"
+    r"(?:answer to|cures?|reduces?|cuts?|prevents?|fights?|treats?|beats?|reverses?|heals?) "
+    r"(?:\w+ ){0,3}(?:cancer|diabetes|dementia|alzheimer\w*|arthritis|inflammation|disease|"
+    r"infections?|antibiotic resistance|ageing|aging)"
 )
 _SEXUAL_VIOLENCE = _any_of(
     r"rap(?:e|es|ed|ist|ists)|sexual(?:ly)? (?:\w+ )?(?:assault\w*|abuse\w*|violen\w+|harass\w+|"
@@ -83,6 +94,7 @@ _RULES: tuple[tuple[Drop, Rule], ...] = (
     ("advert", _ADVERT.search),
     ("market_report", _MARKET_REPORT.search),
     ("listicle", _LISTICLE.search),
+    ("health_claim", _HEALTH_CLAIM.search),
     ("sexual_violence", _SEXUAL_VIOLENCE.search),
     ("self_harm", _SELF_HARM.search),
     ("minor", _MINOR.search),
