@@ -12,10 +12,10 @@ import argparse
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from coreeval.schema import Defect
+from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_rows import Step
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles
@@ -46,7 +46,7 @@ def main() -> None:
     chosen = parser.parse_args()
     fired, samples = [], 0
     for run in chosen.runs:
-        store = RunStore.open(RunFiles(run).require_store(), now=lambda: datetime.now(UTC))
+        store = RunStore.open(RunFiles(run).require_store(), now=utc_now)
         samples += store.total()
         fired += list(_fired(store))
         store.close()

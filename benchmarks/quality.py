@@ -2,6 +2,7 @@
 
     python -m benchmarks.quality sheets --out DIR RUN [RUN …]
     python -m benchmarks.quality score DIR
+    python -m benchmarks.quality records DIR RUN [RUN …]
 
 `sheets` writes `labels-a.jsonl` and `labels-b.jsonl`: every accepted sample's original stands in
 one of them and its updated text in the other, shuffled, without gold label or provenance, so that
@@ -16,7 +17,7 @@ A reader adds a line for each line, with the same "n", to `labels-a.answers.json
 
 "edited" asks whether the text looks as if it had been made out of another one; "harmful" whether it
 could harm a real person or group if published as true. Fluency is the CoreEval paper's scale
-(Table 13: 1 to 3).
+(Table 13: 1 to 3). `records` prints what `benchmarks.voice --records` reads.
 """
 
 import argparse
@@ -24,7 +25,6 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -33,6 +33,7 @@ from coreeval.config import load_config
 from coreeval.evaluation.benchmarks import target_of
 from coreeval.schema import Evidence, Result, Sample, Task
 from coreeval.tasks import find_label, load_task
+from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_rows import Ended
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles
@@ -61,17 +62,25 @@ def main() -> None:
     sheets.add_argument("--seed", type=int, default=7)
     sheets.add_argument("runs", type=Path, nargs="+")
     commands.add_parser("score").add_argument("folder", type=Path)
+    records = commands.add_parser("records")
+    records.add_argument("folder", type=Path)
+    records.add_argument("runs", type=Path, nargs="+")
     chosen = parser.parse_args()
     if chosen.command == "score":
         print(score(chosen.folder))
+        return
+    read = [one for run in chosen.runs for one in _read(run)]
+    if chosen.command == "sheets":
+        write_sheets(chosen.out, read, chosen.seed)
     else:
-        write_sheets(chosen.out, [one for run in chosen.runs for one in _read(run)], chosen.seed)
+        for row in _records(chosen.folder, read):
+            print(json.dumps(row, ensure_ascii=False))
 
 
 def _read(run: Path) -> Iterator[Read]:
     files = RunFiles(run)
     config = load_config(files.config)
-    store = RunStore.open(files.require_store(), now=lambda: datetime.now(UTC))
+    store = RunStore.open(files.require_store(), now=utc_now)
     for ended in store.ended():
         sample = ended.sample
         target = target_of(sample.id) if config.dataset.target == "all" else config.dataset.target
@@ -137,6 +146,20 @@ def _numbered(rows: Iterable[Row]) -> list[Row]:
 def _write(path: Path, rows: Iterable[Row]) -> None:
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.write_text("".join(lines), encoding="utf-8")
+
+
+def _records(folder: Path, read: Sequence[Read]) -> Iterator[Row]:
+    """Yield each updated text with its original, its news and whether a reader recognised it."""
+    joined = [row for name in SHEETS for row in _joined(folder, name)]
+    edited = {(r["task"], r["id"]): bool(r["edited"]) for r in joined if r["arm"] == "updated"}
+    for one in read:
+        if one.result.updated:
+            yield {
+                "original": one.sample.fields,
+                "updated": one.result.updated,
+                "titles": [item.title for item in one.news],
+                "recognised": edited[one.task.name, one.sample.id],
+            }
 
 
 # -- score ---------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from unittest import mock
 
@@ -35,6 +35,7 @@ from coreeval.graph.setup import set_up
 from coreeval.graph.work import REAL, job_of
 from coreeval.releases.manifest import read_manifest, write_manifest
 from coreeval.schema import Prediction
+from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_text
 from coreeval.tools.workspace import RunFiles, workspace_for
 
@@ -120,7 +121,7 @@ def rows(samples: int) -> Iterator[dict[str, object]]:
 def planned(folder: Path) -> Job:
     """Prepare a run of the folder's config, as `refresh` does before its first sample."""
     config = folder / "size.yaml"
-    setup = set_up(load_config(config), _now())
+    setup = set_up(load_config(config), utc_now())
     workspace, files = workspace_for(folder), RunFiles(folder / "run")
     manifest = first_manifest(setup, workspace, files, source_of(config), limit=None)
     files.root.mkdir()
@@ -226,10 +227,6 @@ def measured(work: Callable[[], object]) -> Figures:
         "cpu_s": round(time.process_time() - cpu, 1),
         "peak_MB": peak,
     }
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 PARTS: dict[str, Part] = {

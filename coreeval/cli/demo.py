@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, brief, command, show, utc_now
+from coreeval.cli.output import AsJson, brief, command, show
+from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
     from coreeval.graph.work import RunSummary

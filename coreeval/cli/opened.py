@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coreeval.cli.output import utc_now
+from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
     from coreeval.releases.manifest import Manifest

@@ -6,7 +6,6 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -65,11 +64,6 @@ def command(name: str, *arguments: str | Path) -> str:
     """Return a command line that can be copied; words in capitals are the reader's to fill in."""
     words = (str(brief(word)) if isinstance(word, Path) else word for word in arguments)
     return shlex.join(["coreeval", name, *words])
-
-
-def utc_now() -> datetime:
-    """Return the time of day."""
-    return datetime.now(UTC)
 
 
 def _print_json(document: Document) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from coreeval.cli.arguments import RunArgument
 from coreeval.cli.meanings import STATES, offline_note, offline_roles, outcome_lines
 from coreeval.cli.opened import opened_run
-from coreeval.cli.output import AsJson, Document, command, one_line, show, utc_now
+from coreeval.cli.output import AsJson, Document, command, one_line, show
+from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
     from coreeval.tools.stores.run_rows import Beat

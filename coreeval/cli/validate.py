@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from coreeval.cli.arguments import ConfigArgument, SetOption
-from coreeval.cli.output import AsJson, Document, command, one_line, show, utc_now
+from coreeval.cli.output import AsJson, Document, command, one_line, show
 from coreeval.errors import CoreEvalError, UsageError
+from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
     from coreeval.config import Config

@@ -13,7 +13,8 @@ from coreeval.graph.setup import Setup, graph_version
 from coreeval.releases.manifest import Cost, Manifest, Status, full_counts
 from coreeval.schema import Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
-from coreeval.tools.stores.runs import Clock, RunStore
+from coreeval.tools.clock import Clock
+from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
 

@@ -5,8 +5,9 @@ import time
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
 from coreeval.models.calls import CallRef, record_calls
 from coreeval.schema import Verdict
+from coreeval.tools.clock import Clock
 from coreeval.tools.stores.run_rows import CallRow, Step
-from coreeval.tools.stores.runs import Clock, RunStore
+from coreeval.tools.stores.runs import RunStore
 
 BEFORE_ATTEMPTS = {"extract", "judge_original", "reword", "judge_semantic"}
 """Nodes that run once, whatever the number of attempts."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from coreeval.agents.hiring import Hire, hire
@@ -17,13 +16,9 @@ from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.run_nodes import RunNodes
 from coreeval.graph.setup import Setup, prompt_versions
 from coreeval.releases.manifest import Manifest, Status, write_manifest
-from coreeval.tools.stores.runs import Clock, RunStore
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command
-
-
-def utc_now() -> datetime:
-    """Return the time of day."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, kw_only=True)

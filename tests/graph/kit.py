@@ -12,9 +12,10 @@ import yaml
 
 from coreeval.graph.bundled import WINDOW, demo_data
 from coreeval.graph.run import IfChanged, refresh, resume
-from coreeval.graph.work import RunSummary, utc_now
+from coreeval.graph.work import RunSummary
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.schema import Result
+from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.calls import canonical, open_calls
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace

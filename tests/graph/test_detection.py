@@ -9,7 +9,7 @@ import pytest
 from coreeval import cli
 from coreeval.errors import RunError
 from coreeval.evaluation.targets import GIVE_UP_AFTER
-from coreeval.graph.work import utc_now
+from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, ended
 from tests.support.llm_server import Reply, Request, refused

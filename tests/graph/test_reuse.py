@@ -6,11 +6,20 @@ from collections.abc import Iterator
 import pytest
 
 from coreeval.prompts import load_prompts
+from coreeval.schema import RoleName
 from tests.graph.kit import Lab, Undisturbed
 from tests.support.llm_server import Reply, Request
 from tests.support.wire import Fields, Prompted, ShownItem
 
 EXTRA = "Prefer short words."
+SHAPES: dict[RoleName, str] = {
+    "extractor": "extraction",
+    "replacer": "plan",
+    "rewriter": "rewrite",
+    "composer": "composition",
+    "fact_judge": "fact_check",
+    "label_judge": "label",
+}
 
 
 @pytest.fixture
@@ -23,13 +32,14 @@ def done(undisturbed: Undisturbed) -> Iterator[Lab]:
     lab.write(prompts=None)
 
 
-def reword_composer(lab: Lab, name: str) -> None:
+def reword(lab: Lab, role: RoleName, name: str) -> None:
     """Put another wording of one prompt beside the config."""
     folder = lab.folder / name
     folder.mkdir()
-    text = load_prompts()["composer"].text
+    text = load_prompts()[role].text
     changed = text.replace("\n=== user ===\n", f"\n{EXTRA} ({name})\n\n=== user ===\n")
-    (folder / "composer.md").write_text(changed)
+    assert changed != text
+    (folder / f"{role}.md").write_text(changed)
     lab.write(prompts=str(folder))
 
 
@@ -44,21 +54,27 @@ def test_the_same_run_again_asks_nothing(done: Lab, undisturbed: Undisturbed) ->
     assert done.arms("again") == undisturbed.arms
 
 
-def test_a_changed_prompt_asks_that_role_anew(done: Lab, undisturbed: Undisturbed) -> None:
+@pytest.mark.parametrize("role", SHAPES)
+def test_a_changed_prompt_asks_that_role_anew(
+    role: RoleName, done: Lab, undisturbed: Undisturbed
+) -> None:
+    """A role that answers as before costs its own calls, and nobody else's."""
     first = done.manifest
-    reword_composer(done, "same")
-    second = done.refresh("same-texts").manifest
-    assert set(done.asked_shapes()) == {"composition"}
-    assert len(done.asked()) == undisturbed.shapes.count("composition") > 0
-    assert second.prompts["composer"] != first.prompts["composer"]
-    assert second.prompts["replacer"] == first.prompts["replacer"]
+    reword(done, role, f"same-{role}")
+    second = done.refresh(f"same-{role}").manifest
+    assert set(done.asked_shapes()) == {SHAPES[role]}
+    assert len(done.asked()) == undisturbed.shapes.count(SHAPES[role]) > 0
+    changed = {name for name, known in second.prompts.items() if known != first.prompts[name]}
+    assert changed == {role}
     assert second.fingerprints.graph != first.fingerprints.graph
-    assert done.results("same-texts") == undisturbed.results
+    assert second.cost.billed_calls == len(done.asked())
+    assert second.cost.billed_calls + second.cost.cached_calls == first.cost.billed_calls
+    assert done.results(f"same-{role}") == undisturbed.results
 
 
 def test_what_depends_on_a_changed_role_is_asked_anew(done: Lab, undisturbed: Undisturbed) -> None:
     """New texts are judged anew; what was read, planned and judged of the originals stands."""
-    reword_composer(done, "other")
+    reword(done, "composer", "other")
 
     async def emphatic(request: Request) -> str | Reply:
         said = await done.answers(request)

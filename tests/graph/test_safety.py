@@ -3,8 +3,8 @@
 import pytest
 
 from coreeval.errors import ConfigError
-from coreeval.graph.work import utc_now
 from coreeval.schema import Flag, Policy, ReplacedFact
+from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 from tests.graph.kit import MOMENT, Lab, Undisturbed, config_of, ended
 from tests.support.wire import Prompted

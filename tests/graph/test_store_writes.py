@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import RunError
-from coreeval.graph.work import utc_now
 from coreeval.schema import Result
+from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_rows import Step
 from coreeval.tools.stores.runs import RunStore
 

@@ -13,8 +13,8 @@ import yaml
 
 from coreeval.graph.bundled import write_configs
 from coreeval.graph.run import refresh
-from coreeval.graph.work import utc_now
 from coreeval.schema import Result
+from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 
 

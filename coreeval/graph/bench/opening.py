@@ -17,11 +17,11 @@ from coreeval.graph.bench.rehearsal import FirstLook, Rehearsal
 from coreeval.graph.bench.situations import Missed, Situation, Source, nearest
 from coreeval.graph.bundled import DATASETS, write_configs
 from coreeval.graph.setup import Setup, set_up
-from coreeval.graph.work import utc_now
 from coreeval.prompts import Prompts, load_prompts
 from coreeval.releases.manifest import read_manifest
 from coreeval.schema import RoleName, Sample
 from coreeval.tasks import load_task
+from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
 

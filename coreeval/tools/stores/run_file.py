@@ -1,15 +1,15 @@
 """run.db as a file: opening it, reading rows, queueing writes."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Engine, Executable, Select
 from sqlalchemy.engine import URL
 
+from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.sql import Row, Writer, explain_errors, migrate, open_engine, upsert
 
@@ -17,7 +17,6 @@ CHUNK = 2000
 """Rows read or written at a time, so that memory does not grow with the dataset."""
 FIRST_STAYS = {t.calls: ["cached"], t.evidence: ["body"]}
 """Columns that a second write of the same row leaves as they are."""
-Clock = Callable[[], datetime]
 Write = tuple[Executable, Sequence[Row]]
 T = TypeVar("T")
 

@@ -13,12 +13,10 @@ from sqlalchemy import delete, func, select
 
 from coreeval.schema import Arm, BadRow, Outcome, Prediction, ReplacedFact, Result, Sample
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.run_file import Clock, Write, chunks
+from coreeval.tools.stores.run_file import Write, chunks
 from coreeval.tools.stores.run_rows import Beat, Ended
 from coreeval.tools.stores.run_story import RunStory
 from coreeval.tools.stores.sql import Row
-
-__all__ = ["Clock", "RunStore"]
 
 
 class RunStore(RunStory):
