@@ -13,6 +13,7 @@ from coreeval.agents.llm_role import (
     plan_data,
     word_limits,
 )
+from coreeval.agents.locks import firm_locks
 from coreeval.agents.roles import Brief
 from coreeval.models import AnswerShape, Asker
 from coreeval.prompts import Prompts
@@ -46,7 +47,7 @@ class LLMComposer(LLMRole):
             item=item_data(self.task, brief.sample)
             | {
                 "read_by": brief.read_by,
-                "locked": locked_data(brief.extraction),
+                "locked": locked_data(firm_locks(self.task, brief.extraction)),
                 "habits": habits(brief.sample.fields),
                 "words": word_limits(self.task, brief.sample.fields),
             },
@@ -57,5 +58,5 @@ class LLMComposer(LLMRole):
         )
         answer = await self._asker.ask(messages, self._shape, check=check_not_blank)
         known = range(len(brief.plan.replacements))
-        used = tuple(number for number in answer.used_replacements if number in known)
+        used = tuple(one - 1 for one in answer.used_replacements if one - 1 in known)
         return Composition(fields=answer.fields, used_replacements=used, dropped=answer.dropped)

@@ -153,6 +153,23 @@ CONDUCT_WORDS = _listed(
 )
 """What somebody is said to have done; needs the same word in the evidence (pilot §4.5)."""
 
+CONDUCT_ALIKE = {
+    "quit": _listed("leave exit depart departure"),
+    "resign": _listed("quit resignation"),
+    "sue": _listed("lawsuit suit"),
+    "ban": _listed("bar prohibit forbid prohibition"),
+    "reject": _listed("refuse rejection refusal decline"),
+    "refuse": _listed("reject rejection refusal decline"),
+    "fire": _listed("sack dismiss dismissal"),
+    "sack": _listed("fire dismiss dismissal"),
+    "order": _listed("command instruct"),
+    "arrest": _listed("detain detention"),
+    "detain": _listed("arrest detention"),
+    "charge": _listed("indict indictment"),
+    "threaten": _listed("threat"),
+}
+"""For words of conduct, those in the evidence that carry them as well: as grave, the same deed."""
+
 HARM_WORDS = _listed(
     """
     abuser addict arrested bigot cancer cheat coward convicted corrupt corruption criminal crook

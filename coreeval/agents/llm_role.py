@@ -1,20 +1,20 @@
 """What the six roles share when a model plays them: their wording, and how inputs are shown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from string import Template
 from typing import ClassVar
 
 from coreeval.agents.roles import Fields
 from coreeval.agents.thresholds import thresholds_of
 from coreeval.agents.voice import voice_hints
-from coreeval.agents.words import normalise, words
+from coreeval.agents.words import normalise, word_count
 from coreeval.models import Asker, InvalidAnswer
 from coreeval.prompts import Message, Prompts, as_data
 from coreeval.schema import (
     Composition,
     Defect,
     Evidence,
-    Extraction,
+    Lock,
     Plan,
     Rewrite,
     RoleName,
@@ -72,9 +72,9 @@ def item_data(task: Task, sample: Sample) -> dict[str, object]:
     return item | ({"target": task.target} if task.target else {})
 
 
-def locked_data(extraction: Extraction) -> list[dict[str, str]]:
-    """Return the locked spans."""
-    return [lock.model_dump() for lock in extraction.locked]
+def locked_data(locks: Iterable[Lock]) -> list[dict[str, str]]:
+    """Return locked spans."""
+    return [lock.model_dump() for lock in locks]
 
 
 def word_limits(task: Task, fields: Fields) -> dict[str, dict[str, int]]:
@@ -82,7 +82,7 @@ def word_limits(task: Task, fields: Fields) -> dict[str, dict[str, int]]:
     limits = thresholds_of(task)
 
     def limit(text: str) -> dict[str, int]:
-        count = len(words(text))
+        count = word_count(text)
         slack = max(int(count * limits.length_share), limits.length_words)
         return {"original": count, "fewest": max(count - slack, 1), "most": count + slack}
 
@@ -103,7 +103,7 @@ def plan_data(plan: Plan) -> dict[str, object]:
         ],
         "replacements": [
             {"number": number, **one.model_dump(include={"before", "after", "field"})}
-            for number, one in enumerate(plan.replacements)
+            for number, one in enumerate(plan.replacements, start=1)
         ],
         "delete": [one.model_dump() for one in plan.delete],
         "persons": [one.model_dump() for one in plan.persons],

@@ -36,6 +36,12 @@ _DIGITS = re.compile(
     rf"(?:[ -](?P<scale>{_SCALE})s?\b)?",
     re.IGNORECASE,
 )
+_SPOKEN = re.compile(
+    r"(?<![\w.,$£€#@])(?:2|4)(?= (?:the|a|an|my|your|ur|u|you|me|us|him|her|them|it|this|that|be|do"
+    r"|go|get|see|have|all|everyone|everybody|some|those|these|what|make|say|know|our|his|their)\b)",
+    re.IGNORECASE,
+)
+"""`2` and `4` that stand for `to` and `for`."""
 _SMALL = "|".join(sorted(SMALL, key=len, reverse=True))
 _SPELLED = re.compile(
     rf"(?<![\w@#])(?:{_SMALL}|{_SCALE})(?:(?:[ -]| and )(?:{_SMALL}|{_SCALE}))*\b", re.IGNORECASE
@@ -57,7 +63,7 @@ class Number:
 
 def numbers(text: str) -> list[Number]:
     """Return the numbers of a text; `one` and `first` are read as words, being mostly that."""
-    plain = normalise(text)
+    plain = _SPOKEN.sub("_", normalise(text))
     rest = _DIGITS.sub(lambda found: " " * len(found.group()), plain)
     spelled = (_spelled(found.group()) for found in _SPELLED.finditer(rest))
     return [_written(found, plain) for found in _DIGITS.finditer(plain)] + [

@@ -6,7 +6,7 @@ from itertools import islice, zip_longest
 from types import MappingProxyType
 
 from coreeval.agents.lexicon import FUNCTION_WORDS, MONTH_SHORT, MONTHS, WEEKDAYS
-from coreeval.agents.words import content_words, words
+from coreeval.agents.words import content_words, stem, words
 from coreeval.schema import (
     Entity,
     EntityQuery,
@@ -22,6 +22,15 @@ MOST = 10
 PLACES: Mapping[Rung, int] = MappingProxyType({"concept": 3, "sibling": 2, "structure": 2})
 """Queries kept for each rung that has as many, whatever names there are. Of 60 samples concepts
 found knowledge for 27, siblings for 9, structures for 8, names for 6 (pilot §2)."""
+NEAR = 0.6
+"""Share of a topic's words that an item about it has: two of three, three of four or five (own
+choice)."""
+TELLINGS = 3
+"""Headlines offered that share this much (ALIKE) with one another: a few tellings of one event are
+the best material (pilot §2), more of them take the place of other events."""
+ALIKE = 0.4
+"""Share of two headlines' words that they have in common (own choice: paraphrased reports of one
+event share 0.4 to 0.6)."""
 LADDER: tuple[Rung, ...] = ("named", "alias", "concept", "sibling", "structure")
 """The rungs, best first (pilot §8)."""
 _UNSEARCHABLE = frozenset({"date", "quantity"})
@@ -150,21 +159,37 @@ def merge(
 ) -> dict[Evidence, Rung]:
     """Return the evidence to offer, each with the best rung that found it.
 
-    Queries take turns in the order of their rungs, so that every query shows its best. Items tried
-    before and second copies of a headline are left out.
+    Queries take turns in the order of their rungs, so that every query shows its best; what shares
+    most of a query's words comes before what shares few of them, and the latter stands for the
+    shape of its query alone, whatever the query was. Items tried before, second copies of a
+    headline and more than a few tellings of one event are left out.
     """
     asked = [query for query in queries if query.rung in LADDER]
     ordered = sorted(asked, key=lambda query: LADDER.index(query.rung))
-    found = (retrieval.by_query.get(query.id, ()) for query in ordered)
-    answers = [
-        [item for item in items if item.id not in exclude and not forbids(item)] for items in found
-    ]
-    turns = (item for turn in zip_longest(*answers) for item in turn if item is not None)
-    offered = list(_distinct(turns))[:limit]
-    pairs = [(item, query.rung) for query, items in zip(ordered, answers, strict=True)
-             for item in items]  # fmt: skip
-    best = dict(reversed(pairs))
-    return {item: best[item] for item in offered}
+    close, loose = list[list[Evidence]](), list[list[Evidence]]()
+    best: dict[Evidence, Rung] = {}
+    for query in ordered:
+        found = retrieval.by_query.get(query.id, ())
+        fresh = [item for item in found if item.id not in exclude and not forbids(item)]
+        near = [item for item in fresh if _near(query, item)]
+        close.append(near)
+        loose.append([item for item in fresh if item not in near])
+        best |= {item: query.rung for item in near if item not in best}
+    turns = (*_turns(close), *_turns(loose))
+    return {item: best.get(item, "structure") for item in islice(_distinct(turns), limit)}
+
+
+def _near(query: EntityQuery, item: Evidence) -> bool:
+    """Tell whether an item has a query's name, or most words of its topic."""
+    asked = {stem(word) for word in content_words(query.text)}
+    if query.rung in ("named", "alias") or not asked:
+        return True
+    told = " ".join((item.title, item.snippet, *(entity.name for entity in item.entities)))
+    return len(asked & {stem(word) for word in content_words(told)}) >= NEAR * len(asked)
+
+
+def _turns(answers: Iterable[Sequence[Evidence]]) -> Iterator[Evidence]:
+    return (item for turn in zip_longest(*answers) for item in turn if item is not None)
 
 
 def best_rung(rungs: Iterable[Rung]) -> Rung:
@@ -174,8 +199,12 @@ def best_rung(rungs: Iterable[Rung]) -> Rung:
 
 def _distinct(items: Iterable[Evidence]) -> Iterator[Evidence]:
     seen: set[str] = set()
+    told: list[frozenset[str]] = []
     for item in items:
         headline = _key(item.title)
-        if item.id not in seen and headline not in seen:
+        own = frozenset(map(stem, content_words(item.title)))
+        alike = sum(len(own & other) >= ALIKE * len(own | other) for other in told if own)
+        if item.id not in seen and headline not in seen and alike < TELLINGS:
+            told.append(own)
             yield item
         seen |= {item.id, headline}

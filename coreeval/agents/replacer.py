@@ -12,6 +12,7 @@ from coreeval.agents.llm_role import (
     occurs,
     plan_data,
 )
+from coreeval.agents.locks import firm_locks
 from coreeval.models import AnswerShape, Asker, InvalidAnswer
 from coreeval.prompts import Prompts
 from coreeval.schema import (
@@ -96,7 +97,7 @@ class LLMReplacer(LLMRole):
             "entities": [entity.model_dump(include={"span", "field", "type"})
                          for entity in extraction.entities],
             "triples": [triple.model_dump() for triple in extraction.triples],
-            "locked": locked_data(extraction),
+            "locked": locked_data(firm_locks(self.task, extraction)),
             "need": extraction.need,
         }  # fmt: skip
         messages = self._messages(

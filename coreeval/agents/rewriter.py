@@ -12,6 +12,7 @@ from coreeval.agents.llm_role import (
     locked_data,
     word_limits,
 )
+from coreeval.agents.roles import Fields
 from coreeval.models import AnswerShape, Asker
 from coreeval.prompts import Prompts
 from coreeval.schema import Defect, Extraction, Rewrite, RoleName, Sample, Task
@@ -31,16 +32,24 @@ class LLMRewriter(LLMRole):
         self._shape = AnswerShape(Rewrite, name="rewrite", records={"fields": task.fields})
 
     async def __call__(
-        self, sample: Sample, extraction: Extraction, *, feedback: Sequence[Defect] = ()
+        self,
+        sample: Sample,
+        extraction: Extraction,
+        *,
+        feedback: Sequence[Defect] = (),
+        previous: Fields | None = None,
     ) -> Rewrite:
         """Reword one sample."""
         item = item_data(self.task, sample) | {
             "facts": [triple.model_dump() for triple in extraction.triples],
-            "locked": locked_data(extraction),
+            "locked": locked_data(extraction.locked),
             "habits": habits(sample.fields),
             "words": word_limits(self.task, sample.fields),
         }
-        messages = self._messages(item=item, feedback=feedback_data(feedback))
+        messages = self._messages(
+            item=item,
+            feedback={"previous": previous, "defects": feedback_data(feedback)},
+        )
         answer = await self._asker.ask(messages, self._shape, check=check_not_blank)
         changed = answer.reworded and answer.fields != sample.fields
         return answer.model_copy(update={"reworded": changed})

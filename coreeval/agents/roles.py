@@ -52,9 +52,14 @@ class Rewriter(Protocol):
     """Says the same in other words, seeing no news (paper eq. 4)."""
 
     async def __call__(
-        self, sample: Sample, extraction: Extraction, *, feedback: Sequence[Defect] = ()
+        self,
+        sample: Sample,
+        extraction: Extraction,
+        *,
+        feedback: Sequence[Defect] = (),
+        previous: Fields | None = None,
     ) -> Rewrite:
-        """Reword one sample."""
+        """Reword one sample; `previous` is the text that the feedback is about."""
         ...
 
 

@@ -1,9 +1,9 @@
 """Whether news carries what is said: words, numbers and quotations against evidence."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from coreeval.agents.lexicon import ABBREVIATIONS, DEMONYMS, SYMBOLS
+from coreeval.agents.lexicon import ABBREVIATIONS, CONDUCT_ALIKE, DEMONYMS, SYMBOLS
 from coreeval.agents.numbers import NUMBER_WORDS, missing_numbers, source_numbers
 from coreeval.agents.words import content_words, holds, join_numbers, normalise, stem, words
 from coreeval.schema import Evidence
@@ -25,6 +25,9 @@ def quoted_in(quote: str, text: str) -> bool:
     return holds(text, quote) or holds(join_numbers(normalise(text)), repaired)
 
 
+_ALIKE = {stem(one): frozenset(map(stem, others)) for one, others in CONDUCT_ALIKE.items()}
+
+
 class Support:
     """What some news texts carry."""
 
@@ -44,6 +47,14 @@ class Support:
             word
             for word in dict.fromkeys(content_words(text))
             if word not in allowed and not _numeric(word) and stem(word) not in self._stems
+        ]
+
+    def missing_conduct(self, said: Iterable[str]) -> list[str]:
+        """Return the words of conduct that no evidence has, not even in other words."""
+        return [
+            word
+            for word in self.missing_words(" ".join(said))
+            if not _ALIKE.get(stem(word), frozenset()) & self._stems
         ]
 
     def missing_numbers(self, text: str) -> list[str]:

@@ -18,7 +18,7 @@ _LOUD = re.compile(
     r"\b(?!(?:I|A|OK|TV|US|UK|EU|UN|AI|NFL|NBA|NHL|BBC|CNN|FBI|CIA|GOP)\b)[A-Z]{2,}\b"
 )
 _MACHINE = re.compile("\u2014|\u2013|(?<!&amp)(?<!&lt)(?<!&gt);")
-_FINAL = re.compile(r"[.!?\u2026][\"')\]]*$")
+_FINAL = re.compile(r"[.!?\u2026][\"')\] ]*$")
 _FIRST = frozenset(
     ("i", "i'm", "i'd", "i've", "i'll", "im", "ive", "me", "my", "mine", "myself", "we", "we're",
      "we've", "us", "our")
@@ -123,8 +123,9 @@ def _letters(text: str) -> Iterator[str]:
     if bare and bare == bare.upper() and words(bare):
         yield "writes everything in capitals"
     elif bare == bare.lower() and words(bare):
-        yield "writes everything in lower case"
-    elif lower_starts(text):
+        but = "" if text == text.lower() else ", tags apart"
+        yield f"writes everything in lower case{but}"
+    elif lower_starts(text) and not text.startswith("#"):
         yield "starts in lower case"
     elif any(one and two for one, two in pairwise(word in loud for word in bare.split())):
         yield f"puts words in capitals for stress: {', '.join(loud[:3])}"

@@ -64,6 +64,11 @@ def words(text: str) -> list[str]:
     return _WORD.findall(_POSSESSIVE.sub(r"\1 s", plain).casefold())
 
 
+def word_count(text: str) -> int:
+    """Return how many words a text has, as a reader counts them: what spaces set apart."""
+    return sum(any(map(str.isalnum, part)) for part in text.replace("\\n", " ").split())
+
+
 def content_words(text: str) -> list[str]:
     """Return the words that state something: no function words, no lone letters."""
     return [word for word in words(text) if len(word) > 1 and word not in FUNCTION_WORDS]

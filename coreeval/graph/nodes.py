@@ -73,7 +73,9 @@ class SampleNodes:
         status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
         found = list(defects)
         if defects:
-            rewrite = await team.rewriter(sample, extraction, feedback=defects)
+            rewrite = await team.rewriter(
+                sample, extraction, feedback=defects, previous=rewrite.fields
+            )
             status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
             found += defects
         passed = status == "reworded" and not defects

@@ -65,3 +65,17 @@ def test_a_number_is_supported_in_other_spelling_or_unit(text: str, source: str)
 )
 def test_another_number_is_missing(text: str, source: str) -> None:
     assert len(missing_numbers(text, source_numbers([source]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("an insult 2 the left", []),
+        ("waiting 4 you", []),
+        ("2 rockets launch", ["2"]),
+        ("$4 the litre", ["4"]),
+        ("4 in all", ["4"]),
+    ],
+)
+def test_figures_that_stand_for_words_are_no_numbers(text: str, found: list[str]) -> None:
+    assert [number.text for number in numbers(text)] == found

@@ -118,8 +118,8 @@ def test_without_names_the_other_rungs_use_their_places() -> None:
     assert [query.rung for query in plan_queries(found, TWEETS)] == ["concept"] + ["sibling"] * 3
 
 
-def query(key: str, rung: Rung) -> EntityQuery:
-    return EntityQuery(id=key, text=key, rung=rung)
+def query(key: str, rung: Rung, text: str = "headline") -> EntityQuery:
+    return EntityQuery(id=key, text=text, rung=rung)
 
 
 def items(*keys: str) -> tuple[Evidence, ...]:
@@ -158,3 +158,24 @@ def test_nothing_found_is_nothing_offered() -> None:
     asked = [query("q1", "named")]
     assert merge(Retrieval(by_query={}), asked, limit=5, exclude=()) == {}
     assert merge(Retrieval(by_query={"q1": items("a")}), asked, limit=5, exclude={"a"}) == {}
+
+
+def test_what_shares_few_words_comes_last_and_stands_for_its_shape() -> None:
+    asked = [query("q1", "concept", "noisy party"), query("q2", "sibling", "rain")]
+    loose, near = news("Party wins seats", key="l"), news("Noisy party keeps town up", key="n")
+    rain = news("Rain again", key="r")
+    answer = Retrieval(by_query={"q1": (loose, near), "q2": (rain,)})
+    found = merge(answer, asked, limit=9, exclude=())
+    assert [(item.id, rung) for item, rung in found.items()] == [
+        ("n", "concept"),
+        ("r", "sibling"),
+        ("l", "structure"),
+    ]
+
+
+def test_few_tellings_of_one_event_are_offered() -> None:
+    asked = [query("q1", "concept", "gold")]
+    told = [news(f"Gold price hits record high in {place}", key=place) for place in "abcde"]
+    other = news("Gold mine opens", key="mine")
+    found = merge(Retrieval(by_query={"q1": (*told, other)}), asked, limit=9, exclude=())
+    assert [item.id for item in found] == ["a", "b", "c", "mine"]

@@ -63,3 +63,21 @@ def test_headlines_leave_out_function_words() -> None:
     spoken = voice.function_word_share("I can not believe that gold is at a record again")
     assert headline < 0.25 < spoken
     assert voice.function_word_share("") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("so tired", "writes everything in lower case"),
+        ("so tired #Merkel", "writes everything in lower case, tags apart"),
+        ('said it is over . "', None),
+    ],
+)
+def test_habits_hold_for_the_whole_text(text: str, hint: str | None) -> None:
+    told = voice.voice_hints(text)
+    assert "leaves out the full stop at the end" not in told or hint
+    assert hint is None or hint in told
+
+
+def test_a_tag_in_front_says_nothing_of_the_first_letter() -> None:
+    assert "starts in lower case" not in voice.voice_hints("#TGIF oh just kidding, Anna")

@@ -14,6 +14,7 @@ from coreeval.agents.words import (
     span_pattern,
     stem,
     trigrams,
+    word_count,
     words,
 )
 
@@ -150,3 +151,11 @@ def test_holds_can_ask_for_the_same_case() -> None:
 def test_every_span_is_found_in_itself(span: str) -> None:
     if span_pattern(span) is not None:
         assert holds(f"x {normalise(span)} y", span)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("that's it", 2), ("Wal-Mart , the nation 's", 4), ("one\\ntwo .. \U0001f602", 2), ("", 0)],
+)
+def test_words_are_counted_as_spaces_part_them(text: str, count: int) -> None:
+    assert word_count(text) == count

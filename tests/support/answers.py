@@ -127,7 +127,7 @@ class OfflineAnswers:
 
     async def _rewrite(self, prompted: Prompted) -> Said:
         sample = self._sample(prompted)
-        complaints = prompted.block("feedback", tuple[Complaint, ...])
+        complaints = prompted.block("feedback", LastTry).defects
         found = await self._found(sample)
         rewrite = await self._team.rewriter(sample, found, feedback=_defects(complaints))
         return rewrite.model_dump(mode="json")
@@ -147,7 +147,9 @@ class OfflineAnswers:
             feedback=_defects(last.defects),
             previous=last.previous,
         )
-        return (await self._team.composer(brief)).model_dump(mode="json") | {"moment": ""}
+        said = (await self._team.composer(brief)).model_dump(mode="json")
+        used = [number + 1 for number in said["used_replacements"]]
+        return said | {"moment": "", "used_replacements": used}
 
     async def _check_facts(self, prompted: Prompted) -> Said:
         shown = prompted.block("news", tuple[ShownNews, ...])

@@ -6,12 +6,13 @@ from functools import cached_property
 
 from coreeval.agents.checks.restraint import UNRESTRAINED, Restraint
 from coreeval.agents.lexicon import PERSONAL_WORDS
+from coreeval.agents.locks import firm_locks
 from coreeval.agents.numbers import Number, numbers, source_numbers
 from coreeval.agents.roles import Brief, Fields
 from coreeval.agents.support import evidence_text, readings
 from coreeval.agents.thresholds import Thresholds, thresholds_of
 from coreeval.agents.words import content_words, holds, mask
-from coreeval.schema import Defect, Task, Window
+from coreeval.schema import Defect, Lock, Task, Window
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,12 @@ class Case:
 
     def locks(self, field: str) -> list[str]:
         """Return the locked spans of a field."""
-        return [lock.span for lock in self.brief.extraction.locked if lock.field == field]
+        return [lock.span for lock in self.firm_locks if lock.field == field]
+
+    @cached_property
+    def firm_locks(self) -> list[Lock]:
+        """The locked spans that the text must keep."""
+        return firm_locks(self.task, self.brief.extraction)
 
     @property
     def factual(self) -> Sequence[str]:

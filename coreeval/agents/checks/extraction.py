@@ -1,6 +1,6 @@
 """What an extractor said, held against the text: spans that exist, and locks that code can see."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from coreeval.agents.marks import (
     closed_quotations,
@@ -10,7 +10,7 @@ from coreeval.agents.marks import (
     target_spellings,
     urls,
 )
-from coreeval.agents.words import locate
+from coreeval.agents.words import holds, locate, mask
 from coreeval.schema import Entity, Extraction, FieldTriple, Lock, Sample, Task
 
 
@@ -23,13 +23,24 @@ def clean_extraction(task: Task, sample: Sample, extraction: Extraction) -> Extr
     spans = _Spans(sample)
     locks = [lock for lock in map(spans.lock, extraction.locked) if lock]
     own = [lock for name, text in sample.fields.items() for lock in _locks(task, name, text)]
+    locked = {(lock.field, lock.span): lock for lock in (*own, *locks)}.values()
     return extraction.model_copy(
         update={
             "entities": tuple(filter(None, map(spans.entity, extraction.entities))),
             "triples": tuple(filter(None, map(spans.triple, extraction.triples))),
-            "locked": tuple({(lock.field, lock.span): lock for lock in (*own, *locks)}.values()),
+            "locked": tuple(lock for lock in locked if not _inside_another(lock, locked, sample)),
         }
     )
+
+
+def _inside_another(lock: Lock, locked: Collection[Lock], sample: Sample) -> bool:
+    """Tell whether a span occurs only inside longer locked ones, which say it already."""
+    longer = [
+        other.span
+        for other in locked
+        if other.field == lock.field and len(other.span) > len(lock.span)
+    ]
+    return not holds(mask(sample.fields[lock.field], longer), lock.span)
 
 
 class _Spans:

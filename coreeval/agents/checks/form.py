@@ -13,7 +13,7 @@ from coreeval.agents.marks import (
     mentions,
     target_spellings,
 )
-from coreeval.agents.words import containment, holds, mask, same_text, words
+from coreeval.agents.words import containment, holds, mask, same_text, word_count, words
 from coreeval.schema import Defect
 
 
@@ -25,7 +25,7 @@ def differs(case: Case) -> Iterator[Defect]:
 
 def locks_kept(case: Case) -> Iterator[Defect]:
     """Locked spans survive word for word."""
-    for lock in case.brief.extraction.locked:
+    for lock in case.firm_locks:
         text = case.fields.get(lock.field)
         if text is not None and not holds(text, lock.span, any_case=lock.why == "target"):
             yield form("lock", f"{lock.field} must keep {lock.span!r} word for word ({lock.why})")
@@ -82,7 +82,7 @@ def target_as_before(case: Case) -> Iterator[Defect]:
 def length_kept(case: Case) -> Iterator[Defect]:
     """About as many words as before, in each field."""
     for name, old, new in case.pairs():
-        wanted, found = len(words(old)), len(words(new))
+        wanted, found = word_count(old), word_count(new)
         slack = max(case.limits.length_share * wanted, case.limits.length_words)
         if abs(wanted - found) > slack:
             low, high = max(1, ceil(wanted - slack)), floor(wanted + slack)

@@ -25,7 +25,7 @@ def conduct_supported(case: Case) -> Iterator[Defect]:
             for word in words(sentence)
             if stem(word) in _CONDUCT
         )
-        for word in told.missing_words(" ".join(said)):
+        for word in told.missing_conduct(said):
             yield fact("conduct", f"{name}: no evidence says that anybody did so: {word!r}")
 
 

@@ -84,7 +84,7 @@ def conduct_supported(case: PlanCase) -> Iterator[Defect]:
         said = words(change.after.relation.replace("_", " "))
         conduct = [word for word in said if stem(word) in _CONDUCT_STEMS]
         support = Support.of(case.cited(statement), and_also=statement.translation)
-        missing = support.missing_words(" ".join(conduct))
+        missing = support.missing_conduct(conduct)
         if missing:
             yield fact("relation", f"the evidence does not say {', '.join(missing)!r}")
 

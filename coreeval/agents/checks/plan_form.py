@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from coreeval.agents.checks.plan_case import PlanCase, form
+from coreeval.agents.locks import firm_locks
 from coreeval.agents.words import holds, mask
 from coreeval.schema import Defect, Plan
 
@@ -42,9 +43,10 @@ def before_occurs(case: PlanCase) -> Iterator[Defect]:
 
 def locks_untouched(case: PlanCase) -> Iterator[Defect]:
     """What is locked can neither be replaced nor deleted: no text could obey both."""
+    locks = firm_locks(case.task, case.extraction)
     for span, field in _going(case.plan):
         text = case.sample.fields.get(field, "")
-        locked = [lock.span for lock in case.extraction.locked if lock.field == field]
+        locked = [lock.span for lock in locks if lock.field == field]
         if holds(text, span) and not holds(mask(text, locked), span):
             yield form("lock", f"{span!r} is locked in {field} and must stay")
 

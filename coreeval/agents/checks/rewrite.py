@@ -1,5 +1,6 @@
 """A rewording against its original: other words, the same facts (D^s, paper eq. 4)."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from coreeval.agents.checks.case import form
@@ -11,6 +12,8 @@ from coreeval.agents.support import readings
 from coreeval.agents.thresholds import thresholds_of
 from coreeval.agents.words import containment, holds, mask, same_text
 from coreeval.schema import Defect, Extraction, Rewrite, Sample, SemanticStatus, Task
+
+_AROUND = ".,;:\"'()"
 
 
 def check_rewrite(
@@ -77,10 +80,25 @@ def _names_kept(
     for entity in extraction.entities:
         spellings = (entity.span, entity.query_name, *entity.aliases)
         wanted = entity.kind == "named" and entity.field == name
-        if wanted and not any(holds(new, spelling) for spelling in spellings):
+        if wanted and not any(_still_named(spelling, new) for spelling in spellings):
             yield form("names", f"{name} lost {entity.span!r}")
     for unknown in unknown_names(new, like=old, known=_known(extraction, old)):
         yield form("names", f"{name} gained {unknown!r}")
+
+
+def _still_named(spelling: str, text: str) -> bool:
+    """Tell whether a text has a name: all of its proper words, in whatever order and grammar.
+
+    `troops from South Korea` still names the `South Korean troops`.
+    """
+    proper = [word for word in spelling.split() if any(c.isupper() or c.isdigit() for c in word)]
+    return holds(text, spelling) or (bool(proper) and all(_begins(word, text) for word in proper))
+
+
+def _begins(word: str, text: str) -> bool:
+    start = word.strip(_AROUND)
+    start = start[: max(4, len(start) - 2)]
+    return re.search(rf"(?<!\w){re.escape(start)}", text, re.IGNORECASE) is not None
 
 
 def _known(extraction: Extraction, old: str) -> frozenset[str]:

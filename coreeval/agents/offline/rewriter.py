@@ -8,6 +8,7 @@ from coreeval.agents.offline import lexicon
 from coreeval.agents.offline.text import capitalise
 from coreeval.agents.offline.turns import TURNS, Turn
 from coreeval.agents.offline.wording import swap
+from coreeval.agents.roles import Fields
 from coreeval.agents.words import containment
 from coreeval.schema import Defect, Extraction, Rewrite, Sample, Task
 
@@ -19,7 +20,12 @@ class OfflineRewriter:
     task: Task
 
     async def __call__(
-        self, sample: Sample, extraction: Extraction, *, feedback: Sequence[Defect] = ()
+        self,
+        sample: Sample,
+        extraction: Extraction,
+        *,
+        feedback: Sequence[Defect] = (),
+        previous: Fields | None = None,
     ) -> Rewrite:
         """Return the reworded sample, or the same text with the reason why it is the same.
 

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
+from coreeval.tools.gdelt.titles import without_outlet
 from coreeval.tools.gdelt.words import keys
 
 MIN_JACCARD = 0.6
@@ -21,7 +22,7 @@ def cluster(items: Sequence[tuple[datetime, str]]) -> list[int]:
     grows beyond the span. Only leaders that share one of the title's rarest words are compared: a
     pair above the threshold must share one (prefix filtering), so nothing is missed.
     """
-    words = [frozenset(keys(_without_outlet(title))) for _, title in items]
+    words = [frozenset(keys(without_outlet(title))) for _, title in items]
     rarity = Counter(word for found in words for word in found)
     leaders: defaultdict[str, deque[int]] = defaultdict(deque)
     cluster_of = list(range(len(items)))
@@ -37,12 +38,6 @@ def cluster(items: Sequence[tuple[datetime, str]]) -> list[int]:
         for word in prefix:
             leaders[word].append(at)
     return cluster_of
-
-
-def _without_outlet(title: str) -> str:
-    """Drop ` | Outlet` at the end, which differs between copies."""
-    head, bar, _ = title.rpartition(" | ")
-    return head if bar else title
 
 
 def _prefix(words: frozenset[str], rarity: Counter[str]) -> list[str]:

@@ -10,6 +10,7 @@ from coreeval.schema import Precision
 from coreeval.tools.gdelt.items import Item
 from coreeval.tools.gdelt.names import title_names
 from coreeval.tools.gdelt.screen import is_question
+from coreeval.tools.gdelt.titles import without_outlet
 from coreeval.tools.gdelt.words import keys
 
 PRECISIONS: tuple[Precision, ...] = ("exact", "url", "cluster", "crawl")
@@ -81,7 +82,7 @@ def _quality(item: Item) -> float:
 
 def _word_rows(items: Sequence[Item]) -> Iterator[tuple[str, int, int]]:
     for number, item in enumerate(items):
-        texts = [item.article.title, item.article.snippet]
+        texts = [without_outlet(item.article.title), item.article.snippet]
         texts += [entity.name for entity in item.article.entities]
         for place, text in enumerate(texts):
             for word in set(keys(text)):

@@ -54,6 +54,22 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 
+_OUTLET = re.compile(
+    r" [|\u2013\u2014-] (?=[A-Z])(?:[^|\u2013\u2014-]*\b"
+    r"(?i:news\w*|radio|tv|weather|sports?|herald|times|post|dispatch|gazette|tribune|journal|press|"
+    r"magazine|chronicle|observer|courier|daily|weekly)\b[^|\u2013\u2014]*)$"
+)
+
+
+def without_outlet(title: str) -> str:
+    """Drop what outlets put after a headline: ` | Outlet`, ` - Town Herald`, ` - News, Weather`.
+
+    Else "weather" finds every story of a station that has the word in its name.
+    """
+    head, bar, _ = title.rpartition(" | ")
+    return _OUTLET.sub("", head if bar else title)
+
+
 def clean(raw: str) -> str:
     """Resolve HTML entities and CSV's doubled quotes, and leave single spaces only."""
     text = html.unescape(html.unescape(raw)).replace('""', '"')

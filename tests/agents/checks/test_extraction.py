@@ -61,3 +61,11 @@ def test_each_field_has_its_own_locks() -> None:
     pair = sample('He said " we won " .', "They won .")
     found = clean_extraction(PAIRS, pair, Extraction())
     assert [(lock.field, lock.span) for lock in found.locked] == [("sentence1", '" we won "')]
+
+
+def test_a_lock_inside_a_longer_one_goes() -> None:
+    one = sample("He was serious?? Serious. was he")
+    long = Lock(span="He was serious??", field="text", why="label_carrier")
+    locks = [Lock(span=span, field="text", why="label_carrier") for span in ("serious??", "was")]
+    found = clean_extraction(TWEETS, one, Extraction(locked=(*locks, long)))
+    assert [lock.span for lock in found.locked] == ["was", "He was serious??"]

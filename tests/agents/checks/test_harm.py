@@ -39,6 +39,8 @@ def found(
         ("Bob Ray left", "I refused to cross that bridge", None),
         ("Bob Ray left", "Maria Lopez opens it. I refused to go", None),
         ("Bob Ray left", "Maria Lopez opened it", None),
+        ("Bob Ray left", "Maria Lopez quits", None),
+        ("Bob Ray left", "Maria Lopez resigns", "resigns"),
     ],
 )
 def test_conduct_needs_its_verb_in_the_news(old: str, new: str, word: str | None) -> None:

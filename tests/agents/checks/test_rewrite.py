@@ -33,6 +33,25 @@ def test_a_name_may_be_written_out() -> None:
     assert check(GOOD.replace("Ford", "Ford Motor Company")) == ("reworded", [])
 
 
+@pytest.mark.parametrize(
+    ("span", "new", "named"),
+    [
+        ("South Korean troops", "troops from South Korea stay out", True),
+        ("South Korean troops", "troops from Korea stay out", False),
+        ("President George Bush administration", "Bush, George, President: his government", True),
+        ("court in Angers", "judges at Angers", True),
+        ("April 2000 census", "counted in April 2000", True),
+        ("iced tea", "a cold drink", False),
+    ],
+)
+def test_a_name_is_kept_in_any_grammar(span: str, new: str, named: bool) -> None:
+    entity = FORD.model_copy(update={"span": span, "query_name": span})
+    rewrite = Rewrite(fields={"text": new}, reworded=True)
+    extraction = Extraction(entities=(entity,))
+    _, defects = check_rewrite(TWEETS, sample(f"It was the {span}"), extraction, rewrite)
+    assert ("names" not in [defect.check for defect in defects]) is named
+
+
 @pytest.mark.parametrize("new", [ORIGINAL, ORIGINAL.replace(",", " ;").upper()])
 def test_the_same_text_is_unchanged_without_a_defect(new: str) -> None:
     assert check(new) == ("unchanged", [])

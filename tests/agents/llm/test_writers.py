@@ -70,13 +70,18 @@ def composition(*used: int, **fields: str) -> dict[str, object]:
 
 async def test_a_rewrite(script: Script) -> None:
     asker = script(rewrite(NEW))
-    said = await LLMRewriter(EMOTION, asker, PROMPTS)(TWEET, FOUND, feedback=[WRONG])
+    said = await LLMRewriter(EMOTION, asker, PROMPTS)(
+        TWEET, FOUND, feedback=[WRONG], previous=TWEET.fields
+    )
     assert (said.fields, said.reworded) == (NEW, True)
     item = asker.block("item")
     assert isinstance(item, dict)
     assert item["locked"] == [{"span": "So happy", "field": "text", "why": "label_carrier"}]
     assert item["facts"][0]["head"] == "Acme"
-    assert asker.block("feedback") == [{"check": "length", "message": "20 words, at most 15"}]
+    assert asker.block("feedback") == {
+        "previous": TWEET.fields,
+        "defects": [{"check": "length", "message": "20 words, at most 15"}],
+    }
 
 
 async def test_the_rewriter_sees_no_news(script: Script) -> None:
@@ -121,7 +126,7 @@ async def test_both_fields_of_a_pair_must_be_there(
 
 
 async def test_a_composition(script: Script) -> None:
-    asker = script(composition(0, 1, -1, text="So happy that Globex came to Rome!!"))
+    asker = script(composition(0, 1, 2, text="So happy that Globex came to Rome!!"))
     said = await LLMComposer(EMOTION, asker, PROMPTS)(BRIEF)
     assert said.fields == {"text": "So happy that Globex came to Rome!!"}
     assert said.used_replacements == (0,)
@@ -132,8 +137,8 @@ async def test_the_composer_sees_the_whole_brief(script: Script) -> None:
     await LLMComposer(EMOTION, asker, PROMPTS)(BRIEF)
     item, plan = asker.block("item"), asker.block("plan")
     assert isinstance(item, dict) and isinstance(plan, dict)
-    assert item["words"] == {"text": {"original": 8, "fewest": 4, "most": 12}}
-    assert plan["replacements"][0]["number"] == 0
+    assert item["words"] == {"text": {"original": 9, "fewest": 5, "most": 13}}
+    assert plan["replacements"][0]["number"] == 1
     assert plan["statements"][0]["quote"] == "Globex opens a store in Rome"
     assert news(2).id not in json.dumps(plan)
     assert asker.block("drafts") == {"substituted": BRIEF.substituted, "reworded": None}

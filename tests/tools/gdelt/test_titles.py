@@ -1,6 +1,6 @@
 import pytest
 
-from coreeval.tools.gdelt.titles import clean, repair
+from coreeval.tools.gdelt.titles import clean, repair, without_outlet
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,17 @@ def test_cleaning_leaves_spaced_text_alone() -> None:
     assert clean('Safe Harbor for ""Beginning of\u00a0Construction""') == (
         'Safe Harbor for "Beginning of Construction"'
     )
+
+
+@pytest.mark.parametrize(
+    ("title", "headline"),
+    [
+        ("Rain at last | Town Paper", "Rain at last"),
+        ("Exxon sues \u2013 KTBB News, Weather, Talk", "Exxon sues"),
+        ("Costs rise - Grand Forks Herald | Grand Forks weather & sports", "Costs rise"),
+        ("Cold - weather gear sells out", "Cold - weather gear sells out"),
+        ("Low-carbon news: rules ease", "Low-carbon news: rules ease"),
+    ],
+)
+def test_the_outlet_is_no_part_of_a_headline(title: str, headline: str) -> None:
+    assert without_outlet(title) == headline
