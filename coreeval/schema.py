@@ -357,6 +357,10 @@ class LabelVerdict(Value):
     cue: str = ""
     """The words that decided it."""
     confidence: Literal["low", "medium", "high"] = "medium"
+    fluency: Literal[1, 2, 3] = 3
+    """How naturally the text reads, on the CoreEval paper's scale (Table 13), 3 the best."""
+    odd: str = ""
+    """The words that read least naturally."""
 
 
 # -- how a sample fares -------------------------------------------------------------------------

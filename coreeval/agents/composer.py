@@ -49,7 +49,7 @@ class LLMComposer(LLMRole):
                 "read_by": brief.read_by,
                 "locked": locked_data(firm_locks(self.task, brief.extraction)),
                 "habits": habits(brief.sample.fields),
-                "words": word_limits(self.task, brief.sample.fields),
+                "words": word_limits(self.task, brief.sample.fields, brief.plan),
             },
             plan=plan_data(brief.plan),
             news=news_data(brief.evidence),

@@ -16,10 +16,12 @@ class LabelAnswer(Value):
     cue: str
     label: str
     confidence: Literal["low", "medium", "high"]
+    odd: str
+    fluency: Literal[1, 2, 3]
 
 
 class LLMLabelJudge(LLMRole):
-    """Labels one text in a call of its own.
+    """Labels one text in a call of its own, and says how naturally it reads.
 
     It is shown the text, the question and the labels with their meanings: not the text's label,
     not where it comes from, not that there is another version of it.
@@ -36,4 +38,4 @@ class LLMLabelJudge(LLMRole):
         """Label one text."""
         text = {name: fields[name] for name in self.task.fields}
         answer = await self._asker.ask(self._messages(text=text), self._shape)
-        return LabelVerdict(label=answer.label, cue=answer.cue, confidence=answer.confidence)
+        return LabelVerdict(**dict(answer))

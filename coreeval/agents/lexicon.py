@@ -58,7 +58,8 @@ MONTH_SHORT = {name[:3]: name for name in MONTHS if name != "may"} | {"sept": "s
 NOT_NAMES = _listed(
     """
     i i'm i'd i'll i've im ok okay tv omg lol lmao wtf ffs smh tbh fyi mr mrs ms dr sir madam ps rt
-    am pm god lord jesus happy merry christmas
+    am pm god lord jesus happy merry christmas nope yep yeah yes wow ugh hey hmm huh oh ah yay damn
+    whoa gosh geez haha hell thanks please sorry hi hello bye
     """
 )
 """Words that are written with a capital and name nobody in particular."""

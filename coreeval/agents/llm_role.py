@@ -1,13 +1,14 @@
 """What the six roles share when a model plays them: their wording, and how inputs are shown."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from string import Template
 from typing import ClassVar
 
+from coreeval.agents.length import length_limits
 from coreeval.agents.roles import Fields
-from coreeval.agents.thresholds import thresholds_of
 from coreeval.agents.voice import voice_hints
-from coreeval.agents.words import normalise, word_count
+from coreeval.agents.words import normalise
 from coreeval.models import Asker, InvalidAnswer
 from coreeval.prompts import Message, Prompts, as_data
 from coreeval.schema import (
@@ -77,16 +78,9 @@ def locked_data(locks: Iterable[Lock]) -> list[dict[str, str]]:
     return [lock.model_dump() for lock in locks]
 
 
-def word_limits(task: Task, fields: Fields) -> dict[str, dict[str, int]]:
-    """Return for each field how many words it has, and the fewest and the most (pilot §7)."""
-    limits = thresholds_of(task)
-
-    def limit(text: str) -> dict[str, int]:
-        count = word_count(text)
-        slack = max(int(count * limits.length_share), limits.length_words)
-        return {"original": count, "fewest": max(count - slack, 1), "most": count + slack}
-
-    return {name: limit(text) for name, text in fields.items()}
+def word_limits(task: Task, fields: Fields, plan: Plan | None = None) -> dict[str, dict[str, int]]:
+    """Return for each field how many words it has, and the fewest and the most."""
+    return {name: asdict(length_limits(task, text, plan)) for name, text in fields.items()}
 
 
 def habits(fields: Fields) -> dict[str, list[str]]:

@@ -34,6 +34,10 @@ _COMPOSERS_OWN: frozenset[FactDefect] = frozenset({"none", "memory", "unsupporte
 ADDED_SHARE = 1 / 3
 """Share of a claim's content words missing from the plan above which the composer added it (own
 choice: a claim that the plan made shares nearly all its words with it)."""
+_FLUENCY: Mapping[int, tuple[str, Route]] = {
+    1: ("does not hang together", "evidence"),
+    2: ("reads unnaturally", "compose"),
+}
 _Found = tuple[JudgedStatement, Defect]
 _OUTCOMES: tuple[tuple[DefectKind, Outcome], ...] = (
     ("unsafe", "unsafe"),
@@ -126,6 +130,18 @@ def label_defects(task: Task, sample: Sample, verdict: LabelVerdict) -> list[Def
     because = f" because of {verdict.cue!r}" if verdict.cue else ""
     message = f"the text {read}{because}; it must read as {sample.label_text}"
     return [Defect(check="label", kind="label", message=message, route="compose")]
+
+
+def fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
+    """Return a defect if a text reads less naturally than its original did to the same judge.
+
+    A text whose parts do not belong together needs other news; a clumsy one, another wording.
+    """
+    if verdict.fluency >= original:
+        return []
+    what, route = _FLUENCY[verdict.fluency]
+    at = f", see {verdict.odd!r}" if verdict.odd else ""
+    return [Defect(check="fluency", kind="form", message=f"the text {what}{at}", route=route)]
 
 
 def is_contrary(sample: Sample, verdict: LabelVerdict) -> bool:

@@ -57,8 +57,9 @@ class PlannedReplacement(Value):
 
 
 class PlanAnswer(Value):
-    """A plan as a model gives it: the reason first, so that it is thought of first."""
+    """A plan as a model gives it: the new text in a nutshell first, to hear what is forced."""
 
+    sketch: str
     reason: str
     decision: Literal["use", "none_fits", "unsafe"]
     statements: tuple[NumberedStatement, ...]

@@ -56,6 +56,7 @@ class SampleNodes:
         contrary = reflect.is_contrary(sample, verdict)
         update = SampleUpdate(
             original_label=verdict.label,
+            original_fluency=verdict.fluency,
             read_by=verdict.cue if verdict.label == sample.label_text else "",
             verdicts=[_verdict("original_label", 0, not contrary, _said(verdict))],
         )
@@ -180,12 +181,14 @@ class SampleNodes:
         )
         wrong_facts = reflect.fact_defects(task, fields, facts, evidence, plan)
         wrong_label = reflect.label_defects(task, sample, label)
+        clumsy = reflect.fluency_defects(label, state.get("original_fluency", label.fluency))
         attempt = state["attempt"]
         said = [
             _verdict("facts_supported", attempt, not wrong_facts, summary(wrong_facts)),
             _verdict("label_preserved", attempt, not wrong_label, _said(label)),
+            _verdict("fluency", attempt, not clumsy, summary(clumsy)),
         ]
-        defects = [*wrong_facts, *wrong_label]
+        defects = [*wrong_facts, *wrong_label, *clumsy]
         if not defects:
             return _end("accepted", "") | SampleUpdate(verdicts=said)
         return self._next(state, attempt, defects) | SampleUpdate(verdicts=said)
@@ -267,7 +270,8 @@ def _verdict(name: str, attempt: int, passed: bool, reason: str) -> Json:
 def _said(verdict: LabelVerdict) -> str:
     """Return a label verdict as one clause."""
     cue = f", by {verdict.cue!r}" if verdict.cue else ""
-    return f"{verdict.label} ({verdict.confidence} confidence{cue})"
+    read = "" if verdict.fluency == 3 else f", fluency {verdict.fluency}"
+    return f"{verdict.label} ({verdict.confidence} confidence{cue}{read})"
 
 
 def _extraction(state: SampleState) -> Extraction:

@@ -41,6 +41,8 @@ class SampleUpdate(TypedDict, total=False):
     policy: Policy
     """What the screen allows."""
     original_label: str
+    original_fluency: int
+    """How naturally the original reads to the judge, 1 to 3."""
     read_by: str
     """The words by which the original's label was known; empty where it was not."""
     semantic: dict[str, str] | None

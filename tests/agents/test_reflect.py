@@ -1,7 +1,10 @@
+from typing import Literal
+
 import pytest
 
 from coreeval.agents.reflect import (
     fact_defects,
+    fluency_defects,
     is_contrary,
     label_defects,
     outcome_of,
@@ -161,3 +164,23 @@ def test_the_same_defect_twice() -> None:
     assert same_defects([one, other], [one])
     assert not same_defects([one], [other])
     assert not same_defects([], [])
+
+
+@pytest.mark.parametrize(
+    ("original", "new", "route"),
+    [
+        (3, 3, None),
+        (3, 2, "compose"),
+        (3, 1, "evidence"),
+        (2, 2, None),
+        (2, 1, "evidence"),
+        (1, 1, None),
+    ],
+)
+def test_a_text_reads_no_worse_than_its_original(
+    original: int, new: Literal[1, 2, 3], route: str | None
+) -> None:
+    verdict = LabelVerdict(label="joy", fluency=new, odd="the turtles")
+    found = fluency_defects(verdict, original)
+    assert [(defect.kind, defect.route) for defect in found] == ([("form", route)] if route else [])
+    assert all("the turtles" in defect.message for defect in found)

@@ -58,7 +58,7 @@ def test_the_version_follows_the_wording_and_the_task_line() -> None:
 
 
 def test_a_folder_replaces_prompts_of_the_same_name(tmp_path: Path) -> None:
-    own = BUILT_IN["label_judge"].text.replace("You label a text.", "You judge.")
+    own = BUILT_IN["label_judge"].text.replace("You label a text,", "You judge.")
     (tmp_path / "label_judge.md").write_text(own, encoding="utf-8")
     (tmp_path / "notes.txt").write_text("not a prompt", encoding="utf-8")
     prompts = load_prompts(tmp_path)

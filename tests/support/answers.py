@@ -250,7 +250,7 @@ def _plan_answer(plan: Plan, news: Sequence[Evidence]) -> Said:
         for one in plan.replacements
     ]
     rest = plan.model_dump(include={"reason", "decision", "delete", "persons"})
-    return rest | {"statements": statements, "replacements": replacements}
+    return rest | {"sketch": "", "statements": statements, "replacements": replacements}
 
 
 def _plan_of(shown: ShownPlan, news: Sequence[Evidence], *, pair: bool) -> Plan:

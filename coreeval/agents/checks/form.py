@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from math import ceil, floor
 
 from coreeval.agents.checks.case import Case, form
+from coreeval.agents.length import length_limits
 from coreeval.agents.lexicon import PROFANITY
 from coreeval.agents.marks import (
     emoji,
@@ -82,11 +82,10 @@ def target_as_before(case: Case) -> Iterator[Defect]:
 def length_kept(case: Case) -> Iterator[Defect]:
     """About as many words as before, in each field."""
     for name, old, new in case.pairs():
-        wanted, found = word_count(old), word_count(new)
-        slack = max(case.limits.length_share * wanted, case.limits.length_words)
-        if abs(wanted - found) > slack:
-            low, high = max(1, ceil(wanted - slack)), floor(wanted + slack)
-            yield form("length", f"{name} has {found} words; between {low} and {high} are wanted")
+        found, wanted = word_count(new), length_limits(case.task, old, case.brief.plan)
+        if not wanted.fewest <= found <= wanted.most:
+            between = f"between {wanted.fewest} and {wanted.most} are wanted"
+            yield form("length", f"{name} has {found} words; {between}")
 
 
 def original_not_copied(case: Case) -> Iterator[Defect]:

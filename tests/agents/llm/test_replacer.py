@@ -33,6 +33,7 @@ def replacement(**more: object) -> dict[str, object]:
 
 def answer(**parts: object) -> dict[str, object]:
     plan: dict[str, object] = {
+        "sketch": "so glad",
         "reason": "it fits",
         "decision": "use",
         "statements": [statement()],

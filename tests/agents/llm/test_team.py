@@ -91,7 +91,9 @@ async def team(tmp_path: Path) -> AsyncIterator[tuple[Team, LLMServer]]:
 
 async def test_a_role_over_the_wire(team: tuple[Team, LLMServer]) -> None:
     players, server = team
-    server.answers = replies('{"cue": "So happy", "label": "joy", "confidence": "high"}')
+    server.answers = replies(
+        '{"cue": "So happy", "label": "joy", "confidence": "high", "odd": "", "fluency": 3}'
+    )
     with record_calls() as calls:
         assert (await players.label_judge(TWEET.fields)).label == "joy"
         assert (await players.label_judge(TWEET.fields)).label == "joy"
