@@ -38,10 +38,11 @@ _DIGITS = re.compile(
 )
 _SPOKEN = re.compile(
     r"(?<![\w.,$£€#@])(?:2|4)(?= (?:the|a|an|my|your|ur|u|you|me|us|him|her|them|it|this|that|be|do"
-    r"|go|get|see|have|all|everyone|everybody|some|those|these|what|make|say|know|our|his|their)\b)",
+    r"|go|get|see|have|all|everyone|everybody|some|those|these|what|make|say|know|our|his|their)\b)"
+    r"|(?<=\byou )two\b|(?<=\bus )two\b|(?<=\bwe )two\b|(?<=\bsame )two\b",
     re.IGNORECASE,
 )
-"""`2` and `4` that stand for `to` and `for`."""
+"""`2` and `4` that stand for `to` and `for`, and a `two` that counts nothing new."""
 _SMALL = "|".join(sorted(SMALL, key=len, reverse=True))
 _SPELLED = re.compile(
     rf"(?<![\w@#])(?:{_SMALL}|{_SCALE})(?:(?:[ -]| and )(?:{_SMALL}|{_SCALE}))*\b", re.IGNORECASE

@@ -74,6 +74,8 @@ def test_another_number_is_missing(text: str, source: str) -> None:
         ("waiting 4 you", []),
         ("2 rockets launch", ["2"]),
         ("$4 the litre", ["4"]),
+        ("love you two", []),
+        ("two of us", ["two"]),
         ("4 in all", ["4"]),
     ],
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from coreeval.agents.checks.plan_case import PlanCase, fact
 from coreeval.agents.lexicon import CONDUCT_WORDS, HEDGES, PERSONAL_WORDS, REPORTING_WORDS
 from coreeval.agents.support import Support, evidence_text, quoted_in
-from coreeval.agents.words import holds, normalise, stem, words
+from coreeval.agents.words import content_words, holds, normalise, stem, words
 from coreeval.schema import Defect, Evidence, Replacement, Statement
 
 _NOTHING = frozenset[str]()
@@ -102,10 +102,19 @@ def modality_kept(case: PlanCase) -> Iterator[Defect]:
         quote_only = (
             hedge
             for hedge in HEDGES
-            if holds(statement.quote, hedge) and not any(holds(statement.text, h) for h in HEDGES)
+            if _hedges(hedge, statement) and not any(holds(statement.text, h) for h in HEDGES)
         )
         for hedge in quote_only:
             yield fact("modality", f"{statement.text!r} drops {hedge!r} of its source")
+
+
+def _hedges(hedge: str, statement: Statement) -> bool:
+    """Tell whether a quotation hedges something that its statement takes up."""
+    _, found, rest = normalise(statement.quote).casefold().partition(hedge)
+    if not found or not holds(statement.quote, hedge):
+        return False
+    told = set(map(stem, words(statement.text)))
+    return not (hedged := content_words(rest)) or stem(hedged[0]) in told
 
 
 def _only_asked(statement: Statement, cited: Sequence[Evidence]) -> bool:

@@ -97,7 +97,7 @@ def _still_named(spelling: str, text: str) -> bool:
 
 def _begins(word: str, text: str) -> bool:
     start = word.strip(_AROUND)
-    start = start[: max(4, len(start) - 2)]
+    start = start[: max(4, len(start) - 3)]
     return re.search(rf"(?<!\w){re.escape(start)}", text, re.IGNORECASE) is not None
 
 

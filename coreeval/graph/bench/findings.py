@@ -173,7 +173,8 @@ def label_looked_at(situation: Situation, verdict: LabelVerdict) -> Looked:
     defects = reflect.label_defects(situation.task, situation.sample, verdict)
     gold = situation.sample.label_text
     cue = f", by {verdict.cue!r}" if verdict.cue else ""
-    said = f"{verdict.label} ({verdict.confidence} confidence{cue}); gold: {gold}"
+    read = f"fluency {verdict.fluency}" + (f", see {verdict.odd!r}" if verdict.odd else "")
+    said = f"{verdict.label} ({verdict.confidence} confidence{cue}); gold: {gold}; {read}"
     return Looked(findings=_of(defects), verdict=said)
 
 

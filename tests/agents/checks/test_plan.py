@@ -191,6 +191,14 @@ def test_a_hedge_is_kept() -> None:
     assert check(statements=(kept,), evidence=hedged) == []
 
 
+def test_a_hedge_of_another_clause_binds_nobody() -> None:
+    title = "Chevron nearly doubles sales, but cuts 800 jobs"
+    told = statement("Chevron cuts 800 jobs", quote=title)
+    assert check(statements=(told,), evidence=(news(title),)) == []
+    dropped = statement("Chevron doubles sales and cuts 800 jobs", quote=title)
+    assert names(check(statements=(dropped,), evidence=(news(title),))) == ["modality"]
+
+
 @pytest.mark.parametrize(
     ("name", "polarity", "found"),
     [
