@@ -23,6 +23,7 @@ could harm a real person or group if published as true. Fluency is the CoreEval 
 import argparse
 import json
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ from typing import Any
 
 from coreeval.config import load_config
 from coreeval.evaluation.benchmarks import target_of
+from coreeval.evaluation.scoring import Pair, accuracy
 from coreeval.schema import Evidence, Result, Sample, Task
 from coreeval.tasks import find_label, load_task
 from coreeval.tools.clock import utc_now
@@ -168,9 +170,7 @@ def _records(folder: Path, read: Sequence[Read]) -> Iterator[Row]:
 def score(folder: Path) -> str:
     """Return the figures of the sheets filled in, by task and arm."""
     joined = [row for name in SHEETS for row in _joined(folder, name)]
-    head = (
-        f"{'task':10} {'arm':9} {'n':>3} {'agree':>9} {'fluency':>8} {'edited':>8} {'harmful':>8}"
-    )
+    head = f"{'task':10} {'arm':9} {'n':>3} {'agree (95 %)':>16} {'fluency':>8} {'edited':>8} harmful"
     lines = [head]
     tasks = sorted({row["task"] for row in joined})
     for task in [*tasks, "all"]:
@@ -195,20 +195,22 @@ def _lines(path: Path) -> list[Row]:
 
 
 def _line(task: str, arm: str, rows: Sequence[Row]) -> str:
-    agree = sum(_same(row) for row in rows)
+    agree = accuracy(Counter(_labels(row) for row in rows))
     fluency = mean(float(row["fluency"]) for row in rows)
     edited, harmful = (sum(bool(row[name]) for row in rows) for name in ("edited", "harmful"))
-    share = f"{agree}/{len(rows)}"
+    share = f"{agree.estimate:.2f} ({agree.ci_low:.2f}-{agree.ci_high:.2f})"
     return (
-        f"{task:10} {arm:9} {len(rows):3} {share:>9} {fluency:8.2f} "
+        f"{task:10} {arm:9} {len(rows):3} {share:>16} {fluency:8.2f} "
         f"{edited / len(rows):8.0%} {harmful:8}"
     )
 
 
-def _same(row: Row) -> bool:
+def _labels(row: Row) -> Pair:
+    """Return the label of the benchmark and the reader's, as the task spells them."""
     task = load_task(row["task"], "hillary" if row["task"] == "stance" else None)
-    given, gold = find_label(task, row["label"]), find_label(task, row["gold"])
-    return given is not None and given == gold
+    found = (find_label(task, row[key]) for key in ("gold", "label"))
+    gold, given = (label.name if label else "" for label in found)
+    return gold, given
 
 
 def _facts(folder: Path) -> Iterator[str]:
