@@ -170,7 +170,8 @@ def _records(folder: Path, read: Sequence[Read]) -> Iterator[Row]:
 def score(folder: Path) -> str:
     """Return the figures of the sheets filled in, by task and arm."""
     joined = [row for name in SHEETS for row in _joined(folder, name)]
-    head = f"{'task':10} {'arm':9} {'n':>3} {'agree (95 %)':>16} {'fluency':>8} {'edited':>8} harmful"
+    columns = f"{'n':>3} {'agree (95 %)':>16} {'fluency':>8} {'edited':>8} harmful"
+    head = f"{'task':10} {'arm':9} {columns}"
     lines = [head]
     tasks = sorted({row["task"] for row in joined})
     for task in [*tasks, "all"]:
