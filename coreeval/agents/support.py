@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from coreeval.agents.lexicon import ABBREVIATIONS, CONDUCT_ALIKE, DEMONYMS, SYMBOLS
+from coreeval.agents.lexicon import ABBREVIATIONS, CONDUCT_ALIKE, DEMONYMS, MONTH_SHORT, SYMBOLS
 from coreeval.agents.numbers import NUMBER_WORDS, missing_numbers, source_numbers
 from coreeval.agents.words import content_words, holds, join_numbers, normalise, stem, words
 from coreeval.schema import Evidence
@@ -75,7 +75,7 @@ def readings(text: str) -> frozenset[str]:
     return own.union(*(long.split() for long in written_out), shortened)
 
 
-_FORMS = ABBREVIATIONS | DEMONYMS
+_FORMS = ABBREVIATIONS | DEMONYMS | MONTH_SHORT
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 

@@ -123,7 +123,7 @@ def span_pattern(span: str) -> re.Pattern[str] | None:
     for last, chunk in pairwise(chunks):
         gap = "+" if _is_word(last) and _is_word(chunk) else "*"
         body += rf"(?:\s|\\n){gap}" + _spelling(chunk)
-    before = r"(?<!\w)" if _is_word(chunks[0]) else ""
+    before = r"(?:(?<!\w)|(?<=\\n))" if _is_word(chunks[0]) else ""
     after = r"(?!\w)" if _is_word(chunks[-1]) else ""
     return re.compile(before + body + after, re.IGNORECASE)
 

@@ -120,7 +120,10 @@ class SampleNodes:
         return update | _end("no_knowledge", _why_none(asked, found, state))
 
     async def replace(self, state: SampleState) -> SampleUpdate:
-        """Choose the news and plan the new triples (paper eq. 3)."""
+        """Choose the news and plan the new triples (paper eq. 3).
+
+        With a new plan the composer starts afresh: what was wrong was said of another text.
+        """
         sample, task, team = await self._sample(state)
         offered, attempt = state["evidence"], state.get("attempt", 1)
         evidence = await self._evidence(list(offered))
@@ -148,6 +151,8 @@ class SampleNodes:
             self._crew.window,
             restraint=self._restraint(state),
         )
+        if not defects:
+            update |= SampleUpdate(feedback=[], composed={})
         return update | self._judged(state, attempt, "plan", defects, otherwise="compose")
 
     async def compose(self, state: SampleState) -> SampleUpdate:
@@ -246,7 +251,7 @@ class SampleNodes:
             reworded=state.get("semantic"),
             read_by=state.get("read_by", ""),
             feedback=_feedback(state),
-            previous=state.get("composed"),
+            previous=state.get("composed") or None,
         )
 
 

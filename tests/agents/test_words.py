@@ -127,6 +127,7 @@ def test_same_text_looks_past_case_space_and_punctuation(one: str, other: str, s
         ("Partners w/ #anxiety &amp;makes", "#anxiety & makes", "#anxiety &amp;makes"),
         ("Wal-Mart 's  profit", "Wal-Mart's profit", "Wal-Mart 's  profit"),
         ("one\\ntwo", "one two", "one\\ntwo"),
+        ("most. \\nJulianne Hough", "Julianne Hough", "Julianne Hough"),
         ("it\u2019s \u201cover\u201d", 'it\'s "over"', "it\u2019s \u201cover\u201d"),
         ("AI and ai", "ai", "ai"),
         ("a Party", "party", "Party"),
