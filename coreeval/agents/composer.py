@@ -21,9 +21,15 @@ from coreeval.schema import Composition, RoleName, Task
 
 
 class ComposedAnswer(Composition):
-    """A composition as a model gives it: who writes and why first, since the voice follows."""
+    """A composition as a model gives it.
+
+    Who writes and why comes first, since the voice follows; then a first draft and what is wrong
+    with it, since a second one is better.
+    """
 
     moment: str
+    draft: str
+    stumble: str
 
 
 class LLMComposer(LLMRole):

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from coreeval.agents.length import length_limits
 from coreeval.agents.roles import Fields
+from coreeval.agents.thresholds import thresholds_of
 from coreeval.agents.voice import voice_hints
 from coreeval.agents.words import normalise
 from coreeval.models import Asker, InvalidAnswer
@@ -58,6 +59,7 @@ def _fixed(task: Task, role: RoleName) -> dict[str, str]:
         "line": told(task.lines.get(role, "nothing beyond the rules below")),
         "question": told(task.question),
         "labels": "\n".join(f"- {label.name}: {told(label.meaning)}" for label in task.labels),
+        "run": str(thresholds_of(task).headline_run + 1),
         "most": str(_STATEMENTS_OF_PREMISE if task.factual_fields else _STATEMENTS),
     }
 

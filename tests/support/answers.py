@@ -149,7 +149,8 @@ class OfflineAnswers:
         )
         said = (await self._team.composer(brief)).model_dump(mode="json")
         used = [number + 1 for number in said["used_replacements"]]
-        return said | {"moment": "", "used_replacements": used}
+        rest = {"moment": "", "draft": "", "stumble": ""}
+        return said | rest | {"used_replacements": used}
 
     async def _check_facts(self, prompted: Prompted) -> Said:
         shown = prompted.block("news", tuple[ShownNews, ...])

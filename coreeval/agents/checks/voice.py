@@ -1,21 +1,24 @@
 """Checks of a composed text's voice: what gives a text away as made from a headline (pilot §9)."""
 
+import re
 from collections.abc import Iterator
 
 from coreeval.agents import voice
 from coreeval.agents.checks.case import Case, form
 from coreeval.agents.marks import quotations
-from coreeval.agents.words import content_words, mask
+from coreeval.agents.words import content_words, mask, words
 from coreeval.schema import Defect
 
 
 def headline_not_quoted(case: Case) -> Iterator[Defect]:
-    """No long run of words in the order of a headline, names and quotations aside."""
+    """No long run of words in the order of a headline; names, figures, quotations aside."""
     for name, _, new in case.pairs():
         kept = [*case.locks(name), *quotations(new)]
+        names = set(words(" ".join(re.findall(r"\b[A-Z][\w'-]*", new))))
         for item in case.brief.evidence:
             run = voice.longest_shared_run(mask(new, kept), item.title)
-            if len(run) > case.limits.headline_run:
+            fixed = [word for word in run if word in names or word[0].isdigit()]
+            if len(run) - len(fixed) > case.limits.headline_run:
                 said = " ".join(run)
                 yield form("headline_run", f"{name} repeats a headline: {said!r}; say it otherwise")
 

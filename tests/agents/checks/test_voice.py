@@ -25,7 +25,7 @@ def found(check: Check, old: str, new: str, *, task: Task = TWEETS) -> list[str]
             voice.headline_not_quoted,
             "So glad that the shop is back",
             "So glad Acme opens its biggest store here",
-            "So glad that Acme opens its biggest store in Rome",
+            "So glad that it opens its biggest store in Rome after long delay",
         ),
         (voice.figures_few, "So glad!", "So glad, 3 of them!", "So glad, 3 of 14 by 2030!"),
         (voice.figures_few, "Up 5 again!", "Up 6 of 7 again!", ""),
@@ -57,6 +57,8 @@ def test_news_sentences_may_have_figures_and_stops() -> None:
 
 def test_the_message_quotes_the_words() -> None:
     (told,) = found(
-        voice.headline_not_quoted, "So glad", "Hm: opens its biggest store in Rome, they say"
+        voice.headline_not_quoted,
+        "So glad",
+        "Hm: opens its biggest store in Rome after long, they say",
     )
-    assert "'opens its biggest store in rome'" in told
+    assert "'opens its biggest store in rome after long'" in told

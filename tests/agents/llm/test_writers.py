@@ -65,7 +65,14 @@ def rewrite(fields: dict[str, str], *, reworded: bool = True) -> dict[str, objec
 
 
 def composition(*used: int, **fields: str) -> dict[str, object]:
-    return {"moment": "m", "fields": fields, "used_replacements": used, "dropped": []}
+    return {
+        "moment": "m",
+        "draft": "d",
+        "stumble": "",
+        "fields": fields,
+        "used_replacements": used,
+        "dropped": [],
+    }
 
 
 async def test_a_rewrite(script: Script) -> None:
