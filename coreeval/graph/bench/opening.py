@@ -1,7 +1,7 @@
 """What the bench stands on: a config, the bundled demo or a run, and the samples to look at."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -155,13 +155,13 @@ async def inputs_from_run(
     store = RunStore.open(RunFiles(run.resolve()).require_store(), now=utc_now)
     try:
         recorded = Recorded(store, bench.setup, role)
-        chosen = _chosen(recorded.samples(), ids)
-        return await _gather(recorded, chosen, limit, made_by="run", ids=ids)
+        with closing(_chosen(recorded.samples(), ids)) as chosen:
+            return await _gather(recorded, chosen, limit, made_by="run", ids=ids)
     finally:
         store.close()
 
 
-def _chosen(samples: Iterable[Sample], ids: Sequence[str]) -> Iterator[Sample]:
+def _chosen(samples: Iterable[Sample], ids: Sequence[str]) -> Generator[Sample, None, None]:
     """Yield the samples with these ids in the order asked for; all, where no id is named."""
     if not ids:
         yield from samples
