@@ -49,6 +49,7 @@ Messages = Sequence[Mapping[str, str]]
 Origin = Literal["sent", "shared", "stored"]
 """Where a call came from: sent for this caller, for another one meanwhile, or earlier."""
 
+_READ_AT_ONCE = 200
 _METADATA = MetaData()
 _CALLS = Table(
     "calls",
@@ -187,12 +188,22 @@ class CallStore:
         return self._decode(found) if found else None
 
     def records(self) -> Iterator[CallRecord]:
-        """Yield every whole call, by the time it was started."""
-        statement = select(_CALLS).order_by(_CALLS.c.started_at, _CALLS.c.key)
+        """Yield every whole call, by the time it was started.
+
+        No connection is held between two of them: whoever looks at the first few may just stop.
+        """
+        ordered = select(_CALLS.c.key).order_by(_CALLS.c.started_at, _CALLS.c.key)
         with self._engine.connect() as connection:
-            for row in connection.execution_options(yield_per=200).execute(statement).mappings():
-                if record := self._decode(row):
-                    yield record
+            keys = list(connection.scalars(ordered))
+        for first in range(0, len(keys), _READ_AT_ONCE):
+            yield from self._several(keys[first : first + _READ_AT_ONCE])
+
+    def _several(self, keys: Sequence[str]) -> list[CallRecord]:
+        """Return the whole calls among these, in the order of the keys."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(select(_CALLS).where(_CALLS.c.key.in_(keys))).mappings()
+            found = {row["key"]: self._decode(row) for row in rows}
+        return [record for key in keys if (record := found.get(key))]
 
     async def put(self, record: CallRecord) -> CallRecord:
         """Commit a call in the payer's name and return what the store holds under its key.
