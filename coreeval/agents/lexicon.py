@@ -29,7 +29,8 @@ FUNCTION_WORDS = _listed(
 
 REPORTING_WORDS = _listed(
     """
-    said say says saying told tell tells according reported reportedly report reports
+    said say says saying told tell tells according reported reportedly report reports find finds
+    found show shows showed
     """
 )
 """Words that may introduce what somebody else is quoted with; headlines use a colon instead."""

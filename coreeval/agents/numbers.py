@@ -39,6 +39,7 @@ _DIGITS = re.compile(
 _SPOKEN = re.compile(
     r"(?<![\w.,$£€#@])(?:2|4)(?= (?:the|a|an|my|your|ur|u|you|me|us|him|her|them|it|this|that|be|do"
     r"|go|get|see|have|all|everyone|everybody|some|those|these|what|make|say|know|our|his|their)\b)"
+    r"|(?<=\bthe )two(?= (?:are|were|have|had|will|would|can|could|may|might|plan|want|agreed)\b)"
     r"|(?<=\byou )two\b|(?<=\bus )two\b|(?<=\bwe )two\b|(?<=\bsame )two\b",
     re.IGNORECASE,
 )

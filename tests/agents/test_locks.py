@@ -1,6 +1,6 @@
 import pytest
 
-from coreeval.agents.locks import firm_locks
+from coreeval.agents.locks import firm_locks, keeps
 from coreeval.schema import Extraction, Lock, LockReason
 
 from .builders import PAIRS, STANCE
@@ -19,3 +19,20 @@ def test_what_binds_any_text_stays() -> None:
         Lock(span="abortion", field="sentence2", why="target"),
     )
     assert firm_locks(PAIRS, Extraction(locked=locks)) == list(locks)
+
+
+@pytest.mark.parametrize(
+    ("span", "why", "text", "kept"),
+    [
+        ("This solution", "anaphor", "Part of this solution is new", True),
+        ("so glad", "label_carrier", "So glad it is over", True),
+        ("NOT", "label_carrier", "It is not", False),
+        ("I hate", "label_carrier", "i hate it", False),
+        ("He said", "quotation", "what he said", False),
+        ("Climate", "target", "the CLIMATE", True),
+    ],
+)
+def test_ordinary_words_may_begin_a_sentence_now(
+    span: str, why: LockReason, text: str, kept: bool
+) -> None:
+    assert keeps(text, Lock(span=span, field="text", why=why)) is kept

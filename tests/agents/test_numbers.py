@@ -75,6 +75,8 @@ def test_another_number_is_missing(text: str, source: str) -> None:
         ("2 rockets launch", ["2"]),
         ("$4 the litre", ["4"]),
         ("love you two", []),
+        ("Adani and Google are partners. The two are to build it", []),
+        ("the two plants", ["two"]),
         ("two of us", ["two"]),
         ("4 in all", ["4"]),
     ],

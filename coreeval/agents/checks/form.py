@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from coreeval.agents.checks.case import Case, form
 from coreeval.agents.length import length_limits
 from coreeval.agents.lexicon import PROFANITY
+from coreeval.agents.locks import keeps
 from coreeval.agents.marks import (
     emoji,
     hashtags,
@@ -13,7 +14,7 @@ from coreeval.agents.marks import (
     mentions,
     target_spellings,
 )
-from coreeval.agents.words import containment, holds, mask, same_text, word_count, words
+from coreeval.agents.words import containment, mask, same_text, word_count, words
 from coreeval.schema import Defect
 
 
@@ -27,7 +28,7 @@ def locks_kept(case: Case) -> Iterator[Defect]:
     """Locked spans survive word for word."""
     for lock in case.firm_locks:
         text = case.fields.get(lock.field)
-        if text is not None and not holds(text, lock.span, any_case=lock.why == "target"):
+        if text is not None and not keeps(text, lock):
             yield form("lock", f"{lock.field} must keep {lock.span!r} word for word ({lock.why})")
 
 

@@ -41,8 +41,8 @@ def quotes_occur(case: PlanCase) -> Iterator[Defect]:
 def statements_supported(case: PlanCase) -> Iterator[Defect]:
     """A statement says nothing that its evidence does not."""
     for statement in case.plan.statements:
-        attributed = statement.modality == "attributed"
-        allowed = REPORTING_WORDS if attributed else _NOTHING
+        told = statement.modality in ("attributed", "hedged")
+        allowed = REPORTING_WORDS if told else _NOTHING
         if case.cited(statement):
             yield from _unsupported(case, statement, statement.text, "statement", allowed)
 

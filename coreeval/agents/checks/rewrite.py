@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from coreeval.agents.checks.case import form
 from coreeval.agents.checks.composition import missing_fields
+from coreeval.agents.locks import keeps
 from coreeval.agents.marks import marker_count, mentions
 from coreeval.agents.names import calendar, unknown_names
 from coreeval.agents.numbers import missing_numbers, numbers
@@ -54,7 +55,7 @@ def _locks_kept(
     task: Task, extraction: Extraction, name: str, old: str, new: str
 ) -> Iterator[Defect]:
     for lock in extraction.locked:
-        if lock.field == name and not holds(new, lock.span, any_case=lock.why == "target"):
+        if lock.field == name and not keeps(new, lock):
             yield form("lock", f"{name} must keep {lock.span!r} word for word ({lock.why})")
     for marker in task.markers:
         if marker_count(old, marker) != marker_count(new, marker):
