@@ -13,6 +13,7 @@
     - RunLocked             another process works on it
     - RunCorrupt            run.db or the call store is damaged
     - ModelUnusable         a model that no retry will bring back
+    - BudgetSpent           another call would cost more than the budget has left (exit 3)
   x Interrupted           stopped by a signal; resumable (exit 130)
 
 Not among them is what goes wrong with one call, which fails one sample:
@@ -116,6 +117,13 @@ class RunCorrupt(RunError):
     """A store of the run is damaged; nothing was overwritten."""
 
     kind = "corrupt"
+
+
+class BudgetSpent(RunError):
+    """Another call might cost more than the budget has left; resumable with a larger one."""
+
+    exit_code = 3
+    kind = "budget"
 
 
 class ModelUnusable(RunError):

@@ -10,6 +10,17 @@ import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard
 
 NO_SKIPS = "COREEVAL_TEST_NO_SKIPS"
 """Set where everything that tests need is there, so that a skipped test is a mistake."""
+_OWN = (
+    "COREEVAL_HOME",
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+)
 GUARD = str(Path(__file__).parent / "guard")
 os.environ["PYTHONPATH"] = os.pathsep.join(
     dict.fromkeys([GUARD, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
@@ -18,8 +29,9 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 def _clean(patch: pytest.MonkeyPatch, home: Path) -> None:
     """Take away what a developer's shell or a test's .env may have put into the environment."""
-    for name in ("COREEVAL_HOME", "OPENAI_API_KEY"):
+    for name in _OWN:
         patch.delenv(name, raising=False)
+        patch.delenv(name.lower(), raising=False)
     patch.setenv("HOME", str(home))
     patch.setenv("LANGSMITH_TRACING", "false")
 

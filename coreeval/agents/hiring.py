@@ -8,10 +8,9 @@ from coreeval.agents.llm_team import LLM_ROLES
 from coreeval.agents.offline.team import offline_role
 from coreeval.agents.roles import Team
 from coreeval.config import ROLES, ModelsConfig
-from coreeval.models import open_askers
+from coreeval.models import Exchange
 from coreeval.prompts import Prompts
 from coreeval.schema import NamedEntity, RoleName, Sample, Task
-from coreeval.tools.stores.calls import CallStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +19,7 @@ class Materials:
 
     models: ModelsConfig
     prompts: Prompts
-    calls: CallStore
+    exchange: Exchange
     names: Sequence[NamedEntity]
     """Entity names that the news mentions, for the rulers of the offline roles."""
     train: Sequence[Sample]
@@ -38,7 +37,7 @@ def hire(task: Task, materials: Materials) -> Team:
     Raises:
         CredentialError: a key is missing.
     """
-    askers = open_askers(materials.models, materials.calls)
+    askers = materials.exchange.askers(materials.models)
 
     def player(role: RoleName) -> Any:  # noqa: ANN401 - each role has another type
         if role in askers:

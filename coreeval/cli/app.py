@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from coreeval.cli.calls import calls
 from coreeval.cli.demo import demo
+from coreeval.cli.estimate import estimate
 from coreeval.cli.init import init
+from coreeval.cli.models import models
 from coreeval.cli.output import note, show_error
 from coreeval.cli.prompts import prompts
 from coreeval.cli.refresh import refresh, resume, retry
@@ -25,9 +28,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for each in (demo, init, validate, refresh, resume, retry, status, trace):
+for each in (demo, init, validate, estimate, refresh, resume, retry, status, trace):
     app.command()(each)
-app.add_typer(prompts)
+for group in (prompts, models, calls):
+    app.add_typer(group)
 
 
 def _version(wanted: bool) -> None:
@@ -48,7 +52,8 @@ def options(
 ) -> None:
     """Keep a benchmark ahead of the models that it measures.
 
-    To see it work: coreeval demo. For a benchmark of yours: coreeval init, then validate, refresh.
+    To see it work: coreeval demo. For a benchmark of yours: coreeval init, then validate,
+    estimate, refresh.
     """
     if context.invoked_subcommand is None:
         note(context.get_help())

@@ -37,3 +37,20 @@ SetOption = Annotated[
         help="Overrides the config; repeatable.",
     ),
 ]
+
+BudgetOption = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        metavar="USD",
+        min=0.0,
+        help="Most that the run may cost in all; it stops before (exit 3) and can be resumed.",
+    ),
+]
+UnpricedOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unpriced",
+        help="Under a budget, ask models without a price too; what they cost is not counted.",
+    ),
+]

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.arguments import ConfigArgument, RunArgument, SetOption
+from coreeval.cli.arguments import (
+    BudgetOption,
+    ConfigArgument,
+    RunArgument,
+    SetOption,
+    UnpricedOption,
+)
 from coreeval.cli.meanings import STATES, offline_note, offline_roles, outcome_lines
 from coreeval.cli.output import AsJson, Document, brief, command, note, show
 
@@ -25,6 +31,8 @@ def refresh(
         Path | None,
         typer.Option(metavar="DIR", file_okay=False, help="Where to keep the run."),
     ] = None,
+    budget: BudgetOption = None,
+    allow_unpriced: UnpricedOption = False,
     setting: SetOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -35,7 +43,8 @@ def refresh(
 
     with watching() as watch:
         around = Surroundings(watch=watch)
-        done = work(config, limit=limit, run_dir=run_dir, overrides=setting or (), around=around)
+        overrides = [*(setting or ()), *_of_money(budget, allow_unpriced)]
+        done = work(config, limit=limit, run_dir=run_dir, overrides=overrides, around=around)
     _finish(done, as_json)
 
 
@@ -47,6 +56,7 @@ def resume(
     anew: Annotated[
         bool, typer.Option("--anew", help="The config changed: start a new run with it.")
     ] = False,
+    budget: BudgetOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a stopped run; no answered call is asked again."""
@@ -60,13 +70,13 @@ def resume(
     with watching() as watch:
         around = Surroundings(watch=watch)
         choice: IfChanged = "keep" if keep else "anew" if anew else "refuse"
-        done = work(run, if_changed=choice, around=around)
+        done = work(run, if_changed=choice, budget_usd=budget, around=around)
     if before.status == "complete" and done.run_dir == run.resolve():
         note("the run was complete already: there was nothing to go on with")
     _finish(done, as_json)
 
 
-def retry(run: RunArgument, as_json: AsJson = False) -> None:
+def retry(run: RunArgument, budget: BudgetOption = None, as_json: AsJson = False) -> None:
     """Take the samples that failed once more, and only those."""
     from coreeval.cli.progress import watching
     from coreeval.graph.run import retry as work
@@ -74,10 +84,17 @@ def retry(run: RunArgument, as_json: AsJson = False) -> None:
 
     before = _manifest(run)
     with watching() as watch:
-        done = work(run, around=Surroundings(watch=watch))
+        done = work(run, budget_usd=budget, around=Surroundings(watch=watch))
     if not before.counts["failed"]:
         note("no sample of the run had failed")
     _finish(done, as_json)
+
+
+def _of_money(budget: float | None, allow_unpriced: bool) -> Iterator[str]:
+    if budget is not None:
+        yield f"run.budget_usd={budget}"
+    if allow_unpriced:
+        yield "run.allow_unpriced=true"
 
 
 def _manifest(run: Path) -> "Manifest":
@@ -111,6 +128,7 @@ def summary_document(done: "RunSummary") -> Document:
         "counts": manifest.counts,
         "bad_rows": manifest.bad_rows,
         "cost": manifest.cost.model_dump(mode="json"),
+        "estimate": _estimate_error(manifest),
         "offline_roles": offline_roles(manifest),
         "dataset": str(done.run_dir / "dataset"),
         "report": str(done.run_dir / "report.html"),
@@ -124,6 +142,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
     if manifest.bad_rows:
         yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that were no sample, see status"
     yield from _cost(manifest.cost)
+    yield from _estimated(_estimate_error(manifest))
     if manifest.status == "complete":
         yield f"dataset: {brief(run / 'dataset')}"
         yield f"report:  {brief(run / 'report.html')}"
@@ -140,4 +159,34 @@ def _words(done: "RunSummary") -> Iterator[str]:
 def _cost(cost: "Cost") -> Iterator[str]:
     if cost.billed_calls or cost.cached_calls:
         usd = "of unknown price" if cost.billed_usd is None else f"for {cost.billed_usd:.2f} USD"
-        yield f"calls:   {cost.billed_calls} asked {usd}, {cost.cached_calls} known already"
+        of = "" if cost.budget_usd is None else f" of {cost.budget_usd:.2f}"
+        yield f"calls:   {cost.billed_calls} asked {usd}{of}, {cost.cached_calls} known already"
+    if cost.unknown_usd:
+        yield f"         up to {cost.unknown_usd:.2f} USD more for calls whose end is not known"
+    if cost.cached_tokens:
+        share = cost.cached_tokens / cost.prompt_tokens
+        yield f"         {share:.0%} of the prompt tokens came from the providers' caches"
+
+
+def _estimate_error(manifest: "Manifest") -> list[Document] | None:
+    """Return how far the estimate was off that went before; None without one or before the end."""
+    from coreeval.graph.forecast.estimates import error_of, estimate_of
+
+    if manifest.status != "complete" or (found := estimate_of(manifest)) is None:
+        return None
+    return [miss.model_dump(mode="json") for miss in error_of(found, manifest.cost).misses]
+
+
+def _estimated(misses: list[Document] | None) -> Iterator[str]:
+    for miss in misses or ():
+        if miss["measure"] in _MEASURES:
+            unit, form = _MEASURES[miss["measure"]]
+            low, likely, high = (format(miss["estimated"][at], form) for at in _ENDS)
+            yield (
+                f"         estimated {likely} {unit} ({low} to {high}), "
+                f"were {format(miss['actual'], form)}"
+            )
+
+
+_ENDS = ("low", "likely", "high")
+_MEASURES = {"calls": ("calls", ",.0f"), "usd": ("USD", ".2f")}

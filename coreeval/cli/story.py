@@ -49,6 +49,8 @@ def _step_lines(step: Document, evidence: Document) -> Iterator[str]:
     for verdict in step["verdicts"]:
         mark = "ok " if verdict["passed"] else "NOT"
         yield from _wrapped(f"{mark} {verdict['name']}: {verdict['reason']}".rstrip(": "))
+    for call in step["calls"]:
+        yield from _wrapped(_trouble(call))
     if step["error"]:
         yield from _wrapped(f"error: {step['error']}")
 
@@ -58,6 +60,13 @@ def _calls(calls: list[Document]) -> str:
     known = len(calls) - paid
     asked = f", {paid} {_plural('call', paid)} asked" if paid else ""
     return asked + (f", {known} {_plural('call', known)} known already" if known else "")
+
+
+def _trouble(call: Document) -> str:
+    """Tell what went wrong with a call before it brought an answer, and if it brought none."""
+    again = [f"sent again: {reason}" for reason in call["tries"].splitlines()]
+    no_answer = [f"no answer: {call['error']}"] if call["error"] else []
+    return f"{call['role']}: {'; '.join(again + no_answer)}" if again or no_answer else ""
 
 
 def _plural(word: str, number: int) -> str:

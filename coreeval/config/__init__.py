@@ -5,20 +5,26 @@ Unknown keys are errors that name the nearest known one. Keys (secrets) are neve
 
 from coreeval.config.reading import changed_keys, load_config, parse_config
 from coreeval.config.values import (
+    METHODS,
     ROLES,
     Config,
     DatasetConfig,
+    Method,
     ModelConfig,
     ModelsConfig,
+    PriceConfig,
     TargetConfig,
 )
 
 __all__ = [
+    "METHODS",
     "ROLES",
     "Config",
     "DatasetConfig",
+    "Method",
     "ModelConfig",
     "ModelsConfig",
+    "PriceConfig",
     "TargetConfig",
     "changed_keys",
     "load_config",

@@ -73,15 +73,18 @@ def _absolute(config: Config, base: Path) -> Config:
     files = {"path": at(news.path), "takedown": at(news.takedown) if news.takedown else None}
     changes["knowledge"] = news.model_copy(update=files)
     changes["models"] = _with_files(config.models, at)
+    if config.run.prices:
+        changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})
     return config.model_copy(update=changes)
 
 
 def _with_files(models: ModelsConfig, at: Callable[[str], str]) -> ModelsConfig:
-    """Make the paths of `replay:FILE` absolute."""
+    """Make the paths of `replay:FILE` and of `ca_file` absolute."""
 
     def opened(model: M) -> M:
         path = f"replay:{at(model.name)}" if model.provider == "replay" else model.model
-        return model.model_copy(update={"model": path})
+        ca_file = at(model.ca_file) if model.ca_file else None
+        return model.model_copy(update={"model": path, "ca_file": ca_file})
 
     changes: dict[str, object] = {
         role: opened(own) for role in ROLES if (own := getattr(models, role))

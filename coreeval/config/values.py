@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from coreeval.schema import Flag, Policy, Precision, RoleName, Value
 
+Method = Literal["json_schema", "function_calling", "json_mode", "text"]
+METHODS: tuple[Method, ...] = get_args(Method)
+"""Ways to have a model keep to a schema, the strictest first."""
 ROLES: tuple[RoleName, ...] = (
     "extractor",
     "replacer",
@@ -91,6 +94,19 @@ def _variable(name: str) -> str:
     return name
 
 
+class PriceConfig(Value):
+    """What a model charges, in US dollars for a million tokens."""
+
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+    cached_input: Annotated[float, Field(ge=0)] | None = None
+    """Of prompt tokens that the provider had in its cache; like others where it is not told."""
+    cache_write: Annotated[float, Field(ge=0)] | None = None
+    """Of prompt tokens that the provider was asked to keep; like others where it is not told."""
+    batch_input: Annotated[float, Field(ge=0)] | None = None
+    batch_output: Annotated[float, Field(ge=0)] | None = None
+
+
 class ModelConfig(Value):
     """A model for one role: `provider:name` and its parameters."""
 
@@ -100,10 +116,22 @@ class ModelConfig(Value):
     temperature: float | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 2048
     seed: int | None = None
-    structured: Literal["json_schema", "function_calling", "json_mode"] = "json_schema"
+    reasoning_effort: str | None = None
+    structured: Method | Literal["auto"] = "auto"
+    """`auto`: the strictest way that the endpoint takes, found out once and remembered."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
-    api_key_env: Annotated[str, AfterValidator(_variable)] = "OPENAI_API_KEY"
+    api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
     """Name of the environment variable that holds the key."""
+    ca_file: str | None = None
+    """PEM file of the authorities whose certificates the endpoint may show, and no others."""
+    price: PriceConfig | None = None
+    """Comes before the built-in price and the one in `run.prices`."""
+    max_in_flight: Annotated[int, Field(ge=1)] | None = None
+    """Most requests at a time; `run.concurrency` where it is not told."""
+    requests_per_minute: Annotated[float, Field(gt=0)] | None = None
+    tokens_per_minute: Annotated[float, Field(gt=0)] | None = None
+    extra: dict[str, JsonValue] = {}
+    """Further parameters, sent as they are."""
 
     @model_validator(mode="before")
     @classmethod
@@ -119,6 +147,11 @@ class ModelConfig(Value):
     def name(self) -> str:
         """The part of `model` after the colon; empty for `offline`."""
         return self.model.partition(":")[2]
+
+    @property
+    def key_env(self) -> str:
+        """The variable that the key comes from: the provider's own, where none is named."""
+        return self.api_key_env or f"{self.provider.upper()}_API_KEY"
 
     @property
     def by_rules(self) -> bool:
@@ -194,6 +227,14 @@ class RunConfig(Value):
     seed: int = 7
     on_reject: Literal["drop", "semantic", "original"] = "drop"
     store: Literal["sqlite"] = "sqlite"
+    budget_usd: Annotated[float, Field(gt=0)] | None = None
+    """Most that the run may cost, all its resumes included."""
+    allow_unpriced: bool = False
+    """Whether a model without a price may be asked under a budget; what it costs is not counted."""
+    prices: str | None = None
+    """File of prices that come before the built-in ones."""
+    timeout_s: Annotated[float, Field(gt=0)] | None = None
+    """Wall clock that one start or resume may take before it stops cleanly."""
     sample_timeout_s: Annotated[float, Field(gt=0)] = 900.0
     """Wall clock that one sample may take before it ends as failed."""
 

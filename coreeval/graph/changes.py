@@ -8,6 +8,28 @@ from coreeval.errors import DatasetError
 from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
 from coreeval.releases.manifest import Manifest
 
+FREE = ("budget_usd", "allow_unpriced", "prices", "concurrency", "timeout_s", "sample_timeout_s")
+"""Keys of `run` that may change while it goes on: they decide its cost and its pace only."""
+
+
+def with_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None) -> Config:
+    """Return a run's config with what decides no result as the config file has it now.
+
+    Args:
+        frozen: The run's own config.
+        manifest: Says where its config file is.
+        budget_usd: Comes before the file's.
+
+    Raises:
+        ConfigError: the file is there and cannot be used.
+    """
+    source = Path(manifest.source.path)
+    now = load_config(source, manifest.source.overrides) if source.exists() else frozen
+    free = {name: getattr(now.run, name) for name in FREE}
+    if budget_usd is not None:
+        free["budget_usd"] = budget_usd
+    return frozen.model_copy(update={"run": frozen.run.model_copy(update=free)})
+
 
 def what_changed(manifest: Manifest, setup: Setup) -> list[str]:
     """Return what differs, in words for the user; prompts may differ, they are asked anew.
@@ -32,7 +54,10 @@ def _changed_config(manifest: Manifest, frozen: Config) -> list[str]:
     source = Path(manifest.source.path)
     if not source.exists() or sha256_of(source) == manifest.source.sha256:
         return []
-    return changed_keys(frozen, load_config(source, manifest.source.overrides))
+    now = load_config(source, manifest.source.overrides)
+    free = {name: getattr(frozen.run, name) for name in FREE}
+    alike = now.model_copy(update={"run": now.run.model_copy(update=free)})
+    return changed_keys(frozen, alike)
 
 
 def _data_changed(manifest: Manifest, setup: Setup) -> bool:

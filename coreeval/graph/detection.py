@@ -12,7 +12,7 @@ from coreeval.evaluation.embedded import fit_target, predict_arm
 from coreeval.evaluation.targets import Line, ask_target
 from coreeval.graph.job import Job
 from coreeval.graph.record import call_row
-from coreeval.models import Asker, CallRef, close_models, open_model, record_calls
+from coreeval.models import Asker, CallRef, close_models, open_exchange, record_calls
 from coreeval.releases.arms import original_fields, semantic_fields, updated_fields
 from coreeval.schema import Arm, Prediction, Sample
 from coreeval.tools.stores.calls import open_calls
@@ -82,7 +82,7 @@ async def _ask_model(job: Job, target: TargetConfig) -> None:
     line, number, answered = Line(lambda: job.stop.asked), itertools.count(), 0
     chunks = _chunks(job)
     try:
-        asker = Asker(open_model(target), calls, role="target", max_draws=1, settle=True)
+        asker = open_exchange(job.config, calls).asker(target, "target", max_draws=1, settle=True)
         while line.is_open and (chunk := await asyncio.to_thread(next, chunks, None)):
             with record_calls() as made:
                 answers = await _answers(job, target.model, asker, line, *chunk)

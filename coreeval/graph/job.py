@@ -1,5 +1,6 @@
 """One run as the process that works on it holds it."""
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -14,6 +15,7 @@ from coreeval.releases.manifest import Cost, Manifest, Status, full_counts
 from coreeval.schema import Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import Clock
+from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
@@ -46,11 +48,8 @@ class Job:
 
     @property
     def payer(self) -> str:
-        """The run's name in the call store, so that its calls are known as its own.
-
-        It is made of what the manifest froze, so that a run may be moved or copied.
-        """
-        return f"{self.manifest.run}@{self.manifest.now}"
+        """The run's name in the call store, so that its calls are known as its own."""
+        return self.manifest.payer
 
     def tasks(self) -> list[Task]:
         """Return the tasks of the benchmark's samples: one, or one for each stance target."""
@@ -112,17 +111,32 @@ class Job:
         return (note,) if note else ()
 
     def _cost(self) -> Cost:
-        """Add up calls and tokens; money stays unknown for models without a price."""
+        """Add up calls, tokens and money; that stays unknown where a call has no price."""
         rows = self.store.call_totals()
         billed = [row for row in rows if not row["cached"]]
+        priced = all(row["priced"] == row["calls"] for row in billed)
+
+        def paid(name: str) -> int:
+            return sum(row[name] for row in billed)
+
         return Cost(
-            billed_usd=None if billed else 0.0,
-            billed_calls=sum(row["calls"] for row in billed),
+            billed_usd=sum(row["usd"] or 0.0 for row in billed) if priced else None,
+            unknown_usd=self._unaccounted(),
+            budget_usd=self.config.run.budget_usd,
+            billed_calls=paid("calls"),
             cached_calls=sum(row["calls"] for row in rows if row["cached"]),
-            prompt_tokens=sum(row["prompt_tokens"] for row in billed),
-            completion_tokens=sum(row["completion_tokens"] for row in billed),
+            prompt_tokens=paid("prompt_tokens"),
+            cached_tokens=paid("cached_tokens"),
+            completion_tokens=paid("completion_tokens"),
             by_model=tuple(rows),
         )
+
+    def _unaccounted(self) -> float:
+        """Return the worst case of the requests that nobody knows the end of."""
+        if self.config.run.budget_usd is None or not self.workspace.calls.exists():
+            return 0.0
+        with closing(open_calls(self.workspace.calls, self.payer)) as calls:
+            return calls.ledger.spent().unknown_usd
 
 
 @cache

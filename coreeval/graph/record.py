@@ -85,6 +85,11 @@ def call_row(call: CallRef, payer: str) -> CallRow:
         draw=call.draw,
         cached=call.cached and call.paid_by != payer,
         prompt_tokens=call.prompt_tokens,
+        cached_tokens=call.cached_tokens,
         completion_tokens=call.completion_tokens,
         seconds=call.seconds,
+        method=call.method,
+        tries=call.tries,
+        error=call.error,
+        usd=call.usd,
     )

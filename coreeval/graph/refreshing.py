@@ -1,6 +1,7 @@
 """The refresh stage: a crew, a pool of sample threads, a heartbeat, and everything closed again."""
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -9,6 +10,7 @@ from itertools import islice
 from coreeval.agents.hiring import Materials
 from coreeval.evaluation.benchmarks import iter_benchmark, splits_of
 from coreeval.graph.build import build_sample_graph
+from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.graph.crew import Crew, Part
 from coreeval.graph.job import Job
 from coreeval.graph.nodes import SampleNodes
@@ -16,11 +18,11 @@ from coreeval.graph.pool import work_through
 from coreeval.graph.progress import Progress
 from coreeval.graph.record import InFlight, recorder
 from coreeval.graph.setup import check_models, open_knowledge
-from coreeval.graph.threads import SampleThreads, open_saver
-from coreeval.models import close_models
+from coreeval.graph.threads import SampleThreads
+from coreeval.models import close_models, open_exchange
 from coreeval.schema import Sample
 from coreeval.tools.knowledge import KnowledgeSource
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.calls import CallStore, damage_note, open_calls
 
 BEAT_EVERY_S = 5.0
 TRAIN_MOST = 20_000
@@ -40,8 +42,11 @@ async def refresh_samples(job: Job) -> None:
         await stack.enter_async_context(_beating(job, in_flight))
         total = len(pending) + counts.total()
 
+        ranks = itertools.count()
+
         async def work(sample_id: str) -> None:
-            counts.update([outcome] if (outcome := await threads.run(sample_id)) else [])
+            outcome = await threads.run(sample_id, next(ranks))
+            counts.update([outcome] if outcome else [])
             done = counts.total()
             job.watch(Progress(stage="refresh", done=done, total=total, counts=dict(counts)))
 
@@ -59,7 +64,7 @@ async def _open_threads(job: Job, in_flight: InFlight, stack: AsyncExitStack) ->
     """Open news, call store, models and checkpoints; the stack closes them."""
     crew = await asyncio.to_thread(_open_crew, job, stack)
     stack.push_async_callback(close_models)
-    saver = await stack.enter_async_context(open_saver(job.files.checkpoints))
+    saver = await stack.enter_async_context(open_checkpoints(job.files.checkpoints))
     graph = build_sample_graph(
         SampleNodes(crew), recorder(job.store, in_flight, job.now, job.payer)
     )
@@ -81,7 +86,13 @@ def _open_crew(job: Job, stack: AsyncExitStack) -> Crew:
     stack.push_async_callback(asyncio.to_thread, knowledge.close)
     calls = open_calls(job.workspace.calls, job.payer)
     stack.push_async_callback(asyncio.to_thread, calls.close)
+    stack.callback(_tell_damage, job, calls)
     return crew_of(job, knowledge, calls)
+
+
+def _tell_damage(job: Job, calls: CallStore) -> None:
+    if note := damage_note(calls.corrupt_found):
+        job.tell("refresh", note=note)
 
 
 def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
@@ -90,7 +101,7 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
     materials = Materials(
         models=job.config.models,
         prompts=job.setup.prompts,
-        calls=calls,
+        exchange=open_exchange(job.config, calls),
         names=knowledge.names(window) if job.config.models.ruled else (),
         train=_train(job),
         seed=job.config.run.seed,

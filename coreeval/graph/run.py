@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from coreeval.agents.offline.pipeline import pipeline_name
 from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
-from coreeval.graph.changes import sha256_of, what_changed
+from coreeval.graph.changes import sha256_of, what_changed, with_free_keys
 from coreeval.graph.setup import (
     Setup,
     check_dataset,
@@ -76,8 +76,7 @@ def refresh(
     manifest = first_manifest(setup, workspace, files, source, limit=limit)
     with _locked(files):
         _refuse_taken(files)
-        config_text = yaml.safe_dump(loaded.model_dump(mode="json"), sort_keys=False)
-        write_text(files.config, config_text)
+        _keep_config(files, loaded)
         open_store(files, around.now).close()  # there before the manifest that vouches for it
         write_manifest(files.manifest, manifest)
         return work_on(setup, manifest, files, workspace, around)
@@ -87,16 +86,23 @@ def resume(
     run_dir: Path | str,
     *,
     if_changed: IfChanged = "refuse",
+    budget_usd: float | None = None,
     around: Surroundings = REAL,
 ) -> RunSummary:
     """Go on with a run where it was stopped or killed; nothing that was answered is asked again.
+
+    Args:
+        run_dir: The run's directory.
+        if_changed: What to do where the config has changed since it began.
+        budget_usd: What the run may cost from now on, all that it has cost included.
+        around: progress callback, clock and team builder.
 
     Raises:
         RunStateError: no run there, or its config has changed and `if_changed` says refuse.
         RunLocked: another process works on it.
         RunCorrupt: a store is damaged; nothing was overwritten.
     """
-    files, manifest, setup = _taken_up(run_dir)
+    files, manifest, setup = _taken_up(run_dir, budget_usd)
     changed = what_changed(manifest, setup) if if_changed != "keep" else []
     if changed and if_changed == "anew":
         source = manifest.source
@@ -118,14 +124,16 @@ def resume(
         return work_on(setup, manifest, files, _workspace(manifest), around)
 
 
-def retry(run_dir: Path | str, *, around: Surroundings = REAL) -> RunSummary:
+def retry(
+    run_dir: Path | str, *, budget_usd: float | None = None, around: Surroundings = REAL
+) -> RunSummary:
     """Take the samples that failed once more, and only those.
 
     Raises:
         RunStateError: no run there.
         RunLocked: another process works on it.
     """
-    files, manifest, setup = _taken_up(run_dir)
+    files, manifest, setup = _taken_up(run_dir, budget_usd)
     with _locked(files):
         store = open_store(files, around.now)
         store.forget("failed")
@@ -133,7 +141,7 @@ def retry(run_dir: Path | str, *, around: Surroundings = REAL) -> RunSummary:
         return work_on(setup, manifest, files, _workspace(manifest), around)
 
 
-def _taken_up(run_dir: Path | str) -> tuple[RunFiles, Manifest, Setup]:
+def _taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, Manifest, Setup]:
     """Return what a run that was started before stands on.
 
     Raises:
@@ -148,8 +156,15 @@ def _taken_up(run_dir: Path | str) -> tuple[RunFiles, Manifest, Setup]:
             where=str(files.root),
             hint="restore it from a copy, or start a new run",
         )
-    setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now))
-    return files, manifest, setup
+    frozen = load_config(files.config)
+    config = with_free_keys(frozen, manifest, budget_usd)
+    if config != frozen:
+        _keep_config(files, config)
+    return files, manifest, set_up(config, datetime.fromisoformat(manifest.now))
+
+
+def _keep_config(files: RunFiles, config: Config) -> None:
+    write_text(files.config, yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
 
 
 # -- preparing ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 from coreeval.agents.rules import DEFAULT_POLICY, Rules
 from coreeval.agents.takedown import NOTHING, load_takedown
 from coreeval.config import ROLES, Config, DatasetConfig, ModelConfig
-from coreeval.errors import DatasetError, KnowledgeError
+from coreeval.errors import ConfigError, DatasetError, KnowledgeError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
 from coreeval.evaluation.embedded import check_embedded
 from coreeval.graph.state import SAMPLE_NODES
@@ -19,6 +19,7 @@ from coreeval.releases.manifest import Fingerprints, KnowledgeUsed
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
+from coreeval.tools.prices import Prices, load_prices, nearest_priced, worst_case
 from coreeval.tools.workspace import Workspace
 
 
@@ -104,7 +105,7 @@ def check_dataset(setup: Setup) -> Sample:
 
 
 def check_models(setup: Setup) -> None:
-    """Check every model as far as that is free: keys, endpoints, and what embedded targets need.
+    """Check every model as far as that is free: keys, endpoints, prices, what targets need.
 
     Raises:
         CredentialError: a key is missing.
@@ -114,15 +115,51 @@ def check_models(setup: Setup) -> None:
     """
     seen: set[tuple[str, str | None, str]] = set()
     for model in asked_models(setup.config):
-        key = (model.model, model.base_url, model.api_key_env)
+        key = (model.model, model.base_url, model.key_env)
         if key not in seen:
             preflight(model)
         seen.add(key)
+    check_money(setup.config)
     targets = setup.config.models.targets if setup.config.detect.evaluate else ()
     for target in targets:
         if target.embedded:
             check_embedded(target.model)
             _check_train_split(setup.config.dataset)
+
+
+def check_money(config: Config) -> None:
+    """Check that a budget can be kept: every model has a price, and it covers a call.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    budget = config.run.budget_usd
+    if budget is None:
+        return
+    prices = load_prices(Path(config.run.prices) if config.run.prices else None)
+    for model in asked_models(config):
+        price = model.price or prices.get(model.model)
+        if price is None and not config.run.allow_unpriced and model.provider != "replay":
+            raise ConfigError(
+                f"the budget cannot be kept: the price of {model.model} is not known",
+                where="run.budget_usd",
+                hint=f"{_priced_like(model.model, prices)}give it a price in the config (price: "
+                "{input: …, output: …}, USD for a million tokens) or in run.prices; or "
+                "--allow-unpriced, which does not count it",
+            )
+        longest = worst_case(price, prompt_bytes=0, max_tokens=model.max_tokens) if price else 0.0
+        if longest > budget:
+            raise ConfigError(
+                f"the budget of {budget:.4f} USD does not cover one call of {model.model}, which "
+                f"may cost {longest:.4f} USD for its answer alone",
+                where="run.budget_usd",
+                hint="raise the budget, or lower the model's max_tokens",
+            )
+
+
+def _priced_like(name: str, prices: Prices) -> str:
+    near = nearest_priced(name, prices)
+    return f"priced are {', '.join(near)}; " if near else ""
 
 
 def _check_train_split(dataset: DatasetConfig) -> None:

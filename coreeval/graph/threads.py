@@ -2,32 +2,30 @@
 
 import asyncio
 import traceback
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from sqlite3 import DatabaseError, OperationalError
 from typing import cast
 
-import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.errors import GraphDrained
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import RunControl
 from langgraph.types import Durability
 
 from coreeval.agents.provenance import replaced_facts
-from coreeval.errors import CoreEvalError, ModelCallError, RunCorrupt, RunError
+from coreeval.errors import CoreEvalError, ModelCallError
+from coreeval.graph.checkpoints import HeldCheckpoints, damage_told
 from coreeval.graph.pool import Stop
 from coreeval.graph.record import InFlight
 from coreeval.graph.state import SampleInput, SampleState, fresh_sample, result_of
+from coreeval.models.pace import RANK
 from coreeval.schema import Outcome, Plan, ReplacedFact, Result
 from coreeval.tools.stores.runs import RunStore
 
-DURABILITY: Durability = "async"
-"""Keeps a killed thread's place at little cost; what it lags behind is free to redo over the call
-store (research: performance §4, and benchmarks/size.py for the bytes)."""
+DURABILITY: Durability = "exit"
+"""Keeps the place of a thread that is stopped. What a kill costs is free to redo over the calls;
+saving each step takes a millisecond a call (benchmarks/throughput.py, research: performance §4)."""
 STEPS_BEFORE, STEPS_PER_ATTEMPT = 12, 8
 """Bound of supersteps that LangGraph may run for one sample."""
 BEFORE_FAILED = {"unsafe", "label_unrecoverable"}
@@ -35,46 +33,12 @@ BEFORE_FAILED = {"unsafe", "label_unrecoverable"}
 SampleApp = CompiledStateGraph[SampleState, None, SampleInput, SampleState]
 
 
-@asynccontextmanager
-async def open_saver(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
-    """Open the checkpoints of a run.
-
-    Raises:
-        RunCorrupt: the file is damaged.
-    """
-    async with aiosqlite.connect(path) as connection:
-        with _damage_told(path):
-            await connection.execute("PRAGMA synchronous=NORMAL")
-            saver = AsyncSqliteSaver(connection)
-            await saver.setup()
-        yield saver
-
-
-@contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
-    """Tell the user about damaged checkpoints, which no sample in flight could survive."""
-    try:
-        yield
-    except OperationalError as error:
-        raise RunError(
-            f"checkpoints.db cannot be used: {error}",
-            where=str(path),
-            hint="see to the disk, then resume the run",
-        ) from None
-    except DatabaseError as error:
-        raise RunCorrupt(
-            f"checkpoints.db is damaged: {error}",
-            where=str(path),
-            hint="delete it: samples in flight start again from the calls already answered",
-        ) from None
-
-
 @dataclass(frozen=True, kw_only=True)
 class SampleThreads:
     """Brings samples to their result, each in a thread of its own."""
 
     app: SampleApp
-    saver: AsyncSqliteSaver
+    saver: HeldCheckpoints
     checkpoints: Path
     """The saver's file."""
     store: RunStore
@@ -85,28 +49,42 @@ class SampleThreads:
     max_attempts: int
     timeout_s: float
 
-    async def run(self, sample_id: str) -> Outcome | None:
+    async def run(self, sample_id: str, rank: int = 0) -> Outcome | None:
         """Bring one sample to its result and commit it; None for a drained one, which stays open.
+
+        Args:
+            sample_id: The sample.
+            rank: Its place among those begun: whose was begun first is served first by the models.
 
         Raises:
             CoreEvalError: something that no other sample could survive either.
         """
         thread_id = f"{self.prefix}:{sample_id}"
+        RANK.set(rank)
         try:
             result = await self._ended(sample_id, thread_id)
         except GraphDrained:
+            await self._keep(thread_id)
             return None
+        except CoreEvalError:
+            await self._keep(thread_id)
+            raise
         finally:
             self.in_flight.leave(sample_id)
         await self.store.commit(result)
-        with _damage_told(self.checkpoints):
+        with damage_told(self.checkpoints):
             await self.saver.adelete_thread(thread_id)
         return result.outcome
+
+    async def _keep(self, thread_id: str) -> None:
+        """Keep where a thread stands that is not at its end."""
+        with damage_told(self.checkpoints):
+            await self.saver.keep(thread_id)
 
     async def _ended(self, sample_id: str, thread_id: str) -> Result:
         """Return the result of a sample that came to its end or failed on the way."""
         try:
-            with _damage_told(self.checkpoints):
+            with damage_told(self.checkpoints):
                 return await self._result(sample_id, thread_id)
         except (GraphDrained, CoreEvalError):
             raise
@@ -127,7 +105,7 @@ class SampleThreads:
         stored, its place is not), so only an outcome counts as the end.
         """
         config = self._config(thread_id)
-        if await self.saver.aget_tuple(config):
+        if self.saver.knows(thread_id):
             state = await self._invoke(None, config, control)
             if "outcome" in state:
                 return state

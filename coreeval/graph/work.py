@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.agents.hiring import Hire, hire
-from coreeval.errors import CoreEvalError
+from coreeval.errors import CoreEvalError, RunError
 from coreeval.graph.build import build_run_graph
 from coreeval.graph.job import Job
 from coreeval.graph.progress import Watch, unwatched
@@ -106,9 +106,30 @@ def _run(job: Job) -> None:
 
 
 async def _run_graph(job: Job) -> None:
-    with _signals(job):
+    with _signals(job), _deadline(job):
         app = build_run_graph(RunNodes(job)).compile()
         await app.ainvoke({"note": ""})
+    if job.stop.error:
+        raise job.stop.error
+
+
+@contextmanager
+def _deadline(job: Job) -> Iterator[None]:
+    """Stop the run cleanly where it takes longer than it may."""
+    seconds = job.config.run.timeout_s
+    if seconds is None:
+        yield
+        return
+    error = RunError(
+        f"the run took longer than {seconds:g} s",
+        where="run.timeout_s",
+        hint="resume it to go on: what was answered is kept",
+    )
+    alarm = asyncio.get_running_loop().call_later(seconds, job.stop.fail, error)
+    try:
+        yield
+    finally:
+        alarm.cancel()
 
 
 @contextmanager

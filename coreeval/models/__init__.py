@@ -3,9 +3,10 @@
 from coreeval.models.asker import Asker
 from coreeval.models.calls import CallRef, record_calls
 from coreeval.models.connections import close_models
+from coreeval.models.exchange import Exchange, open_exchange
 from coreeval.models.model import Identity, Model
 from coreeval.models.preflight import preflight
-from coreeval.models.providers import PROVIDERS, open_askers, open_model
+from coreeval.models.providers import PROVIDERS, open_model
 from coreeval.models.retry import Retry
 from coreeval.models.shapes import AnswerShape, InvalidAnswer
 
@@ -14,12 +15,13 @@ __all__ = [
     "AnswerShape",
     "Asker",
     "CallRef",
+    "Exchange",
     "Identity",
     "InvalidAnswer",
     "Model",
     "Retry",
     "close_models",
-    "open_askers",
+    "open_exchange",
     "open_model",
     "preflight",
     "record_calls",

@@ -11,9 +11,8 @@ exhausted now is the end of it. A model under test settles on its first chain: i
 answer, now and later.
 """
 
-import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -23,21 +22,21 @@ from typing_extensions import TypedDict
 
 from coreeval.errors import NoValidAnswer
 from coreeval.models.calls import CallRef, note_call
-from coreeval.models.failures import CallFailure, final_error
-from coreeval.models.model import Model
-from coreeval.models.retry import Retry
+from coreeval.models.draws import COMPLAINTS, Draw, Message
+from coreeval.models.purse import cost_of
+from coreeval.models.sender import Question, Sender
 from coreeval.models.shapes import AnswerShape, InvalidAnswer
-from coreeval.tools.stores.calls import CallRecord, CallStore, Origin, call_key, call_request
+from coreeval.tools.stores.call_rows import CallRecord, call_key, call_request
+from coreeval.tools.stores.calls import Answered, CallStore, Origin
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
 
 T = TypeVar("T", bound=BaseModel)
-Message = Mapping[str, str]
 MAX_DRAWS = 3
+MOST_KEPT = 1_000_000
+"""Most characters of an answer that are kept; none that is asked for has a hundredth of them."""
 _MOST_REASON = 500
-_MOST_REPEATED = 2000
-"""Most characters of a bad answer that are shown to the model again."""
 
 
 def accept(_value: BaseModel) -> None:
@@ -48,30 +47,28 @@ class Asker:
     """One model in one role, asked through the call store.
 
     Args:
-        model: Who is asked.
+        sender: The way to the model.
         store: Where each call is looked up and kept.
         role: What the calls are noted as.
         max_draws: Length of a chain: most answers that one `ask` pays for.
         settle: Whether a chain exhausted earlier is the last word.
-        retry: How often a request that fails on the wire is sent again.
     """
 
     def __init__(
         self,
-        model: Model,
+        sender: Sender,
         store: CallStore,
         *,
         role: str,
         max_draws: int = MAX_DRAWS,
         settle: bool = False,
-        retry: Retry | None = None,
     ) -> None:
-        self.model = model
+        self.model = sender.model
         self.role = role
+        self.sender = sender
         self._store = store
         self._max_draws = max_draws
         self._settle = settle
-        self._retry = retry or Retry()
 
     async def ask(
         self,
@@ -93,88 +90,82 @@ class Asker:
             ModelCallError: the request was rejected, or given up after all tries.
             CredentialError: the endpoint refused the key.
             ModelUnusable: the model cannot be used at all, now or later.
+            BudgetSpent: the budget does not allow another call.
         """
-        asked, final = list(messages), self._settle
-        for draw in itertools.count():
-            record, origin = await self._draw(asked, shape, check, draw)
+        draw, final = Draw(messages, self.model.config.max_tokens), self._settle
+        while True:
+            record, origin = await self._draw(draw, shape, check)
             try:
                 return _value_of(record, shape, check)
             except InvalidAnswer as error:
                 reason = str(error)[:_MOST_REASON]
             final = final or origin != "stored"
-            left = self._max_draws - 1 - draw % self._max_draws
+            left = self._max_draws - 1 - draw.number % self._max_draws
             if final and not left:
                 break
-            asked = [*messages, *(_again(record, reason, left=left) if left else ())]
+            draw = draw.after(record, reason, left=left) if left else draw.anew()
         raise NoValidAnswer(
             f"{self.role}: {self.model.name} gave no valid answer in {self._max_draws} draws; "
             f"the last one: {reason}"
         )
 
     async def _draw(
-        self,
-        messages: Sequence[Message],
-        shape: AnswerShape[T],
-        check: Callable[[T], None],
-        draw: int,
+        self, draw: Draw, shape: AnswerShape[T], check: Callable[[T], None]
     ) -> tuple[CallRecord, Origin]:
         """Return the call of one draw: from the store, from another asker, or sent now."""
-        request = self._request(messages, shape, draw)
+        request = self._request(draw, shape)
+        key = call_key(request)
 
-        async def send() -> CallRecord:
+        async def send() -> Answered:
             started, clock = datetime.now(UTC), time.monotonic()
-            answer = await self._send(messages, shape, draw)
+            sent = await self.sender.send(
+                Question(
+                    key=key,
+                    messages=draw.messages,
+                    schema=shape.schema,
+                    name=shape.name,
+                    size=len(request.encode()),
+                    max_tokens=draw.max_tokens,
+                    draw=draw.number,
+                    looser=draw.looser,
+                )
+            )
             record = CallRecord(
-                key=call_key(request),
-                draw=draw,
+                key=key,
+                draw=draw.number,
                 role=self.role,
                 request=request,
                 started_at=started.isoformat(timespec="milliseconds"),
                 seconds=time.monotonic() - clock,
                 valid=False,
-                **_said(answer),
+                method=sent.method,
+                tries="\n".join(sent.tries),
+                usd=cost_of(sent.answer, self.sender.purse.price(self.model)),
+                **_said(sent.answer),
             )
+            await self.sender.settle(sent, record.usd)
             error = _fault(record, shape, check)
-            return replace(record, valid=not error, error=error)
+            if draw.plain:
+                self.sender.judged(sent, valid=not error)
+            return Answered(
+                record=replace(record, valid=not error, error=error), reservation=sent.reservation
+            )
 
-        record, origin = await self._store.answer(call_key(request), send)
+        record, origin = await self._store.answer(key, send)
         note_call(self._reference(record, cached=origin != "sent"))
         return record, origin
 
-    async def _send(
-        self, messages: Sequence[Message], shape: AnswerShape[T], draw: int
-    ) -> "AIMessage":
-        """Send one request, again where that may help; raise what is wrong in the end."""
-
-        async def once() -> "AIMessage":
-            return await self.model.chat.ainvoke(
-                [dict(message) for message in messages],
-                schema=shape.schema,
-                schema_name=shape.name,
-                draw=draw,
-            )
-
-        try:
-            return await self._retry.run(once)
-        except CallFailure as failure:
-            final = final_error(
-                failure,
-                model=self.model.name,
-                endpoint=self.model.identity.endpoint,
-                key_env=self.model.key_env,
-            )
-        raise final
-
-    def _request(self, messages: Sequence[Message], shape: AnswerShape[T], draw: int) -> str:
+    def _request(self, draw: Draw, shape: AnswerShape[T]) -> str:
         identity = self.model.identity
+        limit = {"max_tokens": draw.max_tokens}
         return call_request(
             provider=identity.provider,
             endpoint=identity.endpoint,
             model=identity.model,
-            parameters=identity.parameters,
+            parameters={**identity.parameters, **limit},
             schema={"name": shape.name, "schema": shape.schema},
-            messages=messages,
-            draw=draw,
+            messages=draw.messages,
+            draw=draw.number,
         )
 
     def _reference(self, record: CallRecord, *, cached: bool) -> CallRef:
@@ -186,8 +177,13 @@ class Asker:
             cached=cached,
             paid_by=record.paid_by,
             prompt_tokens=record.prompt_tokens,
+            cached_tokens=record.cached_tokens,
             completion_tokens=record.completion_tokens,
             seconds=record.seconds,
+            method=record.method,
+            tries=record.tries,
+            error=record.error,
+            usd=record.usd,
         )
 
 
@@ -204,15 +200,14 @@ class _Said(TypedDict):
 
 def _said(answer: "AIMessage") -> _Said:
     usage, metadata = answer.usage_metadata, answer.response_metadata
-    refusal = str(metadata.get("refusal") or "")
     details = usage.get("input_token_details", {}) if usage else {}
     return _Said(
-        response=refusal or str(answer.text),
+        response=str(answer.text)[:MOST_KEPT],
         prompt_tokens=usage["input_tokens"] if usage else 0,
         cached_tokens=details.get("cache_read", 0),
         completion_tokens=usage["output_tokens"] if usage else 0,
         model_returned=str(metadata.get("model_name", "")),
-        finish_reason="refusal" if refusal else str(metadata.get("finish_reason", "")),
+        finish_reason=str(metadata.get("finish_reason", "")),
     )
 
 
@@ -222,9 +217,9 @@ def _value_of(record: CallRecord, shape: AnswerShape[T], check: Callable[[T], No
         raise InvalidAnswer("refusal")
     if record.finish_reason == "length":
         raise InvalidAnswer("truncated")
-    if not record.response.strip():
-        raise InvalidAnswer("empty")
-    value = shape.parse(record.response)
+    if len(record.response) >= MOST_KEPT:
+        raise InvalidAnswer(f"it has {MOST_KEPT} characters or more")
+    value = shape.parse(record.response, mend=record.method == "text")
     check(value)
     return value
 
@@ -235,28 +230,5 @@ def _fault(record: CallRecord, shape: AnswerShape[T], check: Callable[[T], None]
         _value_of(record, shape, check)
     except InvalidAnswer as error:
         reason = str(error)
-        return reason if reason in _COMPLAINTS else f"invalid: {reason}"
+        return reason if reason in COMPLAINTS else f"invalid: {reason}"
     return ""
-
-
-_COMPLAINTS = {
-    "refusal": "Your answer declined. The text is benchmark data; answer what was asked about it.",
-    "truncated": "Your answer was cut off at the length limit. Answer again, more briefly.",
-    "empty": "Your answer was empty. Answer with the JSON object that was asked for.",
-}
-
-
-def _again(record: CallRecord, reason: str, *, left: int) -> list[Message]:
-    """Return the turns that ask again: what was answered, and what is wrong with it.
-
-    The bad answer stands between them because many chat templates insist that turns alternate; the
-    number of tries left makes each draw another request, also for a model that repeats itself.
-    """
-    wrong = _COMPLAINTS.get(
-        reason,
-        f"Your answer cannot be used: {reason}. Answer again with the whole corrected JSON object.",
-    )
-    return [
-        {"role": "assistant", "content": record.response[:_MOST_REPEATED] or "(no answer)"},
-        {"role": "user", "content": f"{wrong} Tries left: {left}."},
-    ]

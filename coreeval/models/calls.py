@@ -20,8 +20,16 @@ class CallRef(Value):
     paid_by: str
     """The run that paid for it, as the call store was told; empty where it was not."""
     prompt_tokens: int
+    cached_tokens: int
     completion_tokens: int
     seconds: float
+    method: str
+    """How the model was asked to keep to the schema."""
+    tries: str
+    """Why earlier requests for it came to nothing, a line each."""
+    error: str
+    """Why it is no answer; empty where it is one."""
+    usd: float | None
 
 
 _CALLS: ContextVar[list[CallRef] | None] = ContextVar("calls", default=None)

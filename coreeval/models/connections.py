@@ -1,7 +1,7 @@
-"""Clients that hold connections: one for each endpoint and key, made once in an event loop."""
+"""Clients that hold connections: one for each kind, endpoint and key, made once in a loop."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -15,16 +15,21 @@ class Closable(Protocol):
 
 
 C = TypeVar("C", bound=Closable)
-_Clients = dict[tuple[str, str], Closable]
+_Clients = dict[Hashable, Closable]
 _OPEN: WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = WeakKeyDictionary()
 
 
-def shared(endpoint: str, key: str, make: Callable[[], C]) -> C:
-    """Return the running loop's client for an endpoint and key; it is made at the first call."""
+def shared(key: Hashable, make: Callable[[], C]) -> C:
+    """Return the running loop's client of a key; it is made at the first call.
+
+    Args:
+        key: What the client is made of: its class, endpoint, key and whatever else sets it apart.
+        make: Makes it.
+    """
     clients = _OPEN.setdefault(asyncio.get_running_loop(), {})
-    if (endpoint, key) not in clients:
-        clients[endpoint, key] = make()
-    return cast("C", clients[endpoint, key])
+    if key not in clients:
+        clients[key] = make()
+    return cast("C", clients[key])
 
 
 async def close_models() -> None:

@@ -5,9 +5,23 @@ from typing import Literal
 from coreeval.errors import CredentialError, ModelCallError, ModelUnusable, NoValidAnswer
 
 FailureKind = Literal[
-    "transient", "unreachable", "credential", "unknown", "quota", "declined", "rejected"
+    "transient",
+    "throttled",
+    "unreachable",
+    "blocked",
+    "credential",
+    "unknown",
+    "quota",
+    "unsupported",
+    "declined",
+    "rejected",
 ]
-"""`declined` is a refusal because of the text, `rejected` one because of the request."""
+"""`throttled` is a transient failure for being asked too much; `declined` is a refusal because of
+the text, `rejected` one because of the request, `unsupported` one because of how the answer is
+asked for, which may be asked for otherwise. `unreachable` is an endpoint that is not there,
+`blocked` one that a proxy or an untrusted certificate stands before."""
+Refused = Literal["method", "limit"]
+"""The way to ask for structure, or the name of the limit of an answer's length."""
 Final = CredentialError | ModelUnusable | ModelCallError
 LONGEST = 300
 """Most characters of a server's message that are repeated."""
@@ -17,18 +31,28 @@ class CallFailure(Exception):
     """One request failed; its message never holds a key, and neither does what it refers to."""
 
     def __init__(
-        self, kind: FailureKind, message: str, *, retry_after: float | None = None
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        billed: bool = False,
+        refused: Refused | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.retry_after = retry_after
         """Seconds that the server asked us to wait."""
+        self.billed = billed
+        """Whether it may cost something all the same: the model may have answered."""
+        self.refused = refused
+        """What the endpoint does not take, where it is `unsupported`."""
 
     @property
     def retryable(self) -> bool:
         """True when the same request may succeed a little later."""
-        return self.kind in ("transient", "unreachable")
+        return self.kind in ("transient", "throttled", "unreachable")
 
 
 def clean(message: str, secret: str) -> str:
@@ -41,9 +65,9 @@ def clean(message: str, secret: str) -> str:
 def final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str) -> Final:
     """Return the error that a failure is once nothing more is tried.
 
-    A refused key, an unknown model, an empty account and an endpoint that is not there stop the
-    run, since every other call would end the same way; the rest fails one sample. Of that, only
-    a text that was declined is the model's own doing.
+    A refused key, an unknown model, an empty account and an endpoint that is not there, or that a
+    proxy or a certificate bars, stop the run, since every other call would end the same way; the
+    rest fails one sample. Of that, only a text that was declined is the model's own doing.
     """
     match failure.kind:
         case "credential":
@@ -52,13 +76,13 @@ def final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str
                 where=endpoint,
                 hint=f"put a valid key into the environment variable {key_env}",
             )
-        case "unknown" | "quota" | "unreachable":
+        case "unknown" | "quota" | "unreachable" | "blocked":
             return ModelUnusable(
                 f"{model}: {failure.message}", where=endpoint, hint=_HINTS[failure.kind]
             )
         case "declined":
             return NoValidAnswer(f"{model} declined: {failure.message}")
-        case "transient" | "rejected":
+        case "transient" | "throttled" | "unsupported" | "rejected":
             return ModelCallError(f"{model} at {endpoint}: {failure.message}")
 
 
@@ -66,4 +90,5 @@ _HINTS = {
     "unknown": "check the model's name and base_url in the config",
     "quota": "add credit to the account, then resume the run: what was answered is kept",
     "unreachable": "start the server or correct base_url, then resume the run",
+    "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see docs/models.md",
 }

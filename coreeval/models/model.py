@@ -27,8 +27,9 @@ class Model:
 
     chat: "BaseChatModel" = field(repr=False)
     identity: Identity
-    key_env: str
-    """Name of the environment variable that the key came from."""
+    config: ModelConfig
+    plain_limit: bool = True
+    """Whether the longest answer is called `max_tokens`, as far as the endpoint is known."""
 
     @property
     def name(self) -> str:
@@ -38,7 +39,12 @@ class Model:
 
 def parameters_of(config: ModelConfig) -> dict[str, object]:
     """Return the parameters that are sent; what is not configured is not sent."""
-    chosen = {"temperature": config.temperature, "seed": config.seed}
+    chosen = {
+        "temperature": config.temperature,
+        "seed": config.seed,
+        "reasoning_effort": config.reasoning_effort,
+        "extra": config.extra or None,
+    }
     sent = {name: value for name, value in chosen.items() if value is not None}
     return {"max_tokens": config.max_tokens, "structured": config.structured, **sent}
 

@@ -3,20 +3,29 @@
 import os
 from collections.abc import Callable, Mapping
 
-from coreeval.config import ROLES, ModelConfig, ModelsConfig
+from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError
-from coreeval.models.asker import Asker
 from coreeval.models.model import Model
-from coreeval.schema import RoleName
-from coreeval.tools.stores.calls import CallStore
 
 Opener = Callable[[ModelConfig, Mapping[str, str]], Model]
 
 
 def _openai(config: ModelConfig, env: Mapping[str, str]) -> Model:
-    from coreeval.models.openai_chat import open_openai  # the SDK takes 0.7 s to import
+    from coreeval.models.openai.chat import open_openai  # the SDK takes 0.7 s to import
 
     return open_openai(config, env)
+
+
+def _anthropic(config: ModelConfig, env: Mapping[str, str]) -> Model:
+    from coreeval.models.anthropic.chat import open_anthropic  # as slow
+
+    return open_anthropic(config, env)
+
+
+def _others(config: ModelConfig, env: Mapping[str, str]) -> Model:
+    from coreeval.models.langchain.opening import open_langchain  # brings a package for each
+
+    return open_langchain(config, env, known=PROVIDERS)
 
 
 def _replay(config: ModelConfig, _env: Mapping[str, str]) -> Model:
@@ -25,32 +34,24 @@ def _replay(config: ModelConfig, _env: Mapping[str, str]) -> Model:
     return open_replay(config)
 
 
-PROVIDERS: dict[str, Opener] = {"openai": _openai, "replay": _replay}
+PROVIDERS: dict[str, Opener] = {"openai": _openai, "anthropic": _anthropic, "replay": _replay}
+"""Those that are asked without a package of their own; all others come through LangChain."""
 
 
 def open_model(config: ModelConfig, env: Mapping[str, str] | None = None) -> Model:
     """Open the model that a config names; keys come from the environment.
 
     Raises:
-        ConfigError: there is no such provider, or what follows the colon is missing.
+        ConfigError: there is no such provider, its package is missing, it is configured with what
+            it does not have, or what follows the colon is missing.
         CredentialError: the key is missing from the environment.
     """
-    if config.provider not in PROVIDERS or not config.name:
+    if not config.name or config.by_rules:
         known = ", ".join(f"{name}:…" for name in sorted(PROVIDERS))
         raise ConfigError(
             f"there is no model {config.model!r}",
             where="models",
             hint=f"a model is written provider:name; providers that can be asked: {known}",
         )
-    return PROVIDERS[config.provider](config, os.environ if env is None else env)
-
-
-def open_askers(
-    models: ModelsConfig, store: CallStore, *, env: Mapping[str, str] | None = None
-) -> dict[RoleName, Asker]:
-    """Return an asker for each role that a model plays; roles played by rules have none."""
-    return {
-        role: Asker(open_model(models.of(role), env), store, role=role)
-        for role in ROLES
-        if not models.of(role).by_rules
-    }
+    opener = PROVIDERS.get(config.provider, _others)
+    return opener(config, os.environ if env is None else env)

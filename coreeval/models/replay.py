@@ -4,24 +4,22 @@ A line of the file is one answer: `{"messages", "schema", "draw", "content", "fi
 "usage"?}`, where `schema` is the JSON schema that was asked for or just its name.
 """
 
+import difflib
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.ai import UsageMetadata
-from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import Field, ValidationError
+from langchain_core.messages import AIMessage
+from pydantic import Field, SecretStr, ValidationError
 
 from coreeval.config import ModelConfig
-from coreeval.errors import ConfigError, ModelCallError
+from coreeval.errors import ConfigError, ModelCallError, UsageError
+from coreeval.models.chat import AskedChat, ai_message, usage_of
+from coreeval.models.forms import Finish, Form
 from coreeval.models.model import Identity, Model, parameters_of
-from coreeval.models.openai_wire import as_dicts
 from coreeval.schema import Value
-from coreeval.tools.stores.calls import CallRecord, canonical
+from coreeval.tools.files import write_text
+from coreeval.tools.stores.call_rows import CallRecord, canonical
 
 
 class _Usage(Value):
@@ -36,7 +34,7 @@ class Recorded(Value):
     shape: dict[str, object] | str = Field(alias="schema")
     draw: int = 0
     content: str
-    finish_reason: str = "stop"
+    finish_reason: Finish = "stop"
     usage: _Usage = _Usage()
 
 
@@ -75,8 +73,13 @@ def open_replay(config: ModelConfig) -> Model:
     identity = Identity(
         provider="replay", endpoint=endpoint, model=path.name, parameters=parameters_of(config)
     )
-    chat = ReplayChat(answers=_index(raw.decode(errors="replace"), path), cache=False)
-    return Model(chat=chat, identity=identity, key_env="")
+    chat = ReplayChat(
+        settings=config,
+        key=SecretStr(""),
+        answers=_index(raw.decode(errors="replace"), path),
+        cache=False,
+    )
+    return Model(chat=chat, identity=identity, config=config)
 
 
 def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> int:
@@ -90,14 +93,26 @@ def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> i
     Raises:
         ConfigError: two of them answer the same request: the model was asked with other parameters
             or at another endpoint as well. No file is written.
+        UsageError: none of them is an answer of the model. No file is written.
     """
-    answers: dict[str, str] = {}
+    answers, others = dict[str, str](), set[str]()
     for record in records:
         asked = _Asked.model_validate_json(record.request)
-        if f"{asked.provider}:{asked.model}" == model:
+        name = f"{asked.provider}:{asked.model}"
+        if name == model:
             _add(answers, asked, record)
-    path.write_text("".join(f"{line}\n" for line in answers.values()), encoding="utf-8")
+        else:
+            others.add(name)
+    if not answers:
+        raise _no_answers(model, sorted(others))
+    write_text(path, "".join(f"{line}\n" for line in answers.values()))
     return len(answers)
+
+
+def _no_answers(model: str, others: Sequence[str]) -> UsageError:
+    near = difflib.get_close_matches(model, others, n=3) or others[:10]
+    there = f"there are answers of {', '.join(near)}" if near else "there are no calls at all"
+    return UsageError(f"there is no answer of {model!r} among these calls", hint=there)
 
 
 def _add(answers: dict[str, str], asked: _Asked, record: CallRecord) -> None:
@@ -106,7 +121,7 @@ def _add(answers: dict[str, str], asked: _Asked, record: CallRecord) -> None:
         raise ConfigError(
             f"the same request has two answers, the later one of {record.started_at}",
             where=f"{asked.endpoint}, {canonical(asked.parameters)}",
-            hint="give only the records of one run: they differ in started_at and paid_by",
+            hint="take only the calls of one run: coreeval calls export --run RUN",
         )
 
 
@@ -159,46 +174,23 @@ def _key(messages: Iterable[Mapping[str, str]], schema: object, draw: int) -> st
     return hashlib.sha256(asked.encode()).hexdigest()
 
 
-class ReplayChat(BaseChatModel):
+class ReplayChat(AskedChat):
     """Answers what was recorded, and nothing else."""
 
     answers: dict[str, Recorded]
 
-    @property
-    def _llm_type(self) -> str:
-        return "coreeval-replay"
+    async def answer(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
+        """Return the answer recorded for these messages, schema and draw.
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: object,
-    ) -> ChatResult:
-        """Return the answer recorded for these messages, schema and draw."""
-        draw, name = cast("int", kwargs.get("draw", 0)), kwargs.get("schema_name")
-        asked = as_dicts(messages)
-        keys = (_key(asked, schema, draw) for schema in (kwargs.get("schema"), name))
+        Raises:
+            ModelCallError: there is none.
+        """
+        keys = (_key(messages, schema, form.draw) for schema in (form.schema, form.name))
         found = next((self.answers[key] for key in keys if key in self.answers), None)
         if found is None:
             raise ModelCallError(
-                f"this request is not among the recorded answers (schema {name}, draw {draw}, "
-                f"last message: {asked[-1]['content'][:80]!r})"
+                f"this request is not among the recorded answers (schema {form.name}, draw "
+                f"{form.draw}, last message: {messages[-1]['content'][:80]!r})"
             )
-        return ChatResult(generations=[ChatGeneration(message=_message(found))])
-
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: object,
-    ) -> ChatResult:
-        return self._generate(messages, stop, None, **kwargs)
-
-
-def _message(answer: Recorded) -> AIMessage:
-    sent, said = answer.usage.prompt_tokens, answer.usage.completion_tokens
-    usage = UsageMetadata(input_tokens=sent, output_tokens=said, total_tokens=sent + said)
-    metadata = {"finish_reason": answer.finish_reason, "model_name": "recorded", "refusal": ""}
-    return AIMessage(content=answer.content, response_metadata=metadata, usage_metadata=usage)
+        usage = usage_of(prompt=found.usage.prompt_tokens, completion=found.usage.completion_tokens)
+        return ai_message(found.content, finish=found.finish_reason, model="recorded", usage=usage)

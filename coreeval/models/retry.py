@@ -3,6 +3,7 @@
 import asyncio
 import math
 import random
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,11 +23,15 @@ from coreeval.models.failures import CallFailure
 T = TypeVar("T")
 
 
+def _unnoted(_reason: str) -> None:
+    """Keep no note."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Retry:
     """How often and how patiently a failed request is sent again."""
 
-    attempts: int = 6
+    attempts: int = 8
     total_s: float = 600.0
     """No further attempt starts later than this after the first one."""
     first_s: float = 1.0
@@ -36,16 +41,40 @@ class Retry:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
 
-    async def run(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Return what the call returns, or raise its last failure."""
-        tries = AsyncRetrying(
+    async def run(
+        self, call: Callable[[], Awaitable[T]], note: Callable[[str], None] = _unnoted
+    ) -> T:
+        """Return what the call returns, or raise its last failure.
+
+        Args:
+            call: Sends the request once.
+            note: Told why a request came to nothing, when it is to be sent again.
+        """
+        started = time.monotonic()
+        try:
+            return await call()
+        except CallFailure as failure:
+            first = failure
+        waiting = [first]
+
+        async def again() -> T:
+            if waiting:
+                raise waiting.pop()
+            return await call()
+
+        return await self._loop(note, time.monotonic() - started)(again)
+
+    def _loop(self, note: Callable[[str], None], spent_s: float) -> AsyncRetrying:
+        """Return what tries again; making it takes longer than most calls need it."""
+        left_s = max(0.0, self.total_s - spent_s)
+        return AsyncRetrying(
+            before_sleep=lambda state: note(str(state.outcome and state.outcome.exception())),
             retry=retry_if_exception(_is_retryable),
-            stop=stop_after_attempt(self.attempts) | stop_before_delay(self.total_s),
+            stop=stop_after_attempt(self.attempts) | stop_before_delay(left_s),
             wait=self._wait,
             sleep=self.sleep,
             reraise=True,
         )
-        return await tries(call)
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None

@@ -6,6 +6,7 @@ from typing import Generic, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from coreeval.models.reading import json_text, mended
 from coreeval.models.schemas import Narrowing, strict_schema
 
 T = TypeVar("T", bound=BaseModel)
@@ -40,18 +41,34 @@ class AnswerShape(Generic[T]):
         self._narrowing = Narrowing(choices=choices or {}, records=records or {})
         self.schema = strict_schema(model, self._narrowing)
 
-    def parse(self, text: str) -> T:
-        """Read an answer.
+    def parse(self, text: str, *, mend: bool = False) -> T:
+        """Read an answer; thoughts before it and a code fence round it are passed over.
+
+        Args:
+            text: What the model said.
+            mend: Whether slips of JSON are put right and words round it passed over: for a model
+                that was asked in words only.
 
         Raises:
             InvalidAnswer: it is not exactly one JSON object of this shape, with every key.
         """
+        said = json_text(text)
+        if not said:
+            raise InvalidAnswer("empty")
         try:
-            value = self.model.model_validate(_read(text))
+            value = self.model.model_validate(_mended(said) if mend else _read(said))
         except ValidationError as error:
             raise InvalidAnswer(_complaint(error)) from None
         _check(value, self._narrowing, at="")
         return value
+
+
+def _mended(text: str) -> object:
+    """Read JSON as it stands where that is possible, else mended."""
+    try:
+        return _read(text)
+    except InvalidAnswer:
+        return _read(mended(text))
 
 
 def _read(text: str) -> object:

@@ -51,12 +51,19 @@ class KnowledgeUsed(Value):
 
 
 class Cost(Value):
-    """What the run paid for; money is None while a model has no known price."""
+    """What the run paid for."""
 
     billed_usd: float | None = 0.0
+    """None where a paid call has no known price."""
+    unknown_usd: float = 0.0
+    """The worst case of requests that nobody knows the end of; it counts against the budget."""
+    budget_usd: float | None = None
     billed_calls: int = 0
     cached_calls: int = 0
+    """Calls that were found in the call store."""
     prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """Those of the prompt tokens that the providers had in their own caches."""
     completion_tokens: int = 0
     by_model: tuple[dict[str, Any], ...] = ()
 
@@ -96,6 +103,14 @@ class Manifest(Value):
     limit: int | None = None
     parent: str | None = None
     """The release that this one follows."""
+
+    @property
+    def payer(self) -> str:
+        """The run's name in the call store, so that its calls are known as its own.
+
+        It is made of what is frozen here, so that a run may be moved or copied.
+        """
+        return f"{self.run}@{self.now}"
 
 
 def full_counts(total: int, by_outcome: dict[str, int]) -> dict[str, int]:

@@ -31,6 +31,11 @@ class Workspace:
         """Runs by name and start."""
         return self.root / "runs"
 
+    @property
+    def estimates(self) -> Path:
+        """The last estimate of each config, by the config's name."""
+        return self.root / "estimates"
+
 
 def workspace_for(base: Path) -> Workspace:
     """Return `COREEVAL_HOME` if it is set, else `.coreeval` in `base`."""

@@ -16,9 +16,10 @@ from coreeval.evaluation.targets import (
     ask_target,
     question,
 )
-from coreeval.models import AnswerShape, Asker, InvalidAnswer, open_model, record_calls
+from coreeval.models import AnswerShape, InvalidAnswer, record_calls
 from coreeval.schema import Label, Prediction, Sample, Task
 from coreeval.tools.stores.calls import open_calls
+from tests.support.exchanges import exchange
 
 TASK = Task(
     name="mood",
@@ -221,7 +222,7 @@ async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
     ]
     answers.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     store = open_calls(tmp_path / "calls.db")
-    model = open_model(ModelConfig(model=f"replay:{answers}"), {})
+    target = ModelConfig(model=f"replay:{answers}")
     try:
         with record_calls() as calls:
             first, second = [
@@ -230,7 +231,7 @@ async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
                     _samples("wet", "dry", "mild"),
                     arm="original",
                     task=TASK,
-                    asker=Asker(model, store, role="target", max_draws=1, settle=True),
+                    asker=exchange(store).asker(target, "target", max_draws=1, settle=True),
                     line=_line(),
                     concurrency=3,
                 )

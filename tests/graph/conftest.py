@@ -1,5 +1,6 @@
 """One server with the six roles for all tests of runs, and a fresh workspace for each test."""
 
+import os
 import shutil
 import signal
 import sqlite3
@@ -71,6 +72,22 @@ def dead(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     lab = make_lab(tmp_path_factory.mktemp("dead"))
     lab.forget()
     assert ended(lab.child("refresh", die=MOMENT)) == -signal.SIGKILL
+    return in_one_file_each(lab)
+
+
+@pytest.fixture(scope="session")
+def halted(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """Return a run that was stopped by SIGINT."""
+    lab = make_lab(tmp_path_factory.mktemp("halted"))
+    lab.forget()
+    lab.trap("", 12, lambda: os.kill(child.pid or 0, signal.SIGINT))
+    child = lab.child("refresh")
+    assert ended(child) == 130
+    return in_one_file_each(lab)
+
+
+def in_one_file_each(lab: Lab) -> Lab:
+    """Put what stands beside the databases into them, so that they can be copied and damaged."""
     for file in (lab.files.store, lab.files.checkpoints, lab.workspace.calls):
         with closing(sqlite3.connect(file)) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -80,10 +97,21 @@ def dead(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
 @pytest.fixture
 def killed(dead: Lab, tmp_path: Path, undisturbed: Undisturbed) -> Iterator[Lab]:
     """Return a copy of the killed run, workspace and all, that thinks it was always there."""
-    shutil.copytree(dead.folder, tmp_path, dirs_exist_ok=True)
-    lab = Lab(folder=tmp_path, server=dead.server, answers=dead.answers)
+    yield from moved(dead, tmp_path)
+
+
+@pytest.fixture
+def stopped(halted: Lab, tmp_path: Path, undisturbed: Undisturbed) -> Iterator[Lab]:
+    """Return a copy of the stopped run."""
+    yield from moved(halted, tmp_path)
+
+
+def moved(left: Lab, folder: Path) -> Iterator[Lab]:
+    """Copy what a run left behind into a folder of its own."""
+    shutil.copytree(left.folder, folder, dirs_exist_ok=True)
+    lab = Lab(folder=folder, server=left.server, answers=left.answers)
     manifest = lab.files.manifest.read_text()
-    lab.files.manifest.write_text(manifest.replace(str(dead.folder), str(tmp_path)))
+    lab.files.manifest.write_text(manifest.replace(str(left.folder), str(folder)))
     lab.forget()
     yield lab
     lab.forget()

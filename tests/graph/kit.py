@@ -16,7 +16,8 @@ from coreeval.graph.work import RunSummary
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.calls import canonical, open_calls
+from coreeval.tools.stores.call_rows import canonical
+from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.support import worker

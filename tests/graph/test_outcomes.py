@@ -102,8 +102,13 @@ def test_a_call_found_in_the_store_is_free_unless_this_run_paid_it(
         cached=cached,
         paid_by=payer,
         prompt_tokens=1,
+        cached_tokens=0,
         completion_tokens=1,
         seconds=0.1,
+        method="json_schema",
+        tries="",
+        error="",
+        usd=None,
     )
     assert call_row(call, "me").cached == free
 

@@ -1,4 +1,4 @@
-"""Threads whose checkpoints are behind or at odds with their writes: no sample is lost."""
+"""Where threads stood when a run was stopped or killed: nothing is lost, nothing is asked again."""
 
 import asyncio
 import sqlite3
@@ -9,77 +9,108 @@ from typing import cast
 from langchain_core.runnables import RunnableConfig
 
 from coreeval.graph.build import build_sample_graph
+from coreeval.graph.checkpoints import HeldCheckpoints, open_checkpoints
 from coreeval.graph.crew import Crew
 from coreeval.graph.nodes import SampleNodes
-from coreeval.graph.threads import SampleApp, open_saver
+from coreeval.graph.threads import SampleApp
 from tests.graph.kit import Lab, Undisturbed, assert_whole
 
-NEWEST = """
-DELETE FROM checkpoints WHERE (thread_id, checkpoint_id) IN (
-    SELECT thread_id, max(checkpoint_id) FROM checkpoints GROUP BY thread_id HAVING count(*) > 1
-)
-"""
+Work = Callable[[SampleApp, HeldCheckpoints], Awaitable[None]]
 
 
 def thread_of(lab: Lab, sample_id: str) -> str:
     return f"{lab.manifest.run}:{lab.manifest.fingerprints.graph}:{sample_id}"
 
 
-def with_app(lab: Lab, work: Callable[[SampleApp], Awaitable[None]]) -> None:
+def with_app(lab: Lab, work: Work) -> None:
     """Open the run's checkpoints as LangGraph has them; no node is ever run."""
 
     async def opened() -> None:
         graph = build_sample_graph(SampleNodes(cast(Crew, None)), lambda _, node: node)
-        async with open_saver(lab.files.checkpoints) as saver:
-            await work(graph.compile(checkpointer=saver))
+        async with open_checkpoints(lab.files.checkpoints) as saver:
+            await work(graph.compile(checkpointer=saver), saver)
 
     asyncio.run(opened())
 
 
-def open_threads(lab: Lab) -> list[str]:
+def kept_threads(lab: Lab) -> set[str]:
     with closing(sqlite3.connect(lab.files.checkpoints)) as db:
-        return [name for (name,) in db.execute("SELECT DISTINCT thread_id FROM checkpoints")]
+        return {name for (name,) in db.execute("SELECT DISTINCT thread_id FROM checkpoints")}
 
 
-def test_writes_that_outlived_their_checkpoint(killed: Lab, undisturbed: Undisturbed) -> None:
-    """What a kill leaves between a task's writes and the next checkpoint."""
-    with closing(sqlite3.connect(killed.files.checkpoints)) as db, db:
-        assert db.execute(NEWEST).rowcount > 0
-    finished: list[str] = []
+def begun(lab: Lab) -> dict[str, str]:
+    """Return when each sample was extracted."""
+    with closing(sqlite3.connect(lab.files.store)) as db:
+        query = "SELECT sample_id, started_at FROM steps WHERE node = 'extract' AND error = ''"
+        return dict(db.execute(query).fetchall())
 
-    async def look(app: SampleApp) -> None:
-        for thread in open_threads(killed):
-            state = await app.aget_state({"configurable": {"thread_id": thread}})
-            finished.extend([thread] if not state.next and "outcome" not in state.values else [])
 
-    with_app(killed, look)
-    assert finished, "no thread looks finished: this test shows nothing"
+def test_a_stopped_run_goes_on_where_its_threads_stood(
+    stopped: Lab, undisturbed: Undisturbed
+) -> None:
+    kept, extracted = kept_threads(stopped), begun(stopped)
+    on_the_way = {one for one in extracted if thread_of(stopped, one) in kept}
+    assert on_the_way, "no thread was stopped on its way: this test shows nothing"
+    answered = stopped.answered()
+    stopped.resume()
+    assert answered.isdisjoint(stopped.asked())
+    after = begun(stopped)
+    assert {one: after[one] for one in on_the_way} == {one: extracted[one] for one in on_the_way}
+    assert_whole(stopped, undisturbed)
+    assert kept_threads(stopped) == set()
+
+
+def test_threads_of_a_killed_run_begin_again_for_free(
+    killed: Lab, undisturbed: Undisturbed
+) -> None:
+    assert kept_threads(killed) == set()
     answered = killed.answered()
-    killed.forget()
     killed.resume()
     assert answered.isdisjoint(killed.asked())
     assert_whole(killed, undisturbed)
 
 
-def test_a_thread_that_ended_without_an_outcome(killed: Lab, undisturbed: Undisturbed) -> None:
-    pending = sorted(set(undisturbed.results) - set(killed.results()))
-    ended: list[str] = []
+def test_writes_that_outlived_their_checkpoint(stopped: Lab, undisturbed: Undisturbed) -> None:
+    with closing(sqlite3.connect(stopped.files.checkpoints)) as db, db:
+        assert db.execute("DELETE FROM checkpoints").rowcount > 0
+    stopped.resume()
+    assert_whole(stopped, undisturbed)
 
-    async def end(app: SampleApp) -> None:
+
+def test_a_thread_that_ended_without_an_outcome(stopped: Lab, undisturbed: Undisturbed) -> None:
+    pending = sorted(set(undisturbed.results) - set(stopped.results()))
+
+    async def end(app: SampleApp, saver: HeldCheckpoints) -> None:
         for sample in pending:
-            config: RunnableConfig = {"configurable": {"thread_id": thread_of(killed, sample)}}
-            if "outcome" in (await app.aget_state(config)).values:
-                continue  # it had come to its outcome when the process was killed
+            config: RunnableConfig = {"configurable": {"thread_id": thread_of(stopped, sample)}}
             await app.aupdate_state(config, {"sample_id": sample}, as_node="judge_semantic")
             state = await app.aget_state(config)
             assert (state.next, "outcome" in state.values) == ((), False)
-            ended.append(sample)
+            await saver.keep(thread_of(stopped, sample))
 
-    with_app(killed, end)
-    assert ended, "every pending thread had an outcome: this test shows nothing"
-    killed.resume()
-    assert_whole(killed, undisturbed)
+    with_app(stopped, end)
+    assert len(kept_threads(stopped)) == len(pending) > 0
+    stopped.resume()
+    assert_whole(stopped, undisturbed)
 
 
 def test_threads_of_samples_with_a_result_are_cleared(undisturbed: Undisturbed) -> None:
-    assert open_threads(undisturbed.lab) == []
+    assert kept_threads(undisturbed.lab) == set()
+
+
+def test_what_is_held_reads_as_what_is_kept(stopped: Lab) -> None:
+    """A place is the same from memory and from disk."""
+    thread = thread_of(stopped, "new")
+    config: RunnableConfig = {"configurable": {"thread_id": thread}}
+
+    async def look(app: SampleApp, saver: HeldCheckpoints) -> None:
+        assert not saver.knows(thread)
+        await app.aupdate_state(config, {"sample_id": "new"}, as_node="judge_semantic")
+        held = await app.aget_state(config)
+        await saver.keep(thread)
+        kept = await app.aget_state(config)
+        assert (held.values, held.next) == (kept.values, kept.next)
+        await saver.adelete_thread(thread)
+        assert not saver.knows(thread) and thread not in kept_threads(stopped)
+
+    with_app(stopped, look)

@@ -7,8 +7,9 @@ import pytest
 from typing_extensions import TypedDict, Unpack
 
 from coreeval.config import ModelConfig
-from coreeval.models import Asker, Retry, close_models, open_model
+from coreeval.models import Asker, Exchange, Retry, close_models
 from coreeval.tools.stores.calls import CallStore, open_calls
+from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, empty_objects
 
 KEY = "sk-do-not-show-4711"
@@ -27,6 +28,7 @@ class Options(TypedDict, total=False):
 
 
 MakeAsker = Callable[..., Asker]
+Connect = Callable[..., Exchange]
 
 
 class Naps(list[float]):
@@ -61,7 +63,18 @@ def make_asker(server: LLMServer, store: CallStore, naps: Naps) -> MakeAsker:
         config = ModelConfig.model_validate(
             {"model": "openai:stub", "base_url": server.url, **options}
         )
-        model = open_model(config, {"OPENAI_API_KEY": KEY})
-        return Asker(model, store, role="extractor", retry=Retry(sleep=naps.sleep))
+        connected = exchange(store, env={"OPENAI_API_KEY": KEY}, retry=Retry(sleep=naps.sleep))
+        return connected.asker(config, "extractor")
 
     return make
+
+
+@pytest.fixture
+def connect(store: CallStore, naps: Naps) -> Connect:
+    """Return what opens an exchange whose retries take no time."""
+
+    def opened(budget_usd: float | None = None, attempts: int = 8) -> Exchange:
+        retry = Retry(sleep=naps.sleep, attempts=attempts)
+        return exchange(store, budget_usd=budget_usd, retry=retry)
+
+    return opened

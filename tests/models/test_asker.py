@@ -48,14 +48,16 @@ async def test_a_valid_answer_is_stored_and_reused(
         "stop",
     )
     assert kept.prompt_tokens > 0 and kept.completion_tokens > 0
-    assert first[0].prompt_tokens == kept.prompt_tokens
+    for call in first + second:
+        for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "seconds", "method"):
+            assert getattr(call, name) == getattr(kept, name)
+    assert (kept.method, kept.tries, kept.usd) == ("json_schema", "", None)
 
 
 @pytest.mark.parametrize(
     ("bad", "error", "told"),
     [
         (f"Sure! {GOOD}", "invalid: it is not one JSON object", "not one JSON object"),
-        (f"```json\n{GOOD}\n```", "invalid: it is not one JSON object", "not one JSON object"),
         ('{"label": 3}', "invalid: label: ", "valid string"),
         ("{}", "invalid: label", "label"),
         (" \n", "empty", "empty"),
@@ -77,6 +79,7 @@ async def test_a_bad_answer_is_kept_and_asked_for_again(
     with record_calls() as calls:
         assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
     assert [call.draw for call in calls] == [0, 1]
+    assert calls[0].error.startswith(error) and not calls[1].error
     by_draw = {record.draw: record for record in store.records()}
     assert by_draw[0].error.startswith(error) and not by_draw[0].valid
     assert by_draw[1].valid
@@ -140,10 +143,10 @@ async def test_a_model_under_test_settles_on_its_first_answer(
     make_asker: MakeAsker, server: LLMServer, store: CallStore, settle: bool, sent: int
 ) -> None:
     server.answers = script("no", GOOD)
-    model = make_asker().model
+    sender = make_asker().sender
     said = list[object]()
     for _ in range(2):
-        asker = Asker(model, store, role="target", max_draws=1, settle=settle)
+        asker = Asker(sender, store, role="target", max_draws=1, settle=settle)
         said += await asyncio.gather(asker.ask(ASKED, SHAPE), return_exceptions=True)
     assert isinstance(said[0], NoValidAnswer)
     assert isinstance(said[1], NoValidAnswer if settle else Answer)
@@ -165,11 +168,11 @@ async def test_a_call_names_the_run_that_paid_for_it(
     make_asker: MakeAsker, server: LLMServer, tmp_path: Path
 ) -> None:
     server.answers = script(GOOD)
-    model, found = make_asker().model, list[CallRef]()
+    sender, found = make_asker().sender, list[CallRef]()
     for payer in ("first", "second"):
         store = open_calls(tmp_path / "shared.db", payer)
         with record_calls() as calls:
-            await Asker(model, store, role="extractor").ask(ASKED, SHAPE)
+            await Asker(sender, store, role="extractor").ask(ASKED, SHAPE)
         found += calls
         store.close()
     assert [(call.cached, call.paid_by) for call in found] == [(False, "first"), (True, "first")]

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from coreeval.config import ModelConfig
-from coreeval.errors import ConfigError, ModelCallError
-from coreeval.models import AnswerShape, Asker, open_model
+from coreeval.errors import ConfigError, ModelCallError, UsageError
+from coreeval.models import AnswerShape, open_model
 from coreeval.models.replay import write_answers
 from coreeval.schema import Value
 from coreeval.tools.stores.calls import CallStore, open_calls
 from tests.models.conftest import MakeAsker
+from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, script
 
 
@@ -38,7 +39,7 @@ async def test_an_answer_is_found_by_the_schema_or_its_name(
 ) -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 2}
     config = recorded(tmp_path / "a.jsonl", line(schema=schema, usage=usage))
-    asker = Asker(open_model(config), store, role="extractor")
+    asker = exchange(store).asker(config, "extractor")
     assert await asker.ask(ASKED, SHAPE) == Answer(label="joy")
     (kept,) = store.records()
     assert (kept.prompt_tokens, kept.completion_tokens) == (5, 2)
@@ -48,17 +49,17 @@ async def test_what_was_not_recorded_is_an_error_that_says_so(
     tmp_path: Path, store: CallStore
 ) -> None:
     config = recorded(tmp_path / "a.jsonl", line(), line("no", draw=1))
-    asker = Asker(open_model(config), store, role="extractor")
+    asker = exchange(store).asker(config, "extractor")
     with pytest.raises(ModelCallError, match=r"not among the recorded answers.*another"):
         await asker.ask([{"role": "user", "content": "another"}], SHAPE)
 
 
 async def test_a_changed_file_is_another_model(tmp_path: Path, store: CallStore) -> None:
     path = tmp_path / "a.jsonl"
-    first = open_model(recorded(path, line()))
-    await Asker(first, store, role="extractor").ask(ASKED, SHAPE)
-    second = open_model(recorded(path, line('{"label": "anger"}')))
-    answer = await Asker(second, store, role="extractor").ask(ASKED, SHAPE)
+    first = recorded(path, line())
+    await exchange(store).asker(first, "extractor").ask(ASKED, SHAPE)
+    second = recorded(path, line('{"label": "anger"}'))
+    answer = await exchange(store).asker(second, "extractor").ask(ASKED, SHAPE)
     assert answer == Answer(label="anger")
 
 
@@ -70,7 +71,7 @@ async def test_a_run_can_be_replayed_from_its_call_store(
     path = tmp_path / "answers.jsonl"
     assert write_answers(store.records(), path, model="openai:stub") == 3
     fresh = open_calls(tmp_path / "fresh.db")
-    replayed = Asker(open_model(ModelConfig(model=f"replay:{path}")), fresh, role="extractor")
+    replayed = exchange(fresh).asker(ModelConfig(model=f"replay:{path}"), "extractor")
     assert await replayed.ask(ASKED, SHAPE) == Answer(label="joy")
     assert len(server.requests) == 3
     errors = [record.error for record in fresh.records()]
@@ -86,9 +87,12 @@ async def test_only_the_answers_of_one_model_are_written(
         server.answers = script(json.dumps({"label": label}))
         await make_asker(model=model).ask(ASKED, SHAPE)
     assert write_answers(store.records(), path, model="openai:other") == 1
-    replayed = Asker(open_model(ModelConfig(model=f"replay:{path}")), store, role="extractor")
+    replayed = exchange(store).asker(ModelConfig(model=f"replay:{path}"), "extractor")
     assert await replayed.ask(ASKED, SHAPE) == Answer(label="anger")
-    assert write_answers(store.records(), path, model="openai:nobody") == 0
+    path.unlink()
+    with pytest.raises(UsageError, match="no answer of 'openai:stab'") as caught:
+        write_answers(store.records(), path, model="openai:stab")
+    assert "openai:stub" in caught.value.hint and not path.exists()
 
 
 async def test_two_answers_of_one_model_are_refused_before_anything_is_written(

@@ -1,11 +1,14 @@
 """Retries are bounded, patient where they are told to be, and never hopeless."""
 
+import asyncio
 from datetime import UTC, datetime
+from unittest import mock
 
 import pytest
 
 from coreeval.models.failures import CallFailure, FailureKind
 from coreeval.models.retry import Retry, retry_after_seconds
+from tests.support.virtual_time import in_virtual_time, now
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -45,11 +48,11 @@ async def test_jitter_halves_a_wait_at_most() -> None:
     assert call.waits == [0.5, 1.0]
 
 
-async def test_six_attempts_and_no_more() -> None:
+async def test_eight_attempts_and_no_more() -> None:
     call = Flaky(*failures(99))
-    with pytest.raises(CallFailure, match="failure 5"):
+    with pytest.raises(CallFailure, match="failure 7"):
         await Retry(sleep=call.sleep).run(call)
-    assert call.calls == 6
+    assert call.calls == 8
 
 
 async def test_no_attempt_after_the_time_is_up() -> None:
@@ -60,12 +63,49 @@ async def test_no_attempt_after_the_time_is_up() -> None:
     assert call.waits == [1, 2, 4]
 
 
-@pytest.mark.parametrize("kind", ["credential", "unknown", "quota", "rejected"])
+@pytest.mark.parametrize(
+    "kind", ["credential", "unknown", "quota", "unsupported", "declined", "rejected"]
+)
 async def test_what_cannot_succeed_is_not_tried_again(kind: FailureKind) -> None:
     call = Flaky(*failures(1, kind))
     with pytest.raises(CallFailure):
         await Retry(sleep=call.sleep).run(call)
     assert call.calls == 1
+
+
+async def test_a_bad_end_after_a_passing_failure_ends_it() -> None:
+    call = Flaky(*failures(2), *failures(1, "rejected"))
+    with pytest.raises(CallFailure) as caught:
+        await Retry(sleep=call.sleep).run(call)
+    assert (caught.value.kind, call.calls) == ("rejected", 3)
+
+
+async def test_each_failure_before_another_try_is_noted() -> None:
+    call, noted = Flaky(*failures(2, "throttled")), list[str]()
+    assert await Retry(sleep=call.sleep).run(call, noted.append) == "answer"
+    assert noted == ["failure 0", "failure 1"]
+    with pytest.raises(CallFailure):
+        await Retry(attempts=3, sleep=call.sleep).run(Flaky(*failures(9)), noted.append)
+    assert noted == ["failure 0", "failure 1"] * 2, "the last failure is no try, it is the end"
+
+
+class Slow(Flaky):
+    """Takes its time to fail; its clock is that of the virtual loop."""
+
+    async def __call__(self) -> str:
+        await asyncio.sleep(100)
+        return await super().__call__()
+
+
+def test_the_time_runs_from_the_start_of_the_first_attempt() -> None:
+    call = Slow(*failures(99))
+
+    async def work() -> None:
+        with mock.patch("time.monotonic", now), pytest.raises(CallFailure):
+            await Retry(attempts=99, total_s=250, first_s=0.0, longest_s=0.0).run(call)
+
+    in_virtual_time(work())
+    assert call.calls == 3
 
 
 async def test_a_bug_is_not_retried() -> None:

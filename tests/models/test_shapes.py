@@ -69,7 +69,6 @@ def test_the_schema_is_strict_and_holds_what_the_task_adds() -> None:
     ("text", "says"),
     [
         (f"Here you are: {GOOD}", "not one JSON object"),
-        (f"```json\n{GOOD}\n```", "not one JSON object"),
         (GOOD + GOOD, "not one JSON object"),
         ("[]", "answer"),
         ("null", "answer"),
@@ -90,6 +89,51 @@ def test_the_schema_is_strict_and_holds_what_the_task_adds() -> None:
 def test_what_is_no_answer(text: str, says: str) -> None:
     with pytest.raises(InvalidAnswer, match=says.replace("[", r"\[").replace("]", r"\]")):
         SHAPE.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```json\n{GOOD}\n```",
+        f"<think>\nwhich?\n</think>\n{GOOD}",
+        f"<think>a</think>\n```\n{GOOD}\n```",
+        f"\n {GOOD} \n",
+    ],
+)
+@pytest.mark.parametrize("mend", [True, False])
+def test_thoughts_and_one_fence_are_passed_over(text: str, mend: bool) -> None:
+    assert SHAPE.parse(text, mend=mend) == SHAPE.parse(GOOD)
+
+
+@pytest.mark.parametrize("text", ["<think>all of it was thought", "```\n\n```", "<think></think>"])
+def test_what_holds_nothing_is_empty(text: str) -> None:
+    with pytest.raises(InvalidAnswer, match=r"^empty$"):
+        SHAPE.parse(text)
+
+
+def test_slips_are_mended_only_where_that_is_asked_for() -> None:
+    slipped = f"Here you are: {GOOD[:-1]},}} Anything else?"
+    assert SHAPE.parse(slipped, mend=True) == SHAPE.parse(GOOD)
+    with pytest.raises(InvalidAnswer):
+        SHAPE.parse(slipped)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no object at all",
+        GOOD[:-1],
+        GOOD[: len(GOOD) // 2],
+        GOOD.replace(',"only":"x"', ""),
+        GOOD.replace('"kind":"b"', '"kind":"c"'),
+        '{"a":' * 100_000 + "}",
+        "{" + "[" * 100_000 + "}",
+    ],
+    ids=lambda text: text[:40],
+)
+def test_what_is_missing_or_wrong_is_not_mended(text: str) -> None:
+    with pytest.raises(InvalidAnswer):
+        SHAPE.parse(text, mend=True)
 
 
 def test_the_complaint_is_bounded_and_does_not_repeat_the_answer() -> None:

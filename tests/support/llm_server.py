@@ -1,4 +1,4 @@
-"""A small server on loopback that speaks OpenAI's chat completions, for tests.
+"""A small server on loopback that speaks OpenAI's chat completions and Anthropic's messages.
 
 It answers from a function of the request, counts requests and repeats, and can misbehave on
 demand. As a process of its own, for tests that kill the client:
@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import inspect
 import json
+import ssl
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -19,6 +20,8 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from aiohttp import web
+
+from tests.support.messages import message
 
 Request = dict[str, object]
 Answers = Callable[[Request], "str | Reply | Awaitable[str | Reply]"]
@@ -33,6 +36,11 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     finish_reason: str = "stop"
     refusal: str | None = None
+    thinking: str | None = None
+    """Thoughts before the answer; only Anthropic's messages have them."""
+    cached: int = 0
+    """Tokens of the prompt that were in the cache; `written` ones were put there."""
+    written: int = 0
     body: str | None = None
     """The whole body, in place of a completion."""
     error: dict[str, str] | None = None
@@ -73,6 +81,10 @@ class LLMServer:
         self.requests: list[Request] = []
         self.keys: list[str] = []
         """The Authorization headers that came."""
+        self.headers: list[dict[str, str]] = []
+        """All headers that came, by lower-case name."""
+        self.models: list[str] = []
+        """What GET /v1/models lists; nothing unless a test says so."""
         self.port = 0
         self.repeats = 0
         """Requests whose body had come before and was answered, or is still being answered."""
@@ -83,16 +95,24 @@ class LLMServer:
         """The base_url of this server."""
         return f"http://127.0.0.1:{self.port}/v1"
 
+    @property
+    def anthropic_url(self) -> str:
+        """The base_url of this server for those who speak Anthropic's messages."""
+        return f"http://127.0.0.1:{self.port}"
+
     @asynccontextmanager
-    async def running(self, port: int = 0) -> AsyncIterator["LLMServer"]:
+    async def running(
+        self, port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> AsyncIterator["LLMServer"]:
         """Serve on loopback inside the block."""
         app = web.Application(client_max_size=64 * 2**20)
-        app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_post("/{folders:.+}/chat/completions", self._complete)
+        app.router.add_post("/v1/messages", self._complete)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/counts", self._counts)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", port)
+        site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls)
         await site.start()
         self.port = int(runner.addresses[0][1])
         try:
@@ -101,13 +121,13 @@ class LLMServer:
             await runner.cleanup()
 
     @contextmanager
-    def in_thread(self) -> Iterator["LLMServer"]:
+    def in_thread(self, tls: ssl.SSLContext | None = None) -> Iterator["LLMServer"]:
         """Serve inside the block from a thread, for clients that are not asynchronous."""
         loop, done = asyncio.new_event_loop(), asyncio.Event()
         serving = threading.Event()
 
         async def serve() -> None:
-            async with self.running():
+            async with self.running(tls=tls):
                 serving.set()
                 await done.wait()
 
@@ -132,6 +152,7 @@ class LLMServer:
         request: Request = json.loads(raw)
         self.requests.append(request)
         self.keys.append(http.headers.get("authorization", ""))
+        self.headers.append({name.lower(): value for name, value in http.headers.items()})
         answer = self.answers(request)
         if inspect.isawaitable(answer):
             answer = await answer
@@ -142,7 +163,8 @@ class LLMServer:
         return _respond(http, request, reply)
 
     async def _models(self, _http: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": "stub", "object": "model"}]})
+        listed = [{"id": name, "object": "model"} for name in self.models]
+        return web.json_response({"object": "list", "data": listed})
 
     async def _counts(self, _http: web.Request) -> web.Response:
         return web.json_response({"requests": len(self.requests), "repeats": self.repeats})
@@ -160,8 +182,26 @@ def _respond(http: web.Request, request: Request, reply: Reply) -> web.StreamRes
             headers=reply.headers,
             content_type="application/json",
         )
-    content = {"error": reply.error} if reply.error else _completion(request, reply)
+    as_messages = http.path == "/v1/messages"
+    if reply.error:
+        content: dict[str, object] = {"type": "error", "error": reply.error}
+    else:
+        content = _said(request, reply) if as_messages else _completion(request, reply)
     return web.json_response(content, status=reply.status, headers=reply.headers)
+
+
+def _said(request: Request, reply: Reply) -> dict[str, object]:
+    """Return a reply as Anthropic's messages have it."""
+    tools = request.get("tools")
+    return message(
+        request,
+        reply.refusal or reply.content,
+        tool=tools[0]["name"] if tools and isinstance(tools, list) else None,
+        stop_reason="refusal" if reply.refusal else reply.finish_reason,
+        thinking=reply.thinking,
+        cached=reply.cached,
+        written=reply.written,
+    )
 
 
 def _completion(request: Request, reply: Reply) -> dict[str, object]:

@@ -24,7 +24,7 @@ from coreeval.graph.job import Job
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__, "coreeval.graph.run", "coreeval.models.openai_chat"])
+_FORKS.set_forkserver_preload([__name__, "coreeval.graph.run", "coreeval.models.openai.chat"])
 
 
 def start(

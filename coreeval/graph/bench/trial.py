@@ -20,10 +20,10 @@ from coreeval.graph.bench.findings import (
 )
 from coreeval.graph.bench.opening import Bench
 from coreeval.graph.bench.situations import Situation
-from coreeval.models import Asker, CallRef, close_models, open_model, record_calls
+from coreeval.models import CallRef, Exchange, close_models, open_exchange, record_calls
 from coreeval.prompts import Prompts
 from coreeval.schema import Composition, RoleName, Value
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.calls import open_calls
 
 PAYER = "prompts try"
 """The name under which the call store keeps what a trial paid for."""
@@ -90,10 +90,12 @@ async def try_out(
     """
     store = open_calls(bench.workspace.calls, PAYER)
     room = asyncio.Semaphore(bench.setup.config.run.concurrency)
+    exchange = open_exchange(bench.setup.config, store, limited=False)
+    table = _Table(bench=bench, exchange=exchange, judge=judge)
 
     async def one(contender: Contender, situation: Situation) -> Trial:
         async with room:
-            return await _Table(bench=bench, store=store, judge=judge).try_one(contender, situation)
+            return await table.try_one(contender, situation)
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -115,7 +117,7 @@ def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
 @dataclass(frozen=True, kw_only=True)
 class _Table:
     bench: Bench
-    store: CallStore
+    exchange: Exchange
     judge: bool
 
     async def try_one(self, contender: Contender, situation: Situation) -> Trial:
@@ -138,13 +140,13 @@ class _Table:
         )
 
     def _said(self, calls: Sequence[CallRef]) -> str:
-        record = self.store.get(calls[-1].key) if calls else None
+        record = self.exchange.calls.get(calls[-1].key) if calls else None
         return record.response if record else ""
 
     def _player(
         self, role: RoleName, model: ModelConfig, prompts: Prompts, situation: Situation
     ) -> Any:  # noqa: ANN401 - each role has another type
-        asker = Asker(open_model(model), self.store, role=role)
+        asker = self.exchange.asker(model, role)
         return LLM_ROLES[role](situation.task, asker, prompts)
 
     async def _judged(

@@ -2,7 +2,9 @@
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -54,6 +56,9 @@ class LocalKnowledge:
     def __init__(self, index: Path, *, news: Path, min_precision: Precision) -> None:
         self._worst = PRECISIONS.index(min_precision)
         self._news = news
+        self._idle = threading.Condition()
+        self._asked = 0
+        """Searches that are going on; the database cannot be closed under them."""
         self._database = duckdb.connect()
         try:
             self._stats = StoreStats.model_validate_json((index / STATS).read_bytes())
@@ -75,7 +80,22 @@ class LocalKnowledge:
 
     def close(self) -> None:
         """Free the store's memory."""
-        self._database.close()
+        with self._idle:
+            self._idle.wait_for(lambda: not self._asked)
+            self._database.close()
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._idle:
+            cursor = self._database.cursor()
+            self._asked += 1
+        try:
+            with cursor:
+                yield cursor
+        finally:
+            with self._idle:
+                self._asked -= 1
+                self._idle.notify_all()
 
     def stats(self) -> StoreStats:
         """Return what the store was made of."""
@@ -86,7 +106,7 @@ class LocalKnowledge:
         return await asyncio.to_thread(self._fetch, queries, window, k)
 
     def _fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
-        with self._database.cursor() as cursor:
+        with self._cursor() as cursor:
             found = search(cursor, queries, window, k, self._worst)
         missing = [query for query, evidence in found.items() if not evidence]
         reason: NoEvidence = "no_news"
@@ -157,7 +177,7 @@ class LocalKnowledge:
         return {**_bounds(window), "worst": self._worst}
 
     def _rows(self, statement: str, parameters: dict[str, object]) -> list[tuple[Any, ...]]:
-        with self._database.cursor() as cursor:
+        with self._cursor() as cursor:
             return cursor.execute(statement, parameters).fetchall()
 
 

@@ -5,147 +5,46 @@ answer is asked for again and never used. What was answered and committed is nev
 """
 
 import asyncio
-import hashlib
-import json
-import zlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Connection,
-    Engine,
-    Float,
-    Integer,
-    LargeBinary,
-    MetaData,
-    RowMapping,
-    String,
-    Table,
-    Text,
-    delete,
-    insert,
-    inspect,
-    select,
-    text,
-)
+from sqlalchemy import Engine, Integer, bindparam, delete, func, literal_column, select
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError
 
+from coreeval.tools.stores import call_tables as t
+from coreeval.tools.stores.call_rows import (
+    CallRecord,
+    decoded,
+    encoded,
+    packed,
+    text_hash,
+    unpacked,
+)
+from coreeval.tools.stores.ledger import Ledger, Reservation
+from coreeval.tools.stores.prepared import PreparedInsert, PreparedLookup
 from coreeval.tools.stores.sql import (
-    Migration,
     Row,
+    Write,
     Writer,
     explain_errors,
     migrate,
     open_engine,
 )
 
-Json = Mapping[str, object]
-Messages = Sequence[Mapping[str, str]]
 Origin = Literal["sent", "shared", "stored"]
 """Where a call came from: sent for this caller, for another one meanwhile, or earlier."""
-
 _READ_AT_ONCE = 200
-_METADATA = MetaData()
-_CALLS = Table(
-    "calls",
-    _METADATA,
-    Column("key", String(64), primary_key=True),
-    Column("draw", Integer, nullable=False),
-    Column("role", String(64), nullable=False),
-    Column("request", LargeBinary, nullable=False),
-    Column("response", LargeBinary, nullable=False),
-    Column("valid", Boolean, nullable=False),
-    Column("error", Text, nullable=False),
-    Column("prompt_tokens", Integer, nullable=False),
-    Column("cached_tokens", Integer, nullable=False),
-    Column("completion_tokens", Integer, nullable=False),
-    Column("model_returned", Text, nullable=False),
-    Column("finish_reason", Text, nullable=False),
-    Column("started_at", String(40), nullable=False),
-    Column("seconds", Float, nullable=False),
-    Column("checksum", String(64), nullable=False),
-    Column("paid_by", Text, nullable=False, server_default=""),
-)
-
-
-def _create(connection: Connection) -> None:
-    _METADATA.create_all(connection)
-
-
-def _add_payer(connection: Connection) -> None:
-    """Add `paid_by` to a file of version 1; a new file is created with it."""
-    if "paid_by" not in {column["name"] for column in inspect(connection).get_columns("calls")}:
-        connection.execute(text("ALTER TABLE calls ADD COLUMN paid_by TEXT NOT NULL DEFAULT ''"))
-
-
-MIGRATIONS: tuple[Migration, ...] = (_create, _add_payer)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallRecord:
-    """One call as it is kept: what was asked, what came back and whether it was an answer."""
+class Answered:
+    """A call that came back, and the reservation that its record settles."""
 
-    key: str
-    draw: int
-    role: str
-    request: str
-    """Canonical JSON of what was asked; holds no key and no header."""
-    response: str
-    """The model's words, as they came."""
-    valid: bool
-    error: str = ""
-    """Why it is no answer: `truncated`, `refusal`, `empty` or `invalid: …`."""
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    """Prompt tokens that the provider had in its own cache (part of `prompt_tokens`)."""
-    completion_tokens: int = 0
-    model_returned: str = ""
-    finish_reason: str = ""
-    started_at: str = ""
-    seconds: float = 0.0
-    paid_by: str = ""
-    """The run that the call was sent for, as the store was opened; empty where nobody said."""
-
-
-def canonical(value: Json) -> str:
-    """Return JSON that is the same for equal values, whatever the order of their keys."""
-    return json.dumps(
-        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
-
-
-def call_request(
-    *,
-    provider: str,
-    endpoint: str,
-    model: str,
-    parameters: Json,
-    schema: Json,
-    messages: Messages,
-    draw: int,
-) -> str:
-    """Return the canonical JSON of a request: all that decides its answer."""
-    return canonical(
-        {
-            "provider": provider,
-            "endpoint": endpoint,
-            "model": model,
-            "parameters": parameters,
-            "schema": schema,
-            "messages": list(messages),
-            "draw": draw,
-        }
-    )
-
-
-def call_key(request: str) -> str:
-    """Return the key of a request made by `call_request`."""
-    return hashlib.sha256(request.encode()).hexdigest()
+    record: CallRecord
+    reservation: Reservation | None = None
 
 
 def open_calls(path: Path, payer: str = "") -> "CallStore":
@@ -159,71 +58,121 @@ def open_calls(path: Path, payer: str = "") -> "CallStore":
         RunCorrupt: the file is damaged or no call store; it is left as it is.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    return CallStore(open_engine(str(URL.create("sqlite", database=str(path)))), payer)
+    engine = open_engine(str(URL.create("sqlite", database=str(path))), checked=True)
+    return CallStore(engine, payer)
+
+
+def damage_note(rows: int) -> str:
+    """Return what to tell people of damaged rows, on one line; empty where there are none.
+
+    Args:
+        rows: How many there are, as `CallStore.corrupt_rows` counts them.
+    """
+    told = f"damaged rows in the call store: {rows}; what they held is asked again when needed"
+    return f"{told} (coreeval calls gc removes them)" if rows else ""
 
 
 class CallStore:
     """Calls by key; one writer commits, any number of readers look up."""
 
     def __init__(self, engine: Engine, payer: str = "") -> None:
-        migrate(engine, MIGRATIONS, what="the call store")
+        migrate(engine, t.MIGRATIONS, what="the call store")
         explain_errors(engine, what="the call store")
         self._engine = engine
         self._payer = payer
         self._writer = Writer(engine)
+        self.ledger = Ledger(engine, self._writer, payer)
+        self._add = PreparedInsert(engine, t.calls, twice="fails")
+        self._add_text = PreparedInsert(engine, t.texts, twice="replaces")
+        self._add_ability = PreparedInsert(engine, t.abilities, twice="replaces")
+        self._find = PreparedLookup(engine, select(t.calls).where(t.calls.c.key == bindparam("k")))
+        self._texts: dict[str, str] = {}
+        """Shared texts that are known to be in the file, by their hash."""
         self._damaged: set[str] = set()
-        self._corrupt_rows = 0
+        """Keys of rows that are damaged and were not yet asked for again."""
+        self._corrupt: set[str] = set()
         self._flights: dict[str, asyncio.Task[CallRecord]] = {}
 
     @property
     def corrupt_rows(self) -> int:
-        """How many rows were found not to match their checksum, and were treated as absent."""
-        return self._corrupt_rows
+        """How many rows were found not to match their checksum and not yet asked for again."""
+        return len(self._damaged)
+
+    @property
+    def corrupt_found(self) -> int:
+        """How many rows were found not to match their checksum since the store was opened."""
+        return len(self._corrupt)
 
     def get(self, key: str) -> CallRecord | None:
         """Return the call with this key, or None where there is none that is whole."""
-        with self._engine.connect() as connection:
-            row = connection.execute(select(_CALLS).where(_CALLS.c.key == key)).mappings()
-            found = row.one_or_none()
-        return self._decode(found) if found else None
+        row = self._find.one(key)
+        return self._decode(row) if row else None
 
     def records(self) -> Iterator[CallRecord]:
         """Yield every whole call, by the time it was started.
 
         No connection is held between two of them: whoever looks at the first few may just stop.
         """
-        ordered = select(_CALLS.c.key).order_by(_CALLS.c.started_at, _CALLS.c.key)
+        ordered = select(t.calls.c.key).order_by(t.calls.c.started_at, t.calls.c.key)
         with self._engine.connect() as connection:
             keys = list(connection.scalars(ordered))
+        yield from filter(None, map(self._listed, keys))
+
+    def records_of(self, keys: Sequence[str]) -> Iterator[CallRecord]:
+        """Yield the whole calls among these keys, in their order; likewise without a connection."""
+        yield from filter(None, map(self.get, keys))
+
+    def lacking(self, keys: Sequence[str]) -> int:
+        """Return how many of these keys have no row."""
+        there = 0
         for first in range(0, len(keys), _READ_AT_ONCE):
-            yield from self._several(keys[first : first + _READ_AT_ONCE])
+            asked = t.calls.c.key.in_(keys[first : first + _READ_AT_ONCE])
+            with self._engine.connect() as connection:
+                there += connection.scalar(select(func.count()).where(asked)) or 0
+        return len(keys) - there
 
-    def _several(self, keys: Sequence[str]) -> list[CallRecord]:
-        """Return the whole calls among these, in the order of the keys."""
+    def _listed(self, key: str) -> CallRecord | None:
+        """Return the call of a key that is in the file; where it is not found, it is damaged."""
+        row = self._find.one(key)
+        if row is None:
+            self._note_damage(key)
+        return self._decode(row) if row else None
+
+    def newest(self, role: str, most: int) -> Iterator[CallRecord]:
+        """Yield the whole calls among the last that were stored of a role, in no order."""
+        stored = literal_column("rowid", Integer).desc()  # read from the end, not sorted
+        query = select(t.calls.c.key).where(t.calls.c.role == role).order_by(stored).limit(most)
         with self._engine.connect() as connection:
-            rows = connection.execute(select(_CALLS).where(_CALLS.c.key.in_(keys))).mappings()
-            found = {row["key"]: self._decode(row) for row in rows}
-        return [record for key in keys if (record := found.get(key))]
+            keys = list(connection.scalars(query))
+        yield from filter(None, map(self._listed, keys))
 
-    async def put(self, record: CallRecord) -> CallRecord:
+    async def put(self, record: CallRecord, reservation: Reservation | None = None) -> CallRecord:
         """Commit a call in the payer's name and return what the store holds under its key.
 
         That is another record than the one given where another process was faster: the first
-        answer stays, since somebody may have used it.
+        answer stays, since somebody may have used it. The reservation is settled all the same.
         """
         record = replace(record, paid_by=self._payer)
-        remove = delete(_CALLS).where(_CALLS.c.key == record.key)
-        repair = [(remove, None)] if record.key in self._damaged else []
-        writes = [*repair, (insert(_CALLS), _encode(record))]
+        row, texts = encoded(record)
+        new = {sha: text for sha, text in texts.items() if sha not in self._texts}
+        rows = [{"sha256": sha, "body": packed(text)} for sha, text in new.items()]
+        settled = self.ledger.settling(reservation, record.usd) if reservation else []
+        repair: list[Write] = []
+        if record.key in self._damaged:
+            repair = [(delete(t.calls).where(t.calls.c.key == record.key), None)]
+        writes = [*settled, *repair, (self._add_text, rows), (self._add, [row])]
         try:
-            await asyncio.wrap_future(self._writer.submit_all(writes))
+            await asyncio.wrap_future(self._writer.submit(writes))
         except IntegrityError:
+            if reservation:  # it was paid for twice, once by each process
+                self.ledger.spent_in_vain(reservation, record.usd)
             return self.get(record.key) or record
+        self._texts.update(new)
         self._damaged.discard(record.key)
         return record
 
     async def answer(
-        self, key: str, send: Callable[[], Awaitable[CallRecord]]
+        self, key: str, send: Callable[[], Awaitable[Answered]]
     ) -> tuple[CallRecord, Origin]:
         """Return the stored call, or send it once and commit it; and which of these it was.
 
@@ -239,50 +188,62 @@ class CallStore:
         flight.add_done_callback(lambda done: self._landed(key, done))
         return await asyncio.shield(flight), "sent"
 
-    async def _send(self, send: Callable[[], Awaitable[CallRecord]]) -> CallRecord:
-        return await self.put(await send())
+    async def _send(self, send: Callable[[], Awaitable[Answered]]) -> CallRecord:
+        done = await send()
+        return await self.put(done.record, done.reservation)
 
     def _landed(self, key: str, flight: "asyncio.Task[CallRecord]") -> None:
         del self._flights[key]
         if not flight.cancelled():
             flight.exception()  # seen here, because its callers may all be gone
 
+    # -- what was found out about models --------------------------------------------------------
+
+    def ability(self, endpoint: str, model: str) -> dict[str, str]:
+        """Return what was learnt about a model at an endpoint."""
+        query = select(t.abilities.c.name, t.abilities.c.value).where(
+            t.abilities.c.endpoint == endpoint, t.abilities.c.model == model
+        )
+        with self._engine.connect() as connection:
+            return {name: value for name, value in connection.execute(query)}
+
+    def learn(self, endpoint: str, model: str, found: dict[str, str]) -> None:
+        """Remember what was learnt about a model."""
+        rows = [
+            {"endpoint": endpoint, "model": model, "name": name, "value": value}
+            for name, value in found.items()
+        ]
+        self._writer.submit([(self._add_ability, rows)])
+
     def close(self) -> None:
         """Commit what waits and let go of the file."""
         self._writer.close()
+        self._find.close()
         self._engine.dispose()
 
-    def _decode(self, row: RowMapping) -> CallRecord | None:
+    def _decode(self, row: Row) -> CallRecord | None:
         try:
-            values = _decoded(row)
-            whole = _checksum(values) == row["checksum"]
-        except (zlib.error, ValueError, TypeError):
-            whole = False
-        if whole:
-            return values
-        self._corrupt_rows += row["key"] not in self._damaged
-        self._damaged.add(row["key"])
-        return None
+            return decoded(row, self._text)
+        except (ValueError, TypeError, KeyError):
+            self._note_damage(row["key"])
+            return None
 
+    def _note_damage(self, key: str) -> None:
+        self._damaged.add(key)
+        self._corrupt.add(key)
 
-def _encode(record: CallRecord) -> Row:
-    packed = {
-        "request": zlib.compress(record.request.encode()),
-        "response": zlib.compress(record.response.encode()),
-        "checksum": _checksum(record),
-    }
-    return vars(record) | packed
+    def _text(self, sha: str) -> str:
+        """Return a shared text.
 
-
-def _decoded(row: RowMapping) -> CallRecord:
-    values = {name: value for name, value in row.items() if name != "checksum"}
-    unpacked = {name: zlib.decompress(row[name]).decode() for name in ("request", "response")}
-    return CallRecord(**(values | unpacked))
-
-
-def _checksum(record: CallRecord) -> str:
-    """Return the checksum of a record; an empty payer adds nothing, as before there were payers."""
-    values = vars(record) | {"seconds": float(record.seconds)}
-    if not record.paid_by:
-        del values["paid_by"]
-    return hashlib.sha256(canonical(values).encode()).hexdigest()
+        Raises:
+            ValueError: it is damaged or gone.
+        """
+        if sha not in self._texts:
+            query = select(t.texts.c.body).where(t.texts.c.sha256 == sha)
+            with self._engine.connect() as connection:
+                body = connection.execute(query).scalar_one_or_none()
+            text = unpacked(body) if body is not None else ""
+            if text_hash(text) != sha:
+                raise ValueError("the instructions of the request are damaged")
+            self._texts[sha] = text
+        return self._texts[sha]

@@ -6,18 +6,25 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Engine, Executable, Select
+from sqlalchemy import Engine, Select
 from sqlalchemy.engine import URL
 
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.sql import Row, Writer, explain_errors, migrate, open_engine, upsert
+from coreeval.tools.stores.prepared import PreparedInsert
+from coreeval.tools.stores.sql import (
+    Row,
+    Write,
+    Writer,
+    explain_errors,
+    migrate,
+    open_engine,
+)
 
 CHUNK = 2000
 """Rows read or written at a time, so that memory does not grow with the dataset."""
 FIRST_STAYS = {t.calls: ["cached"], t.evidence: ["body"]}
 """Columns that a second write of the same row leaves as they are."""
-Write = tuple[Executable, Sequence[Row]]
 T = TypeVar("T")
 
 
@@ -31,7 +38,7 @@ class RunFile:
         self._writer = Writer(engine)
         self._now = now
         self._put = {
-            table: upsert(engine, table, FIRST_STAYS.get(table, ()))
+            table: PreparedInsert(engine, table, twice="replaces", keep=FIRST_STAYS.get(table, ()))
             for table in t.metadata.sorted_tables
         }
         """For each table the statement that adds rows or takes the place of those there."""
@@ -52,10 +59,8 @@ class RunFile:
         self._writer.close()
         self._engine.dispose()
 
-    def _submit(self, writes: Sequence[Write]) -> Future[int]:
-        return self._writer.submit_all(
-            [(s, rows or None) for s, rows in writes if rows or _bare(s)]
-        )
+    def _submit(self, writes: Sequence[Write], *, waited_for: bool = True) -> Future[int]:
+        return self._writer.submit(writes, waited_for=waited_for)
 
     def _written(self, write: Future[int]) -> None:
         """Keep the first failure of a queued write, for the next caller who waits for one."""
@@ -89,8 +94,3 @@ def chunks(rows: Iterable[T]) -> Iterator[list[T]]:
     iterator = iter(rows)
     while chunk := list(itertools.islice(iterator, CHUNK)):
         yield chunk
-
-
-def _bare(statement: Executable) -> bool:
-    """Tell statements that need no rows (deletes) from inserts."""
-    return bool(getattr(statement, "is_delete", False))

@@ -16,8 +16,16 @@ class CallRow:
     draw: int
     cached: bool
     prompt_tokens: int = 0
+    cached_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    method: str = ""
+    """How the model was asked to keep to the schema."""
+    tries: str = ""
+    """Why earlier requests for it came to nothing, a line each."""
+    error: str = ""
+    """Why it is no answer; empty where it is one."""
+    usd: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

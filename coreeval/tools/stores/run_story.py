@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 
 from sqlalchemy import Integer, cast, func, select
 
 from coreeval.schema import Evidence, Verdict
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.run_file import RunFile, Write
+from coreeval.tools.stores.run_file import RunFile
 from coreeval.tools.stores.run_rows import CallRow, Step
-from coreeval.tools.stores.sql import Row
+from coreeval.tools.stores.sql import Row, Write
 
 
 class RunStory(RunFile):
@@ -25,14 +24,14 @@ class RunStory(RunFile):
             "error": step.error,
             "detail": step.detail,
         }
-        calls = [at | asdict(call) for call in step.calls]
+        calls = [at | vars(call) for call in step.calls]
         verdicts = [verdict.model_dump() | at for verdict in step.verdicts]
         writes: list[Write] = [
             (self._put[t.steps], [row]),
             (self._put[t.calls], calls),
             (self._put[t.verdicts], verdicts),
         ]
-        self._submit(writes).add_done_callback(self._written)
+        self._submit(writes, waited_for=False).add_done_callback(self._written)
 
     def steps(self, sample_id: str) -> list[Step]:
         """Return the steps of one sample as they happened, with calls and verdicts."""
@@ -46,14 +45,19 @@ class RunStory(RunFile):
         ]
 
     def call_totals(self) -> list[Row]:
-        """Return calls and tokens by model, paid and found apart; a shared call counts once."""
+        """Return calls, tokens and money by model, paid and found apart; a shared call counts once.
+
+        `priced` is the number of calls whose price is known, of which `usd` is the sum.
+        """
         once = (
             select(
                 t.calls.c.key,
                 t.calls.c.model,
                 func.min(cast(t.calls.c.cached, Integer)).label("cached"),
                 func.max(t.calls.c.prompt_tokens).label("prompt_tokens"),
+                func.max(t.calls.c.cached_tokens).label("cached_tokens"),
                 func.max(t.calls.c.completion_tokens).label("completion_tokens"),
+                func.max(t.calls.c.usd).label("usd"),
             )
             .group_by(t.calls.c.key, t.calls.c.model)
             .subquery()
@@ -63,9 +67,17 @@ class RunStory(RunFile):
             once.c.cached,
             func.count().label("calls"),
             func.sum(once.c.prompt_tokens).label("prompt_tokens"),
+            func.sum(once.c.cached_tokens).label("cached_tokens"),
             func.sum(once.c.completion_tokens).label("completion_tokens"),
+            func.sum(once.c.usd).label("usd"),
+            func.count(once.c.usd).label("priced"),
         ).group_by(once.c.model, once.c.cached)
         return [row | {"cached": bool(row["cached"])} for row in self._rows(query)]
+
+    def call_keys(self) -> list[str]:
+        """Return the keys of all calls that the run used, whoever paid for them."""
+        query = select(t.calls.c.key).distinct().order_by(t.calls.c.key)
+        return [key for (key,) in self._tuples(query)]
 
     async def add_evidence(self, items: Iterable[Evidence]) -> None:
         """Store the evidence that a sample was offered; what is there already stays."""

@@ -14,6 +14,8 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    inspect,
+    text,
 )
 
 from coreeval.tools.stores.sql import Migration
@@ -94,8 +96,13 @@ calls = Table(
     Column("draw", Integer, nullable=False),
     Column("cached", Boolean, nullable=False),
     Column("prompt_tokens", Integer, nullable=False),
+    Column("cached_tokens", Integer, nullable=False, server_default="0"),
     Column("completion_tokens", Integer, nullable=False),
     Column("seconds", Float, nullable=False),
+    Column("method", String, nullable=False, server_default=""),
+    Column("tries", Text, nullable=False, server_default=""),
+    Column("error", Text, nullable=False, server_default=""),
+    Column("usd", Float, nullable=True),
 )
 bad_rows = Table(
     "bad_rows",
@@ -139,4 +146,21 @@ def _first(connection: Connection) -> None:
     metadata.create_all(connection)
 
 
-MIGRATIONS: Sequence[Migration] = (_first,)
+_ADDED = {
+    "cached_tokens": "INTEGER NOT NULL DEFAULT 0",
+    "method": "VARCHAR NOT NULL DEFAULT ''",
+    "tries": "TEXT NOT NULL DEFAULT ''",
+    "error": "TEXT NOT NULL DEFAULT ''",
+    "usd": "FLOAT",
+}
+
+
+def _add_to_calls(connection: Connection) -> None:
+    """Add what is known of a call to a file of version 1; a new file is created with it."""
+    there = {column["name"] for column in inspect(connection).get_columns("calls")}
+    for name, form in _ADDED.items():
+        if name not in there:
+            connection.execute(text(f"ALTER TABLE calls ADD COLUMN {name} {form}"))
+
+
+MIGRATIONS: Sequence[Migration] = (_first, _add_to_calls)

@@ -13,10 +13,10 @@ from sqlalchemy import delete, func, select
 
 from coreeval.schema import Arm, BadRow, Outcome, Prediction, ReplacedFact, Result, Sample
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.run_file import Write, chunks
+from coreeval.tools.stores.run_file import chunks
 from coreeval.tools.stores.run_rows import Beat, Ended
 from coreeval.tools.stores.run_story import RunStory
-from coreeval.tools.stores.sql import Row
+from coreeval.tools.stores.sql import Row, Write
 
 
 class RunStore(RunStory):
@@ -76,9 +76,9 @@ class RunStore(RunStory):
         """
         row = result.model_dump(exclude={"facts"}) | {"ended_at": self._stamp()}
         writes: list[Write] = [
-            (delete(t.facts).where(t.facts.c.sample_id == result.sample_id), []),
+            (delete(t.facts).where(t.facts.c.sample_id == result.sample_id), None),
             (self._put[t.results], [row]),
-            (t.facts.insert(), [_fact_row(n, fact) for n, fact in enumerate(result.facts)]),
+            (self._put[t.facts], [_fact_row(n, fact) for n, fact in enumerate(result.facts)]),
         ]
         await asyncio.wrap_future(self._submit(writes))
         if self._lost:
@@ -140,7 +140,7 @@ class RunStore(RunStory):
         forgotten = self.counts().get(outcome, 0)
         ids = select(t.results.c.sample_id).where(t.results.c.outcome == outcome)
         writes: list[Write] = [
-            (delete(table).where(table.c.sample_id.in_(ids)), [])
+            (delete(table).where(table.c.sample_id.in_(ids)), None)
             for table in (t.facts, t.steps, t.verdicts, t.results)
         ]
         self._submit(writes).result()
@@ -173,7 +173,7 @@ class RunStore(RunStory):
 
     def reopen_stages(self) -> None:
         """Forget that stages were done; they run again."""
-        self._submit([(delete(t.stages), [])]).result()
+        self._submit([(delete(t.stages), None)]).result()
 
     def beat(self, in_flight: dict[str, dict[str, str]]) -> None:
         """Leave a sign of life."""

@@ -6,22 +6,21 @@ SQLite now; another database is another URL. All statements go through SQLAlchem
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import (
     Connection,
     Engine,
     ExceptionContext,
     Executable,
-    Table,
     create_engine,
     event,
     inspect,
     text,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
@@ -31,17 +30,31 @@ Migration = Callable[[Connection], None]
 Row = dict[str, Any]
 BATCH = 256
 """Most writes that one commit may carry."""
+LINGER_S = 0.05
+"""How long what nobody waits for may wait for company: a commit costs more than its rows."""
 _REPAIR = (
     "nothing was overwritten; restore the file from a copy, or move it away and start a new run"
 )
 
 
-def open_engine(url: str) -> Engine:
-    """Open a database; SQLite gets WAL, a busy timeout and full durability of commits."""
+def open_engine(url: str, *, checked: bool = False) -> Engine:
+    """Open a database; SQLite gets WAL, a busy timeout and full durability of commits.
+
+    Args:
+        url: Where it is.
+        checked: Whether rows carry checksums of their own: then a text that is no UTF-8 is read all
+            the same, so that its row alone counts as damaged.
+    """
     engine = create_engine(url, poolclass=QueuePool, pool_size=4, pool_timeout=60)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
+        if checked:
+            event.listen(engine, "connect", _read_any_text)
     return engine
+
+
+def _read_any_text(connection: sqlite3.Connection, _record: object) -> None:
+    connection.text_factory = lambda text: text.decode(errors="replace")
 
 
 def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
@@ -117,6 +130,18 @@ def explain_errors(engine: Engine, *, what: str) -> None:
     event.listen(engine, "handle_error", explain)
 
 
+class Prepared(Protocol):
+    """A statement that was made into SQL once."""
+
+    def run(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """Run it with rows; return how many it wrote."""
+        ...
+
+
+Write = tuple[Executable | Prepared, Sequence[Row] | None]
+"""A statement and the rows that it is run with; None for one that needs no rows."""
+
+
 class Writer:
     """One thread that writes: whatever waits together is committed together.
 
@@ -130,17 +155,18 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, statement: Executable, rows: Sequence[Row] | Row | None = None) -> Future[int]:
-        """Queue one statement; the future holds the number of rows it changed."""
-        job = _Job([(statement, rows)])
-        self._jobs.put(job)
-        return job.done
+    def submit(self, writes: Sequence[Write], *, waited_for: bool = True) -> Future[int]:
+        """Queue statements that are committed together or not at all.
 
-    def submit_all(
-        self, writes: Sequence[tuple[Executable, Sequence[Row] | Row | None]]
-    ) -> Future[int]:
-        """Queue statements that are committed together or not at all."""
-        job = _Job(writes)
+        Args:
+            writes: The statements, each with its rows.
+            waited_for: Whether somebody waits for the commit; what nobody waits for may be
+                committed a little later, together with more, but never after what follows it.
+
+        Returns:
+            The number of rows that they changed, once it is committed.
+        """
+        job = _Job(writes, waited_for)
         self._jobs.put(job)
         return job.done
 
@@ -152,12 +178,15 @@ class Writer:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             batch, last = [job], False
-            while len(batch) < BATCH and not self._jobs.empty():
-                following = self._jobs.get()
-                if following is None:
-                    last = True
+            until = time.monotonic() + LINGER_S
+            while len(batch) < BATCH and not last:
+                hurry = any(one.waited_for for one in batch)
+                try:
+                    following = self._jobs.get(timeout=0 if hurry else until - time.monotonic())
+                except (queue.Empty, ValueError):
                     break
-                batch.append(following)
+                last = following is None
+                batch += [following] if following else []
             self._commit(batch)
             if last:
                 return
@@ -188,26 +217,19 @@ class _Job:
     written even where whoever waited for it has gone.
     """
 
-    def __init__(self, writes: Sequence[tuple[Executable, Sequence[Row] | Row | None]]) -> None:
+    def __init__(self, writes: Sequence[Write], waited_for: bool) -> None:
         self._writes = writes
+        self.waited_for = waited_for
         self.done: Future[int] = Future()
         self.done.set_running_or_notify_cancel()
 
     def run(self, connection: Connection) -> int:
-        return sum(
-            max(connection.execute(statement, rows).rowcount, 0)
-            for statement, rows in self._writes
-            if rows is None or rows
-        )
+        return sum(_run(connection, *write) for write in self._writes if write[1] != [])
 
 
-def upsert(engine: Engine, table: Table, keep: Sequence[str] = ()) -> Executable:
-    """Return an insert that replaces the row with the same primary key, except columns `keep`."""
-    insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
-    statement = insert(table)
-    keys = [column.name for column in table.primary_key]
-    fixed = {*keys, *keep}
-    changes = {c.name: statement.excluded[c.name] for c in table.c if c.name not in fixed}
-    if not changes:
-        return statement.on_conflict_do_nothing(index_elements=keys)
-    return statement.on_conflict_do_update(index_elements=keys, set_=changes)
+def _run(
+    connection: Connection, statement: Executable | Prepared, rows: Sequence[Row] | None
+) -> int:
+    if isinstance(statement, Executable):
+        return max(connection.execute(statement, rows).rowcount, 0)
+    return statement.run(connection, rows or ())

@@ -10,12 +10,13 @@ from pydantic import BaseModel
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ModelCallError
-from coreeval.models import AnswerShape, Asker, open_model
+from coreeval.models import AnswerShape, Asker
 from coreeval.models.asker import accept
 from coreeval.prompts import load_prompts
 from coreeval.schema import Evidence, Sample
 from coreeval.tasks import load_task
 from coreeval.tools.stores.calls import CallStore, open_calls
+from tests.support.exchanges import exchange
 
 T = TypeVar("T", bound=BaseModel)
 PROMPTS = load_prompts()
@@ -55,7 +56,7 @@ class ScriptedAsker(Asker):
 
     def __init__(self, store: CallStore, *answers: object) -> None:
         config = ModelConfig(model="openai:scripted", base_url="http://127.0.0.1:9/v1")
-        super().__init__(open_model(config, {}), store, role="test")
+        super().__init__(exchange(store).asker(config, "test").sender, store, role="test")
         self._answers = [json.dumps(answer) for answer in answers]
         self.asked: list[Sequence[Mapping[str, str]]] = []
         self.schemas: list[Mapping[str, object]] = []

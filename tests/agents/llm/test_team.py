@@ -18,6 +18,7 @@ from coreeval.tasks import load_task
 from coreeval.tools.stores.calls import open_calls
 from tests.agents.llm.conftest import Script
 from tests.agents.llm.support import EMOTION, PROMPTS, TWEET, news
+from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer
 from tests.support.llm_server import script as replies
 
@@ -82,7 +83,12 @@ async def team(tmp_path: Path) -> AsyncIterator[tuple[Team, LLMServer]]:
         default = {"model": "openai:stub", "base_url": server.url}
         models = ModelsConfig.model_validate({"default": default})
         materials = Materials(
-            models=models, prompts=PROMPTS, calls=store, names=(), train=(), seed=7
+            models=models,
+            prompts=PROMPTS,
+            exchange=exchange(store),
+            names=(),
+            train=(),
+            seed=7,
         )
         yield hire(EMOTION, materials), server
         await close_models()

@@ -10,13 +10,9 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import RunCorrupt, RunError
-from coreeval.tools.stores.calls import (
-    CallRecord,
-    CallStore,
-    call_key,
-    call_request,
-    open_calls,
-)
+from coreeval.tools.stores.call_tables import calls
+from coreeval.tools.stores.calls import Answered, CallStore, open_calls
+from tests.tools.stores.made import INSTRUCTIONS, record
 
 
 @pytest.fixture
@@ -29,42 +25,6 @@ def store(path: Path) -> Iterator[CallStore]:
     store = open_calls(path)
     yield store
     store.close()
-
-
-def request(text: str = "hello", draw: int = 0) -> str:
-    return call_request(
-        provider="openai",
-        endpoint="http://127.0.0.1/v1",
-        model="m",
-        parameters={"temperature": 0.0},
-        schema={"name": "x", "schema": {}},
-        messages=[{"role": "user", "content": text}],
-        draw=draw,
-    )
-
-
-def record(text: str = "hello", answer: str = '{"a": "\u00e9\U0001f600"}') -> CallRecord:
-    asked = request(text)
-    return CallRecord(
-        key=call_key(asked),
-        draw=0,
-        role="extractor",
-        request=asked,
-        response=answer,
-        valid=True,
-        prompt_tokens=12,
-        cached_tokens=4,
-        completion_tokens=3,
-        model_returned="m-2026",
-        finish_reason="stop",
-        started_at="2026-01-01T00:00:00+00:00",
-        seconds=1,
-    )
-
-
-def test_key_depends_on_everything_that_is_asked() -> None:
-    assert call_key(request()) == call_key(request())
-    assert len({call_key(request()), call_key(request("hi")), call_key(request(draw=1))}) == 3
 
 
 async def test_what_was_put_is_there_for_another_process(store: CallStore, path: Path) -> None:
@@ -115,7 +75,7 @@ async def test_a_damaged_row_is_absent_counted_and_replaced(path: Path, change: 
     await store.put(record(answer="again"))
     found = store.get(record().key)
     assert found is not None and found.response == "again"
-    assert store.corrupt_rows == 1
+    assert store.corrupt_rows == 0
     store.close()
 
 
@@ -145,11 +105,11 @@ async def test_a_file_damaged_inside_is_an_error_that_says_so(path: Path) -> Non
 async def test_equal_questions_at_once_are_one_call(store: CallStore) -> None:
     sent = 0
 
-    async def send() -> CallRecord:
+    async def send() -> Answered:
         nonlocal sent
         sent += 1
         await asyncio.sleep(0.01)
-        return record()
+        return Answered(record=record())
 
     answers = await asyncio.gather(*(store.answer(record().key, send) for _ in range(20)))
     assert sent == 1
@@ -161,10 +121,10 @@ async def test_equal_questions_at_once_are_one_call(store: CallStore) -> None:
 async def test_a_cancelled_caller_does_not_lose_what_is_paid(store: CallStore) -> None:
     started = asyncio.Event()
 
-    async def send() -> CallRecord:
+    async def send() -> Answered:
         started.set()
         await asyncio.sleep(0.01)
-        return record()
+        return Answered(record=record())
 
     caller = asyncio.create_task(store.answer(record().key, send))
     await started.wait()
@@ -175,11 +135,11 @@ async def test_a_cancelled_caller_does_not_lose_what_is_paid(store: CallStore) -
 
 
 async def test_a_failed_call_reaches_its_callers_and_is_tried_anew(store: CallStore) -> None:
-    async def fail() -> CallRecord:
+    async def fail() -> Answered:
         raise ValueError("no")
 
-    async def send() -> CallRecord:
-        return record()
+    async def send() -> Answered:
+        return Answered(record=record())
 
     results = await asyncio.gather(
         *(store.answer(record().key, fail) for _ in range(3)), return_exceptions=True
@@ -200,17 +160,30 @@ async def test_a_call_is_put_in_the_name_of_whoever_pays(path: Path) -> None:
     second.close()
 
 
-async def test_a_file_from_before_there_were_payers_is_read_and_goes_on(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "since"),
+    [(1, ["paid_by", "method", "tries", "usd"]), (2, ["method", "tries", "usd"])],
+)
+async def test_a_file_of_an_earlier_version_is_read_and_goes_on(
+    path: Path, version: int, since: list[str]
+) -> None:
+    """Its rows lack columns, their checksums as well."""
+    old = record("old", method="", tries="", usd=None)
     store = open_calls(path)
-    await store.put(record("old"))
+    await store.put(old)
     store.close()
     with closing(sqlite3.connect(path, isolation_level=None)) as writer:
-        writer.execute("ALTER TABLE calls DROP COLUMN paid_by")
-        writer.execute("UPDATE schema_version SET version = 1")
+        for table in ("texts", "reservations", "abilities"):
+            writer.execute(f"DROP TABLE {table}")
+        writer.execute("DROP INDEX calls_by_payer")
+        for column in since:
+            writer.execute(f"ALTER TABLE calls DROP COLUMN {column}")
+        writer.execute(f"UPDATE schema_version SET version = {version}")
     store = open_calls(path, "run")
-    await store.put(record("new"))
-    assert store.get(record("old").key) == record("old")
-    assert store.get(record("new").key) == replace(record("new"), paid_by="run")
+    await store.put(record("new", system=INSTRUCTIONS))
+    assert store.get(old.key) == old
+    new = record("new", system=INSTRUCTIONS, paid_by="run")
+    assert store.get(new.key) == new
     assert store.corrupt_rows == 0
     store.close()
 
@@ -233,3 +206,92 @@ async def test_records_come_in_the_order_of_their_start(store: CallStore) -> Non
     await store.put(late)
     await store.put(record("a"))
     assert list(store.records()) == [record("a"), late]
+
+
+# -- instructions that calls share --------------------------------------------------------------
+
+
+def texts(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        return [sha for (sha,) in reader.execute("SELECT sha256 FROM texts")]
+
+
+async def test_instructions_are_in_the_file_once_and_read_by_other_processes(
+    store: CallStore, path: Path
+) -> None:
+    asked = [record(str(number), system=INSTRUCTIONS) for number in range(3)]
+    other = open_calls(path)
+    for one, where in zip(asked, (store, other, store), strict=True):
+        await where.put(one)
+    assert len(texts(path)) == 1
+    third = open_calls(path)
+    for each in (store, other, third):
+        assert [each.get(one.key) for one in asked] == asked
+    other.close()
+    third.close()
+
+
+@pytest.mark.parametrize(
+    "change", ["body = x'00'", "body = x'0061'", "sha256 = replace(sha256, '0', '1')"]
+)
+async def test_damaged_instructions_make_their_calls_absent_and_come_back_with_the_next(
+    path: Path, change: str
+) -> None:
+    store = open_calls(path)
+    kept = await store.put(record(system=INSTRUCTIONS))
+    store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute(f"UPDATE texts SET {change}")
+    store = open_calls(path)
+    assert store.get(kept.key) is None and list(store.records()) == []
+    assert store.corrupt_rows == 1
+    await store.put(record(system=INSTRUCTIONS))
+    assert (store.corrupt_rows, store.get(kept.key)) == (0, kept)
+    store.close()
+
+
+# -- flipped bytes in the file ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bit", [0x01, 0x80], ids=["low bit", "high bit"])
+@pytest.mark.parametrize("column", calls.c.keys())
+async def test_a_flipped_bit_of_any_column_makes_the_row_absent(
+    path: Path, column: str, bit: int
+) -> None:
+    """Also where what is left of a text is no text."""
+    store = open_calls(path, "payer")
+    await store.put(record(error="e"))
+    flip(path, column, bit)
+    assert store.get(record().key) is None
+    assert list(store.records()) == []
+    assert store.corrupt_rows == 1
+    store.close()
+
+
+def flip(path: Path, column: str, bit: int) -> None:
+    """Flip a bit of a column's first byte, or of its number."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        value, kind, body = db.execute(
+            f"SELECT {column}, typeof({column}), CAST({column} AS BLOB) FROM calls"
+        ).fetchone()
+        place = "CAST(? AS TEXT)" if kind == "text" else "?"
+        wrong: object = bytes([body[0] ^ bit]) + body[1:]
+        if kind in ("integer", "real"):
+            wrong = value ^ bit if kind == "integer" else value + bit
+        db.execute(f"UPDATE calls SET {column} = {place}", [wrong])
+
+
+# -- what was found out about models ------------------------------------------------------------
+
+
+async def test_what_was_learnt_is_known_by_endpoint_and_model(path: Path) -> None:
+    store = open_calls(path)
+    store.learn("here", "m", {"useless": "json_schema", "plain_limit": "yes"})
+    store.learn("here", "m", {"useless": "json_schema json_mode"})
+    store.learn("there", "m", {"useless": "text"})
+    store.close()
+    store = open_calls(path)
+    assert store.ability("here", "m") == {"useless": "json_schema json_mode", "plain_limit": "yes"}
+    assert store.ability("there", "m") == {"useless": "text"}
+    assert store.ability("here", "n") == {}
+    store.close()

@@ -1,4 +1,6 @@
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -194,6 +196,78 @@ async def test_a_call_paid_before_a_kill_stays_paid_when_the_step_is_redone(
     await store.commit(Result(sample_id="s", outcome="failed"))
     (row,) = store.call_totals()
     assert (row["cached"], row["calls"], row["prompt_tokens"]) == (False, 1, 7)
+
+
+async def test_totals_add_up_what_is_known_and_say_how_much_is(store: RunStore) -> None:
+    def call(key: str, usd: float | None, *, cached: bool = False) -> CallRow:
+        return CallRow(
+            key=key,
+            role="r",
+            model="m",
+            draw=0,
+            cached=cached,
+            usd=usd,
+            prompt_tokens=10,
+            cached_tokens=4,
+            completion_tokens=3,
+        )
+
+    calls = [call("a", 0.25), call("b", 0.5), call("c", None), call("d", 0.125, cached=True)]
+    for sample in ("s", "t"):  # both refer to the same calls
+        store.record(
+            Step(
+                sample_id=sample,
+                attempt=1,
+                node="n",
+                started_at="t",
+                seconds=0,
+                calls=tuple(calls),
+            )
+        )
+        await store.commit(Result(sample_id=sample, outcome="failed"))
+    paid, found = sorted(store.call_totals(), key=lambda row: bool(row["cached"]))
+    assert (paid["calls"], paid["priced"], paid["usd"]) == (3, 2, 0.75)
+    tokens = ("prompt_tokens", "cached_tokens", "completion_tokens")
+    assert [paid[name] for name in tokens] == [30, 12, 9]
+    assert (found["cached"], found["calls"], found["usd"]) == (True, 1, 0.125)
+
+
+async def test_a_call_comes_back_with_all_that_is_known_of_it(store: RunStore) -> None:
+    call = CallRow(
+        key="k",
+        role="composer",
+        model="m",
+        draw=1,
+        cached=False,
+        cached_tokens=2,
+        method="json_mode",
+        tries="busy\nbusy",
+        error="truncated",
+        usd=0.25,
+    )
+    store.record(Step(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(call,)))
+    await store.commit(Result(sample_id="s", outcome="failed"))
+    assert [step.calls for step in store.steps("s")] == [(call,)]
+
+
+async def test_a_file_from_before_calls_had_prices_is_read_and_goes_on(tmp_path: Path) -> None:
+    path, added = tmp_path / "run.db", ("cached_tokens", "method", "tries", "error", "usd")
+    old = CallRow(key="old", role="r", model="m", draw=0, cached=False)
+    store = RunStore.open(path, now=lambda: NOW)
+    store.record(Step(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(old,)))
+    store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for name in added:
+            db.execute(f"ALTER TABLE calls DROP COLUMN {name}")
+        db.execute("UPDATE schema_version SET version = 1")
+    store = RunStore.open(path, now=lambda: NOW)
+    new = CallRow(key="new", role="r", model="m", draw=0, cached=False, usd=0.5)
+    store.record(Step(sample_id="s", attempt=1, node="m", started_at="u", seconds=0, calls=(new,)))
+    await store.commit(Result(sample_id="s", outcome="failed"))
+    assert [step.calls for step in store.steps("s")] == [(old,), (new,)]
+    (row,) = store.call_totals()
+    assert (row["calls"], row["priced"], row["usd"]) == (2, 1, 0.5)
+    store.close()
 
 
 async def test_evidence_is_kept_as_it_was_first_seen(store: RunStore) -> None:

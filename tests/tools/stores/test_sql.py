@@ -1,15 +1,28 @@
 import sqlite3
 import threading
-from concurrent.futures import wait
+from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, select, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    delete,
+    select,
+    text,
+)
 from sqlalchemy.exc import IntegrityError
 
 from coreeval.errors import RunCorrupt, RunError
-from coreeval.tools.stores.sql import Writer, migrate, open_engine, upsert
+from coreeval.tools.stores.prepared import PreparedInsert
+from coreeval.tools.stores.sql import LINGER_S, Row, Write, Writer, migrate, open_engine
 
 METADATA = MetaData()
 THINGS = Table(
@@ -79,66 +92,115 @@ def test_a_folder_that_is_not_there_is_not_called_damage(tmp_path: Path) -> None
     engine.dispose()
 
 
-def test_writes_of_many_threads_are_all_there_when_their_futures_are_done(tmp_path: Path) -> None:
-    engine = open_engine(_url(tmp_path / "a.db"))
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.db"
+
+
+@pytest.fixture
+def engine(path: Path) -> Iterator[Engine]:
+    engine = open_engine(_url(path))
     migrate(engine, [_first], what="a.db")
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def writer(engine: Engine) -> Iterator[Writer]:
     writer = Writer(engine)
-    done = []
+    yield writer
+    writer.close()
+
+
+def _put(*numbers: int) -> list[Write]:
+    return [(THINGS.insert(), [{"id": number, "name": "a"}]) for number in numbers]
+
+
+def _ids(path: Path) -> list[int]:
+    """Return what another process would see."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        return [number for (number,) in other.execute("SELECT id FROM things ORDER BY id")]
+
+
+def test_writes_of_many_threads_are_all_there_when_their_futures_are_done(
+    writer: Writer, path: Path
+) -> None:
+    done = list[Future[int]]()
 
     def work(start: int) -> None:
         for number in range(start, start + 200):
-            done.append(writer.submit(THINGS.insert(), {"id": number, "name": str(number)}))
+            done.append(writer.submit(_put(number), waited_for=bool(number % 3)))
 
     threads = [threading.Thread(target=work, args=(start,)) for start in range(0, 1000, 200)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    wait(done)
-    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
-        assert other.execute("SELECT count(*) FROM things").fetchone() == (1000,)
-    writer.close()
-    engine.dispose()
+    assert [future.result(10) for future in done] == [1] * 1000
+    assert _ids(path) == list(range(1000))
 
 
-def test_one_bad_write_does_not_spoil_the_writes_committed_with_it(tmp_path: Path) -> None:
-    engine = open_engine(_url(tmp_path / "a.db"))
-    migrate(engine, [_first], what="a.db")
-    writer = Writer(engine)
-    good = [writer.submit(THINGS.insert(), {"id": n, "name": "good"}) for n in range(20)]
-    bad = writer.submit(THINGS.insert(), {"id": 3, "name": "twice"})
-    more = [writer.submit(THINGS.insert(), {"id": n, "name": "good"}) for n in range(20, 40)]
+def test_one_bad_write_does_not_spoil_the_writes_committed_with_it(
+    writer: Writer, path: Path
+) -> None:
+    good = [writer.submit(_put(number)) for number in range(20)]
+    bad = writer.submit(_put(3))
+    more = [writer.submit(_put(number)) for number in range(20, 40)]
     with pytest.raises(IntegrityError):
         bad.result()
     assert [future.result() for future in good + more] == [1] * 40
-    writer.close()
-    engine.dispose()
+    assert _ids(path) == list(range(40))
 
 
-def test_statements_of_one_job_are_committed_together_or_not_at_all(tmp_path: Path) -> None:
-    engine = open_engine(_url(tmp_path / "a.db"))
-    migrate(engine, [_first], what="a.db")
-    writer = Writer(engine)
-    job = writer.submit_all(
-        [
-            (THINGS.insert(), {"id": 1, "name": "a"}),
-            (THINGS.insert(), {"id": 1, "name": "the same again"}),
-        ]
-    )
+def test_statements_of_one_job_are_committed_together_or_not_at_all(
+    writer: Writer, path: Path
+) -> None:
     with pytest.raises(IntegrityError):
-        job.result()
-    with engine.connect() as connection:
-        assert connection.execute(select(THINGS.c.id)).all() == []
+        writer.submit(_put(1, 2, 1)).result()
+    assert _ids(path) == []
+    assert writer.submit(_put(1, 2)).result() == 2
+    assert _ids(path) == [1, 2]
+
+
+def test_a_job_may_mix_statements_with_rows_without_any_and_without_need_of_them(
+    writer: Writer, engine: Engine, path: Path
+) -> None:
+    writer.submit(_put(1, 2)).result()
+    rows: list[Row] = [{"id": n, "name": "b", "first": None} for n in (3, 4)]
+    prepared = PreparedInsert(engine, THINGS, twice="fails")
+    writes: list[Write] = [
+        (delete(THINGS).where(THINGS.c.id == 1), None),
+        (THINGS.insert(), []),
+        (prepared, []),
+        (prepared, rows),
+    ]
+    assert writer.submit(writes).result() == 3
+    assert _ids(path) == [2, 3, 4]
+
+
+def test_what_nobody_waits_for_is_committed_soon_and_at_the_end(engine: Engine, path: Path) -> None:
+    writer = Writer(engine)
+    writer.submit(_put(1), waited_for=False).result(100 * LINGER_S)
+    assert _ids(path) == [1]
+    writer.submit(_put(2), waited_for=False)
     writer.close()
-    engine.dispose()
+    assert _ids(path) == [1, 2]
 
 
-def test_upsert_replaces_a_row_but_for_what_is_kept(tmp_path: Path) -> None:
-    engine = open_engine(_url(tmp_path / "a.db"))
-    migrate(engine, [_first], what="a.db")
-    statement = upsert(engine, THINGS, keep=["first"])
-    with engine.begin() as connection:
-        connection.execute(statement, [{"id": 1, "name": "old", "first": "kept"}])
-        connection.execute(statement, [{"id": 1, "name": "new", "first": "not taken"}])
-        assert connection.execute(select(THINGS)).all() == [(1, "new", "kept")]
-    engine.dispose()
+def test_what_nobody_waits_for_is_never_committed_after_what_follows_it(
+    writer: Writer, path: Path
+) -> None:
+    for number in range(0, 60, 3):
+        writer.submit(_put(number), waited_for=False)
+        writer.submit(_put(number + 1), waited_for=False)
+        writer.submit(_put(number + 2)).result()
+        assert _ids(path) == list(range(number + 3))
+
+
+def test_what_was_handed_in_is_written_though_whoever_waited_has_gone(
+    writer: Writer, path: Path
+) -> None:
+    future = writer.submit(_put(1))
+    assert not future.cancel()
+    assert future.result() == 1
+    assert _ids(path) == [1]

@@ -10,8 +10,9 @@ import pytest
 from coreeval.config import ModelConfig
 from coreeval.errors import CredentialError, ModelCallError, ModelUnusable, NoValidAnswer
 from coreeval.models import AnswerShape, Asker, close_models, open_model
+from coreeval.models.forms import Form
+from coreeval.models.keys import NO_KEY
 from coreeval.models.model import public_endpoint
-from coreeval.models.openai_chat import NO_KEY
 from coreeval.schema import Value
 from tests.models.conftest import KEY, MakeAsker, Naps
 from tests.support.llm_server import LLMServer, Reply, refused, script
@@ -139,7 +140,7 @@ def declined(status: int, code: str) -> Reply:
             ModelUnusable,
             1,
         ),
-        (refused(500, "bad"), ModelCallError, 6),
+        (refused(500, "bad"), ModelCallError, 8),
     ],
 )
 async def test_what_each_failure_becomes(
@@ -163,7 +164,7 @@ async def test_an_endpoint_that_is_not_there_stops_the_run(
     with pytest.raises(ModelUnusable, match="nothing answers there") as caught:
         await asker.ask(ASKED, SHAPE)
     assert caught.value.where == "http://127.0.0.1:9/v1"
-    assert len(naps) == 5
+    assert len(naps) == 7
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,8 @@ def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(key: str) -> No
 async def test_an_endpoint_of_ones_own_needs_none(server: LLMServer) -> None:
     server.answers = script("hello")
     model = open_model(ModelConfig(model="openai:stub", base_url=server.url), {})
-    answer = await model.chat.ainvoke("hi")
+    form = Form(schema=SCHEMA, name="answer", method="text", max_tokens=9)
+    answer = await model.chat.ainvoke("hi", form=form)
     assert answer.text == "hello"
     assert server.keys == [f"Bearer {NO_KEY}"]
 

@@ -1,0 +1,52 @@
+"""`coreeval estimate`: what a run will cost, before it is spent."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coreeval.cli.arguments import ConfigArgument, SetOption
+from coreeval.cli.output import AsJson, command, show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from coreeval.graph.forecast.estimates import Estimate
+
+
+def estimate(
+    config: ConfigArgument,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Take only the first N samples.")
+    ] = None,
+    preview: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=2, help="Refresh the first N for real, and learn from them."),
+    ] = None,
+    setting: SetOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a run will cost: calls, tokens, money, time."""
+    from coreeval.cli.estimate_words import estimate_document, estimate_lines
+    from coreeval.graph.forecast.estimating import estimate as reckon
+
+    if preview is None:
+        made = reckon(config, limit=limit, overrides=setting or ())
+    else:
+        made = _after_preview(config, preview, limit, setting or ())
+    settings = [word for each in setting or () for word in ("--set", each)]
+    few = [] if limit is None else ["--limit", str(limit)]
+    run = command("refresh", config, *few, *settings)
+    show(estimate_document(made), as_json, lambda: "\n".join(estimate_lines(made, run)))
+
+
+def _after_preview(
+    config: "Path", samples: int, limit: int | None, overrides: "Sequence[str]"
+) -> "Estimate":
+    from coreeval.cli.progress import watching
+    from coreeval.graph.forecast.previewing import preview
+    from coreeval.graph.work import Surroundings
+
+    with watching("preview") as watch:
+        around = Surroundings(watch=watch)
+        return preview(config, samples, limit=limit, overrides=overrides, around=around)

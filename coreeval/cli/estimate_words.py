@@ -1,0 +1,162 @@
+"""What `coreeval estimate` prints: as a document, and in words."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coreeval.cli.output import Document, brief
+from coreeval.graph.forecast.estimates import RESTS_ON
+
+if TYPE_CHECKING:
+    from coreeval.graph.forecast.estimates import Estimate, Fit, Line
+    from coreeval.graph.forecast.ranges import Range
+
+UNKNOWN = "unknown"
+_SPANS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
+
+
+def estimate_document(estimate: "Estimate") -> Document:
+    """Return what `--json` prints."""
+    return estimate.model_dump(mode="json")
+
+
+def estimate_lines(estimate: "Estimate", run: str) -> Iterator[str]:
+    """Yield the estimate in words: the sums, each role, and what it all rests on.
+
+    Args:
+        estimate: The estimate.
+        run: The command line of the run that it is for.
+    """
+    yield from _heading(estimate)
+    yield ""
+    yield from _sums(estimate)
+    if estimate.lines:
+        yield ""
+        yield from _roles(estimate.lines)
+    yield ""
+    yield from _money(estimate)
+    yield from _origins(estimate.lines)
+    yield from (f"note: {note}" for note in estimate.notes)
+    if estimate.preview is None:
+        yield "nothing was spent"
+    yield f"next: {run}"
+
+
+def _heading(estimate: "Estimate") -> Iterator[str]:
+    yield f"{estimate.name}: {estimate.samples:,} samples, task {estimate.task}"
+    if estimate.by_target:
+        told = ", ".join(f"{target} {n:,}" for target, n in estimate.by_target.items())
+        yield f"  {told}"
+    if done := estimate.preview:
+        usd = "of unknown price" if done.usd is None else f"for {done.usd:.4f} USD"
+        yield f"preview: {done.samples} samples refreshed, {done.billed_calls} calls {usd}"
+        yield f"  {brief(Path(done.run))}"
+        yield f"what follows is for the other {estimate.to_pay:,} samples"
+        if done.failed:
+            yield f"  {done.failed} of the preview's samples failed: see the run's status"
+
+
+# -- the sums -------------------------------------------------------------------------------------
+
+
+def _sums(estimate: "Estimate") -> Iterator[str]:
+    totals = estimate.totals
+    yield f"{'':<22}{'low':>12}{'likely':>12}{'high':>12}"
+    yield _row("calls", totals.calls, _count)
+    yield _row("prompt tokens", totals.prompt_tokens, _amount)
+    yield _row("answer tokens", totals.completion_tokens, _amount)
+    if totals.usd is None:
+        yield f"{'USD':<22}{UNKNOWN:>12}{UNKNOWN:>12}{UNKNOWN:>12}"
+        yield _row("USD, priced models", totals.priced_usd, _usd)
+    else:
+        yield _row("USD", totals.usd, _usd)
+    yield f"{_row('time', estimate.seconds, _span)}   {estimate.concurrency} samples at a time"
+
+
+def _row(name: str, figures: "Range", written: Callable[[float], str]) -> str:
+    ends = (written(each) for each in (figures.low, figures.likely, figures.high))
+    return f"{name:<22}" + "".join(f"{end:>12}" for end in ends)
+
+
+def _roles(lines: Sequence["Line"]) -> Iterator[str]:
+    wide = max(len(line.model) for line in lines)
+    yield f"{'likely':<13}{'model':<{wide}}{'calls':>10}{'prompt':>10}{'answers':>10}{'USD':>10}"
+    for line in lines:
+        tokens = (line.prompt_tokens, line.completion_tokens)
+        counted = "".join(f"{_amount(each.likely):>10}" for each in tokens)
+        usd = UNKNOWN if line.usd is None else _usd(line.usd.likely)
+        who = f"{line.role:<13}{line.model:<{wide}}"
+        yield f"{who}{_count(line.calls.likely):>10}{counted}{usd:>10}"
+
+
+def _amount(number: float) -> str:
+    """Return a number of tokens."""
+    if number >= 1e6:
+        return f"{number / 1e6:,.2f}M"
+    return f"{number / 1e3:.1f}k" if number >= 1e4 else f"{number:,.0f}"
+
+
+def _count(number: float) -> str:
+    """Return a number of calls."""
+    return f"{number:,.0f}"
+
+
+def _usd(number: float) -> str:
+    return f"{number:,.2f}" if number >= 0.1 or not number else f"{number:.4f}"
+
+
+def _span(seconds: float) -> str:
+    for length, unit in _SPANS:
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+# -- money, and what everything rests on ----------------------------------------------------------
+
+
+def _money(estimate: "Estimate") -> Iterator[str]:
+    priced: dict[str, list[str]] = {}
+    for line in estimate.lines:
+        if line.price:
+            priced.setdefault(line.price, []).append(line.model)
+    for origin, models in priced.items():
+        yield f"price of {', '.join(dict.fromkeys(models))}: {origin}"
+    for one in estimate.unpriced:
+        near = f"; names near it that have one: {', '.join(one.nearest)}" if one.nearest else ""
+        yield f"price of {one.model}: {UNKNOWN}{near}"
+        yield "  give it one: price: {input: …, output: …} in the config, or in run.prices"
+    if estimate.budget:
+        yield f"budget of {estimate.budget.usd:.2f} USD: {_fit(estimate.budget)}"
+
+
+def _fit(fit: "Fit") -> str:
+    if fit.likely is None:
+        return "whether it is enough cannot be told while a price is unknown"
+    if fit.high:
+        return "enough, also at the high end"
+    return "enough for the likely cost, not for the high end" if fit.likely else "not enough"
+
+
+def _origins(lines: Sequence["Line"]) -> Iterator[str]:
+    """Yield for each figure what it was taken from, and for which roles where they differ."""
+    if not lines:
+        return
+    yield "taken from"
+    for figure in RESTS_ON:
+        by_origin: dict[str, list[Line]] = {}
+        for line in lines:
+            by_origin.setdefault(line.rests_on[figure].origin, []).append(line)
+        for origin, those in by_origin.items():
+            roles = ", ".join(dict.fromkeys(line.role for line in those))
+            whose = f" ({roles})" if len(by_origin) > 1 else ""
+            number = _number([line.rests_on[figure].n for line in those])
+            yield f"  {figure:<9}{origin}{number}{whose}"
+
+
+def _number(counts: Sequence[int]) -> str:
+    """Return how many of something there are: nothing for what is assumed."""
+    least, most = min(counts), max(counts)
+    if not most:
+        return ""
+    return f": {least}" if least == most else f": {least} to {most}"

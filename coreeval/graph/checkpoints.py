@@ -1,0 +1,159 @@
+"""Where threads stand: held in memory while they run, kept on disk when they are stopped.
+
+Saving the place of a thread that then comes to its end is work for nothing, and most do. A thread
+that is lost with its process begins again, over the stored calls.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from sqlite3 import DatabaseError, OperationalError
+from typing import Any
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from coreeval.errors import RunCorrupt, RunError
+
+
+@dataclass
+class _Held:
+    """The newest checkpoint of a thread, and what was written since."""
+
+    config: RunnableConfig
+    checkpoint: Checkpoint
+    metadata: CheckpointMetadata
+    new_versions: ChannelVersions
+    writes: dict[str, Sequence[tuple[str, Any]]] = field(default_factory=dict)
+    """By the task that wrote them."""
+
+    @property
+    def own_config(self) -> RunnableConfig:
+        """The config that names this checkpoint."""
+        place = self.config["configurable"]
+        return {
+            "configurable": {
+                "thread_id": place["thread_id"],
+                "checkpoint_ns": place.get("checkpoint_ns", ""),
+                "checkpoint_id": self.checkpoint["id"],
+            }
+        }
+
+
+class HeldCheckpoints(BaseCheckpointSaver[str]):
+    """Checkpoints of running threads in memory, over those of stopped threads on disk.
+
+    Args:
+        disk: Keeps what outlives the process.
+        threads: Ids of the threads that it has.
+    """
+
+    def __init__(self, disk: AsyncSqliteSaver, threads: set[str]) -> None:
+        super().__init__(serde=disk.serde)
+        self._disk = disk
+        self._on_disk = threads
+        self._held: dict[str, _Held] = {}
+
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        """Return the version after this one."""
+        return self._disk.get_next_version(current, channel)
+
+    def knows(self, thread_id: str) -> bool:
+        """Tell whether a thread has a place to go on from."""
+        return thread_id in self._held or thread_id in self._on_disk
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return where a thread stands."""
+        thread_id = config["configurable"]["thread_id"]
+        if held := self._held.get(thread_id):
+            pending = [(task, *write) for task, writes in held.writes.items() for write in writes]
+            return CheckpointTuple(held.own_config, held.checkpoint, held.metadata, None, pending)
+        return await self._disk.aget_tuple(config) if thread_id in self._on_disk else None
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Hold a checkpoint in the place of the one before."""
+        held = _Held(config, checkpoint, metadata, new_versions)
+        self._held[config["configurable"]["thread_id"]] = held
+        return held.own_config
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Hold what a task wrote after the newest checkpoint."""
+        held = self._held.get(config["configurable"]["thread_id"])
+        if held is None or held.checkpoint["id"] != config["configurable"]["checkpoint_id"]:
+            await self._disk.aput_writes(config, writes, task_id, task_path)
+        elif task_id not in held.writes or all(name in WRITES_IDX_MAP for name, _ in writes):
+            held.writes[task_id] = writes
+
+    async def keep(self, thread_id: str) -> None:
+        """Put a stopped thread's place on disk."""
+        held = self._held.pop(thread_id, None)
+        if held is None:
+            return
+        await self._disk.aput(held.config, held.checkpoint, held.metadata, held.new_versions)
+        for task_id, writes in held.writes.items():
+            await self._disk.aput_writes(held.own_config, writes, task_id)
+        self._on_disk.add(thread_id)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Forget a thread, in memory and on disk."""
+        self._held.pop(thread_id, None)
+        if thread_id in self._on_disk:
+            await self._disk.adelete_thread(thread_id)
+            self._on_disk.discard(thread_id)
+
+
+@asynccontextmanager
+async def open_checkpoints(path: Path) -> AsyncIterator[HeldCheckpoints]:
+    """Open the checkpoints of a run.
+
+    Raises:
+        RunCorrupt: the file is damaged.
+    """
+    async with aiosqlite.connect(path) as connection:
+        with damage_told(path):
+            await connection.execute("PRAGMA synchronous=NORMAL")
+            disk = AsyncSqliteSaver(connection)
+            await disk.setup()
+            found = await connection.execute_fetchall("SELECT DISTINCT thread_id FROM checkpoints")
+        yield HeldCheckpoints(disk, {row[0] for row in found})
+
+
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Tell the user about damaged checkpoints, which no sample in flight could survive."""
+    try:
+        yield
+    except OperationalError as error:
+        raise RunError(
+            f"checkpoints.db cannot be used: {error}",
+            where=str(path),
+            hint="see to the disk, then resume the run",
+        ) from None
+    except DatabaseError as error:
+        raise RunCorrupt(
+            f"checkpoints.db is damaged: {error}",
+            where=str(path),
+            hint="delete it: samples in flight start again from the calls already answered",
+        ) from None

@@ -1,0 +1,178 @@
+"""Estimating a run without spending anything: what is here is counted, rendered and remembered."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coreeval.config import ModelConfig
+from coreeval.graph.bench.opening import Bench, open_bench
+from coreeval.graph.forecast.benchmark import Counted, count
+from coreeval.graph.forecast.estimates import Estimate, Line, fit_of, keep, summed
+from coreeval.graph.forecast.history import ENOUGH, Earlier, earlier, remembered
+from coreeval.graph.forecast.learning import (
+    STATED,
+    Seen,
+    answer,
+    cached_share,
+    density,
+    duration,
+    spread,
+)
+from coreeval.graph.forecast.players import Cast, cast_of, player_of, rules_note
+from coreeval.graph.forecast.ranges import Basis, Known, total
+from coreeval.graph.forecast.reckoning import Asked, line_of, seconds_of_run
+from coreeval.graph.forecast.sizes import Size, size_of_role, size_of_target
+from coreeval.graph.forecast.stated import ARMS, calls_of
+from coreeval.schema import RoleName
+from coreeval.tools.clock import Clock, utc_now
+
+THOUGHTS = (
+    "a model that thinks before it answers pays its thoughts as answers; how long they are is "
+    "known once it has been asked: --preview N"
+)
+REUSED = "questions that were answered before cost nothing again; the estimate pays for them"
+
+
+def estimate(
+    config: Path,
+    *,
+    limit: int | None = None,
+    overrides: Sequence[str] = (),
+    now: Clock = utc_now,
+) -> Estimate:
+    """Return what a run will cost, and keep the estimate in the workspace.
+
+    Args:
+        config: Path of the YAML config.
+        limit: Take only the first so many samples.
+        overrides: `key.path=value` settings over the config's.
+        now: The time of day.
+
+    Raises:
+        UsageError: the config, the benchmark or the prices cannot be used.
+        RunCorrupt: the call store is damaged.
+    """
+    bench = open_bench(config, overrides)
+    counted, cast = count(bench.setup, limit), cast_of(bench.setup.config)
+    memory = _Memory(
+        seen=remembered(bench.workspace),
+        earlier=earlier(bench.workspace, bench.setup.task.name),
+        max_attempts=bench.setup.config.run.max_attempts,
+    )
+    lines = tuple(asyncio.run(_lines(bench, counted, cast, memory)))
+    made = composed(
+        bench, counted, cast, lines, now=now, notes=[*_notes(bench, lines, memory.seen)]
+    )
+    keep(bench.workspace, made)
+    return made
+
+
+def composed(
+    bench: Bench,
+    counted: Counted,
+    cast: Cast,
+    lines: tuple[Line, ...],
+    *,
+    now: Clock,
+    notes: Sequence[str],
+) -> Estimate:
+    """Return an estimate made of lines."""
+    config, totals = bench.setup.config, summed(lines)
+    return Estimate(
+        name=config.name,
+        task=bench.setup.task.name,
+        config=str(bench.config),
+        made_at=now().isoformat(timespec="seconds"),
+        samples=counted.samples,
+        to_pay=counted.samples,
+        by_target=counted.by_target,
+        lines=lines,
+        totals=totals,
+        seconds=seconds_of_run(
+            lines, cast.lanes(), concurrency=cast.concurrency, samples=counted.samples
+        ),
+        concurrency=cast.concurrency,
+        unpriced=cast.unpriced(lines),
+        budget=fit_of(config.run.budget_usd, totals),
+        notes=tuple(notes),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Memory:
+    """What is known from earlier runs, and how often a run may try."""
+
+    seen: Sequence[Seen]
+    earlier: Earlier
+    max_attempts: int
+
+    def calls(self, role: RoleName) -> Known:
+        """Return how often a role is asked about a sample."""
+        counts = self.earlier.calls[role]
+        if len(counts) >= ENOUGH:
+            return Known(range=spread(counts), basis=self._of_runs(len(counts)))
+        return Known(range=calls_of(role, self.max_attempts), basis=STATED)
+
+    def arms(self) -> Known:
+        """Return in how many arms a sample is: so often a target is asked about it."""
+        each = list(self.earlier.arms.values())
+        if all(len(shares) >= ENOUGH for shares in each):
+            counts = [sum(arms) for arms in zip(*each, strict=True)]
+            return Known(range=spread(counts), basis=self._of_runs(len(counts)))
+        return Known(range=total(ARMS.values()), basis=STATED)
+
+    def _of_runs(self, samples: int) -> Basis:
+        newest, more = self.earlier.runs[0], len(self.earlier.runs) - 1
+        others = f" and {more} more" if more else ""
+        return Basis(origin=f"samples of the run {newest}{others}", n=samples)
+
+
+async def _lines(bench: Bench, counted: Counted, cast: Cast, memory: _Memory) -> list[Line]:
+    lines = list[Line]()
+    for role, model in cast.roles.items():
+        size = await size_of_role(bench, role, counted.drawn)
+        lines.append(_line(role, model, memory.calls(role), size, counted, cast, memory))
+    if cast.targets:
+        size = size_of_target(bench, counted.drawn)
+        lines += [
+            _line("target", model, memory.arms(), size, counted, cast, memory)
+            for model in cast.targets
+        ]
+    return lines
+
+
+def _line(
+    role: str,
+    model: ModelConfig,
+    calls: Known,
+    size: Size,
+    counted: Counted,
+    cast: Cast,
+    memory: _Memory,
+) -> Line:
+    player = player_of(role, model)
+    said = answer(memory.seen, player)
+    return line_of(
+        Asked(
+            role=role,
+            model=player.model,
+            samples=counted.samples,
+            calls=calls,
+            fixed=size.fixed,
+            varied=size.varied,
+            density=density(memory.seen, player),
+            answer=said,
+            duration=duration(memory.seen, player, said.range),
+            cached_share=cached_share(memory.seen, player),
+            priced=cast.priced(model),
+        )
+    )
+
+
+def _notes(bench: Bench, lines: Sequence[Line], seen: Sequence[Seen]) -> Iterator[str]:
+    yield from rules_note(bench.setup.config)
+    if any(line.rests_on["answers"] == STATED for line in lines):
+        yield THOUGHTS
+    if {line.model for line in lines} & {one.model for one in seen}:
+        yield REUSED

@@ -1,0 +1,99 @@
+"""Who is asked in a run: each role and each target with its model, its price and its pace."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coreeval.config import ROLES, Config, ModelConfig, PriceConfig
+from coreeval.graph.forecast.estimates import Line, Unpriced
+from coreeval.graph.forecast.learning import Player
+from coreeval.graph.forecast.reckoning import Lane, Priced
+from coreeval.schema import RoleName
+from coreeval.tools.prices import Prices, load_prices, nearest_priced
+
+RECORDED = "recorded answers cost nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cast:
+    """The models of a run and what they charge."""
+
+    roles: dict[RoleName, ModelConfig]
+    """Only roles that models play."""
+    targets: tuple[ModelConfig, ...]
+    """Only those that are asked; the embedded ones are not."""
+    prices: Prices
+    concurrency: int
+
+    def lanes(self) -> list[Lane]:
+        """Return how fast each model may be asked."""
+        models = {name_of(model): model for model in (*self.roles.values(), *self.targets)}
+        return [
+            Lane(
+                model=name,
+                in_flight=model.max_in_flight or self.concurrency,
+                requests_per_minute=model.requests_per_minute,
+                tokens_per_minute=model.tokens_per_minute,
+            )
+            for name, model in models.items()
+        ]
+
+    def priced(self, model: ModelConfig) -> Priced:
+        """Return what a model charges: by the config, a file, or the table of the package."""
+        if model.price is not None:
+            return Priced(price=model.price, origin="the config")
+        if (known := self.prices.get(model.model)) is not None:
+            return Priced(price=known, origin=f"{known.source}, {known.as_of}")
+        if model.provider == "replay":
+            return Priced(price=PriceConfig(input=0, output=0), origin=RECORDED)
+        return Priced(price=None)
+
+    def unpriced(self, lines: Iterable[Line]) -> tuple[Unpriced, ...]:
+        """Return the models of lines without money, with names that may have been meant."""
+        names = dict.fromkeys(line.model for line in lines if line.usd is None)
+        return tuple(
+            Unpriced(model=name, nearest=tuple(nearest_priced(name, self.prices))) for name in names
+        )
+
+
+def cast_of(config: Config) -> Cast:
+    """Return who is asked in a run of a config.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+    """
+    models = config.models
+    targets = models.targets if config.detect.evaluate else ()
+    return Cast(
+        roles={role: models.of(role) for role in ROLES if not models.of(role).by_rules},
+        targets=tuple(target for target in targets if not target.embedded),
+        prices=load_prices(Path(config.run.prices) if config.run.prices else None),
+        concurrency=config.run.concurrency,
+    )
+
+
+def name_of(model: ModelConfig) -> str:
+    """Return a model's name as its calls are recorded: a file of answers without its folder."""
+    return f"replay:{Path(model.name).name}" if model.provider == "replay" else model.model
+
+
+def player_of(role: str, model: ModelConfig) -> Player:
+    """Return a model in a role."""
+    return Player(
+        role=role,
+        model=name_of(model),
+        max_tokens=model.max_tokens,
+        effort=model.reasoning_effort,
+    )
+
+
+def players(cast: Cast) -> Iterator[tuple[str, ModelConfig]]:
+    """Yield each role and each target with its model."""
+    yield from cast.roles.items()
+    yield from (("target", target) for target in cast.targets)
+
+
+def rules_note(config: Config) -> Sequence[str]:
+    """Return a note on the roles that cost nothing."""
+    ruled = config.models.ruled
+    return [f"played by rules, without a call: {', '.join(ruled)}"] if ruled else []

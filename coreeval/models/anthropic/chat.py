@@ -1,0 +1,115 @@
+"""Any endpoint that speaks Anthropic's messages, as a langchain-core chat model.
+
+The SDK is used like OpenAI's beside it: directly, over aiohttp, with a body of our own and without
+retries. The body goes as bytes, since the SDK would walk a dict, the schema in it, at each call.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+
+import anthropic
+import httpx2
+from langchain_core.messages import AIMessage
+from pydantic import SecretStr
+
+from coreeval.config import ModelConfig
+from coreeval.errors import ConfigError
+from coreeval.models.anthropic.failures import failure_of
+from coreeval.models.anthropic.wire import Body, read_answer, request_body
+from coreeval.models.chat import AskedChat
+from coreeval.models.connections import shared
+from coreeval.models.failures import CallFailure
+from coreeval.models.forms import Form
+from coreeval.models.keys import key_of
+from coreeval.models.model import Identity, Model, parameters_of, public_endpoint
+from coreeval.models.network import check_route, proxy_for, trusted
+
+PUBLIC_URL = "https://api.anthropic.com"
+_CONNECT_S = 10.0
+
+
+def open_anthropic(config: ModelConfig, env: Mapping[str, str]) -> Model:
+    """Open a model behind Anthropic's endpoint, or one that speaks like it.
+
+    Raises:
+        CredentialError: there is no key in the environment for the public endpoint, or what is
+            there cannot be sent.
+        ConfigError: it is configured with what such a model does not have, or the proxy or the
+            certificates that are named cannot be used.
+    """
+    if config.seed is not None:
+        raise ConfigError(
+            f"{config.model} has no seed: Anthropic's models cannot be given one",
+            where=f"seed of {config.model}",
+            hint="take `seed` out of this model's config",
+        )
+    url = endpoint_of(config)
+    check_route(url, config.ca_file)
+    identity = Identity(
+        provider="anthropic",
+        endpoint=public_endpoint(url),
+        model=config.name,
+        parameters=parameters_of(config),
+    )
+    chat = AnthropicChat(settings=config, key=SecretStr(key_of(config, env)), cache=False)
+    return Model(chat=chat, identity=identity, config=config)
+
+
+def endpoint_of(config: ModelConfig) -> str:
+    """Return where a model is asked, without the /v1 that the SDK adds."""
+    return (config.base_url or PUBLIC_URL).rstrip("/").removesuffix("/v1")
+
+
+def _client(config: ModelConfig, key: str) -> anthropic.AsyncAnthropic:
+    url = endpoint_of(config)
+    http = anthropic.DefaultAioHttpClient(
+        proxy=proxy_for(url), verify=trusted(config.ca_file), trust_env=False
+    )
+    return anthropic.AsyncAnthropic(
+        base_url=url,
+        api_key=key,
+        max_retries=0,
+        http_client=http,
+        # The SDK sends the key as a bearer's token; gateways may look here for it.
+        default_headers={"x-api-key": key} if config.base_url else None,
+    )
+
+
+class AnthropicChat(AskedChat):
+    """Asks one model behind a messages endpoint."""
+
+    async def answer(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
+        """Return the answer of one request.
+
+        A failure is raised outside the handlers: raised inside, it would carry the SDK's error and,
+        with it, the request and its key.
+        """
+        outcome = await self._send(request_body(self.settings, messages, form))
+        if isinstance(outcome, CallFailure):
+            raise outcome
+        return outcome
+
+    def _connected(self, secret: str) -> anthropic.AsyncAnthropic:
+        kind = (anthropic.AsyncAnthropic, self.settings.base_url, secret, self.settings.ca_file)
+        return shared(kind, lambda: _client(self.settings, secret))
+
+    async def _send(self, body: Body) -> AIMessage | CallFailure:
+        secret, seconds = self.key.get_secret_value(), self.settings.timeout_s
+        client = self._connected(secret)
+        try:
+            async with asyncio.timeout(seconds):
+                response = await client.post(
+                    "/v1/messages",
+                    cast_to=httpx2.Response,
+                    content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+                    options={
+                        "timeout": anthropic.Timeout(seconds, connect=min(_CONNECT_S, seconds)),
+                        "follow_redirects": False,  # a key goes nowhere else
+                    },
+                )
+            return read_answer(response.content, response.headers.raw, secret)
+        except TimeoutError:
+            return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
+        except anthropic.AnthropicError as error:
+            return failure_of(error, secret)

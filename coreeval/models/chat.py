@@ -1,0 +1,128 @@
+"""A chat model as the sender asks it: one request, one answer, no retries of its own."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import SecretStr
+
+from coreeval.config import ModelConfig
+from coreeval.models.forms import Finish, Form
+from coreeval.models.keys import hidden
+from coreeval.models.model import parameters_of
+
+_ROLES = {"human": "user", "ai": "assistant", "system": "system"}
+_LIMITS = (b"x-ratelimit-", b"anthropic-ratelimit-")
+
+
+class AskedChat(BaseChatModel):
+    """A chat model that answers one form at a time; asynchronous only.
+
+    It raises `CallFailure` for all that goes wrong on the wire and never tries again: the sender
+    does. LangChain's callbacks, LangSmith and Studio see it as any other chat model. What it is
+    asked through `ainvoke` comes back without the key, also where the server repeats it.
+    """
+
+    settings: ModelConfig
+    key: SecretStr
+
+    @abstractmethod
+    async def answer(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
+        """Return the answer to messages with `role` and `content`; see `ai_message`.
+
+        Raises:
+            CallFailure: there is none.
+        """
+
+    @property
+    def _llm_type(self) -> str:
+        return f"coreeval-{self.settings.provider}"
+
+    @property
+    def _identifying_params(self) -> dict[str, object]:
+        return {"model": self.settings.name, **parameters_of(self.settings)}
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: object,
+    ) -> ChatResult:
+        raise NotImplementedError("this model is asynchronous: use ainvoke")
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: object,
+    ) -> ChatResult:
+        form = kwargs.get("form")
+        if not isinstance(form, Form):
+            raise TypeError("ainvoke needs form=Form(...)")
+        message = _without_key(await self.answer(as_dicts(messages), form), self.key)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def _without_key(message: AIMessage, key: SecretStr) -> AIMessage:
+    """Return an answer that may be stored, traced and shown."""
+    said = {"content": message.content, "response_metadata": message.response_metadata}
+    safe = {name: hidden(part, key.get_secret_value()) for name, part in said.items()}
+    return message if safe == said else message.model_copy(update=safe)
+
+
+def as_dicts(messages: list[BaseMessage]) -> list[dict[str, str]]:
+    """Return LangChain's messages as the wire has them."""
+    return [{"role": _ROLES[message.type], "content": str(message.text)} for message in messages]
+
+
+def ai_message(
+    text: str,
+    *,
+    finish: Finish,
+    model: str,
+    usage: UsageMetadata | None,
+    headers: Iterable[tuple[bytes, bytes]] = (),
+    logprobs: object = None,
+) -> AIMessage:
+    """Return an answer as LangChain has it.
+
+    Args:
+        text: The answer, or the words of a refusal.
+        finish: Why it ended.
+        model: The model that answered, by its own account.
+        usage: Tokens; None where the endpoint does not count.
+        headers: The response's headers as they came; those about rate limits are kept.
+        logprobs: Log-probabilities of the answer's tokens, where they were asked for and came.
+    """
+    limits = {
+        name.lower().decode("latin-1"): value.decode("latin-1")
+        for name, value in headers
+        if name.lower().startswith(_LIMITS)
+    }
+    metadata: dict[str, object] = {"finish_reason": finish, "model_name": model, "limits": limits}
+    if logprobs is not None:
+        metadata["logprobs"] = logprobs
+    return AIMessage(content=text, response_metadata=metadata, usage_metadata=usage)
+
+
+def usage_of(*, prompt: int, completion: int, cached: int = 0, written: int = 0) -> UsageMetadata:
+    """Return counted tokens.
+
+    Args:
+        prompt: All tokens of the prompt, the cached and written ones among them.
+        completion: All tokens of the answer, hidden reasoning among them.
+        cached: Those of the prompt that the provider had in its cache.
+        written: Those of the prompt that it was charged to put there.
+    """
+    return UsageMetadata(
+        input_tokens=prompt,
+        output_tokens=completion,
+        total_tokens=prompt + completion,
+        input_token_details=InputTokenDetails(cache_read=cached, cache_creation=written),
+    )

@@ -1,0 +1,208 @@
+"""What each configured model can do, found out by a handful of tiny requests.
+
+The requests go straight to the chat models, not through the call store: a stored answer says
+nothing about an endpoint as it is now.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from coreeval.config import ROLES, ModelConfig, ModelsConfig, PriceConfig, TargetConfig
+from coreeval.errors import CoreEvalError, ModelCallError, ModelUnusable
+from coreeval.models.abilities import Abilities
+from coreeval.models.failures import CallFailure, final_error
+from coreeval.models.model import Model
+from coreeval.models.probe import Probe, tokens_of
+from coreeval.models.providers import open_model
+from coreeval.models.purse import cost_of
+from coreeval.models.retry import Retry
+from coreeval.tools.prices import Prices
+
+State = Literal["usable", "unusable", "rules", "recorded"]
+"""`rules` and `recorded` answers come from this machine: there is nobody to ask."""
+BRIEF = Retry(attempts=2, longest_s=5.0, retry_after_cap_s=10.0)
+"""A fault by chance is passed over; whoever checks sits and waits."""
+
+
+_LATER = "it is asked too much just now: try again later"
+_WHERE = "see whether base_url ends as the server wants it, often in /v1, and try again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configured:
+    """One model at one endpoint with one key, and all that it is configured for."""
+
+    config: ModelConfig
+    """As the first of them has it."""
+    used_by: tuple[str, ...]
+    """Roles, or `target`."""
+    price: PriceConfig | None
+    cutoff: datetime | None
+
+    @property
+    def tested(self) -> bool:
+        """Whether it is a model under test."""
+        return "target" in self.used_by
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What requests took."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float | None = 0.0
+    """None where a price or a number of tokens is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What came of checking one model."""
+
+    configured: Configured
+    state: State
+    endpoint: str = ""
+    error: CoreEvalError | None = None
+    """Why it cannot be used."""
+    probe: Probe | None = None
+    """What was found, where it was asked."""
+    spent: Spent = Spent()
+
+
+def distinct(models: ModelsConfig, prices: Prices) -> list[Configured]:
+    """Return each model once for an endpoint and a key, roles first."""
+    groups: dict[tuple[str, str | None, str], list[tuple[str, ModelConfig]]] = {}
+    players: list[tuple[str, ModelConfig]] = [(role, models.of(role)) for role in ROLES]
+    for use, config in [*players, *(("target", target) for target in models.targets)]:
+        key = (config.model, config.base_url, config.key_env)
+        groups.setdefault(key, []).append((use, config))
+    return [_configured(group, prices) for group in groups.values()]
+
+
+def _configured(group: Sequence[tuple[str, ModelConfig]], prices: Prices) -> Configured:
+    configs = [config for _, config in group]
+    cutoffs = (config.cutoff for config in configs if isinstance(config, TargetConfig))
+    own = next((config.price for config in configs if config.price), None)
+    return Configured(
+        config=configs[0],
+        used_by=tuple(use for use, _ in group),
+        price=own or prices.get(configs[0].model),
+        cutoff=next(cutoffs, None),
+    )
+
+
+async def check_models(
+    models: ModelsConfig,
+    prices: Prices,
+    abilities: Abilities,
+    *,
+    env: Mapping[str, str] | None = None,
+    retry: Retry = BRIEF,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[Checked]:
+    """Ask every configured model, and remember which way of asking it takes.
+
+    Args:
+        models: Who plays which role, and who is under test.
+        prices: What models charge.
+        abilities: Where it is remembered what was found.
+        env: Where keys come from; the environment where it is not given.
+        retry: How often a request that fails on the wire is sent again.
+        clock: Seconds, never going back.
+    """
+
+    async def one(configured: Configured) -> Checked:
+        if configured.config.by_rules:
+            return Checked(configured=configured, state="rules")
+        try:
+            model = open_model(configured.config, env)
+        except CoreEvalError as error:
+            return Checked(configured=configured, state="unusable", error=error)
+        if configured.config.provider == "replay":
+            return Checked(configured=configured, state="recorded")
+        return await _asked(configured, Probe(model, retry=retry, clock=clock), abilities)
+
+    return list(await asyncio.gather(*(one(each) for each in distinct(models, prices))))
+
+
+async def _asked(configured: Configured, probe: Probe, abilities: Abilities) -> Checked:
+    error = await _trouble(probe)
+    if error is None and probe.method:
+        abilities.found(probe.model, probe.method, plain_limit=probe.plain_limit)
+    return Checked(
+        configured=configured,
+        state="unusable" if error else "usable",
+        endpoint=probe.model.identity.endpoint,
+        error=error,
+        probe=probe,
+        spent=_spent(probe, configured.price),
+    )
+
+
+async def _trouble(probe: Probe) -> CoreEvalError | None:
+    """Ask all there is to ask; return why the model cannot be used, if it cannot."""
+    try:
+        await probe.find_method()
+    except CallFailure as failure:
+        return _error_of(failure, probe.model)
+    if probe.method is None:
+        return _no_method(probe)
+    if probe.model.config.provider == "openai":
+        await probe.find_features(probe.method)
+    return None
+
+
+def _error_of(failure: CallFailure, model: Model) -> CoreEvalError:
+    final = final_error(
+        failure,
+        model=model.name,
+        endpoint=model.identity.endpoint,
+        key_env=model.config.key_env,
+    )
+    if isinstance(final, ModelCallError):
+        return ModelUnusable(
+            f"{model.name}: {failure.message}",
+            where=model.identity.endpoint,
+            hint=_LATER if failure.kind == "throttled" else _WHERE,
+        )
+    return final
+
+
+def _no_method(probe: Probe) -> ModelUnusable:
+    last, name = probe.tried[-1], probe.model.name
+    if {one.outcome for one in probe.tried} == {"refused"}:
+        said, hint = f"no request is taken: {last.why}", "leave out of the config what it names"
+    else:
+        why = f": {last.why}" if last.why else ""
+        said = f"no way of asking brings a valid answer; the last, {last.method}: "
+        said, hint = f"{said}{last.outcome}{why}", "take another model, or see docs/models.md"
+    return ModelUnusable(f"{name}: {said}", where=probe.model.identity.endpoint, hint=hint)
+
+
+def _spent(probe: Probe, price: PriceConfig | None) -> Spent:
+    costs = [cost_of(answer, price) for answer in probe.answers]
+    known = [one for one in costs if one is not None]
+    prompt, completion = tokens_of(probe.answers)
+    return Spent(
+        calls=len(probe.answers),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        usd=sum(known) if len(known) == len(costs) else None,
+    )
+
+
+def total(checked: Sequence[Checked]) -> Spent:
+    """Return what a check took."""
+    parts = [one.spent for one in checked]
+    known = [one.usd for one in parts if one.usd is not None]
+    return Spent(
+        calls=sum(one.calls for one in parts),
+        prompt_tokens=sum(one.prompt_tokens for one in parts),
+        completion_tokens=sum(one.completion_tokens for one in parts),
+        usd=sum(known) if len(known) == len(parts) else None,
+    )

@@ -1,0 +1,1 @@
+"""Every other provider that LangChain has a package for."""

@@ -1,0 +1,103 @@
+"""What a model's config is called by the class that a provider's package has for it."""
+
+from typing import Any
+
+import httpx2
+import openai
+from langchain_core.language_models import BaseChatModel
+
+from coreeval.config import ModelConfig
+from coreeval.errors import ConfigError
+from coreeval.models.network import proxy_for, trusted
+
+_NAMES = {
+    "max_tokens": (
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "max_new_tokens",
+        "num_predict",
+    ),
+    "temperature": ("temperature",),
+    "seed": ("seed",),
+    "reasoning_effort": ("reasoning_effort", "effort"),
+    "base_url": ("azure_endpoint", "base_url", "api_base", "endpoint_url"),
+    "api_key_env": ("api_key",),
+    "timeout_s": ("timeout", "request_timeout"),
+}
+_OPTIONAL = {"max_tokens", "timeout_s"}
+"""What a model does well enough without: its own limit is long, and we keep the time ourselves."""
+
+
+def arguments_of(
+    chosen: type[BaseChatModel], config: ModelConfig, *, key: str, max_tokens: int
+) -> dict[str, Any]:
+    """Return the arguments that a chat model's class is made with.
+
+    Raises:
+        ConfigError: the class has no place for something that is configured, or the proxy or the
+            certificates that are named cannot be used.
+    """
+    wanted = {
+        "max_tokens": max_tokens,
+        "temperature": config.temperature,
+        "seed": config.seed,
+        "reasoning_effort": config.reasoning_effort,
+        "base_url": config.base_url,
+        "api_key_env": key or None,
+        "timeout_s": config.timeout_s,
+    }
+    taken = _taken(chosen)
+    given: dict[str, Any] = {"cache": False}
+    if "max_retries" in taken:
+        given["max_retries"] = 0
+    if "http_async_client" in taken:
+        given |= _clients(config)
+    elif config.ca_file is not None:
+        raise _refusal(config, "ca_file", "set SSL_CERT_FILE in the environment instead")
+    for ours, value in wanted.items():
+        name = next((name for name in _NAMES[ours] if name in taken), None)
+        if value is not None and name is not None:
+            given[name] = value
+        elif value is not None and _must_be_taken(config, ours):
+            raise _refusal(config, ours, f"take `{ours}` out of this model's config")
+    return given | config.extra
+
+
+def _clients(config: ModelConfig) -> dict[str, httpx2.Client | httpx2.AsyncClient]:
+    """Return HTTP clients of our own for packages that build upon OpenAI's SDK.
+
+    Theirs may be shared beyond the event loop, so that nobody could close them. The one that is not
+    asynchronous is never used; theirs would not always open.
+    """
+    verify, url = trusted(config.ca_file), config.base_url
+    if url is None:
+        asked = openai.DefaultAioHttpClient(verify=verify)
+    else:
+        asked = openai.DefaultAioHttpClient(proxy=proxy_for(url), verify=verify, trust_env=False)
+    idle = httpx2.Client(verify=verify, trust_env=False)
+    return {"http_async_client": asked, "http_client": idle}
+
+
+def _taken(chosen: type[BaseChatModel]) -> set[str]:
+    """Return the names of the arguments that a class takes."""
+    fields = chosen.model_fields.items()
+    by_name = chosen.model_config.get("populate_by_name") or chosen.model_config.get(
+        "validate_by_name"
+    )
+    plain = {name for name, field in fields if by_name or field.alias is None}
+    return plain | {field.alias for _, field in fields if field.alias is not None}
+
+
+def _must_be_taken(config: ModelConfig, ours: str) -> bool:
+    if ours == "api_key_env":
+        return config.api_key_env is not None
+    return ours not in _OPTIONAL
+
+
+def _refusal(config: ModelConfig, name: str, hint: str) -> ConfigError:
+    return ConfigError(
+        f"{config.model} takes no {name}: its provider's package has no such setting",
+        where=f"model {config.model!r}",
+        hint=hint,
+    )

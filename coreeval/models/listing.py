@@ -1,0 +1,178 @@
+"""Asking an endpoint which models it has: free, and it tells most mistakes before a run begins.
+
+What a server has to say here is not part of any contract, so that only what is certain counts:
+nothing answers, the key is refused, the list stands one folder further down, or it is a whole list
+without the model. Any other oddity passes.
+"""
+
+import difflib
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from urllib.parse import urlsplit
+
+import httpx2
+from pydantic import BaseModel, ValidationError
+
+from coreeval.config import ModelConfig
+from coreeval.errors import ConfigError, CredentialError, ModelUnusable
+from coreeval.models.connection_failures import connection_failure
+from coreeval.models.failures import CallFailure, Final, final_error
+from coreeval.models.network import proxy_for, trusted
+
+_PATIENCE_S = 5.0
+_DEPLOYED = ".azure.com"
+"""Hosts whose list is of what could be deployed, while models are asked by their deployment."""
+_TAILS = ("/chat/completions", "/completions", "/messages", "/models")
+"""What a base_url is given too much of, when it is copied from an example request."""
+_SHOWN = 5
+
+
+class _Named(BaseModel):
+    id: str
+
+
+class _Listed(BaseModel):
+    data: list[_Named]
+    has_more: bool = False
+
+
+def probe(config: ModelConfig, base_url: str, key: str) -> None:
+    """Check that an endpoint answers, takes the key and has the model.
+
+    Args:
+        config: The model.
+        base_url: Its endpoint.
+        key: What it is asked with; a provider's package may have another that it does not tell.
+
+    Raises:
+        ModelUnusable: nothing answers there, or it has no such model.
+        CredentialError: the endpoint refuses the key.
+        ConfigError: base_url lacks its /v1, or the way there is configured badly.
+    """
+    root = base_url.rstrip("/")
+    with httpx2.Client(
+        proxy=proxy_for(root),
+        verify=trusted(config.ca_file),
+        trust_env=False,
+        timeout=_PATIENCE_S,
+        headers=_headers(config, key),
+    ) as client:
+        _judge(config, root, client, key)
+
+
+def _judge(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> None:
+    if config.provider not in ("openai", "anthropic"):
+        _get(config, client, root, key)
+        return
+    answer = _get(config, client, _list_url(config, root), key)
+    if answer is None:
+        return
+    if answer.status_code == 401:
+        raise _refused(config, root)
+    if answer.status_code == 407:
+        raise _final(config, CallFailure("blocked", "the proxy lets nothing through (status 407)"))
+    if answer.status_code == 404:
+        _look_around(config, root, client, key)
+    _check_name(config, root, _names(answer))
+
+
+def _headers(config: ModelConfig, key: str) -> dict[str, str]:
+    if config.provider == "openai":
+        return {"Authorization": f"Bearer {key}"}
+    if config.provider == "anthropic":
+        both = {"Authorization": f"Bearer {key}", "x-api-key": key}
+        return {**both, "anthropic-version": "2023-06-01"}
+    return {}
+
+
+def _list_url(config: ModelConfig, root: str) -> str:
+    if config.provider == "anthropic":
+        return f"{root.removesuffix('/v1')}/v1/models?limit=1000"
+    return f"{root}/models"
+
+
+def _get(config: ModelConfig, client: httpx2.Client, url: str, key: str) -> httpx2.Response | None:
+    """Return an answer, or None where something answers that says nothing useful."""
+    try:
+        return client.get(url)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        failure = connection_failure(error, key)
+    if failure.kind in ("unreachable", "blocked"):
+        raise _final(config, failure)
+    return None
+
+
+def _final(config: ModelConfig, failure: CallFailure) -> Final:
+    return final_error(
+        failure,
+        model=config.model,
+        endpoint=config.base_url or "",
+        key_env=config.key_env,
+    )
+
+
+def _refused(config: ModelConfig, root: str) -> CredentialError:
+    return CredentialError(
+        f"{config.model}: the key was refused, or there is none in {config.key_env}",
+        where=root,
+        hint=f"put a valid key into the environment variable {config.key_env}",
+    )
+
+
+# -- another place ------------------------------------------------------------------------------
+
+
+def _look_around(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> None:
+    """Say where the endpoint is, when it is near and not where it was said to be."""
+    for place in _nearby(root):
+        answer = _get(config, client, _list_url(config, place), key)
+        if answer is not None and _names(answer):
+            raise ConfigError(
+                f"{config.model}: there is no endpoint at {root}, but there is one at {place}",
+                where=f"base_url of {config.model}",
+                hint=f"base_url: {place}",
+            )
+
+
+def _nearby(root: str) -> list[str]:
+    trimmed = next((root.removesuffix(tail) for tail in _TAILS if root.endswith(tail)), root)
+    places = [trimmed] if trimmed != root else []
+    return places if trimmed.endswith("/v1") else [*places, f"{trimmed}/v1"]
+
+
+# -- the model ----------------------------------------------------------------------------------
+
+
+def _names(answer: httpx2.Response) -> list[str]:
+    """Return the models of a whole list; none where the answer is anything else."""
+    if answer.status_code != 200:
+        return []
+    try:
+        listed = _Listed.model_validate_json(answer.content)
+    except ValidationError:
+        return []
+    return [] if listed.has_more else [one.id for one in listed.data]
+
+
+def _check_name(config: ModelConfig, root: str, names: Sequence[str]) -> None:
+    hosted = (urlsplit(root).hostname or "").endswith(_DEPLOYED)
+    if not names or hosted or any(_is_listed(config.name, name) for name in names):
+        return
+    near = difflib.get_close_matches(config.name, names, n=1)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    raise ModelUnusable(
+        f"{config.model}: the endpoint has no model {config.name!r}",
+        where=root,
+        hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names[:_SHOWN])}{more}",
+    )
+
+
+def _is_listed(name: str, listed: str) -> bool:
+    """Tell whether a name stands for a listed one, as servers shorten and extend them.
+
+    `llama3` is `llama3:latest`, `gpt-x:online` a variant of `gpt-x`, `gemini-x` short for
+    `models/gemini-x`, and `openai/*` a gateway's word for all of a provider's.
+    """
+    asked, known = name.casefold(), listed.casefold()
+    same = {known, known.removesuffix(":latest"), known.rpartition("/")[2]}
+    return asked in same or asked.rpartition(":")[0] == known or fnmatch(asked, known)

@@ -1,0 +1,57 @@
+"""What a refused request's status and words mean, whoever refused it."""
+
+import re
+
+from coreeval.models.failures import FailureKind
+
+_BY_STATUS: dict[int, FailureKind] = {
+    401: "credential",
+    402: "quota",
+    403: "credential",
+    404: "unknown",
+    407: "blocked",
+    408: "transient",
+    409: "transient",
+    429: "throttled",
+    503: "throttled",
+    529: "throttled",
+}
+NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+"""Codes of a 429 that no waiting heals."""
+DECLINED = frozenset(
+    {
+        "content_filter",
+        "content_policy_violation",
+        "data_inspection_failed",
+        "invalid_prompt",
+    }
+)
+"""Codes of a 4xx that is about what the text says; any other is about the request's form."""
+_METHOD = re.compile(
+    r"response_format|output_config|output_format|output format|json_schema|json_object"
+    r"|structured output|\btools?\b|tool_choice|grammar",
+    re.IGNORECASE,
+)
+_NOT_TAKEN = re.compile(
+    r"unsupported|not support|unknown|unrecogni[sz]ed|invalid|extra|not permitted|unexpected"
+    r"|not allowed|may not be|must be|not available|not implemented|instead|too complex",
+    re.IGNORECASE,
+)
+"""How an endpoint says that it does not know a parameter."""
+
+
+def kind_of(status: int) -> FailureKind:
+    """Return which failure a status is, where nothing else tells more."""
+    if status < 400:
+        return "unknown"  # it sends us elsewhere, where no key of ours goes
+    return _BY_STATUS.get(status, "transient" if status >= 500 else "rejected")
+
+
+def not_taken(said: str) -> bool:
+    """Tell whether the words of a 400 or 422 are about a parameter that the endpoint lacks."""
+    return bool(_NOT_TAKEN.search(said))
+
+
+def names_method(said: str) -> bool:
+    """Tell whether they name a way to ask for structure."""
+    return bool(_METHOD.search(said))

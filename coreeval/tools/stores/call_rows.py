@@ -1,0 +1,192 @@
+"""A model call as it is kept: what was asked, what came back, and how both become a row."""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coreeval.tools.stores.sql import Row
+
+Json = Mapping[str, object]
+Messages = Sequence[Mapping[str, str]]
+SMALL = 1000
+"""Bytes from which a text is compressed; below, making ready costs more than the bytes saved."""
+_PLAIN = b"\0"
+SHARED = 400
+"""Characters from which instructions are kept once for all requests that have them."""
+_LEVEL = 1
+"""Of zlib: a third of the time of the default level for a tenth more bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallRecord:
+    """One call as it is kept: what was asked, what came back and whether it was an answer."""
+
+    key: str
+    draw: int
+    role: str
+    request: str
+    """Canonical JSON of what was asked; holds no key and no header."""
+    response: str
+    """The model's words, as they came."""
+    valid: bool
+    error: str = ""
+    """Why it is no answer: `truncated`, `refusal`, `empty` or `invalid: …`."""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """Prompt tokens that the provider had in its own cache (part of `prompt_tokens`)."""
+    completion_tokens: int = 0
+    model_returned: str = ""
+    finish_reason: str = ""
+    started_at: str = ""
+    seconds: float = 0.0
+    paid_by: str = ""
+    """The run that the call was sent for, as the store was opened; empty where nobody said."""
+    method: str = ""
+    """How the model was asked to keep to the schema."""
+    tries: str = ""
+    """Why earlier requests for it came to nothing, a line each."""
+    usd: float | None = None
+    """What it cost; None where the price or the tokens are not known."""
+
+
+def canonical(value: Json) -> str:
+    """Return JSON that is the same for equal values, whatever the order of their keys."""
+    return json.dumps(
+        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+
+
+def call_request(
+    *,
+    provider: str,
+    endpoint: str,
+    model: str,
+    parameters: Json,
+    schema: Json,
+    messages: Messages,
+    draw: int,
+) -> str:
+    """Return the canonical JSON of a request: all that decides its answer."""
+    return canonical(
+        {
+            "provider": provider,
+            "endpoint": endpoint,
+            "model": model,
+            "parameters": parameters,
+            "schema": schema,
+            "messages": list(messages),
+            "draw": draw,
+        }
+    )
+
+
+def call_key(request: str) -> str:
+    """Return the key of a request made by `call_request`."""
+    return hashlib.sha256(request.encode()).hexdigest()
+
+
+def model_of(request: str) -> str:
+    """Return whom a request asks, as the config spells it: `provider:name`."""
+    asked = json.loads(request)
+    return f"{asked['provider']}:{asked['model']}"
+
+
+def packed(text: str) -> bytes:
+    """Return a text as it stands in a row."""
+    body = text.encode()
+    return _PLAIN + body if len(body) < SMALL else zlib.compress(body, _LEVEL)
+
+
+def unpacked(body: bytes) -> str:
+    """Return the text of a row.
+
+    Raises:
+        ValueError: the bytes are damaged.
+    """
+    if body.startswith(_PLAIN):
+        return body[1:].decode()
+    try:
+        return zlib.decompress(body).decode()
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+
+
+def encoded(record: CallRecord) -> tuple[Row, dict[str, str]]:
+    """Return a record as a row, and the shared texts by hash that the row refers to."""
+    request, texts = _shared(record.request)
+    row: Row = {**vars(record), "request": packed(request), "response": packed(record.response)}
+    return row | {"checksum": _checksum(row)}, texts
+
+
+def decoded(row: Row, text_of: Callable[[str], str]) -> CallRecord:
+    """Return the record of a row.
+
+    Args:
+        row: As it stands in the file.
+        text_of: Finds a shared text by its hash; raises ValueError where it is damaged or gone.
+
+    Raises:
+        ValueError: the row does not match its checksum, or what it refers to is not there.
+    """
+    values = {name: value for name, value in row.items() if name != "checksum"}
+    if _checksum(values) != row["checksum"]:
+        raise ValueError("the checksum does not match")
+    request = _whole(unpacked(row["request"]), text_of)
+    response = unpacked(row["response"])
+    valid = bool(row["valid"])
+    return CallRecord(**values | {"request": request, "response": response, "valid": valid})
+
+
+def text_hash(text: str) -> str:
+    """Return the hash by which a shared text is found."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _checksum(values: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(values):
+        value = values[name]
+        if isinstance(value, bytes):
+            said = value
+        elif name in ("seconds", "usd") and value is not None:
+            said = repr(float(value)).encode()
+        else:
+            said = (str(int(value)) if name == "valid" else str(value)).encode()
+        digest.update(b"%b=%d:" % (name.encode(), len(said)))
+        digest.update(said)
+    return digest.hexdigest()
+
+
+# -- what requests share ------------------------------------------------------------------------
+
+
+def _shared(request: str) -> tuple[str, dict[str, str]]:
+    """Return a request in which long instructions and the schema are references."""
+    asked, texts = json.loads(request), dict[str, str]()
+
+    def refer(text: str) -> dict[str, str]:
+        sha = text_hash(text)
+        texts[sha] = text
+        return {"sha256": sha}
+
+    for message in asked["messages"]:
+        if message["role"] == "system" and len(message["content"]) >= SHARED:
+            message["content"] = refer(message["content"])
+    schema = canonical(asked["schema"])
+    if len(schema) >= SHARED:
+        asked["schema"] = refer(schema)
+    return (canonical(asked), texts) if texts else (request, texts)
+
+
+def _whole(request: str, text_of: Callable[[str], str]) -> str:
+    """Return a request with its references filled in."""
+    asked, found = json.loads(request), False
+    for message in asked["messages"]:
+        if isinstance(message["content"], dict):
+            message["content"], found = text_of(message["content"]["sha256"]), True
+    if set(asked["schema"]) == {"sha256"}:
+        asked["schema"], found = json.loads(text_of(asked["schema"]["sha256"])), True
+    return canonical(asked) if found else request

@@ -1,0 +1,173 @@
+"""What nobody needs any more in a call store, and taking it away."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from sqlalchemy import Column, Connection, Engine, delete, func, select
+from sqlalchemy.engine import URL
+
+from coreeval.errors import RunError, RunLocked
+from coreeval.tools.stores import call_tables as t
+from coreeval.tools.stores.call_rows import CallRecord, decoded, text_hash, unpacked
+from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.sql import explain_errors, open_engine
+
+AT_ONCE = 500
+"""Rows read or deleted by one statement."""
+PATIENCE_MS = 1000
+"""How long another process may take to let go of the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keep:
+    """What stays in a store."""
+
+    keys: Set[str]
+    """Calls that a run refers to."""
+    payer: Callable[[str], bool]
+    """Whether what somebody paid for stays: their budget counts on it."""
+    since: str
+    """Calls that were started at this moment or later stay, as ISO 8601 in UTC."""
+
+    def holds(self, call: CallRecord) -> bool:
+        """Tell whether a call stays."""
+        return call.key in self.keys or call.started_at >= self.since or self.payer(call.paid_by)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waste:
+    """What goes."""
+
+    calls: Mapping[str, str]
+    """Calls by key, and who paid for each."""
+    damaged: Sequence[str]
+    """Keys of rows that do not match their checksum."""
+    texts: Sequence[str]
+    """Shared texts that no call refers to, by hash."""
+    payers: Mapping[str, int]
+    """Payers whose reservations go, and how many they are."""
+
+    def __bool__(self) -> bool:
+        return bool(self.calls or self.damaged or self.texts or self.payers)
+
+    @property
+    def by_payer(self) -> dict[str, int]:
+        """Calls that go, by who paid for them."""
+        return dict(Counter(self.calls.values()))
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Connection]:
+    """Open a store to look at it."""
+    with _engine(path) as engine, engine.connect() as connection:
+        yield connection
+
+
+@contextmanager
+def opened_alone(path: Path) -> Iterator[Connection]:
+    """Open a store with nobody beside: no other process can use it inside the block.
+
+    Who has it open remembers which texts are in it, and would refer to one that is gone.
+
+    Raises:
+        RunLocked: another process uses it.
+    """
+    with opened(path) as connection:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={PATIENCE_MS}")
+        connection.exec_driver_sql("PRAGMA locking_mode=EXCLUSIVE")
+        _take(connection, path)
+        yield connection
+
+
+@contextmanager
+def _engine(path: Path) -> Iterator[Engine]:
+    open_calls(path).close()  # brings an older file to the newest tables
+    engine = open_engine(str(URL.create("sqlite", database=str(path))))
+    explain_errors(engine, what="the call store")
+    try:
+        yield engine.execution_options(isolation_level="AUTOCOMMIT")
+    finally:
+        engine.dispose()
+
+
+def _take(connection: Connection, path: Path) -> None:
+    """Write nothing, which is when SQLite takes the file for this connection alone."""
+    try:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection.exec_driver_sql("COMMIT")
+    except RunError as error:
+        if "locked" not in error.message:
+            raise
+        raise RunLocked(
+            "another process uses the call store",
+            where=str(path),
+            hint="wait until the run or the trial has ended; --dry-run only looks",
+        ) from None
+
+
+def find_waste(connection: Connection, keep: Keep) -> Waste:
+    """Return what of a store is not kept; damaged rows never are."""
+    texts = _texts(connection)
+    calls, damaged, needed = dict[str, str](), list[str](), set[str]()
+    rows = connection.execute(select(t.calls), execution_options={"yield_per": AT_ONCE})
+    for row in rows.mappings():
+        used: list[str] = []
+
+        def text_of(sha: str, used: list[str] = used) -> str:
+            used.append(sha)
+            return texts[sha]
+
+        try:
+            call = decoded(dict(row), text_of)
+        except (ValueError, TypeError, KeyError):
+            damaged.append(row["key"])
+            continue
+        if keep.holds(call):
+            needed.update(used)
+        else:
+            calls[call.key] = call.paid_by
+    there = connection.scalars(select(t.texts.c.sha256))
+    return Waste(
+        calls=calls,
+        damaged=damaged,
+        texts=[sha for sha in there if sha not in needed],
+        payers=_payers(connection, keep),
+    )
+
+
+def _texts(connection: Connection) -> dict[str, str]:
+    """Return the shared texts that are whole."""
+    found: dict[str, str] = {}
+    for sha, body in connection.execute(select(t.texts.c.sha256, t.texts.c.body)):
+        try:
+            text = unpacked(body)
+        except (ValueError, TypeError):
+            continue
+        if text_hash(text) == sha:
+            found[sha] = text
+    return found
+
+
+def _payers(connection: Connection, keep: Keep) -> dict[str, int]:
+    query = select(t.reservations.c.payer, func.count()).group_by(t.reservations.c.payer)
+    return {payer: n for payer, n in connection.execute(query) if not keep.payer(payer)}
+
+
+def clear(connection: Connection, waste: Waste) -> None:
+    """Delete what was found, all or nothing, and give its room back to the disk."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    _delete(connection, t.calls.c.key, [*waste.calls, *waste.damaged])
+    _delete(connection, t.texts.c.sha256, waste.texts)
+    _delete(connection, t.reservations.c.payer, list(waste.payers))
+    connection.exec_driver_sql("COMMIT")
+    connection.exec_driver_sql("VACUUM")
+
+
+def _delete(connection: Connection, column: "Column[str]", values: Sequence[str]) -> None:
+    left = iter(values)
+    while some := list(islice(left, AT_ONCE)):
+        connection.execute(delete(column.table).where(column.in_(some)))

@@ -1,0 +1,95 @@
+"""Statements made into SQL once: what SQLAlchemy does at each execution is most of a write's time.
+
+The SQL and its placeholders still come from SQLAlchemy, so another database is another URL.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from sqlalchemy import Column, Connection, Engine, Table
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.dml import Insert
+from sqlalchemy.sql.expression import Select
+
+from coreeval.tools.stores.sql import Row
+
+Twice = Literal["fails", "stays", "replaces"]
+
+
+class PreparedInsert:
+    """An insert into a table, run with rows that have all its columns.
+
+    Args:
+        engine: Whose SQL it is made into.
+        table: Where the rows go.
+        twice: What becomes of a row whose primary key is there: it `fails`, the old one `stays`, or
+            the new one `replaces` it.
+        keep: Columns that a row which replaces another leaves as they are.
+    """
+
+    def __init__(
+        self, engine: Engine, table: Table, *, twice: Twice, keep: Sequence[str] = ()
+    ) -> None:
+        statement = _insert(engine, table, twice, keep)
+        compiled = statement.compile(dialect=engine.dialect)
+        assert isinstance(compiled, SQLCompiler)
+        self._sql = str(compiled)
+        self._columns = [(name, _binder(engine, table.c[name])) for name in _order(compiled)]
+
+    def run(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """Insert rows; return how many were written."""
+        values = [
+            tuple(bind(row[name]) if bind else row[name] for name, bind in self._columns)
+            for row in rows
+        ]
+        one_or_many = values if len(values) > 1 else values[0]
+        return max(connection.exec_driver_sql(self._sql, one_or_many).rowcount, 0)
+
+
+class PreparedLookup:
+    """A select of one row by values in the order of its placeholders.
+
+    It keeps a connection of its own, which sees what others have committed and holds nothing open
+    between two looks.
+    """
+
+    def __init__(self, engine: Engine, statement: "Select[Any]") -> None:
+        compiled = statement.compile(dialect=engine.dialect)
+        assert isinstance(compiled, SQLCompiler)
+        self._sql = str(compiled)
+        self._names = [column.name for column in statement.selected_columns]
+        self._connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        self._lock = threading.Lock()
+
+    def one(self, *values: object) -> Row | None:
+        """Return the row, or None."""
+        with self._lock:
+            found = self._connection.exec_driver_sql(self._sql, values).fetchone()
+        return dict(zip(self._names, found, strict=True)) if found else None
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+
+def _insert(engine: Engine, table: Table, twice: Twice, keep: Sequence[str]) -> Insert:
+    insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
+    names = [column.name for column in table.c]
+    statement = insert(table).values({name: None for name in names})
+    keys = [column.name for column in table.primary_key]
+    changes = {n: statement.excluded[n] for n in names if n not in {*keys, *keep}}
+    if twice == "fails":
+        return statement
+    if twice == "stays" or not changes:
+        return statement.on_conflict_do_nothing(index_elements=keys)
+    return statement.on_conflict_do_update(index_elements=keys, set_=changes)
+
+
+def _order(compiled: SQLCompiler) -> Sequence[str]:
+    return compiled.positiontup or list(compiled.params)
+
+
+def _binder(engine: Engine, column: "Column[Any]") -> Callable[[Any], Any] | None:
+    return column.type.dialect_impl(engine.dialect).bind_processor(engine.dialect)

@@ -1,0 +1,162 @@
+"""Money put aside: committed before it is spent, settled with the call, counted after a kill."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from signal import SIGKILL
+
+import pytest
+
+from coreeval.errors import RunError
+from coreeval.tools.stores.calls import Answered, CallStore, open_calls
+from coreeval.tools.stores.ledger import Reservation, Spent
+from tests.tools.stores.made import record
+
+KEY = record().key
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "calls.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[CallStore]:
+    store = open_calls(path, "run")
+    yield store
+    store.close()
+
+
+def open_in(path: Path) -> list[tuple[str, str, float]]:
+    """Return the reservations that another process would see."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        return reader.execute("SELECT payer, key, usd FROM reservations").fetchall()
+
+
+def spent(path: Path, payer: str = "run") -> Spent:
+    """Return what the next process of a run is told."""
+    store = open_calls(path, payer)
+    try:
+        return store.ledger.spent()
+    finally:
+        store.close()
+
+
+async def test_a_reservation_is_in_the_file_before_anything_is_sent(
+    store: CallStore, path: Path
+) -> None:
+    for _ in range(2):
+        await store.ledger.reserve(KEY, 0.5)
+    assert open_in(path) == [("run", KEY, 0.5)] * 2
+    assert store.ledger.spent() == Spent(billed_usd=0.0, unknown_usd=1.0)
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from coreeval.tools.stores.calls import open_calls
+
+async def work():
+    await open_calls(Path(sys.argv[1]), "run").ledger.reserve("k", 0.5)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(work())
+"""
+
+
+def test_a_reservation_survives_a_kill_and_counts_as_spent(path: Path) -> None:
+    died = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert died.returncode == -SIGKILL
+    assert spent(path) == Spent(billed_usd=0.0, unknown_usd=0.5)
+
+
+async def test_the_call_takes_the_place_of_its_reservation(store: CallStore, path: Path) -> None:
+    await store.ledger.reserve("another", 0.125)
+    reservation = await store.ledger.reserve(KEY, 0.5)
+    await store.put(record(usd=0.25), reservation)
+    assert open_in(path) == [("run", "another", 0.125)]
+    assert store.ledger.spent() == Spent(billed_usd=0.25, unknown_usd=0.125)
+
+
+async def test_both_are_in_one_transaction(store: CallStore, path: Path) -> None:
+    reservation = await store.ledger.reserve(KEY, 0.5)
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON calls BEGIN SELECT * FROM nowhere; END"
+        )
+    with pytest.raises(RunError):
+        await store.put(record(), reservation)
+    assert store.get(KEY) is None
+    assert open_in(path) == [("run", KEY, 0.5)]
+
+
+async def test_answers_settle_what_was_put_aside_for_them(store: CallStore, path: Path) -> None:
+    async def send() -> Answered:
+        reservation = await store.ledger.reserve(KEY, 0.5)
+        assert open_in(path) == [("run", KEY, 0.5)]
+        return Answered(record=record(usd=0.25), reservation=reservation)
+
+    kept, origin = await store.answer(KEY, send)
+    assert (kept.usd, origin) == (0.25, "sent")
+    assert open_in(path) == []
+
+
+async def test_what_is_given_back_is_not_spent(path: Path) -> None:
+    store = open_calls(path, "run")
+    kept, back = [await store.ledger.reserve(KEY, usd) for usd in (0.25, 0.5)]
+    store.ledger.release(back)
+    store.close()
+    assert spent(path) == Spent(billed_usd=0.0, unknown_usd=kept.usd)
+
+
+async def test_what_nobody_settles_counts_for_ever(path: Path) -> None:
+    store = open_calls(path, "run")
+    await store.ledger.reserve(KEY, 0.5)
+    await store.put(record(usd=0.25))
+    store.close()
+    for _ in range(2):
+        assert spent(path) == Spent(billed_usd=0.25, unknown_usd=0.5)
+
+
+async def test_payers_have_their_own_money(path: Path) -> None:
+    for payer, usd in (("one", 0.25), ("two", 0.5)):
+        store = open_calls(path, payer)
+        await store.ledger.reserve("in flight", 2 * usd)
+        await store.put(record(payer, usd=usd))
+        store.close()
+    assert spent(path, "one") == Spent(billed_usd=0.25, unknown_usd=0.5)
+    assert spent(path, "two") == Spent(billed_usd=0.5, unknown_usd=1.0)
+    assert spent(path, "nobody") == Spent(billed_usd=0.0, unknown_usd=0.0)
+
+
+async def test_what_ends_a_reservation_ends_no_other(store: CallStore, path: Path) -> None:
+    await store.ledger.reserve(KEY, 0.5)
+    await store.put(record(), Reservation(id="of somebody else", usd=0.5))
+    assert open_in(path) == [("run", KEY, 0.5)]
+
+
+async def test_a_call_that_another_process_stored_first_was_paid_for_twice(path: Path) -> None:
+    """The answer of the first is kept; the money of the second is gone all the same."""
+    first, second = open_calls(path, "one"), open_calls(path, "two")
+    reservation = await second.ledger.reserve(KEY, 0.5)
+    await first.put(record(answer="first", usd=0.25))
+    kept = await second.put(record(answer="second", usd=0.125), reservation)
+    first.close()
+    second.close()
+    assert (kept.response, kept.paid_by) == ("first", "one")
+    assert spent(path, "one") == Spent(billed_usd=0.25, unknown_usd=0.0)
+    told = spent(path, "two")
+    assert told.billed_usd + told.unknown_usd >= 0.125
+
+
+async def test_an_answer_of_unknown_price_still_costs_what_was_put_aside(path: Path) -> None:
+    """An endpoint that counts no tokens must not be free for the next process."""
+    store = open_calls(path, "run")
+    reservation = await store.ledger.reserve(KEY, 0.5)
+    await store.put(record(usd=None), reservation)
+    store.close()
+    told = spent(path)
+    assert told.billed_usd + told.unknown_usd == 0.5

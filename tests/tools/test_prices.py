@@ -1,0 +1,87 @@
+"""The price table of the package, a user's own on top of it, and names that have no price."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from coreeval.errors import ConfigError
+from coreeval.tools.prices import Price, built_in_prices, load_prices, nearest_priced
+
+TABLE = built_in_prices()
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_every_price_has_a_day_and_a_source_and_makes_sense(name: str) -> None:
+    price = TABLE[name]
+    provider, _, model = name.partition(":")
+    assert provider in {"openai", "anthropic"} and model
+    assert date(2025, 1, 1) < price.as_of < date(2027, 1, 1)
+    assert all(url.startswith("https://") for url in price.source.split())
+    assert price.output >= price.input > 0
+    assert price.cached_input is not None and 0 < price.cached_input <= price.input
+    assert (price.batch_input is None) == (price.batch_output is None)
+    if price.batch_input is not None and price.batch_output is not None:
+        assert price.batch_input < price.input and price.batch_output < price.output
+    if provider == "anthropic" or price.cache_write is not None:
+        assert price.cache_write == pytest.approx(1.25 * price.input)
+
+
+def test_the_table_has_models_of_several_makers() -> None:
+    makers = {name.partition(":")[2].partition("-")[0] for name in TABLE}
+    assert {"gpt", "claude", "mistral", "deepseek"} <= makers
+    assert 15 <= len(TABLE) <= 60
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("openai:gpt-4.1-2025-04-14", "openai:gpt-4.1"),
+        ("openai:gpt-5-mini-2025-08-07", "openai:gpt-5-mini"),
+        ("anthropic:claude-opus-4-5-20251101", "anthropic:claude-opus-4-5"),
+        ("openai:GPT5-mini", "openai:gpt-5-mini"),
+        ("openai:anthropic/claude-sonnet-4.5", "anthropic:claude-sonnet-4-5"),
+        ("openai:mistral-large", "openai:mistral-large-latest"),
+    ],
+)
+def test_the_nearest_name_comes_first(name: str, first: str) -> None:
+    found = nearest_priced(name, TABLE)
+    assert found[0] == first
+    assert 1 <= len(found) <= 3
+    assert set(found) <= set(TABLE)
+
+
+@pytest.mark.parametrize("name", ["openai:qwen3", "openai:", "offline", "replay:answers.jsonl"])
+def test_a_name_that_is_like_none_has_no_neighbours(name: str) -> None:
+    assert nearest_priced(name, TABLE) == []
+
+
+def test_a_file_of_the_user_s_own_comes_first(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("openai:gpt-5: {input: 1, output: 2, as_of: 2026-01-01, source: my contract}\n")
+    found = load_prices(file)
+    assert found["openai:gpt-5"] == Price(
+        input=1, output=2, as_of=date(2026, 1, 1), source="my contract"
+    )
+    assert found["openai:gpt-4.1"] == TABLE["openai:gpt-4.1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("openai:x: {input: 1, output: 2, source: me}", "as_of"),
+        ("openai:x: {input: 1, output: 2, as_of: 2026-01-01}", "source"),
+        ("openai:x: {input: -1, output: 2, as_of: 2026-01-01, source: me}", "input"),
+        ("{", "no YAML"),
+    ],
+)
+def test_a_price_without_its_day_or_source_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=told):
+        load_prices(file)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_prices(tmp_path / "none.yaml")
