@@ -77,9 +77,15 @@ class SampleThreads:
         return result.outcome
 
     async def _keep(self, thread_id: str) -> None:
-        """Keep where a thread stands that is not at its end."""
+        """Keep where a thread stands that is not at its end.
+
+        Where the story of its steps could not be written, they are to be repeated.
+        """
         with damage_told(self.checkpoints):
-            await self.saver.keep(thread_id)
+            if await self.store.recorded():
+                await self.saver.keep(thread_id)
+            else:
+                await self.saver.adelete_thread(thread_id)
 
     async def _ended(self, sample_id: str, thread_id: str) -> Result:
         """Return the result of a sample that came to its end or failed on the way."""
@@ -127,7 +133,8 @@ class SampleThreads:
 
         Being unsafe or unrecoverable counts more than having failed (design: outcomes).
         """
-        last = await self.app.aget_state(self._config(thread_id))
+        with damage_told(self.checkpoints):
+            last = await self.app.aget_state(self._config(thread_id))
         state = cast(SampleState, fresh_sample(sample_id) | last.values)
         if state.get("outcome") not in BEFORE_FAILED:
             state["outcome"], state["reason"] = "failed", self._reason(error)

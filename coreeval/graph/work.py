@@ -4,7 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,11 +57,25 @@ def work_on(
         status = "complete" if job.store.stage("report") is not None else "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
-    except CoreEvalError as error:
-        raise _with_way_on(error, files) from None
-    finally:
-        final = _close(job, status)
-    return RunSummary(run_dir=files.root, manifest=final)
+    except (CoreEvalError, OSError) as error:
+        with suppress(CoreEvalError, OSError):  # the first trouble is the one to tell
+            _close(job, status)
+        raise _with_way_on(_told(error, files), files) from None
+    except BaseException:
+        _close(job, status)
+        raise
+    return RunSummary(run_dir=files.root, manifest=_closed(job, status))
+
+
+def _told(error: CoreEvalError | OSError, files: RunFiles) -> CoreEvalError:
+    """Return trouble with a file, such as a full disk, as an error for the user."""
+    if isinstance(error, CoreEvalError):
+        return error
+    return RunError(
+        f"a file of the run cannot be used: {error.strerror or error}",
+        where=str(error.filename or files.root),
+        hint="see to the disk",
+    )
 
 
 def _with_way_on(error: CoreEvalError, files: RunFiles) -> CoreEvalError:
@@ -160,6 +174,18 @@ def _handle(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> lis
     except (RuntimeError, ValueError, NotImplementedError):
         return []
     return [signal.SIGINT, signal.SIGTERM]
+
+
+def _closed(job: Job, status: Status) -> Manifest:
+    """Close a run that came to rest.
+
+    Raises:
+        RunError: its manifest cannot be written.
+    """
+    try:
+        return _close(job, status)
+    except OSError as error:
+        raise _with_way_on(_told(error, job.files), job.files) from None
 
 
 def _close(job: Job, status: Status) -> Manifest:

@@ -18,6 +18,8 @@ class _Known:
     useless: set[Method] = field(default_factory=set)
     """Methods that the endpoint refused, or that never brought an answer."""
     plain_limit: bool | None = None
+    refused_limits: set[bool] = field(default_factory=set)
+    """By this process's own experience; what is remembered may have changed since."""
     misses: int = 0
     worked: bool = False
 
@@ -68,13 +70,14 @@ class Abilities:
         return True
 
     def refused_limit(self, model: Model, *, plain: bool) -> bool:
-        """Note that it does not take a name of the limit; return whether the other is untried."""
+        """Note that it does not take a name of the limit; return whether the other may do."""
         known = self._of(model)
-        if known.plain_limit is None:
-            known.plain_limit = not plain
-            self._remember(model)
-            return True
-        return known.plain_limit != plain
+        known.refused_limits.add(plain)
+        if (not plain) in known.refused_limits:
+            return False
+        known.plain_limit = not plain
+        self._remember(model)
+        return True
 
     def note(self, model: Model, method: Method, *, valid: bool) -> None:
         """Note whether the answer to a plain question, asked by a method, was one."""

@@ -30,7 +30,8 @@ def connection_failure(error: BaseException, secret: str) -> CallFailure:
         if proxies := proxy_variables():
             told = f"{told} (the environment names a proxy: {proxies})"
         return CallFailure("unreachable", clean(told, secret))
-    told = clean(f"the connection failed: {chain[-1]!r}", secret)
+    last = chain[-1]
+    told = clean(f"the connection failed: {type(last).__name__}: {last}", secret)
     return CallFailure("transient", told, billed=True)
 
 

@@ -133,7 +133,7 @@ class Pace:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self.in_flight -= 1  # it was let in and never came
+                self._let_out(tokens)  # it was let in and never came
             self._serve()
             raise
 
@@ -142,6 +142,13 @@ class Pace:
         for rate, amount in ((self._requests, 1), (self._tokens, tokens)):
             if rate is not None:
                 rate.take(amount)
+
+    def _let_out(self, tokens: int) -> None:
+        """Undo letting somebody in who sent nothing."""
+        self.in_flight -= 1
+        for rate, amount in ((self._requests, 1), (self._tokens, tokens)):
+            if rate is not None:
+                rate.take(-amount)
 
     def _serve(self) -> None:
         """Let in who may go now, and set the alarm for who may later."""

@@ -1,5 +1,6 @@
 """From what a model said to the JSON text in it: thoughts and wrappings removed, slips mended."""
 
+import json
 import re
 
 _THOUGHT = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
@@ -15,7 +16,8 @@ def without_thoughts(text: str) -> str:
     Some chat templates swallow the opening tag; what comes before a closing one is a thought then.
     A thought that was never closed leaves nothing.
     """
-    if "<" not in text:
+    bare = text.strip()
+    if "<" not in bare or (bare.startswith("{") and bare.endswith("}")):
         return text
     rest = _THOUGHT.sub("", text)
     if closed := list(_CLOSED.finditer(rest)):
@@ -33,8 +35,13 @@ def json_text(text: str) -> str:
 def mended(text: str) -> str:
     """Return the JSON object of a text, with commas, quotes and line breaks put right.
 
-    An object whose end is missing is not made up: it comes back as it was.
+    An object whose end is missing is not made up, and of several none is chosen: such a text comes
+    back as it was. What is wrong with an object that needs no mending is not mended either.
     """
+    start = text.find("{")
+    if length := _object_length(text[max(start, 0) :]):
+        end = start + length
+        return text if "{" in text[end:] else text[start:end]
     found = _first_object(text)
     if found is None:
         return text
@@ -45,6 +52,14 @@ def mended(text: str) -> str:
     except (ValueError, RecursionError):
         return text
     return repaired if isinstance(repaired, str) and repaired else text
+
+
+def _object_length(text: str) -> int:
+    """Return the length of the object that a text begins with; 0 where it is no JSON."""
+    try:
+        return json.JSONDecoder().raw_decode(text)[1] if text.startswith("{") else 0
+    except (ValueError, RecursionError):
+        return 0
 
 
 def _first_object(text: str) -> str | None:

@@ -103,7 +103,7 @@ def retry_after_seconds(header: str | None, *, now: datetime | None = None) -> f
 def _until(header: str, now: datetime) -> float | None:
     try:
         moment = parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max((aware - now).total_seconds(), 0.0)

@@ -16,6 +16,8 @@ _BY_STATUS: dict[int, FailureKind] = {
     503: "throttled",
     529: "throttled",
 }
+MAY_BE_BILLED = frozenset({408, 504})
+"""Timeouts on their side: the model may have answered all the same."""
 NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 """Codes of a 429 that no waiting heals."""
 DECLINED = frozenset(
@@ -45,6 +47,17 @@ def kind_of(status: int) -> FailureKind:
     if status < 400:
         return "unknown"  # it sends us elsewhere, where no key of ours goes
     return _BY_STATUS.get(status, "transient" if status >= 500 else "rejected")
+
+
+def kind_told(*codes: object) -> FailureKind | None:
+    """Return what the codes in an error's body say, one of which may be a status; None if nothing.
+
+    They are what the server put there, of whatever type.
+    """
+    said = {str(code) for code in codes}
+    if said & NO_MONEY:
+        return "quota"
+    return next((kind for status, kind in _BY_STATUS.items() if str(status) in said), None)
 
 
 def not_taken(said: str) -> bool:

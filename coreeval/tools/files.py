@@ -9,7 +9,11 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a path to write to; when the block ends well it takes the place of `path`."""
+    """Give a path to write to; when the block ends well it takes the place of `path`.
+
+    Raises:
+        OSError: it cannot be written; the error names it, which that of a full disk does not.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -17,6 +21,10 @@ def replacing(path: Path) -> Iterator[Path]:
         with draft.open("rb") as written:
             os.fsync(written.fileno())
         draft.replace(path)
+    except OSError as error:
+        if error.errno is not None:
+            error.filename = error.filename or str(path)
+        raise
     finally:
         draft.unlink(missing_ok=True)
 

@@ -95,7 +95,9 @@ class Lab:
         """Resume in this process."""
         return resume(self.files.root, if_changed=if_changed)
 
-    def child(self, command: str, *, die: str = "", key: str = "") -> BaseProcess:
+    def child(
+        self, command: str, *, die: str = "", full: str = "", slow: str = "", key: str = ""
+    ) -> BaseProcess:
         """Start `refresh` or `resume` as a process."""
         given = {
             "refresh": [
@@ -112,6 +114,8 @@ class Lab:
             out=self.out,
             environment={"OPENAI_API_KEY": key} if key else {},
             die=die,
+            full=full,
+            slow=slow,
         )
 
     @property

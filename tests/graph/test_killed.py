@@ -1,7 +1,9 @@
 """A run that is killed goes on where it stood: no sample lost, no answered call asked again."""
 
 import os
+import random
 import signal
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -49,6 +51,35 @@ def test_killed_again_and_again(lab: Lab, undisturbed: Undisturbed, deaths: Sequ
     asked |= new_questions(lab, asked, answered)
     assert asked == undisturbed.asked
     assert_whole(lab, undisturbed)
+
+
+@pytest.mark.parametrize(("seed", "slow"), [(1, ""), (2, "run.db")])
+def test_killed_at_random_moments(lab: Lab, undisturbed: Undisturbed, seed: int, slow: str) -> None:
+    """Also where the disk is so slow that what was done last is not written yet."""
+    chance = random.Random(seed)
+    asked, answered = set[str](), set[str]()
+    for number in range(5):
+        after, wait_s = chance.randint(1, 20), chance.uniform(0, 0.1)
+        die_soon(lab, "resume" if number else "refresh", after, wait_s, slow)
+        asked |= new_questions(lab, asked, answered)
+        answered = lab.answered()
+        assert answered <= undisturbed.asked
+    lab.resume()
+    asked |= new_questions(lab, asked, answered)
+    assert asked == undisturbed.asked
+    assert_whole(lab, undisturbed)
+
+
+def die_soon(lab: Lab, command: str, after: int, wait_s: float, slow: str) -> None:
+    """Run a command until it is killed, a while after the server got so many requests."""
+
+    def soon() -> None:
+        threading.Timer(wait_s, lambda: os.kill(child.pid or 0, signal.SIGKILL)).start()
+
+    trap = lab.trap("", after, soon)
+    child = lab.child(command, slow=slow)
+    assert ended(child) == -signal.SIGKILL
+    assert trap.sprung.is_set()
 
 
 def die(lab: Lab, command: str, death: str) -> None:

@@ -16,7 +16,7 @@ import ssl
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -25,13 +25,15 @@ from tests.support.messages import message
 
 Request = dict[str, object]
 Answers = Callable[[Request], "str | Reply | Awaitable[str | Reply]"]
+"""Where it has `counts` of its own, the server tells them too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
     """How to answer one request, well or badly."""
 
-    content: str | None = "{}"
+    content: str | list[dict[str, object]] | None = "{}"
+    """What the model says: a text, or parts of one."""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     finish_reason: str = "stop"
@@ -41,18 +43,32 @@ class Reply:
     cached: int = 0
     """Tokens of the prompt that were in the cache; `written` ones were put there."""
     written: int = 0
+    tool: str = ""
+    """The function that is called with the content, be it asked for or not."""
     body: str | None = None
     """The whole body, in place of a completion."""
-    error: dict[str, str] | None = None
-    """The `error` object of a body that is no completion."""
+    error: object = None
+    """The `error` of a body that is no completion; an object, as a rule."""
+    content_type: str = "application/json"
+    raw: bytes | None = None
+    """All that goes over the wire, in place of a response; the connection is closed after it."""
     drop: bool = False
     """Cut the connection without an answer."""
+    cut: bool = False
+    """Cut the connection after half of the body."""
+    close: bool = False
+    """Answer well, and cut the connection that was to be kept alive."""
+    hang: bool = False
+    """Never answer."""
     delay_s: float = 0.0
+    drip_s: float = 0.0
+    """Send the body byte by byte, over so many seconds."""
 
     @property
     def is_failure(self) -> bool:
         """True where the client has to send the same again."""
-        return self.drop or self.body is not None or self.status != 200
+        broken = self.drop or self.cut or self.hang or self.raw is not None
+        return broken or bool(self.error) or self.body is not None or self.status != 200
 
 
 def refused(status: int, message: str = "no", **headers: str) -> Reply:
@@ -160,34 +176,72 @@ class LLMServer:
         if reply.is_failure:
             self._seen.discard(digest)
         await asyncio.sleep(self.latency_s + reply.delay_s)
-        return _respond(http, request, reply)
+        return await _respond(http, request, reply)
 
     async def _models(self, _http: web.Request) -> web.Response:
         listed = [{"id": name, "object": "model"} for name in self.models]
         return web.json_response({"object": "list", "data": listed})
 
     async def _counts(self, _http: web.Request) -> web.Response:
-        return web.json_response({"requests": len(self.requests), "repeats": self.repeats})
+        told = {"requests": len(self.requests), "repeats": self.repeats}
+        return web.json_response(told | getattr(self.answers, "counts", {}))
 
 
-def _respond(http: web.Request, request: Request, reply: Reply) -> web.StreamResponse:
-    if reply.drop:
-        if http.transport is not None:
-            http.transport.abort()
-        return web.Response()
+async def _respond(http: web.Request, request: Request, reply: Reply) -> web.StreamResponse:
+    if reply.hang:
+        await _silence(http)
+    if reply.drop or reply.raw is not None:
+        return _cut_off(http, reply.raw or b"")
+    body = _body(http, request, reply)
+    if reply.cut or reply.close or reply.drip_s:
+        return await _piecemeal(http, reply, body)
+    return web.Response(
+        body=body, status=reply.status, headers=reply.headers, content_type=reply.content_type
+    )
+
+
+async def _silence(http: web.Request) -> None:
+    """Wait until the client has had enough."""
+    while http.transport is not None:
+        await asyncio.sleep(0.01)
+
+
+def _cut_off(http: web.Request, said: bytes = b"") -> web.Response:
+    """Say something, or nothing, and cut the connection; what is returned reaches nobody."""
+    if http.transport is not None:
+        http.transport.write(said)
+        http.transport.close() if said else http.transport.abort()
+    return web.Response()
+
+
+def _body(http: web.Request, request: Request, reply: Reply) -> bytes:
     if reply.body is not None:
-        return web.Response(
-            text=reply.body,
-            status=reply.status,
-            headers=reply.headers,
-            content_type="application/json",
-        )
-    as_messages = http.path == "/v1/messages"
+        return reply.body.encode()
     if reply.error:
         content: dict[str, object] = {"type": "error", "error": reply.error}
+    elif http.path.endswith("/v1/messages"):
+        content = _said(request, reply)
     else:
-        content = _said(request, reply) if as_messages else _completion(request, reply)
-    return web.json_response(content, status=reply.status, headers=reply.headers)
+        content = _completion(request, reply)
+    return json.dumps(content).encode()
+
+
+async def _piecemeal(http: web.Request, reply: Reply, body: bytes) -> web.StreamResponse:
+    """Send a body of known length, whole or in part, at once or slowly."""
+    response = web.StreamResponse(status=reply.status, headers=reply.headers)
+    response.content_type, response.content_length = reply.content_type, len(body)
+    await response.prepare(http)
+    step = 1 if reply.drip_s else max(1, len(body))
+    wanted = body[: len(body) // 2] if reply.cut else body
+    with suppress(ConnectionResetError):  # the client has had enough
+        for start in range(0, len(wanted), step):
+            await response.write(wanted[start : start + step])
+            await asyncio.sleep(reply.drip_s / len(body))
+        if not reply.cut:
+            await response.write_eof()
+    if http.transport is not None and (reply.cut or reply.close):
+        http.transport.close()
+    return response
 
 
 def _said(request: Request, reply: Reply) -> dict[str, object]:
@@ -195,7 +249,7 @@ def _said(request: Request, reply: Reply) -> dict[str, object]:
     tools = request.get("tools")
     return message(
         request,
-        reply.refusal or reply.content,
+        reply.refusal or (reply.content if isinstance(reply.content, str) else None),
         tool=tools[0]["name"] if tools and isinstance(tools, list) else None,
         stop_reason="refusal" if reply.refusal else reply.finish_reason,
         thinking=reply.thinking,
@@ -205,14 +259,13 @@ def _said(request: Request, reply: Reply) -> dict[str, object]:
 
 
 def _completion(request: Request, reply: Reply) -> dict[str, object]:
-    message: dict[str, object] = {
-        "role": "assistant",
-        "content": reply.content,
-        "refusal": reply.refusal,
-    }
-    if (tools := request.get("tools")) and isinstance(tools, list):
-        call = {"name": tools[0]["function"]["name"], "arguments": reply.content}
-        message["content"] = None
+    tools, name = request.get("tools"), reply.tool
+    if tools and isinstance(tools, list):
+        name = tools[0]["function"]["name"]
+    message: dict[str, object] = {"role": "assistant", "refusal": reply.refusal}
+    message["content"] = None if name else reply.content
+    if name:
+        call = {"name": name, "arguments": reply.content if isinstance(reply.content, str) else ""}
         message["tool_calls"] = [{"id": "call_1", "type": "function", "function": call}]
     sent, said = len(json.dumps(request["messages"])) // 4, len(reply.content or "") // 4
     return {

@@ -1,19 +1,25 @@
 """The command line as a process of its own that dies where a test wants it to.
 
-    python -m tests.support.worker [--die after:NODE:COUNT | before:NODE:COUNT | at:STAGE] COMMAND…
+    python -m tests.support.worker [--die after:NODE:COUNT | before:NODE:COUNT | at:STAGE]
+                                   [--full FILE:PAGES] [--slow FILE] COMMAND…
 
 A death is a SIGKILL to itself: nothing is flushed, closed or said. The program under test has no
-hooks for it; the recorder that it puts round its nodes is wrapped from outside.
+hooks for it; the recorder that it puts round its nodes is wrapped from outside. A full disk is a
+database that may have so many pages and no more, which SQLite tells in the same words; a slow one
+is a database whose commits take 30 ms.
 """
 
 import argparse
 import multiprocessing
 import os
 import signal
+import sqlite3
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from unittest import mock
@@ -27,29 +33,49 @@ _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__, "coreeval.graph.run", "coreeval.models.openai.chat"])
 
 
+@dataclass(frozen=True)
+class Trouble:
+    """What befalls a process; each is empty where it does not."""
+
+    die: str = ""
+    full: str = ""
+    slow: str = ""
+
+
 def start(
-    command: Sequence[str], *, out: Path, environment: Mapping[str, str], die: str = ""
+    command: Sequence[str],
+    *,
+    out: Path,
+    environment: Mapping[str, str],
+    die: str = "",
+    full: str = "",
+    slow: str = "",
 ) -> BaseProcess:
     """Start a command in a process forked from one that has imported everything already."""
-    process = _FORKS.Process(target=_work, args=(list(command), out, dict(environment), die))
+    trouble = Trouble(die=die, full=full, slow=slow)
+    process = _FORKS.Process(target=_work, args=(list(command), out, dict(environment), trouble))
     process.start()
     return process
 
 
-def _work(command: list[str], out: Path, environment: dict[str, str], die: str) -> None:
+def _work(command: list[str], out: Path, environment: dict[str, str], trouble: Trouble) -> None:
     os.environ.update(environment)
     with out.open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())
-    code = _run(command, die)
+    code = _run(command, trouble)
     sys.stdout.flush()
     os._exit(code)
 
 
-def _run(command: list[str], die: str) -> int:
+def _run(command: list[str], trouble: Trouble) -> int:
     with ExitStack() as stack:
-        if die:
-            stack.enter_context(_dying(die))
+        if trouble.die:
+            stack.enter_context(_dying(trouble.die))
+        if trouble.full:
+            stack.enter_context(filling(trouble.full))
+        if trouble.slow:
+            stack.enter_context(_opened_as(trouble.slow, _Slow, "SELECT 1"))
         return cli.main(command)
 
 
@@ -99,6 +125,39 @@ def _deadly_recorder(moment: str, doomed: str, count: int) -> object:
     return recorder
 
 
+class _Slow(sqlite3.Connection):
+    """Commits as to a disk that takes its time."""
+
+    def commit(self) -> None:
+        time.sleep(0.03)
+        super().commit()
+
+
+@contextmanager
+def filling(full: str) -> Iterator[None]:
+    """Let a database, named with its most pages, find its disk full."""
+    name, _, pages = full.partition(":")
+    with _opened_as(name, sqlite3.Connection, f"PRAGMA max_page_count={pages}"):
+        yield
+
+
+@contextmanager
+def _opened_as(name: str, kind: type[sqlite3.Connection], first: str) -> Iterator[None]:
+    """Open databases of a name as connections of a kind, which run a statement first."""
+    open_file = sqlite3.connect
+
+    def connect(file: str, **options: object) -> sqlite3.Connection:
+        made: Callable[..., sqlite3.Connection] = open_file
+        if Path(file).name != name:
+            return made(file, **options)
+        connection = made(file, factory=kind, **options)
+        connection.execute(first)
+        return connection
+
+    with mock.patch("sqlite3.connect", connect), mock.patch("sqlite3.dbapi2.connect", connect):
+        yield
+
+
 def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -107,9 +166,11 @@ def main() -> int:
     """Run a command, perhaps to its death."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--die", default="")
+    parser.add_argument("--full", default="")
+    parser.add_argument("--slow", default="")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    return _run(options.command, options.die)
+    return _run(options.command, Trouble(options.die, options.full, options.slow))
 
 
 if __name__ == "__main__":

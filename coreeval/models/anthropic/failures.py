@@ -7,7 +7,7 @@ import anthropic
 from coreeval.models.connection_failures import connection_failure
 from coreeval.models.failures import CallFailure, FailureKind, clean
 from coreeval.models.retry import retry_after_seconds
-from coreeval.models.statuses import kind_of, names_method, not_taken
+from coreeval.models.statuses import MAY_BE_BILLED, kind_of, names_method, not_taken
 
 _SPENT = (anthropic.ContractSpendLimitReachedError, anthropic.EnforcedSpendLimitReachedError)
 """A 429 each that no waiting heals."""
@@ -34,6 +34,7 @@ def _status_failure(error: anthropic.APIStatusError, secret: str) -> CallFailure
         kind,
         clean(said, secret),
         retry_after=retry_after_seconds(error.response.headers.get("retry-after")),
+        billed=error.status_code in MAY_BE_BILLED,
         refused="method" if kind == "unsupported" else None,
     )
 

@@ -21,7 +21,7 @@ from coreeval.models.forms import Form
 from coreeval.models.keys import key_of
 from coreeval.models.model import Identity, Model, parameters_of, public_endpoint
 from coreeval.models.network import check_route, proxy_for, trusted
-from coreeval.models.openai.failures import failure_of
+from coreeval.models.openai.failures import TROUBLE, failure_of
 from coreeval.models.openai.wire import Body, read_answer, request_body
 
 PUBLIC_URL = "https://api.openai.com/v1"
@@ -91,5 +91,5 @@ class OpenAIChat(AskedChat):
             return read_answer(response.content, response.headers.raw, secret)
         except TimeoutError:
             return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
-        except openai.OpenAIError as error:
+        except TROUBLE as error:
             return failure_of(error, secret)

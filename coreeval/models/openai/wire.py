@@ -13,9 +13,12 @@ from coreeval.config import ModelConfig
 from coreeval.models.chat import ai_message, usage_of
 from coreeval.models.failures import CallFailure, clean
 from coreeval.models.forms import Finish, Form
+from coreeval.models.statuses import kind_told
 from coreeval.models.telling import with_schema
 
 Body = dict[str, object]
+_BROKEN_OFF = "error"
+"""What gateways call an end that the model did not come to."""
 _FINISH: dict[str, Finish] = {
     "length": "length",
     "max_tokens": "length",
@@ -63,15 +66,15 @@ def _structured(messages: list[dict[str, str]], form: Form) -> Body:
 
 
 class _Function(BaseModel):
-    arguments: str | dict[str, Any] = ""
+    arguments: str | dict[str, Any] | None = None
 
 
 class _Call(BaseModel):
-    function: _Function = _Function()
+    function: _Function | None = None
 
 
 class _Message(BaseModel):
-    content: str | list[dict[str, Any]] | None = None
+    content: str | list[Any] | None = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
 
@@ -88,8 +91,8 @@ class _Details(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int = Field(ge=1)
+    completion_tokens: int = Field(ge=0)
     prompt_tokens_details: _Details | None = None
 
 
@@ -98,11 +101,14 @@ class _Completion(BaseModel):
 
     model: str | None = None
     choices: list[_Choice] = Field(min_length=1)
-    usage: _Usage | None = None
+    usage: Any = None
+    """Read apart: where it cannot be read, the answer still counts."""
 
 
 class _Trouble(BaseModel):
     message: str = "the body holds an error"
+    code: Any = None
+    type: Any = None
 
 
 class _Failed(BaseModel):
@@ -120,6 +126,8 @@ def read_answer(
     except ValidationError:
         return _no_completion(body, secret)
     choice = done.choices[0]
+    if choice.finish_reason == _BROKEN_OFF:
+        return CallFailure("transient", "the endpoint broke off its answer", billed=True)
     return ai_message(
         choice.message.refusal or _text(choice.message),
         finish="refusal" if choice.message.refusal else _finish(choice),
@@ -132,13 +140,14 @@ def read_answer(
 
 def _no_completion(body: bytes, secret: str) -> CallFailure:
     try:
-        trouble = _Failed.model_validate_json(body).error
+        error = _Failed.model_validate_json(body).error
     except ValidationError:
         start = clean(body.decode(errors="replace"), secret)[:80]
         told = f"the answer is no chat completion: {start!r}"
-    else:
-        told = trouble if isinstance(trouble, str) else trouble.message
-    return CallFailure("transient", clean(told, secret), billed=True)
+        return CallFailure("transient", clean(told, secret), billed=True)
+    trouble = _Trouble(message=error) if isinstance(error, str) else error
+    kind = kind_told(trouble.code, trouble.type) or "transient"
+    return CallFailure(kind, clean(trouble.message, secret), billed=True)
 
 
 def _finish(choice: _Choice) -> Finish:
@@ -150,18 +159,25 @@ def _text(message: _Message) -> str:
     if message.tool_calls:
         return "\n".join(_arguments(call.function) for call in message.tool_calls)
     if isinstance(message.content, list):
-        parts = (part.get("text") for part in message.content if part.get("type") == "text")
-        return "".join(part for part in parts if isinstance(part, str))
+        return "".join(_part(part) for part in message.content)
     return message.content or ""
 
 
-def _arguments(function: _Function) -> str:
-    said = function.arguments
-    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+def _part(part: object) -> str:
+    if isinstance(part, dict):
+        part = part.get("text") if part.get("type") == "text" else ""
+    return part if isinstance(part, str) else ""
 
 
-def _usage(usage: _Usage | None) -> UsageMetadata | None:
-    if usage is None:
+def _arguments(function: _Function | None) -> str:
+    said = function.arguments if function else None
+    return json.dumps(said, ensure_ascii=False) if isinstance(said, dict) else said or ""
+
+
+def _usage(told: object) -> UsageMetadata | None:
+    try:
+        usage = _Usage.model_validate(told)
+    except ValidationError:
         return None
     details = usage.prompt_tokens_details
     return usage_of(

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from sqlalchemy import Integer, cast, func, select
 
+from coreeval.errors import RunError
 from coreeval.schema import Evidence, Verdict
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_file import RunFile
@@ -32,6 +34,12 @@ class RunStory(RunFile):
             (self._put[t.verdicts], verdicts),
         ]
         self._submit(writes, waited_for=False).add_done_callback(self._written)
+
+    async def recorded(self) -> bool:
+        """Wait until all queued steps are committed; return whether none of them was lost."""
+        with suppress(RunError):
+            await asyncio.wrap_future(self._submit([]))
+        return self._lost is None
 
     def steps(self, sample_id: str) -> list[Step]:
         """Return the steps of one sample as they happened, with calls and verdicts."""

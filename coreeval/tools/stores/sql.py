@@ -94,20 +94,35 @@ def _bring_up(engine: Engine, migrations: Sequence[Migration], what: str) -> Non
 
 
 def _migrate(connection: Connection, migrations: Sequence[Migration], what: str) -> None:
-    if not inspect(connection).has_table("schema_version"):
-        connection.execute(text("CREATE TABLE schema_version (version INTEGER NOT NULL)"))
-        connection.execute(text("INSERT INTO schema_version VALUES (0)"))
-    version = connection.execute(text("SELECT version FROM schema_version")).scalar_one()
-    if version > len(migrations):
+    version, newest = _version(connection), len(migrations)
+    if version > newest:
         raise RunCorrupt(
-            f"{what} has schema version {version}; this CoreEval knows up to {len(migrations)}",
+            f"{what} has schema version {version}; this CoreEval knows up to {newest}",
             where=str(connection.engine.url.database),
             hint="install a newer CoreEval",
         )
-    for step in migrations[version:]:
+    if version == newest:
+        return
+    _begin(connection)
+    for step in migrations[_version(connection) :]:  # another process may have been faster
         step(connection)
-    if version < len(migrations):
-        connection.execute(text("UPDATE schema_version SET version = :n"), {"n": len(migrations)})
+    connection.execute(text("DELETE FROM schema_version"))
+    connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": newest})
+
+
+def _version(connection: Connection) -> int:
+    """Return the schema's version; 0 for a file that was begun and no more."""
+    if not inspect(connection).has_table("schema_version"):
+        return 0
+    found = connection.execute(text("SELECT max(version) FROM schema_version")).scalar()
+    return int(found or 0)
+
+
+def _begin(connection: Connection) -> None:
+    """Make one transaction of what follows: SQLite's driver leaves making tables out of it."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    connection.execute(text("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)"))
 
 
 def explain_errors(engine: Engine, *, what: str) -> None:
@@ -152,6 +167,8 @@ class Writer:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._broken: Exception | None = None
+        """Why a write that nobody waited for came to nothing; no other is made after it."""
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
         self._thread.start()
 
@@ -192,11 +209,19 @@ class Writer:
                 return
 
     def _commit(self, batch: "list[_Job]") -> None:
-        """Commit a batch; if it fails, commit each job alone so that only the bad one fails."""
+        """Commit a batch; if it fails, commit each job alone so that only the bad one fails.
+
+        Where that is one that nobody waits for, what follows it must not stand without it.
+        """
+        if self._broken:
+            for job in batch:
+                job.done.set_exception(self._broken)
+            return
         try:
             counts = self._execute(batch)
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for the write
             if len(batch) == 1:
+                self._broken = None if batch[0].waited_for else error
                 batch[0].done.set_exception(error)
                 return
             for job in batch:

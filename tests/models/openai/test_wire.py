@@ -142,14 +142,17 @@ def test_a_refusal_is_one_whatever_else_is_said() -> None:
     assert (answer.text, answer.response_metadata["finish_reason"]) == ("I will not.", "refusal")
 
 
+COUNTED = {"prompt_tokens": 7, "completion_tokens": 0}
+
+
 @pytest.mark.parametrize(
     ("usage", "counted"),
     [
         ({"prompt_tokens": 7, "completion_tokens": 2}, (7, 2, 0)),
-        ({"prompt_tokens": 7}, (7, 0, 0)),
-        ({"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 5}}, (7, 0, 5)),
-        ({"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": None}}, (7, 0, 0)),
-        ({"prompt_tokens": 7, "prompt_tokens_details": None}, (7, 0, 0)),
+        ({"prompt_tokens": 7, "completion_tokens": 0}, (7, 0, 0)),
+        ({**COUNTED, "prompt_tokens_details": {"cached_tokens": 5}}, (7, 0, 5)),
+        ({**COUNTED, "prompt_tokens_details": {"cached_tokens": None}}, (7, 0, 0)),
+        ({**COUNTED, "prompt_tokens_details": None}, (7, 0, 0)),
     ],
 )
 def test_counted_tokens(usage: dict[str, object], counted: tuple[int, int, int]) -> None:
@@ -159,7 +162,7 @@ def test_counted_tokens(usage: dict[str, object], counted: tuple[int, int, int])
     assert (found["input_tokens"], found["output_tokens"], cached) == counted
 
 
-@pytest.mark.parametrize("usage", [{}, {"usage": None}])
+@pytest.mark.parametrize("usage", [{}, {"usage": None}, {"usage": {"prompt_tokens": 7}}])
 def test_tokens_that_are_not_counted_are_not_zero(usage: dict[str, object]) -> None:
     assert read(completion(content="x") | usage).usage_metadata is None
 
