@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
@@ -238,7 +239,10 @@ def _unfinished(folder: Path) -> Path | None:
 
 
 def _new_dir(workspace: Workspace, config: Config, start: datetime) -> Path:
-    return workspace.runs / config.name / start.strftime("%Y%m%dT%H%M%SZ")
+    """Return a directory named by the start, numbered where two runs start in one second."""
+    folder, name = workspace.runs / config.name, start.strftime("%Y%m%dT%H%M%SZ")
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(folder / name for name in names if not (folder / name).exists())
 
 
 def _workspace(manifest: Manifest) -> Workspace:

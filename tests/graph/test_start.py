@@ -71,6 +71,12 @@ def test_refresh_beside_an_unfinished_run_names_resume(lab: Lab) -> None:
     assert lab.asked() == []
 
 
+def test_two_runs_may_start_in_one_second(lab: Lab) -> None:
+    moment = Surroundings(now=lambda: datetime(2026, 11, 1, 3, tzinfo=UTC))
+    runs = [refresh(lab.config, limit=1, around=moment).run_dir.name for _ in range(3)]
+    assert runs == ["20261101T030000Z", "20261101T030000Z-2", "20261101T030000Z-3"]
+
+
 def test_a_limit_and_lines_that_are_no_samples(lab: Lab) -> None:
     rows: list[object] = [
         {"text": "Gold price hit a record, so happy", "label": 1},
