@@ -1,6 +1,5 @@
 """`coreeval models check`: what the configured models can do, found out by asking them."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -40,10 +39,10 @@ async def _check(config: "Config", workspace: "Workspace") -> "list[Checked]":
     from coreeval.models import close_models
     from coreeval.models.abilities import Abilities
     from coreeval.models.check import check_models
-    from coreeval.tools.prices import load_prices
+    from coreeval.tools.prices import prices_of
     from coreeval.tools.stores.calls import open_calls
 
-    prices = load_prices(Path(config.run.prices) if config.run.prices else None)
+    prices = prices_of(config)
     store = open_calls(workspace.calls)
     try:
         return await check_models(config.models, prices, Abilities(store))

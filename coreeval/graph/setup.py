@@ -19,7 +19,7 @@ from coreeval.releases.manifest import Fingerprints, KnowledgeUsed
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
-from coreeval.tools.prices import Prices, load_prices, nearest_priced, worst_case
+from coreeval.tools.prices import Prices, nearest_priced, price_of, prices_of, worst_case
 from coreeval.tools.workspace import Workspace
 
 
@@ -136,9 +136,9 @@ def check_money(config: Config) -> None:
     budget = config.run.budget_usd
     if budget is None:
         return
-    prices = load_prices(Path(config.run.prices) if config.run.prices else None)
+    prices = prices_of(config)
     for model in asked_models(config):
-        price = model.price or prices.get(model.model)
+        price = price_of(model, prices)
         if price is None and not config.run.allow_unpriced and model.provider != "replay":
             raise ConfigError(
                 f"the budget cannot be kept: the price of {model.model} is not known",

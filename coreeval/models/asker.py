@@ -148,8 +148,7 @@ class Asker:
             if draw.plain:
                 self.sender.judged(sent, valid=not error)
             return Answered(
-                record=replace(record, valid=not error, error=error),
-                reservation=None if record.usd is None else sent.reservation,
+                record=replace(record, valid=not error, error=error), reservation=sent.reservation
             )
 
         record, origin = await self._store.answer(key, send)

@@ -1,5 +1,6 @@
 """A chat model as the sender asks it: one request, one answer, no retries of its own."""
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Iterable
 
@@ -11,6 +12,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import SecretStr
 
 from coreeval.config import ModelConfig
+from coreeval.models.failures import CallFailure
 from coreeval.models.forms import Finish, Form
 from coreeval.models.keys import hidden
 from coreeval.models.model import parameters_of
@@ -67,6 +69,33 @@ class AskedChat(BaseChatModel):
             raise TypeError("ainvoke needs form=Form(...)")
         message = _without_key(await self.answer(as_dicts(messages), form), self.key)
         return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+class WireChat(AskedChat):
+    """A chat model behind an SDK: bounded in time, and its failures carry nothing of the SDK's."""
+
+    @abstractmethod
+    async def _send(self, messages: list[dict[str, str]], form: Form) -> AIMessage | CallFailure:
+        """Send one request; return its answer or why there is none."""
+
+    async def answer(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
+        """Return the answer of one request.
+
+        A failure is raised outside the handlers: raised inside, it would carry the SDK's error and,
+        with it, the request and its key.
+        """
+        outcome = await self._in_time(messages, form)
+        if isinstance(outcome, CallFailure):
+            raise outcome
+        return outcome
+
+    async def _in_time(self, messages: list[dict[str, str]], form: Form) -> AIMessage | CallFailure:
+        seconds = self.settings.timeout_s
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._send(messages, form)
+        except TimeoutError:
+            return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
 
 
 def _without_key(message: AIMessage, key: SecretStr) -> AIMessage:

@@ -1,7 +1,6 @@
 """Where models are opened and askers connected to them; what they share is here."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from coreeval.config import ROLES, Config, ModelConfig, ModelsConfig
 from coreeval.models.abilities import Abilities
@@ -13,7 +12,7 @@ from coreeval.models.purse import Purse
 from coreeval.models.retry import Retry
 from coreeval.models.sender import Sender
 from coreeval.schema import RoleName
-from coreeval.tools.prices import load_prices
+from coreeval.tools.prices import prices_of
 from coreeval.tools.stores.calls import CallStore
 
 
@@ -96,7 +95,7 @@ def open_exchange(config: Config, calls: CallStore, *, limited: bool = True) -> 
     Raises:
         ConfigError: the file of prices cannot be used.
     """
-    prices = load_prices(Path(config.run.prices) if config.run.prices else None)
+    prices = prices_of(config)
     budget = config.run.budget_usd if limited else None
     purse = Purse(calls.ledger, prices, budget_usd=budget)
     return Exchange(calls, purse, in_flight=config.run.concurrency)

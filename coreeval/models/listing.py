@@ -36,7 +36,7 @@ class _Listed(BaseModel):
     has_more: bool = False
 
 
-def probe(config: ModelConfig, base_url: str, key: str) -> None:
+def check_listed(config: ModelConfig, base_url: str, key: str) -> None:
     """Check that an endpoint answers, takes the key and has the model.
 
     Args:

@@ -25,9 +25,9 @@ def preflight(config: ModelConfig, env: Mapping[str, str] | None = None) -> None
         _check_address(config.base_url)
     open_model(config, env)
     if config.base_url is not None:
-        from coreeval.models.listing import probe  # httpx2 takes 0.1 s to import
+        from coreeval.models.listing import check_listed  # httpx2 takes 0.1 s to import
 
-        probe(config, config.base_url, key_of(config, os.environ if env is None else env))
+        check_listed(config, config.base_url, key_of(config, os.environ if env is None else env))
 
 
 def _check_address(base_url: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from coreeval.config import PriceConfig
 from coreeval.errors import BudgetSpent
 from coreeval.models.model import Model
-from coreeval.tools.prices import Prices, cost, worst_case
+from coreeval.tools.prices import Prices, cost, price_of, worst_case
 from coreeval.tools.stores.ledger import Ledger, Reservation
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Purse:
 
     def price(self, model: Model) -> PriceConfig | None:
         """Return what a model charges, if that is known."""
-        return model.config.price or self._prices.get(model.name)
+        return price_of(model.config, self._prices)
 
     async def reserve(
         self, model: Model, key: str, *, prompt_bytes: int, max_tokens: int

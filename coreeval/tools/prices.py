@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
-from coreeval.config import PriceConfig
+from coreeval.config import Config, ModelConfig, PriceConfig
 from coreeval.errors import ConfigError
 
 MILLION = 1_000_000
@@ -90,6 +90,20 @@ def load_prices(path: Path | None = None) -> Prices:
 
 
 # -- names of which no price is known -----------------------------------------------------------
+
+
+def prices_of(config: Config) -> Prices:
+    """Return the prices that hold for a run.
+
+    Raises:
+        ConfigError: the file that the config names cannot be used.
+    """
+    return load_prices(Path(config.run.prices) if config.run.prices else None)
+
+
+def price_of(model: ModelConfig, prices: Prices) -> PriceConfig | None:
+    """Return what a model charges, if that is known: its own config comes first."""
+    return model.price or prices.get(model.model)
 
 
 def nearest_priced(name: str, prices: Prices) -> list[str]:

@@ -9,7 +9,7 @@ from coreeval.graph.forecast.estimates import Line, Unpriced
 from coreeval.graph.forecast.learning import Player
 from coreeval.graph.forecast.reckoning import Lane, Priced
 from coreeval.schema import RoleName
-from coreeval.tools.prices import Prices, load_prices, nearest_priced
+from coreeval.tools.prices import Prices, nearest_priced, prices_of
 
 RECORDED = "recorded answers cost nothing"
 
@@ -67,7 +67,7 @@ def cast_of(config: Config) -> Cast:
     return Cast(
         roles={role: models.of(role) for role in ROLES if not models.of(role).by_rules},
         targets=tuple(target for target in targets if not target.embedded),
-        prices=load_prices(Path(config.run.prices) if config.run.prices else None),
+        prices=prices_of(config),
         concurrency=config.run.concurrency,
     )
 

@@ -4,7 +4,6 @@ The SDK is used like OpenAI's beside it: directly, over aiohttp, with a body of 
 retries. The body goes as bytes, since the SDK would walk a dict, the schema in it, at each call.
 """
 
-import asyncio
 import json
 from collections.abc import Mapping
 
@@ -16,8 +15,8 @@ from pydantic import SecretStr
 from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError
 from coreeval.models.anthropic.failures import failure_of
-from coreeval.models.anthropic.wire import Body, read_answer, request_body
-from coreeval.models.chat import AskedChat
+from coreeval.models.anthropic.wire import read_answer, request_body
+from coreeval.models.chat import WireChat
 from coreeval.models.connections import shared
 from coreeval.models.failures import CallFailure
 from coreeval.models.forms import Form
@@ -76,40 +75,26 @@ def _client(config: ModelConfig, key: str) -> anthropic.AsyncAnthropic:
     )
 
 
-class AnthropicChat(AskedChat):
+class AnthropicChat(WireChat):
     """Asks one model behind a messages endpoint."""
-
-    async def answer(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
-        """Return the answer of one request.
-
-        A failure is raised outside the handlers: raised inside, it would carry the SDK's error and,
-        with it, the request and its key.
-        """
-        outcome = await self._send(request_body(self.settings, messages, form))
-        if isinstance(outcome, CallFailure):
-            raise outcome
-        return outcome
 
     def _connected(self, secret: str) -> anthropic.AsyncAnthropic:
         kind = (anthropic.AsyncAnthropic, self.settings.base_url, secret, self.settings.ca_file)
         return shared(kind, lambda: _client(self.settings, secret))
 
-    async def _send(self, body: Body) -> AIMessage | CallFailure:
+    async def _send(self, messages: list[dict[str, str]], form: Form) -> AIMessage | CallFailure:
         secret, seconds = self.key.get_secret_value(), self.settings.timeout_s
-        client = self._connected(secret)
+        body = request_body(self.settings, messages, form)
         try:
-            async with asyncio.timeout(seconds):
-                response = await client.post(
-                    "/v1/messages",
-                    cast_to=httpx2.Response,
-                    content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
-                    options={
-                        "timeout": anthropic.Timeout(seconds, connect=min(_CONNECT_S, seconds)),
-                        "follow_redirects": False,  # a key goes nowhere else
-                    },
-                )
-            return read_answer(response.content, response.headers.raw, secret)
-        except TimeoutError:
-            return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
+            response = await self._connected(secret).post(
+                "/v1/messages",
+                cast_to=httpx2.Response,
+                content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+                options={
+                    "timeout": anthropic.Timeout(seconds, connect=min(_CONNECT_S, seconds)),
+                    "follow_redirects": False,  # a key goes nowhere else
+                },
+            )
         except anthropic.AnthropicError as error:
             return failure_of(error, secret)
+        return read_answer(response.content, response.headers.raw, secret)

@@ -5,7 +5,6 @@ schema again at each call), the answer read by classes of our own, and no retrie
 the CPU of the ready-made wrapper (research: performance §7), and one retry layer instead of three.
 """
 
-import asyncio
 from collections.abc import Mapping
 
 import httpx2
@@ -14,7 +13,7 @@ from langchain_core.messages import AIMessage
 from pydantic import SecretStr
 
 from coreeval.config import ModelConfig
-from coreeval.models.chat import AskedChat
+from coreeval.models.chat import WireChat
 from coreeval.models.connections import shared
 from coreeval.models.failures import CallFailure
 from coreeval.models.forms import Form
@@ -22,7 +21,7 @@ from coreeval.models.keys import key_of
 from coreeval.models.model import Identity, Model, parameters_of, public_endpoint
 from coreeval.models.network import check_route, proxy_for, trusted
 from coreeval.models.openai.failures import TROUBLE, failure_of
-from coreeval.models.openai.wire import Body, read_answer, request_body
+from coreeval.models.openai.wire import read_answer, request_body
 
 PUBLIC_URL = "https://api.openai.com/v1"
 _CONNECT_S = 10.0
@@ -57,19 +56,8 @@ def _client(base_url: str, key: str, ca_file: str | None) -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(base_url=base_url, api_key=key, max_retries=0, http_client=http)
 
 
-class OpenAIChat(AskedChat):
+class OpenAIChat(WireChat):
     """Asks one model behind a chat-completions endpoint."""
-
-    async def answer(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
-        """Return the answer of one request.
-
-        A failure is raised outside the handlers: raised inside, it would carry the SDK's error and,
-        with it, the request and its key.
-        """
-        outcome = await self._send(request_body(self.settings, messages, form))
-        if isinstance(outcome, CallFailure):
-            raise outcome
-        return outcome
 
     def _connected(self, secret: str) -> openai.AsyncOpenAI:
         url, ca_file = self.settings.base_url or PUBLIC_URL, self.settings.ca_file
@@ -77,19 +65,15 @@ class OpenAIChat(AskedChat):
             (openai.AsyncOpenAI, url, secret, ca_file), lambda: _client(url, secret, ca_file)
         )
 
-    async def _send(self, body: Body) -> AIMessage | CallFailure:
+    async def _send(self, messages: list[dict[str, str]], form: Form) -> AIMessage | CallFailure:
         secret, seconds = self.key.get_secret_value(), self.settings.timeout_s
-        client = self._connected(secret)
         try:
-            async with asyncio.timeout(seconds):
-                response = await client.post(
-                    "/chat/completions",
-                    cast_to=httpx2.Response,
-                    body=body,
-                    options={"timeout": openai.Timeout(seconds, connect=min(_CONNECT_S, seconds))},
-                )
-            return read_answer(response.content, response.headers.raw, secret)
-        except TimeoutError:
-            return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
+            response = await self._connected(secret).post(
+                "/chat/completions",
+                cast_to=httpx2.Response,
+                body=request_body(self.settings, messages, form),
+                options={"timeout": openai.Timeout(seconds, connect=min(_CONNECT_S, seconds))},
+            )
         except TROUBLE as error:
             return failure_of(error, secret)
+        return read_answer(response.content, response.headers.raw, secret)

@@ -41,10 +41,7 @@ _READ_AT_ONCE = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """A call that came back, and the reservation that its record settles.
-
-    There is none where nobody knows what it cost: its reservation counts as spent for ever.
-    """
+    """A call that came back, and the reservation that its record settles."""
 
     record: CallRecord
     reservation: Reservation | None = None
