@@ -152,6 +152,8 @@ class Evidence(Value):
     """Shared by articles that tell the same event; empty when it stands alone."""
     origin: str
     """The backend's file and row, so that a fact can be traced to the byte."""
+    instruction_like: bool = False
+    """Whether its text reads like an instruction to a model; it is shown as data all the same."""
 
 
 class EntityQuery(Value):
@@ -163,15 +165,20 @@ class EntityQuery(Value):
     rung: Rung = "named"
     """The step of the knowledge ladder that this query stands for."""
     aliases: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    """Other names and content words of the sample, which settle whom an ambiguous name means."""
 
 
-NoEvidence = Literal["no_news", "not_covered", "throttled", "rejected"]
+NoEvidence = Literal["no_news", "not_covered", "throttled", "rejected", "unavailable"]
+"""Why there is nothing: the source was asked and has none; it does not hold the window; it is asked
+too often; it refuses the question; it cannot be reached."""
 
 
 class Coverage(Value):
     """What a source holds inside a window."""
 
-    articles: int
+    articles: int | None
+    """None where the source cannot tell without being paid or asked for it."""
     first: datetime | None = None
     last: datetime | None = None
     days: int = 0
@@ -187,6 +194,9 @@ class Retrieval(Value):
     """Ranked evidence by query id, best first."""
     reasons: dict[str, NoEvidence] = {}
     """For each query without evidence, why."""
+    notes: tuple[str, ...] = ()
+    """What the user should be told, a sentence each: a source that is down, a cap that was met."""
+    bytes_billed: int = 0
     cost_usd: float = 0.0
 
 

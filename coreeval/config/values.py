@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from coreeval.schema import Flag, Policy, Precision, RoleName, Value
+from coreeval.config.knowledge import KnowledgeConfig, Moment
+from coreeval.schema import Flag, Policy, RoleName, Value
 
 Method = Literal["json_schema", "function_calling", "json_mode", "text"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -44,37 +44,6 @@ class DatasetConfig(Value):
         if self.target == "all" and self.format != "tweeteval":
             raise ValueError("target: all is for format: tweeteval; here name the one target")
         return self
-
-
-def _utc(moment: datetime) -> datetime:
-    """Read a time without a zone as UTC."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-Moment = Annotated[datetime, AfterValidator(_utc)]
-
-
-class WindowConfig(Value):
-    """The span of publication times that evidence must come from."""
-
-    start: Moment | Literal["auto"] = "auto"
-    """`auto`: the latest cutoff among the targets."""
-    end: Moment | Literal["now"] = "now"
-
-
-class KnowledgeConfig(Value):
-    """Where news comes from."""
-
-    backends: tuple[Literal["local"], ...] = ("local",)
-    path: str
-    """Folder of GDELT files, for the local backend."""
-    window: WindowConfig = WindowConfig()
-    min_precision: Precision = "cluster"
-    """Least certain kind of publication time that is accepted."""
-    candidates: Annotated[int, Field(ge=1, le=100)] = 20
-    """Items of evidence shown to the replacer (research: pilot §2)."""
-    takedown: str | None = None
-    """File of names and evidence ids that nothing may rest on, one a line."""
 
 
 def _no_secret(url: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from coreeval.schema import Coverage, EntityQuery, Evidence, NamedEntity, Retrieval, Window
+from coreeval.schema import Coverage, EntityQuery, NamedEntity, Retrieval, Window
 
 
 class KnowledgeSource(Protocol):
@@ -11,6 +11,8 @@ class KnowledgeSource(Protocol):
 
     name: str
     """The backend's name as the config spells it."""
+    remote: bool
+    """Whether one request should carry the queries of all samples (design §4, gather)."""
 
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
         """Return up to `k` pieces of evidence for each query, best first."""
@@ -20,10 +22,10 @@ class KnowledgeSource(Protocol):
         """Tell what the source holds inside the window."""
         ...
 
-    def evidence(self, ids: Sequence[str]) -> list[Evidence]:
-        """Return evidence by id, in the order asked for; unknown ids are left out."""
-        ...
-
     def names(self, window: Window) -> list[NamedEntity]:
         """Return the entity names that the source's evidence in the window mentions."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files, connections and memory."""
         ...

@@ -15,7 +15,6 @@ from coreeval.errors import KnowledgeError
 from coreeval.schema import (
     Coverage,
     EntityQuery,
-    Evidence,
     NamedEntity,
     NoEvidence,
     Precision,
@@ -23,7 +22,7 @@ from coreeval.schema import (
     Window,
 )
 from coreeval.tools.gdelt.index import STATS, open_index
-from coreeval.tools.gdelt.search import COLUMNS, search, seconds, to_evidence
+from coreeval.tools.gdelt.search import search, seconds
 from coreeval.tools.gdelt.stats import StoreStats
 from coreeval.tools.gdelt.tables import PRECISIONS, SCHEMAS
 
@@ -52,6 +51,7 @@ class LocalKnowledge:
     """A knowledge source over one store; safe to ask from several threads."""
 
     name = "local"
+    remote = False
 
     def __init__(self, index: Path, *, news: Path, min_precision: Precision) -> None:
         self._worst = PRECISIONS.index(min_precision)
@@ -158,12 +158,6 @@ class LocalKnowledge:
             where=str(self._news),
             hint="; ".join(less_certain[:1]) or "move the window or add news files for it",
         )
-
-    def evidence(self, ids: Sequence[str]) -> list[Evidence]:
-        """Return evidence by id, in the order asked for; unknown ids are left out."""
-        wanted = f"SELECT {COLUMNS} FROM articles WHERE id IN (SELECT unnest($ids))"
-        found = {row[0]: to_evidence(row) for row in self._rows(wanted, {"ids": list(ids)})}
-        return [found[key] for key in ids if key in found]
 
     def names(self, window: Window) -> list[NamedEntity]:
         """Return the names that articles in the window mention, each with its commonest type.

@@ -82,7 +82,6 @@ async def test_evidence_can_be_traced(source: LocalKnowledge) -> None:
     assert second.published_at == datetime(2026, 6, 9, 10, tzinfo=UTC)
     assert second.published_precision == "exact"
     assert "Ferry Board" in [entity.name for entity in second.entities]
-    assert source.evidence([second.id, "unknown", first.id]) == [second, first]
 
 
 async def test_all_words_must_match_in_the_text_or_in_one_name(source: LocalKnowledge) -> None:

@@ -81,6 +81,6 @@ async def test_demo_news(tmp_path: Path) -> None:
         stats = demo.stats()
         assert {file.kind for file in stats.files} == {"gkg", "gal", "artlist"}
         assert not stats.bad and not stats.ignored
-        assert demo.require(ALL).articles > 100
+        assert (demo.require(ALL).articles or 0) > 100
         answer = await demo.fetch([EntityQuery(id="q", text="Google")], ALL, 5)
         assert len(answer.by_query["q"]) == 5
