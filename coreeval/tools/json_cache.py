@@ -1,0 +1,83 @@
+"""What may be lost and made again, on disk as JSON: never as pickle."""
+
+import sqlite3
+import zlib
+from pathlib import Path
+from typing import Self
+
+import diskcache
+from diskcache.core import MODE_BINARY, MODE_RAW
+from pydantic import JsonValue
+
+MOST_BYTES = 1 << 30
+"""Beyond this size the least recently stored goes (own choice: 1 GiB)."""
+_UNREADABLE = (ValueError, zlib.error, OSError, sqlite3.DatabaseError, diskcache.Timeout)
+
+
+class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no types
+    """Keys and values as JSON; what says that it is pickled was not written here.
+
+    diskcache unpickles such a row, which runs what it holds (CVE-2025-69872), JSONDisk included.
+    """
+
+    def get(self, key: bytes, raw: bool) -> object:
+        """Read a key."""
+        if not raw:
+            raise ValueError("a key of the cache is pickled")
+        return super().get(key, raw)
+
+    def fetch(self, mode: int, filename: str | None, value: object, read: bool) -> object:
+        """Read a value from the row, or from a file of the cache's own folder."""
+        if mode not in (MODE_RAW, MODE_BINARY):
+            raise ValueError("a value of the cache is neither bytes nor a file of bytes")
+        if filename and not _inside(Path(self._directory), filename):
+            raise ValueError("a value of the cache is a file outside of it")
+        return super().fetch(mode, filename, value, read)
+
+
+class JsonCache:
+    """JSON values by key, shared by processes; what cannot be read counts as not there.
+
+    Args:
+        folder: Where the cache is; made if need be, made anew if it is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._cache = _open(folder)
+        except sqlite3.DatabaseError:
+            (folder / diskcache.core.DBNAME).unlink()
+            self._cache = _open(folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def get(self, key: str) -> JsonValue:
+        """Return a value, or None."""
+        try:
+            value: JsonValue = self._cache.get(key)
+        except _UNREADABLE:
+            return None
+        return value
+
+    def put(self, key: str, value: JsonValue, *, expire_s: float) -> bool:
+        """Keep a value for a while; False if it could not be kept, as on a full disk."""
+        try:
+            return bool(self._cache.set(key, value, expire=expire_s))
+        except _UNREADABLE:
+            return False
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._cache.close()
+
+
+def _open(folder: Path) -> diskcache.Cache:
+    return diskcache.Cache(str(folder), disk=_JsonOnly, size_limit=MOST_BYTES)
+
+
+def _inside(folder: Path, filename: str) -> bool:
+    return (folder / filename).resolve().is_relative_to(folder.resolve())

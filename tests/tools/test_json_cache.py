@@ -1,0 +1,58 @@
+"""The cache on disk: JSON only, and nothing in it is trusted."""
+
+import pickle
+import sqlite3
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from coreeval.tools.json_cache import JsonCache
+
+
+def test_values_come_back_for_other_processes(tmp_path: Path) -> None:
+    big: JsonValue = ["x" * 100_000]
+    with JsonCache(tmp_path) as cache:
+        assert cache.put("small", {"a": [1, None]}, expire_s=60)
+        assert cache.put("big", big, expire_s=60)  # goes into a file of its own
+        assert cache.put("old", 1, expire_s=-1)
+    with JsonCache(tmp_path) as cache:
+        assert (cache.get("small"), cache.get("big")) == ({"a": [1, None]}, big)
+        assert cache.get("old") is None
+        assert cache.get("never") is None
+
+
+class Bomb:
+    """Leaves a mark when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return Path.touch, (self.mark,)
+
+
+@pytest.mark.parametrize("place", ["row", "file", "outside"])
+def test_what_was_planted_is_never_run_or_read(tmp_path: Path, place: str) -> None:
+    mark, folder = tmp_path / "mark", tmp_path / "cache"
+    with JsonCache(folder) as cache:
+        cache.put("key", "harmless", expire_s=60)
+    load = pickle.dumps(Bomb(mark))
+    (folder / "planted").write_bytes(load)
+    (tmp_path / "outside").write_bytes(b"\x78\x9c\x03\x00\x00\x00\x00\x01")
+    row = {"row": (4, None, load), "file": (4, "planted", None), "outside": (2, "../outside", None)}
+    with sqlite3.connect(folder / "cache.db") as database:
+        database.execute("UPDATE Cache SET mode = ?, filename = ?, value = ?", row[place])
+    database.close()
+    with JsonCache(folder) as cache:
+        assert cache.get("key") is None
+        assert cache.put("key", "again", expire_s=60)
+        assert cache.get("key") == "again"
+    assert not mark.exists()
+
+
+def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / "cache.db").write_bytes(b"no database" * 1000)
+    with JsonCache(tmp_path) as cache:
+        assert cache.put("key", 1, expire_s=60)
+        assert cache.get("key") == 1
