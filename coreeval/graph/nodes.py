@@ -103,11 +103,8 @@ class SampleNodes:
 
     async def retrieve(self, state: SampleState) -> SampleUpdate:
         """Ask for dated news (paper eq. 2); a retry asks for other news than before."""
-        _, task, _ = await self._sample(state)
         crew, tried = self._crew, [*state.get("tried", ()), *_used(state)]
-        taken_down = crew.rules.takedown.names_in
-        drafts = queries.plan_queries(_extraction(state), task)
-        asked = [query for query in drafts if not any(taken_down(query.text))]
+        asked = await self.queries(state)
         found = await crew.knowledge.fetch(asked, crew.window, crew.candidates)
         offered = queries.merge(
             found, asked, limit=crew.candidates, exclude=tried, forbids=crew.rules.takedown.forbids
@@ -118,6 +115,13 @@ class SampleNodes:
         if offered:
             return update | SampleUpdate(rung=queries.best_rung(rungs.values()))
         return update | _end("no_knowledge", _why_none(asked, found, state))
+
+    async def queries(self, state: SampleState) -> list[EntityQuery]:
+        """Return what a sample asks of the news; nothing that is taken down."""
+        _, task, _ = await self._sample(state)
+        taken_down = self._crew.rules.takedown.names_in
+        drafts = queries.plan_queries(_extraction(state), task)
+        return [query for query in drafts if not any(taken_down(query.text))]
 
     async def replace(self, state: SampleState) -> SampleUpdate:
         """Choose the news and plan the new triples (paper eq. 3).

@@ -12,6 +12,7 @@ from coreeval.evaluation.benchmarks import iter_benchmark, splits_of
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.graph.crew import Crew, Part
+from coreeval.graph.gathering import gather_news
 from coreeval.graph.job import Job
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import work_through
@@ -38,8 +39,12 @@ async def refresh_samples(job: Job) -> None:
     async with AsyncExitStack() as stack:
         pending, counts = await asyncio.to_thread(_open_samples, job)
         in_flight = InFlight(job.now)
-        threads = await _open_threads(job, in_flight, stack)
+        crew = await asyncio.to_thread(_open_crew, job, stack)
+        threads = await _open_threads(job, crew, in_flight, stack)
         await stack.enter_async_context(_beating(job, in_flight))
+        if crew.knowledge.remote:
+            await gather_news(job, crew, threads, pending)
+            pending, counts = await asyncio.to_thread(_open_samples, job)
         total = len(pending) + counts.total()
 
         ranks = itertools.count()
@@ -60,9 +65,10 @@ def _open_samples(job: Job) -> tuple[list[str], Counter[str]]:
     return job.store.pending(), Counter(job.store.counts())
 
 
-async def _open_threads(job: Job, in_flight: InFlight, stack: AsyncExitStack) -> SampleThreads:
-    """Open news, call store, models and checkpoints; the stack closes them."""
-    crew = await asyncio.to_thread(_open_crew, job, stack)
+async def _open_threads(
+    job: Job, crew: Crew, in_flight: InFlight, stack: AsyncExitStack
+) -> SampleThreads:
+    """Open models and checkpoints; the stack closes them."""
     stack.push_async_callback(close_models)
     saver = await stack.enter_async_context(open_checkpoints(job.files.checkpoints))
     graph = build_sample_graph(

@@ -59,10 +59,27 @@ class SampleThreads:
         Raises:
             CoreEvalError: something that no other sample could survive either.
         """
+        reached = await self._reach(sample_id, rank)
+        return reached.outcome if isinstance(reached, Result) else None
+
+    async def to_news(self, sample_id: str, rank: int = 0) -> Result | SampleState | None:
+        """Bring one sample to where it looks for news and keep its place there.
+
+        Returns its state there, its result if it ended before, None for a drained one.
+
+        Raises:
+            CoreEvalError: something that no other sample could survive either.
+        """
+        return await self._reach(sample_id, rank, before=("retrieve",))
+
+    async def _reach(
+        self, sample_id: str, rank: int, before: Sequence[str] = ()
+    ) -> Result | SampleState | None:
+        """Bring a sample to its result, or to a place before one of the nodes."""
         thread_id = f"{self.prefix}:{sample_id}"
         RANK.set(rank)
         try:
-            result = await self._ended(sample_id, thread_id)
+            reached = await self._ended(sample_id, thread_id, before)
         except GraphDrained:
             await self._keep(thread_id)
             return None
@@ -71,10 +88,13 @@ class SampleThreads:
             raise
         finally:
             self.in_flight.leave(sample_id)
-        await self.store.commit(result)
+        if not isinstance(reached, Result):
+            await self._keep(thread_id)
+            return reached
+        await self.store.commit(reached)
         with damage_told(self.checkpoints):
             await self.saver.adelete_thread(thread_id)
-        return result.outcome
+        return reached
 
     async def _keep(self, thread_id: str) -> None:
         """Keep where a thread stands that is not at its end.
@@ -87,24 +107,39 @@ class SampleThreads:
             else:
                 await self.saver.adelete_thread(thread_id)
 
-    async def _ended(self, sample_id: str, thread_id: str) -> Result:
+    async def _ended(
+        self, sample_id: str, thread_id: str, before: Sequence[str]
+    ) -> Result | SampleState:
         """Return the result of a sample that came to its end or failed on the way."""
         try:
             with damage_told(self.checkpoints):
-                return await self._result(sample_id, thread_id)
+                return await self._result(sample_id, thread_id, before)
         except (GraphDrained, CoreEvalError):
             raise
         except Exception as error:  # noqa: BLE001 - one sample's trouble must not end a night's run
             return await self._failed(sample_id, thread_id, error)
 
-    async def _result(self, sample_id: str, thread_id: str) -> Result:
+    async def _result(
+        self, sample_id: str, thread_id: str, before: Sequence[str]
+    ) -> Result | SampleState:
         with self.stop.control() as control:
             async with asyncio.timeout(self.timeout_s):
-                state = await self._go_on(sample_id, thread_id, control)
+                state = await self._go_on(sample_id, thread_id, control, before)
+        if before and "outcome" not in state:
+            return state
         facts = _facts(sample_id, state)
         return result_of(state, [fact.model_dump(mode="json") for fact in facts])
 
-    async def _go_on(self, sample_id: str, thread_id: str, control: RunControl) -> SampleState:
+    async def _standing(self, thread_id: str, before: Sequence[str]) -> SampleState | None:
+        """Return the state of a thread that stands before one of the nodes."""
+        if not before:
+            return None
+        place = await self.app.aget_state(self._config(thread_id))
+        return cast(SampleState, place.values) if set(before) & set(place.next) else None
+
+    async def _go_on(
+        self, sample_id: str, thread_id: str, control: RunControl, before: Sequence[str]
+    ) -> SampleState:
         """Resume the thread where it stood, or start it; it is done when it has an outcome.
 
         A thread that looks finished may have lost its last checkpoint in a kill (its writes are
@@ -112,16 +147,23 @@ class SampleThreads:
         """
         config = self._config(thread_id)
         if self.saver.knows(thread_id):
-            state = await self._invoke(None, config, control)
-            if "outcome" in state:
+            state = await self._standing(thread_id, before)
+            state = state or await self._invoke(None, config, control, before)
+            if "outcome" in state or await self._standing(thread_id, before):
                 return state
             await self.saver.adelete_thread(thread_id)
-        return await self._invoke(fresh_sample(sample_id), config, control)
+        return await self._invoke(fresh_sample(sample_id), config, control, before)
 
     async def _invoke(
-        self, start: SampleState | None, config: RunnableConfig, control: RunControl
+        self,
+        start: SampleState | None,
+        config: RunnableConfig,
+        control: RunControl,
+        before: Sequence[str],
     ) -> SampleState:
-        state = await self.app.ainvoke(start, config, durability=DURABILITY, control=control)
+        state = await self.app.ainvoke(
+            start, config, durability=DURABILITY, control=control, interrupt_before=before
+        )
         return cast(SampleState, state)
 
     def _config(self, thread_id: str) -> RunnableConfig:

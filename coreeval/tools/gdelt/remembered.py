@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -25,6 +25,7 @@ KEEP_FOUND_S = 30 * 86400.0
 KEEP_NOTHING_S = 6 * 3600.0
 """That there is no news is true for a while only (own choice: a quarter of a day)."""
 Answer = tuple[Evidence, ...]
+Heard = Callable[[Retrieval], None]
 
 
 class Remembered:
@@ -36,14 +37,18 @@ class Remembered:
     Args:
         source: Where answers come from; closed with this.
         cache: Where they are kept; closed with this.
+        heard: Is told each answer of the source, what it cost and what else it said.
     """
 
     remote = True
 
-    def __init__(self, source: KnowledgeSource, cache: JsonCache) -> None:
+    def __init__(
+        self, source: KnowledgeSource, cache: JsonCache, heard: Heard = lambda _: None
+    ) -> None:
         self.name = source.name
         self._source = source
         self._cache = cache
+        self._heard = heard
         self._asking = asyncio.Lock()
         """Held while the source is asked: who waits may find the answer kept."""
         self._unkept: dict[str, Answer] = {}
@@ -85,6 +90,7 @@ class Remembered:
         asked = [query.model_copy(update={"id": key}) for key, query in new.items()]
         answer = await self._source.fetch(asked, window, k)
         await asyncio.to_thread(self._keep, answer)
+        await asyncio.to_thread(self._heard, answer)
         return answer
 
     def _keep(self, answer: Retrieval) -> None:

@@ -52,6 +52,19 @@ class Ended:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fetch:
+    """One request to a remote news source."""
+
+    backend: str
+    queries: int
+    found: int
+    """Queries that it had evidence for."""
+    bytes_billed: int = 0
+    cost_usd: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Beat:
     """The last sign of life of the process that works on a run."""
 

@@ -139,6 +139,18 @@ heartbeat = Table(
     Column("at", String, nullable=False),
     Column("in_flight", JSON, nullable=False),
 )
+fetches = Table(
+    "fetches",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("at", String, nullable=False),
+    Column("backend", String, nullable=False),
+    Column("queries", Integer, nullable=False),
+    Column("found", Integer, nullable=False),
+    Column("bytes_billed", Integer, nullable=False),
+    Column("cost_usd", Float, nullable=False),
+    Column("notes", JSON, nullable=False),
+)
 Index("results_by_outcome", results.c.outcome)
 
 
@@ -163,4 +175,9 @@ def _add_to_calls(connection: Connection) -> None:
             connection.execute(text(f"ALTER TABLE calls ADD COLUMN {name} {form}"))
 
 
-MIGRATIONS: Sequence[Migration] = (_first, _add_to_calls)
+def _add_fetches(connection: Connection) -> None:
+    """Add what was asked of remote news sources; a new file is created with it."""
+    fetches.create(connection, checkfirst=True)
+
+
+MIGRATIONS: Sequence[Migration] = (_first, _add_to_calls, _add_fetches)

@@ -7,14 +7,15 @@ import asyncio
 import os
 import socket
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, insert, select
 
 from coreeval.schema import Arm, BadRow, Outcome, Prediction, ReplacedFact, Result, Sample
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_file import chunks
-from coreeval.tools.stores.run_rows import Beat, Ended
+from coreeval.tools.stores.run_rows import Beat, Ended, Fetch
 from coreeval.tools.stores.run_story import RunStory
 from coreeval.tools.stores.sql import Row, Write
 
@@ -174,6 +175,17 @@ class RunStore(RunStory):
     def reopen_stages(self) -> None:
         """Forget that stages were done; they run again."""
         self._submit([(delete(t.stages), None)]).result()
+
+    def add_fetch(self, fetch: Fetch) -> None:
+        """Store what a request to a remote news source came to."""
+        row = asdict(fetch) | {"at": self._stamp(), "notes": list(fetch.notes)}
+        self._submit([(insert(t.fetches), [row])]).result()
+
+    def fetches(self) -> list[Fetch]:
+        """Return the requests to remote news sources, in their order."""
+        columns = [t.fetches.c[field.name] for field in fields(Fetch)]
+        rows = self._rows(select(*columns).order_by(t.fetches.c.seq))
+        return [Fetch(**row | {"notes": tuple(row["notes"])}) for row in rows]
 
     def beat(self, in_flight: dict[str, dict[str, str]]) -> None:
         """Leave a sign of life."""
