@@ -1,0 +1,69 @@
+"""News text is written by anybody: what no reader sees goes, what looks like an order is flagged.
+
+A flagged text stays what it is, data: it is shown to models in a block of news, and to people with
+a mark. The checks on what is written (agents/checks) decide what may come of it.
+"""
+
+import html
+import re
+import unicodedata
+
+LONGEST_TITLE = 300
+LONGEST_SNIPPET = 600
+"""Characters kept; GAL's descriptions have 146 in the median (research: gdelt §1), titles fewer."""
+
+_TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]{0,300}>", re.DOTALL)
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
+    r"\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Control characters, marks of writing direction (bidi), what has no width, and Unicode's tags. The
+joiners of emoji and of some scripts stay."""
+_FOLDED = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0406\u0410\u0415\u041e\u0420\u0421",
+    "aeopcyxijsIAEOPC",
+)
+"""Cyrillic letters that look Latin."""
+_ORDER = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.!?]{0,30}\b(?:instructions?|rules?|prompts?|"
+    r"guidelines|above|previous|prior)\b|"
+    r"\b(?:system|developer) (?:prompt|message|instructions?)\b|"
+    r"\bmessage from the developers?\b|"
+    r"\byou are (?:now |from now on )?(?:a |an |the )?"
+    r"(?:ai\b|assistant|judge|language model|poet|bot)|"
+    r"\b(?:do not|don't|stop) (?:follow|obey|read)(?:ing)?\b[^.!?]{0,20}"
+    r"\b(?:instructions?|rules?|this)\b|"
+    r"\b(?:answer|respond|reply|output|label)\b[^.!?]{0,20}"
+    r"\b(?:only|exactly|the (?:word|label)|this as|with one json)\b|"
+    r"\bmark (?:every|all|each)\b[^.!?]{0,20}\b(?:supported|true|correct)\b|"
+    r"<\|?\w*\|?>|\[/?INST\]|^(?:system|assistant|user|human|feedback) ?:|={3,} ?\w+ ?={3,}|```|"
+    r"\{\s*\"\w+\"\s*:|</?(?:news|item|text|evidence|plan|drafts|feedback)\b|\\u00|\{\{|\{%|\$\{",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def clean(raw: str, longest: int = LONGEST_TITLE) -> str:
+    """Return a text as one line without markup and unseen characters, cut at a word."""
+    text = html.unescape(html.unescape(raw)) if "&" in raw else raw
+    if not text.isascii() or not text.isprintable():
+        text = _UNSEEN.sub("", text)
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    return _cut(" ".join(text.split()), longest)
+
+
+def _cut(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    head = text[: longest - 1]
+    return (head.rpartition(" ")[0] or head).rstrip(" ,;:") + "\u2026"
+
+
+def instruction_like(*texts: str) -> bool:
+    """Tell whether one of the texts reads like an order to a model or like a piece of a prompt."""
+    return any(_ORDER.search(_plain(text)) for text in texts)
+
+
+def _plain(text: str) -> str:
+    """Undo what hides letters: entities, wide and fancy forms, look-alikes."""
+    return unicodedata.normalize("NFKC", html.unescape(text)).translate(_FOLDED)
