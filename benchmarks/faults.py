@@ -1,6 +1,6 @@
 """How well a run survives faulty and throttling endpoints, beside one that never fails.
 
-    python -m benchmarks.faults [--samples 300] [--in-flight 64] [--latency 0.2] [--seeds 3]
+    python -m benchmarks.faults [--samples 300] [--in-flight 64] [--latency 0.2] [--seeds 5]
                                 [--only good faulty narrow limited]
 
 Each sample is a row of 7 dependent calls over everything that a run has. `faulty` answers 5 % of
@@ -154,7 +154,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=300)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--latency", type=float, default=0.2)
-    parser.add_argument("--seeds", type=int, default=3, help="Runs of `faulty`, each its own.")
+    parser.add_argument("--seeds", type=int, default=5, help="Runs of `faulty`, each its own.")
     parser.add_argument("--only", nargs="+", choices=list(ENDPOINTS), default=list(ENDPOINTS))
     parser.add_argument("--seed", type=int, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--serve", choices=list(ENDPOINTS), help=argparse.SUPPRESS)

@@ -267,7 +267,7 @@ def test_a_model_that_gives_no_answer(shell: Shell, served: Path) -> None:
     asked = ("--role", "extractor", "--model", "openai:silent", "--limit", "1")
     said = shell("prompts", "try", served, *asked)
     assert said.code == 1
-    assert "no valid answer in 3 draws" in " ".join(said.out.split())
+    assert "no valid answer in 4 draws" in " ".join(said.out.split())
     document = shell("prompts", "try", served, *asked, "--json").document
     (trial,) = document["samples"][0]["trials"]
     assert (trial["valid"], trial["answer"], trial["looked"]) == (False, None, None)

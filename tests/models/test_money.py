@@ -231,4 +231,4 @@ async def test_a_check_that_refuses_is_no_bug(connect: Connect, server: LLMServe
     asker = asker_of(connect(budget_usd=1.5), server, price=PRICE, max_tokens=100)
     with pytest.raises(NoValidAnswer):
         await asker.ask(asked(), SHAPE, check=check)
-    assert len(server.requests) == 3
+    assert len(server.requests) == 4

@@ -87,27 +87,27 @@ async def test_a_bad_answer_is_kept_and_the_next_draw_is_told_why(
 
 
 @of_answer
-async def test_the_third_draw_asks_less_strictly_where_that_may_help(
+async def test_the_last_draws_ask_less_strictly_where_that_may_help(
     make_asker: MakeAsker, server: LLMServer, store: CallStore, name: str, fault: Fault
 ) -> None:
-    server.answers = script(fault(GOOD), fault(GOOD), GOOD)
+    server.answers = script(*[fault(GOOD)] * 3, GOOD)
     assert await asked(make_asker()) == JOY
-    same = REASONS[name] in ("truncated", "refusal")
-    assert [one.method for one in records(store)] == [STRICT, STRICT, STRICT if same else LOOSER]
-    assert [one.valid for one in records(store)] == [False, False, True]
+    last = STRICT if REASONS[name] in ("truncated", "refusal") else LOOSER
+    assert [one.method for one in records(store)] == [STRICT, STRICT, last, last]
+    assert [one.valid for one in records(store)] == [False, False, False, True]
     limits = [request["max_tokens"] for request in server.requests]
-    assert limits == ([2048, 4096, 4096] if name == "too long" else [2048] * 3)
+    assert limits == [2048, *[4096 if name == "too long" else 2048] * 3]
 
 
 @of_answer
-async def test_three_bad_answers_are_the_end(
+async def test_four_bad_answers_are_the_end(
     make_asker: MakeAsker, server: LLMServer, store: CallStore, name: str, fault: Fault
 ) -> None:
     server.answers = script(fault(GOOD))
-    with pytest.raises(NoValidAnswer, match="no valid answer in 3 draws"):
+    with pytest.raises(NoValidAnswer, match="no valid answer in 4 draws"):
         await asked(make_asker())
-    assert len(server.requests) == 3 == len(set(bodies(server.requests)))
-    assert [one.valid for one in records(store)] == [False] * 3
+    assert len(server.requests) == 4 == len(set(bodies(server.requests)))
+    assert [one.valid for one in records(store)] == [False] * 4
 
 
 @pytest.mark.parametrize("name", sorted(ANSWER.keys() - {"JSON in prose"}))
