@@ -22,6 +22,8 @@ MOST = 10
 PLACES: Mapping[Rung, int] = MappingProxyType({"concept": 3, "sibling": 2, "structure": 2})
 """Queries kept for each rung that has as many, whatever names there are. Of 60 samples concepts
 found knowledge for 27, siblings for 9, structures for 8, names for 6 (pilot §2)."""
+MOST_CONTEXT = 16
+"""Words of the sample that go along with a name (own choice)."""
 NEAR = 0.6
 """Share of a topic's words that an item about it has: two of three, three of four or five (own
 choice)."""
@@ -58,9 +60,23 @@ def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
     ]
     kept = list({_key(text): (text, rung, more) for text, rung, more in reversed(drafts)}.values())
     return [
-        EntityQuery(id=f"q{number}", text=text, rung=rung, aliases=more)
+        EntityQuery(
+            id=f"q{number}",
+            text=text,
+            rung=rung,
+            aliases=more,
+            context=_context(text, extraction) if rung in ("named", "alias") else (),
+        )
         for number, (text, rung, more) in enumerate(_shared_out(kept[::-1]), start=1)
     ]
+
+
+def _context(name: str, extraction: Extraction) -> tuple[str, ...]:
+    """Return what else the sample is about: it tells the river from the company."""
+    own = {stem(word) for word in words(name)}
+    told = [entity.query_name for entity in _searchable(extraction)] + list(extraction.queries)
+    found = (word for text in told for word in content_words(text) if stem(word) not in own)
+    return tuple(islice(dict.fromkeys(found), MOST_CONTEXT))
 
 
 def _named(extraction: Extraction, task: Task) -> Iterator[_Draft]:

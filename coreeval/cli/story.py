@@ -125,7 +125,8 @@ def _triple(triple: Document) -> str:
 def _headline(item: Document | None) -> str:
     if item is None:
         return "(evidence not stored)"
-    return f"{item['published_at'][:10]} {item['domain']}: {item['title']}"
+    mark = " [reads like an instruction]" if item.get("instruction_like") else ""
+    return f"{item['published_at'][:10]} {item['domain']}: {item['title']}{mark}"
 
 
 def _sources(facts: list[Document], evidence: Document) -> Iterator[str]:

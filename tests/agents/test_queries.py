@@ -44,6 +44,15 @@ def test_other_spellings_go_along_as_aliases() -> None:
     ]
 
 
+def test_a_name_goes_with_what_else_the_sample_is_about() -> None:
+    extraction = Extraction(
+        entities=(named("Amazon"), concept("rainforest fires")), queries=("Amazon fires smoke",)
+    )
+    context = {query.text: query.context for query in plan_queries(extraction, TWEETS)}
+    assert context["Amazon"] == ("rainforest", "fires", "smoke")
+    assert context["rainforest fires"] == ()
+
+
 @pytest.mark.parametrize(
     "entity",
     [

@@ -92,9 +92,7 @@ async def test_a_bad_answer_is_kept_and_asked_for_again(
     assert len(server.requests) == 2
 
 
-async def test_four_bad_answers_are_the_end_of_it(
-    make_asker: MakeAsker, server: LLMServer
-) -> None:
+async def test_four_bad_answers_are_the_end_of_it(make_asker: MakeAsker, server: LLMServer) -> None:
     server.answers = script("x" * 100_000)
     with pytest.raises(NoValidAnswer, match=r"no valid answer in 4 draws.*JSON"):
         await make_asker().ask(ASKED, SHAPE)
