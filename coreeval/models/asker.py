@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=BaseModel)
 MAX_DRAWS = 4
-"""Where 4.4 % of all answers are bad by chance, three in a row lose one question in 11,000, four one
-in 260,000 (benchmarks/faults.py)."""
+"""Where 4.4 % of all answers are bad by chance, three in a row lose one question in 11,000, four
+one in 260,000 (benchmarks/faults.py)."""
 MOST_KEPT = 1_000_000
 """Most characters of an answer that are kept; none that is asked for has a hundredth of them."""
 _MOST_REASON = 500
