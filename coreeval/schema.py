@@ -407,6 +407,18 @@ class ReplacedFact(Value):
     quote: str
 
 
+class Freshness(Value):
+    """How new the evidence is that a sample's replaced facts rest on."""
+
+    earliest: datetime
+    """Publication time of the oldest piece."""
+    precision: Precision
+    """The least certain way in which the publication time of a piece is known."""
+    after_cutoff: dict[str, bool | None]
+    """For each target that is not embedded, whether all of it was published after the target's
+    cutoff and its release; None where neither is known."""
+
+
 class Result(Value):
     """How a sample ended, and its texts in the arms it belongs to."""
 
@@ -421,6 +433,8 @@ class Result(Value):
     original_label: str = ""
     """What the blind judge said about the original: a label name, `unclear`, or empty."""
     facts: tuple[ReplacedFact, ...] = ()
+    freshness: Freshness | None = None
+    """None for a sample without replaced facts."""
 
 
 class Prediction(Value):

@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -76,17 +76,14 @@ def test_what_cannot_work_is_refused_at_once(changes: Mapping[str, object], mess
         _parsed(**changes)
 
 
-def test_auto_starts_at_the_latest_cutoff_and_needs_one() -> None:
-    auto: dict[str, Any] = {"path": "news", "window": {"start": "auto"}}
-    targets = [{"model": "openai:a", "cutoff": "2026-02-01"}, {"model": "offline:classifier"}]
-    assert _parsed(knowledge=auto, models={"default": "offline", "targets": targets})
-    with pytest.raises(ConfigError, match="no model with a cutoff"):
-        _parsed(knowledge=auto, models={"default": "offline", "targets": targets[1:]})
-    with pytest.raises(ConfigError, match="no cutoff for 'openai:b'"):
-        _parsed(
-            knowledge=auto,
-            models={"default": "offline", "targets": [*targets, {"model": "openai:b"}]},
-        )
+def test_a_target_s_dates_are_kept_as_they_are_stated() -> None:
+    given = {"cutoff": "2026-02", "released": "2026-03-05T12:00:00+02:00"}
+    targets = [{"model": "openai:a", **given}, {"model": "openai:b", "cutoff": date(2026, 2, 1)}]
+    first, second = _parsed(models={"default": "offline", "targets": targets}).models.targets
+    assert (first.cutoff, first.released) == ("2026-02", "2026-03-05T10:00:00+00:00")
+    assert (second.cutoff, second.released) == ("2026-02-01", None)
+    with pytest.raises(ConfigError, match="'soon' is no date"):
+        _parsed(models={"default": "offline", "targets": [{"model": "openai:a", "cutoff": "soon"}]})
 
 
 def test_changed_keys_are_named_by_their_path() -> None:

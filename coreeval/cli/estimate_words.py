@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coreeval.cli.date_words import window_lines
 from coreeval.cli.output import Document, brief
 from coreeval.graph.forecast.estimates import RESTS_ON
 
@@ -47,6 +48,8 @@ def _heading(estimate: "Estimate") -> Iterator[str]:
     if estimate.by_target:
         told = ", ".join(f"{target} {n:,}" for target, n in estimate.by_target.items())
         yield f"  {told}"
+    if estimate.window:
+        yield from window_lines(estimate.window, estimate.window_start)
     if done := estimate.preview:
         usd = "of unknown price" if done.usd is None else f"for {done.usd:.4f} USD"
         yield f"preview: {done.samples} samples refreshed, {done.billed_calls} calls {usd}"

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from coreeval.cli.date_words import date_words
 from coreeval.cli.output import Document, one_line
 from coreeval.config import ROLES, PriceConfig
 from coreeval.models.check import Checked, Configured, total
 from coreeval.models.probe import SHORT, Probe
+from coreeval.tools.cutoffs import Stated
 from coreeval.tools.prices import Price
 
 WIDTH = 100
@@ -55,7 +57,7 @@ def _model(one: Checked) -> Document:
         "error": one.error.as_dict() if one.error else None,
         **_found(one.probe),
         "price": _price(configured.price) if configured.price else None,
-        "cutoff": _cutoff(configured),
+        **_dates(configured),
         "cost": asdict(one.spent),
     }
 
@@ -89,8 +91,14 @@ def _price(price: PriceConfig) -> Document:
     return {"source": "config", "as_of": None, **known} if not published else known
 
 
-def _cutoff(configured: Configured) -> str | None:
-    return f"{configured.cutoff:%Y-%m-%d}" if configured.cutoff else None
+def _dates(configured: Configured) -> Document:
+    """Return both dates, each with its source; none for a model that is not under test."""
+    known = configured.dates
+    stated = {"cutoff": known and known.cutoff, "released": known and known.released}
+    return {
+        **{kind: fact.date if fact else None for kind, fact in stated.items()},
+        "dates": {kind: fact.model_dump(mode="json") for kind, fact in stated.items() if fact},
+    }
 
 
 # -- words ----------------------------------------------------------------------------------------
@@ -175,8 +183,13 @@ def _known(one: Document) -> str:
         said = f"price: {price['input']:g} in, {price['output']:g} out, USD for a million tokens"
         said = f"{said} ({price['source']}{day})"
     if "target" in one["used_by"]:
-        said = f"{said}; cutoff: {one['cutoff'] or 'unknown'}"
+        said = f"{said}; cutoff: {_date(one, 'cutoff')}; released: {_date(one, 'released')}"
     return said
+
+
+def _date(one: Document, kind: str) -> str:
+    fact = one["dates"].get(kind)
+    return date_words(Stated.model_validate(fact)) if fact else "unknown"
 
 
 def _cost_line(cost: Document) -> str:

@@ -39,13 +39,14 @@ async def _check(config: "Config", workspace: "Workspace") -> "list[Checked]":
     from coreeval.models import close_models
     from coreeval.models.abilities import Abilities
     from coreeval.models.check import check_models
+    from coreeval.tools.cutoffs import cutoffs_of
     from coreeval.tools.prices import prices_of
     from coreeval.tools.stores.calls import open_calls
 
-    prices = prices_of(config)
+    prices, cutoffs = prices_of(config), cutoffs_of(config)
     store = open_calls(workspace.calls)
     try:
-        return await check_models(config.models, prices, Abilities(store))
+        return await check_models(config.models, prices, Abilities(store), cutoffs=cutoffs)
     finally:
         await close_models()
         store.close()

@@ -38,6 +38,7 @@ def _end_lines(story: Document) -> Iterator[str]:
     yield from _texts("semantic", result["semantic"] or {})
     yield from _texts("updated", result["updated"] or {})
     yield from _sources(result["facts"], story["evidence"])
+    yield from _newness(result["freshness"])
 
 
 def _step_lines(step: Document, evidence: Document) -> Iterator[str]:
@@ -133,6 +134,13 @@ def _sources(facts: list[Document], evidence: Document) -> Iterator[str]:
     for key in dict.fromkeys(fact["evidence_id"] for fact in facts):
         yield from _wrapped(f"source: {_headline(evidence.get(key))}")
         yield from _wrapped(f"        {evidence.get(key, {}).get('url', '')}")
+
+
+def _newness(freshness: Document | None) -> Iterator[str]:
+    """Tell for which targets the sources are news."""
+    for target, after in (freshness or {"after_cutoff": {}})["after_cutoff"].items():
+        words = "cutoff not known" if after is None else f"{'after' if after else 'not after'} it"
+        yield from _wrapped(f"cutoff of {target}: the sources are {words}")
 
 
 def _listed(title: str, spans: Iterable[str]) -> Iterator[str]:

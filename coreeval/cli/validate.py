@@ -75,13 +75,14 @@ def _task_mistakes(task: str) -> list[str]:
 
 
 def _window(setup: "Setup") -> list[str]:
+    from coreeval.cli.date_words import target_lines, window_lines
     from coreeval.tasks import explain_task
 
     window, task = setup.window, setup.config.task
     labels = ", ".join(label.name for label in setup.task.labels)
-    span = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded)"
     notes = explain_task(task) if Path(task).is_file() else []
-    return [f"{setup.task.name}: {labels}", *notes, f"news from {span}"]
+    span = [*window_lines(window, setup.window_start), *target_lines(window, setup.target_dates)]
+    return [f"{setup.task.name}: {labels}", *notes, *span]
 
 
 def _benchmark(setup: "Setup") -> list[str]:

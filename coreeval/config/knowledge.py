@@ -1,28 +1,24 @@
 """Where news comes from: the part of the config that the knowledge backends read."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from coreeval.config.dates import utc
 from coreeval.schema import Precision, Value
 
 Backend = Literal["local"]
 
 
-def _utc(moment: datetime) -> datetime:
-    """Read a time without a zone as UTC."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-Moment = Annotated[datetime, AfterValidator(_utc)]
+Moment = Annotated[datetime, AfterValidator(utc)]
 
 
 class WindowConfig(Value):
     """The span of publication times that evidence must come from."""
 
     start: Moment | Literal["auto"] = "auto"
-    """`auto`: the latest cutoff among the targets."""
+    """`auto`: the latest of cutoff and release over all targets."""
     end: Moment | Literal["now"] = "now"
 
 
@@ -38,5 +34,7 @@ class KnowledgeConfig(Value):
     """Least certain kind of publication time that is accepted."""
     candidates: Annotated[int, Field(ge=1, le=100)] = 20
     """Items of evidence shown to the replacer (research: pilot §2)."""
+    cutoffs: str | None = None
+    """File of model cutoffs and releases that come before the built-in ones."""
     takedown: str | None = None
     """File of names and evidence ids that nothing may rest on, one a line."""

@@ -70,8 +70,9 @@ def _absolute(config: Config, base: Path) -> Config:
     if config.prompts:
         changes["prompts"] = at(config.prompts)
     news = config.knowledge
-    files = {"path": at(news.path), "takedown": at(news.takedown) if news.takedown else None}
-    changes["knowledge"] = news.model_copy(update=files)
+    listed = {"cutoffs": news.cutoffs, "takedown": news.takedown}
+    files = {name: at(path) for name, path in listed.items() if path}
+    changes["knowledge"] = news.model_copy(update={"path": at(news.path), **files})
     changes["models"] = _with_files(config.models, at)
     if config.run.prices:
         changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})

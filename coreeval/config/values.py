@@ -1,13 +1,13 @@
 """Everything a run may vary, as frozen values that refuse what cannot work."""
 
 import re
-from collections.abc import Sequence
 from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from coreeval.config.knowledge import KnowledgeConfig, Moment
+from coreeval.config.dates import StatedDate
+from coreeval.config.knowledge import KnowledgeConfig
 from coreeval.schema import Flag, Policy, RoleName, Value
 
 Method = Literal["json_schema", "function_calling", "json_mode", "text"]
@@ -131,8 +131,10 @@ class ModelConfig(Value):
 class TargetConfig(ModelConfig):
     """A model under test."""
 
-    cutoff: Moment | None = None
-    """The later of its training cutoff and its release."""
+    cutoff: StatedDate | None = None
+    """Until when it was trained; comes before what is known of it, as does `released`."""
+    released: StatedDate | None = None
+    """When it came out."""
 
     @model_validator(mode="after")
     def _can_answer(self) -> Self:
@@ -248,22 +250,3 @@ class Config(Value):
     """What may be written into samples that touch real people or do harm (research: pilot §4)."""
     prompts: str | None = None
     """Folder whose *.md files replace the built-in prompts of the same name."""
-
-    @model_validator(mode="after")
-    def _evaluated_targets(self) -> Self:
-        if self.knowledge.window.start == "auto":
-            _check_auto_start(self.models.targets)
-        return self
-
-
-def _check_auto_start(targets: Sequence[TargetConfig]) -> None:
-    asked = [target for target in targets if not target.embedded]
-    missing = [target.model for target in asked if target.cutoff is None]
-    if missing:
-        raise ValueError(
-            f"knowledge.window.start is auto, but models.targets has no cutoff for {missing[0]!r}"
-        )
-    if not asked:
-        raise ValueError(
-            "knowledge.window.start is auto, but models.targets names no model with a cutoff"
-        )

@@ -22,6 +22,8 @@ def write_report(
         "run": manifest["run"],
         "task": manifest["task"],
         "window": manifest["window"],
+        "window_start": manifest["window_start"],
+        "after_cutoff": manifest["after_cutoff"],
         "offline_roles": list(ruled),
         "counts": manifest["counts"],
         "bad_rows": manifest["bad_rows"],

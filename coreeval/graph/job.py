@@ -15,6 +15,7 @@ from coreeval.releases.manifest import Cost, Manifest, Status, full_counts
 from coreeval.schema import Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import Clock
+from coreeval.tools.freshness import TargetFreshness, by_target
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
@@ -83,10 +84,15 @@ class Job:
             "counts": self.counts(),
             "bad_rows": len(self.store.bad_rows()),
             "cost": self._cost(),
+            "after_cutoff": self._after_cutoff(),
             "arms": self.store.stage("assemble") or {},
             "notes": self.manifest.notes or self._notes(),
         }
         return self.manifest.model_copy(update=update)
+
+    def _after_cutoff(self) -> tuple[TargetFreshness, ...]:
+        known = (freshness for _, freshness in self.store.freshness())
+        return by_target(known, self.setup.target_dates)
 
     def taken_up(self) -> Manifest:
         """Return the manifest of a run that somebody works on."""

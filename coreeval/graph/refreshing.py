@@ -84,6 +84,7 @@ async def _open_threads(
         prefix=f"{job.manifest.run}:{job.graph_version}",
         max_attempts=job.config.run.max_attempts,
         timeout_s=job.config.run.sample_timeout_s,
+        targets=job.setup.target_dates,
     )
 
 

@@ -161,7 +161,8 @@ def _taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, 
     config = with_free_keys(frozen, manifest, budget_usd)
     if config != frozen:
         _keep_config(files, config)
-    return files, manifest, set_up(config, datetime.fromisoformat(manifest.now))
+    now = datetime.fromisoformat(manifest.now)
+    return files, manifest, set_up(config, now, manifest)
 
 
 def _keep_config(files: RunFiles, config: Config) -> None:
@@ -194,6 +195,8 @@ def first_manifest(
         created_at=setup.now.isoformat(timespec="seconds"),
         now=setup.now.isoformat(),
         window=setup.window,
+        window_start=setup.window_start,
+        cutoffs=setup.target_dates,
         counts=full_counts(0, {}),
         models=setup.config.models.model_dump(mode="json", exclude_none=True),
         pipeline=pipeline_name() if "extractor" in setup.config.models.ruled else "",

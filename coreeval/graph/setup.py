@@ -9,17 +9,20 @@ from pathlib import Path
 from coreeval.agents.rules import DEFAULT_POLICY, Rules
 from coreeval.agents.takedown import NOTHING, load_takedown
 from coreeval.config import ROLES, Config, DatasetConfig, ModelConfig
-from coreeval.errors import ConfigError, DatasetError, KnowledgeError
+from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
 from coreeval.evaluation.embedded import check_embedded
 from coreeval.graph.state import SAMPLE_NODES
+from coreeval.graph.window import dated, recorded
 from coreeval.models import preflight
 from coreeval.prompts import Prompts, load_prompts
-from coreeval.releases.manifest import Fingerprints, KnowledgeUsed
+from coreeval.releases.manifest import Fingerprints, KnowledgeUsed, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
+from coreeval.tools.cutoffs import Latest, TargetDates
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
-from coreeval.tools.prices import Prices, nearest_priced, price_of, prices_of, worst_case
+from coreeval.tools.model_names import nearest_names
+from coreeval.tools.prices import Prices, price_of, prices_of, worst_case
 from coreeval.tools.workspace import Workspace
 
 
@@ -31,23 +34,34 @@ class Setup:
     task: Task
     prompts: Prompts
     window: Window
+    window_start: Latest | None
+    """What `window.start: auto` rests on."""
+    target_dates: tuple[TargetDates, ...]
     now: datetime
     rules: Rules
 
 
-def set_up(config: Config, now: datetime) -> Setup:
+def set_up(config: Config, now: datetime, began: Manifest | None = None) -> Setup:
     """Load the task and prompts and fix the window.
+
+    Args:
+        config: The config.
+        now: The time of day that it is read at.
+        began: Manifest of the run that it belongs to, whose window stays.
 
     Raises:
         UsageError: something in the config does not hold.
     """
     prompts = load_prompts(Path(config.prompts) if config.prompts else None)
     task = load_task(config.task, config.dataset.target)
+    fixed = recorded(began, config) if began else dated(config, now)
     return Setup(
         config=config,
         task=task,
         prompts=prompts,
-        window=window_of(config, now),
+        window=fixed.window,
+        window_start=fixed.start,
+        target_dates=fixed.targets,
         now=now,
         rules=rules_of(config),
     )
@@ -64,24 +78,6 @@ def rules_of(config: Config) -> Rules:
         policy={**DEFAULT_POLICY, **config.safety.chosen()},
         takedown=load_takedown(Path(listed)) if listed else NOTHING,
     )
-
-
-def window_of(config: Config, now: datetime) -> Window:
-    """Return the window with `auto` and `now` written out (paper §3.2, footnote 2).
-
-    Raises:
-        KnowledgeError: the window ends before it starts.
-    """
-    chosen = config.knowledge.window
-    cutoffs = [target.cutoff for target in config.models.targets if target.cutoff]
-    start = max(cutoffs) if chosen.start == "auto" else chosen.start
-    end = now if chosen.end == "now" else chosen.end
-    if end <= start:
-        raise KnowledgeError(
-            f"the knowledge window is empty: it starts {start:%Y-%m-%d} and ends {end:%Y-%m-%d}",
-            where="knowledge.window",
-        )
-    return Window(start=start, end=end)
 
 
 def check_dataset(setup: Setup) -> Sample:
@@ -158,7 +154,7 @@ def check_money(config: Config) -> None:
 
 
 def _priced_like(name: str, prices: Prices) -> str:
-    near = nearest_priced(name, prices)
+    near = nearest_names(name, prices)
     return f"priced are {', '.join(near)}; " if near else ""
 
 

@@ -20,7 +20,9 @@ from coreeval.graph.pool import Stop
 from coreeval.graph.record import InFlight
 from coreeval.graph.state import SampleInput, SampleState, fresh_sample, result_of
 from coreeval.models.pace import RANK
-from coreeval.schema import Outcome, Plan, ReplacedFact, Result
+from coreeval.schema import Freshness, Outcome, Plan, ReplacedFact, Result
+from coreeval.tools.cutoffs import TargetDates
+from coreeval.tools.freshness import freshness
 from coreeval.tools.stores.runs import RunStore
 
 DURABILITY: Durability = "exit"
@@ -48,6 +50,8 @@ class SampleThreads:
     """`run : graph version`; the sample's id follows."""
     max_attempts: int
     timeout_s: float
+    targets: Sequence[TargetDates] = ()
+    """Beside their dates the evidence of each sample is held."""
 
     async def run(self, sample_id: str, rank: int = 0) -> Outcome | None:
         """Bring one sample to its result and commit it; None for a drained one, which stays open.
@@ -128,7 +132,14 @@ class SampleThreads:
         if before and "outcome" not in state:
             return state
         facts = _facts(sample_id, state)
-        return result_of(state, [fact.model_dump(mode="json") for fact in facts])
+        result = result_of(state, [fact.model_dump(mode="json") for fact in facts])
+        return result.model_copy(update={"freshness": await self._freshness(facts)})
+
+    async def _freshness(self, facts: Sequence[ReplacedFact]) -> Freshness | None:
+        """Return how new the evidence is that replaced facts rest on."""
+        ids = list(dict.fromkeys(fact.evidence_id for fact in facts))
+        evidence = await asyncio.to_thread(self.store.evidence, ids) if ids else {}
+        return freshness(evidence.values(), self.targets)
 
     async def _standing(self, thread_id: str, before: Sequence[str]) -> SampleState | None:
         """Return the state of a thread that stands before one of the nodes."""

@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal
 
 from coreeval.config import ROLES, ModelConfig, ModelsConfig, PriceConfig, TargetConfig
@@ -20,6 +19,7 @@ from coreeval.models.probe import Probe, tokens_of
 from coreeval.models.providers import open_model
 from coreeval.models.purse import cost_of
 from coreeval.models.retry import Retry
+from coreeval.tools.cutoffs import Cutoffs, TargetDates, dates_of
 from coreeval.tools.prices import Prices
 
 State = Literal["usable", "unusable", "rules", "recorded"]
@@ -41,7 +41,8 @@ class Configured:
     used_by: tuple[str, ...]
     """Roles, or `target`."""
     price: PriceConfig | None
-    cutoff: datetime | None
+    dates: TargetDates | None
+    """Until when a model under test was trained and when it came out; None for others."""
 
     @property
     def tested(self) -> bool:
@@ -74,25 +75,27 @@ class Checked:
     spent: Spent = Spent()
 
 
-def distinct(models: ModelsConfig, prices: Prices) -> list[Configured]:
+def distinct(models: ModelsConfig, prices: Prices, cutoffs: Cutoffs) -> list[Configured]:
     """Return each model once for an endpoint and a key, roles first."""
     groups: dict[tuple[str, str | None, str], list[tuple[str, ModelConfig]]] = {}
     players: list[tuple[str, ModelConfig]] = [(role, models.of(role)) for role in ROLES]
     for use, config in [*players, *(("target", target) for target in models.targets)]:
         key = (config.model, config.base_url, config.key_env)
         groups.setdefault(key, []).append((use, config))
-    return [_configured(group, prices) for group in groups.values()]
+    return [_configured(group, prices, cutoffs) for group in groups.values()]
 
 
-def _configured(group: Sequence[tuple[str, ModelConfig]], prices: Prices) -> Configured:
+def _configured(
+    group: Sequence[tuple[str, ModelConfig]], prices: Prices, cutoffs: Cutoffs
+) -> Configured:
     configs = [config for _, config in group]
-    cutoffs = (config.cutoff for config in configs if isinstance(config, TargetConfig))
+    tested = (config for config in configs if isinstance(config, TargetConfig))
     own = next((config.price for config in configs if config.price), None)
     return Configured(
         config=configs[0],
         used_by=tuple(use for use, _ in group),
         price=own or prices.get(configs[0].model),
-        cutoff=next(cutoffs, None),
+        dates=next((dates_of(target, cutoffs) for target in tested), None),
     )
 
 
@@ -101,6 +104,7 @@ async def check_models(
     prices: Prices,
     abilities: Abilities,
     *,
+    cutoffs: Cutoffs,
     env: Mapping[str, str] | None = None,
     retry: Retry = BRIEF,
     clock: Callable[[], float] = time.monotonic,
@@ -111,6 +115,7 @@ async def check_models(
         models: Who plays which role, and who is under test.
         prices: What models charge.
         abilities: Where it is remembered what was found.
+        cutoffs: Until when models were trained and when they came out.
         env: Where keys come from; the environment where it is not given.
         retry: How often a request that fails on the wire is sent again.
         clock: Seconds, never going back.
@@ -127,7 +132,7 @@ async def check_models(
             return Checked(configured=configured, state="recorded")
         return await _asked(configured, Probe(model, retry=retry, clock=clock), abilities)
 
-    return list(await asyncio.gather(*(one(each) for each in distinct(models, prices))))
+    return list(await asyncio.gather(*(one(each) for each in distinct(models, prices, cutoffs))))
 
 
 async def _asked(configured: Configured, probe: Probe, abilities: Abilities) -> Checked:

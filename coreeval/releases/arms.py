@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from coreeval.schema import Evidence, ReplacedFact, Task, Triple
+from coreeval.schema import Evidence, Freshness, ReplacedFact, Task, Triple
 from coreeval.tools.parquet import Columns, Row, write_parquet
 from coreeval.tools.stores.run_rows import Ended
 from coreeval.tools.stores.runs import RunStore
@@ -19,7 +19,7 @@ OnReject = Literal["drop", "semantic", "original"]
 PROVENANCE = (
     "id", "field", "before_head", "before_relation", "before_tail", "after_head", "after_relation",
     "after_tail", "evidence_id", "url", "domain", "published_at", "published_precision", "snippet",
-    "snippet_sha256",
+    "snippet_sha256", "after_cutoff",
 )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def write_arms(
             folder / "semantic" / shard, columns, _semantic(store, task), metadata=label
         ),
         "provenance": write_parquet(
-            folder / "provenance" / shard, dict.fromkeys(PROVENANCE, "string"), _facts(store)
+            folder / "provenance" / shard, _provenance_columns(), _facts(store)
         ),
     }
 
@@ -91,10 +91,19 @@ def _row(task: Task, ended: Ended, fields: Mapping[str, str]) -> Row:
 
 
 def _facts(store: RunStore) -> Iterator[Row]:
+    known = dict(store.freshness())
     for chunk in _chunks(store.facts()):
         evidence = store.evidence([fact.evidence_id for fact in chunk])
         for fact in chunk:
-            yield _fact_row(fact, evidence[fact.evidence_id])
+            row = _fact_row(fact, evidence[fact.evidence_id])
+            yield row | {"after_cutoff": _after_cutoff(known.get(fact.sample_id))}
+
+
+def _after_cutoff(freshness: Freshness | None) -> list[str] | None:
+    """Return the targets that cannot know any evidence of a sample; None if it is not recorded."""
+    if freshness is None:
+        return None
+    return [target for target, after in freshness.after_cutoff.items() if after]
 
 
 def _fact_row(fact: ReplacedFact, evidence: Evidence) -> Row:
@@ -118,6 +127,10 @@ def _triple(side: str, triple: Triple | None) -> Row:
     """Return a triple's columns; an insertion has an empty `before`."""
     parts = (triple.head, triple.relation, triple.tail) if triple else ("", "", "")
     return dict(zip((f"{side}_head", f"{side}_relation", f"{side}_tail"), parts, strict=True))
+
+
+def _provenance_columns() -> Columns:
+    return {name: "strings" if name == "after_cutoff" else "string" for name in PROVENANCE}
 
 
 def _arm_columns(task: Task) -> Columns:

@@ -71,7 +71,7 @@ companies and places they name did not take part in making them.
 | | |
 |---|---|
 | run | `{manifest.run}`, started {manifest.created_at} |
-| news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded) |
+| news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){_start(manifest)} |
 | news | {coverage.articles} articles on {coverage.days} days ({manifest.knowledge.backend}) |
 | least certain publication time accepted | {_precision(manifest.knowledge.min_precision)} |
 | bad rows of the benchmark | {manifest.bad_rows} |
@@ -84,11 +84,39 @@ companies and places they name did not take part in making them.
 |---|---|
 {counts}
 
-Compare arms only on samples that both have (`id`).
+{_fresh(manifest)}Compare arms only on samples that both have (`id`).
 
 ## Attribution
 
 {ATTRIBUTION}"""
+
+
+def _start(manifest: Manifest) -> str:
+    """Say what an automatic start rests on."""
+    start = manifest.window_start
+    if start is None:
+        return ""
+    what = "release" if start.kind == "released" else "cutoff"
+    return f"; starts after the {what} of {start.target} ({start.confidence}: {start.source})"
+
+
+def _fresh(manifest: Manifest) -> str:
+    """Return how much of the evidence is newer than each target; nothing without targets."""
+    if not manifest.after_cutoff:
+        return ""
+    lines = "\n".join(
+        f"| {one.target} | {one.after} of {one.accepted} | {one.by_crawl} | {one.unknown} |"
+        for one in manifest.after_cutoff
+    )
+    return f"""| target | accepted, with evidence after its cutoff | by crawl time | unknown |
+|---|---|---|---|
+{lines}
+
+A target's cutoff is here the later of the end of its training data and its release. All evidence of
+such a sample was published after it; `after_cutoff` in provenance names its targets. Where only the
+time is known at which GDELT saw a page (by crawl time), the page may be older.
+
+"""
 
 
 def _model(model: object) -> str:

@@ -7,7 +7,9 @@ from pydantic import ValidationError
 
 from coreeval.errors import RunStateError
 from coreeval.schema import Coverage, Outcome, Value, Window
+from coreeval.tools.cutoffs import Latest, TargetDates
 from coreeval.tools.files import write_json
+from coreeval.tools.freshness import TargetFreshness
 
 Status = Literal["running", "interrupted", "stopped", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -82,6 +84,12 @@ class Manifest(Value):
     now: str
     """The run's clock, frozen: `window.end: now` and everything dated uses it."""
     window: Window
+    window_start: Latest | None = None
+    """What `window.start: auto` rests on, with its source; None where the config gives the day."""
+    cutoffs: tuple[TargetDates, ...] | None = None
+    """What was known of each target; None in runs from before this was recorded."""
+    after_cutoff: tuple[TargetFreshness, ...] = ()
+    """For each target, how much of the evidence it cannot know."""
     counts: dict[str, int]
     """`total`, one entry for each outcome and `pending`, which add up to total."""
     bad_rows: int = 0

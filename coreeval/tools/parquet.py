@@ -11,7 +11,8 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from coreeval.tools.files import replacing
 
 ROW_GROUP = 5000
-Columns = Mapping[str, Literal["string", "int64"]]
+Columns = Mapping[str, Literal["string", "int64", "strings"]]
+"""Kind of each column; `strings` is a list of them."""
 Row = dict[str, Any]
 
 
@@ -19,7 +20,7 @@ def write_parquet(
     path: Path, columns: Columns, rows: Iterable[Row], *, metadata: Mapping[str, str] = {}
 ) -> int:
     """Stream rows into one file that appears only when it is whole; return their number."""
-    types = {"string": pa.string(), "int64": pa.int64()}
+    types = {"string": pa.string(), "int64": pa.int64(), "strings": pa.list_(pa.string())}
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     schema, count = schema.with_metadata(dict(metadata)), 0
     with replacing(path) as draft, pq.ParquetWriter(draft, schema) as writer:

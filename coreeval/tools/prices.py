@@ -1,28 +1,18 @@
 """What models charge: a table with a date and a source for each price, and a user's own on top."""
 
-import difflib
-import re
 from collections.abc import Mapping
 from datetime import date
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
-import yaml
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from coreeval.config import Config, ModelConfig, PriceConfig
-from coreeval.errors import ConfigError
+from coreeval.tools.sourced import built_in, user_table
 
 MILLION = 1_000_000
 FRAMING = 256
 """Tokens that we and a provider may add to each request for its framing, at most."""
-_NAMED = 3
-"""Names that are offered in place of an unknown one."""
-_ALIKE = 0.6
-"""Share of like characters from which two names are taken for neighbours."""
-_DATE = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}(?:-\d{2})?|latest|preview)$")
-"""What a name ends with that pins a model to a version."""
 
 
 class Price(PriceConfig):
@@ -56,13 +46,13 @@ def worst_case(price: PriceConfig, *, prompt_bytes: int, max_tokens: int) -> flo
 Prices = Mapping[str, Price]
 """Price by `provider:name`."""
 _TABLE = TypeAdapter(dict[str, Price])
+_ROW = "a price has input, output (USD for a million tokens), as_of and source"
 
 
 @cache
 def built_in_prices() -> Prices:
     """Return the prices that come with the package."""
-    text = resources.files("coreeval.tools").joinpath("prices.yaml").read_text(encoding="utf-8")
-    return _TABLE.validate_python(yaml.safe_load(text))
+    return built_in("prices.yaml", _TABLE)
 
 
 def load_prices(path: Path | None = None) -> Prices:
@@ -71,25 +61,11 @@ def load_prices(path: Path | None = None) -> Prices:
     Raises:
         ConfigError: the file cannot be read, or a price in it lacks its date or source.
     """
-    if path is None:
-        return built_in_prices()
-    try:
-        own = _TABLE.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"no YAML: {error}", where=str(path)) from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ConfigError(
-            f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
-            where=str(path),
-            hint="a price has input, output (USD for a million tokens), as_of and source",
-        ) from None
+    own = user_table(path, _TABLE, hint=_ROW) if path else {}
     return {**built_in_prices(), **own}
 
 
-# -- names of which no price is known -----------------------------------------------------------
+# -- of a run -------------------------------------------------------------------------------------
 
 
 def prices_of(config: Config) -> Prices:
@@ -104,24 +80,3 @@ def prices_of(config: Config) -> Prices:
 def price_of(model: ModelConfig, prices: Prices) -> PriceConfig | None:
     """Return what a model charges, if that is known: its own config comes first."""
     return model.price or prices.get(model.model)
-
-
-def nearest_priced(name: str, prices: Prices) -> list[str]:
-    """Return up to three priced names that a name may have been meant for, the likeliest first.
-
-    A dated spelling goes before all others: `openai:gpt-4.1-2025-04-14` is `openai:gpt-4.1`. Who
-    serves a model does not matter.
-    """
-    wanted = _bare(name)
-    by_bare = {_bare(known): known for known in prices}
-    undated = _DATE.sub("", wanted)
-    close = difflib.get_close_matches(wanted, by_bare, n=_NAMED, cutoff=_ALIKE)
-    begun = [bare for bare in by_bare if undated.startswith(f"{bare}-")]
-    ordered = [undated, *close, *sorted(begun, key=len, reverse=True)]
-    found = dict.fromkeys(by_bare[bare] for bare in ordered if bare in by_bare)
-    return list(found)[:_NAMED]
-
-
-def _bare(name: str) -> str:
-    """Return a model's name without its provider and its host."""
-    return name.partition(":")[2].rpartition("/")[2].lower()

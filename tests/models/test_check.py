@@ -14,6 +14,7 @@ from coreeval.models import Retry, close_models, open_model
 from coreeval.models.abilities import Abilities
 from coreeval.models.check import Checked, check_models, distinct, total
 from coreeval.models.probe import ROOM, SHORT, Probe
+from coreeval.tools.cutoffs import ModelDates, Stated
 from coreeval.tools.prices import Price
 from coreeval.tools.stores.calls import CallStore, open_calls
 from tests.models.conftest import KEY, Naps
@@ -29,6 +30,13 @@ from tests.support.crippled import (
 from tests.support.llm_server import Answers, LLMServer, Reply, Request, refused, script
 
 ENV = {"OPENAI_API_KEY": KEY}
+CUTOFFS = {
+    "x": ModelDates(
+        released=Stated(
+            date="2026-02", source="https://x.test", confidence="reported", as_of=date(2026, 3, 1)
+        )
+    )
+}
 PRICE = Price(input=1.0, output=2.0, as_of=date(2026, 1, 2), source="https://prices.test")
 
 
@@ -38,8 +46,9 @@ async def check(
     """Check the models of a config, without waiting between requests."""
     retry, config = Retry(attempts=2, sleep=Naps().sleep), ModelsConfig.model_validate(models)
     prices = {"openai:priced": PRICE}
+    given = ENV if env is None else env
     return await check_models(
-        config, prices, Abilities(store), env=ENV if env is None else env, retry=retry
+        config, prices, Abilities(store), cutoffs=CUTOFFS, env=given, retry=retry
     )
 
 
@@ -273,7 +282,7 @@ def test_a_model_is_asked_once_for_an_endpoint_and_a_key() -> None:
             "targets": [{"model": "openai:x", "cutoff": "2026-03-01"}],
         }
     )
-    found = distinct(models, {"openai:x": PRICE})
+    found = distinct(models, {"openai:x": PRICE}, CUTOFFS)
     assert [one.used_by for one in found] == [
         ("extractor", "replacer", "rewriter", "composer", "target"),
         ("fact_judge",),
@@ -281,7 +290,9 @@ def test_a_model_is_asked_once_for_an_endpoint_and_a_key() -> None:
     ]
     assert [one.price for one in found] == [PRICE] * 3
     assert [one.tested for one in found] == [True, False, False]
-    assert found[0].cutoff and found[0].cutoff.date() == date(2026, 3, 1)
+    dates = found[0].dates
+    assert dates and dates.cutoff and dates.released and found[1].dates is None
+    assert (dates.cutoff.date, dates.released.date) == ("2026-03-01", "2026-02")
 
 
 async def test_the_price_is_that_of_all_answers(store: CallStore, server: LLMServer) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ConfigError
-from coreeval.tools.prices import Price, built_in_prices, load_prices, nearest_priced
+from coreeval.tools.prices import Price, built_in_prices, load_prices
 
 TABLE = built_in_prices()
 
@@ -31,29 +31,6 @@ def test_the_table_has_models_of_several_makers() -> None:
     makers = {name.partition(":")[2].partition("-")[0] for name in TABLE}
     assert {"gpt", "claude", "mistral", "deepseek"} <= makers
     assert 15 <= len(TABLE) <= 60
-
-
-@pytest.mark.parametrize(
-    ("name", "first"),
-    [
-        ("openai:gpt-4.1-2025-04-14", "openai:gpt-4.1"),
-        ("openai:gpt-5-mini-2025-08-07", "openai:gpt-5-mini"),
-        ("anthropic:claude-opus-4-5-20251101", "anthropic:claude-opus-4-5"),
-        ("openai:GPT5-mini", "openai:gpt-5-mini"),
-        ("openai:anthropic/claude-sonnet-4.5", "anthropic:claude-sonnet-4-5"),
-        ("openai:mistral-large", "openai:mistral-large-latest"),
-    ],
-)
-def test_the_nearest_name_comes_first(name: str, first: str) -> None:
-    found = nearest_priced(name, TABLE)
-    assert found[0] == first
-    assert 1 <= len(found) <= 3
-    assert set(found) <= set(TABLE)
-
-
-@pytest.mark.parametrize("name", ["openai:qwen3", "openai:", "offline", "replay:answers.jsonl"])
-def test_a_name_that_is_like_none_has_no_neighbours(name: str) -> None:
-    assert nearest_priced(name, TABLE) == []
 
 
 def test_a_file_of_the_user_s_own_comes_first(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def bench_of_run(run: Path) -> Bench:
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
     load_dotenv(Path(manifest.source.path).parent / ".env")
-    setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now))
+    setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now), manifest)
     return Bench(setup=setup, config=files.config, workspace=Workspace(Path(manifest.workspace)))
 
 

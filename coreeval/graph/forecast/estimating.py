@@ -86,6 +86,8 @@ def composed(
         made_at=now().isoformat(timespec="seconds"),
         samples=counted.samples,
         to_pay=counted.samples,
+        window=bench.setup.window,
+        window_start=bench.setup.window_start,
         by_target=counted.by_target,
         lines=lines,
         totals=totals,

@@ -9,7 +9,8 @@ from coreeval.graph.forecast.estimates import Line, Unpriced
 from coreeval.graph.forecast.learning import Player
 from coreeval.graph.forecast.reckoning import Lane, Priced
 from coreeval.schema import RoleName
-from coreeval.tools.prices import Prices, nearest_priced, prices_of
+from coreeval.tools.model_names import nearest_names
+from coreeval.tools.prices import Prices, prices_of
 
 RECORDED = "recorded answers cost nothing"
 
@@ -52,7 +53,7 @@ class Cast:
         """Return the models of lines without money, with names that may have been meant."""
         names = dict.fromkeys(line.model for line in lines if line.usd is None)
         return tuple(
-            Unpriced(model=name, nearest=tuple(nearest_priced(name, self.prices))) for name in names
+            Unpriced(model=name, nearest=tuple(nearest_names(name, self.prices))) for name in names
         )
 
 

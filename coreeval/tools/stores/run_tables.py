@@ -1,6 +1,6 @@
 """The tables of run.db, and the migrations that make them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import (
     JSON,
@@ -45,6 +45,7 @@ results = Table(
     Column("updated", JSON),
     Column("original_label", String, nullable=False),
     Column("ended_at", String, nullable=False),
+    Column("freshness", JSON),
 )
 facts = Table(
     "facts",
@@ -168,11 +169,21 @@ _ADDED = {
 
 
 def _add_to_calls(connection: Connection) -> None:
-    """Add what is known of a call to a file of version 1; a new file is created with it."""
-    there = {column["name"] for column in inspect(connection).get_columns("calls")}
-    for name, form in _ADDED.items():
+    """Add what is known of a call to a file of version 1."""
+    _add(connection, "calls", _ADDED)
+
+
+def _add_freshness(connection: Connection) -> None:
+    """Add how new a sample's evidence is to a file of version 2: not known of what is there."""
+    _add(connection, "results", {"freshness": "JSON"})
+
+
+def _add(connection: Connection, table: str, columns: Mapping[str, str]) -> None:
+    """Add columns to a table that lacks them; a new file is created with them."""
+    there = {column["name"] for column in inspect(connection).get_columns(table)}
+    for name, form in columns.items():
         if name not in there:
-            connection.execute(text(f"ALTER TABLE calls ADD COLUMN {name} {form}"))
+            connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {name} {form}"))
 
 
 def _add_fetches(connection: Connection) -> None:
@@ -180,4 +191,4 @@ def _add_fetches(connection: Connection) -> None:
     fetches.create(connection, checkfirst=True)
 
 
-MIGRATIONS: Sequence[Migration] = (_first, _add_to_calls, _add_fetches)
+MIGRATIONS: Sequence[Migration] = (_first, _add_to_calls, _add_freshness, _add_fetches)

@@ -12,7 +12,16 @@ from typing import Any
 
 from sqlalchemy import delete, func, insert, select
 
-from coreeval.schema import Arm, BadRow, Outcome, Prediction, ReplacedFact, Result, Sample
+from coreeval.schema import (
+    Arm,
+    BadRow,
+    Freshness,
+    Outcome,
+    Prediction,
+    ReplacedFact,
+    Result,
+    Sample,
+)
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_file import chunks
 from coreeval.tools.stores.run_rows import Beat, Ended, Fetch
@@ -75,7 +84,7 @@ class RunStore(RunStory):
             RunCorrupt: the store is damaged, be it that earlier steps could not be written.
             RunError: it cannot be written to.
         """
-        row = result.model_dump(exclude={"facts"}) | {"ended_at": self._stamp()}
+        row = result.model_dump(mode="json", exclude={"facts"}) | {"ended_at": self._stamp()}
         writes: list[Write] = [
             (delete(t.facts).where(t.facts.c.sample_id == result.sample_id), None),
             (self._put[t.results], [row]),
@@ -124,6 +133,18 @@ class RunStore(RunStory):
         for row in self._stream(query):
             row.pop("ord")
             yield ReplacedFact.model_validate(row)
+
+    def freshness(self) -> Iterator[tuple[str, Freshness | None]]:
+        """Stream the accepted samples and how new their evidence is, in the benchmark's order."""
+        columns = (t.results.c.sample_id, t.results.c.freshness)
+        query = (
+            select(*columns)
+            .join(t.samples, t.samples.c.id == t.results.c.sample_id)
+            .where(t.results.c.outcome == "accepted")
+            .order_by(t.samples.c.seq)
+        )
+        for sample_id, known in self._tuples(query):
+            yield sample_id, known and Freshness.model_validate(known)
 
     def labels(self) -> Iterator[tuple[str, str, Outcome]]:
         """Stream id, label name and outcome of the samples that ended, in the benchmark's order."""

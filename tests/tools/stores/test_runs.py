@@ -9,6 +9,7 @@ import pytest
 from coreeval.schema import (
     BadRow,
     Evidence,
+    Freshness,
     Prediction,
     ReplacedFact,
     Result,
@@ -267,6 +268,25 @@ async def test_a_file_from_before_calls_had_prices_is_read_and_goes_on(tmp_path:
     assert [step.calls for step in store.steps("s")] == [(old,), (new,)]
     (row,) = store.call_totals()
     assert (row["calls"], row["priced"], row["usd"]) == (2, 1, 0.5)
+    store.close()
+
+
+async def test_a_file_from_before_freshness_is_read_and_goes_on(tmp_path: Path) -> None:
+    path, after = tmp_path / "run.db", {"openai:m": True, "openai:n": None}
+    known = Freshness(earliest=NOW, precision="url", after_cutoff=after)
+    store = RunStore.open(path, now=lambda: NOW)
+    store.add_samples([_sample(1), _sample(2), _sample(3)])
+    await store.commit(Result(sample_id=_sample(1).id, outcome="accepted"))
+    store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("ALTER TABLE results DROP COLUMN freshness")
+        db.execute("UPDATE schema_version SET version = 2")
+    store = RunStore.open(path, now=lambda: NOW)
+    await store.commit(Result(sample_id=_sample(2).id, outcome="accepted", freshness=known))
+    await store.commit(Result(sample_id=_sample(3).id, outcome="unsafe"))
+    assert dict(store.freshness()) == {_sample(1).id: None, _sample(2).id: known}
+    result = store.result(_sample(2).id)
+    assert result and result.freshness == known
     store.close()
 
 

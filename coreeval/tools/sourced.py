@@ -1,0 +1,38 @@
+"""Tables of facts that others published, each with its source; and a user's own on top."""
+
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from coreeval.errors import ConfigError
+
+Fact = TypeVar("Fact")
+
+
+def built_in(file: str, form: TypeAdapter[dict[str, Fact]]) -> Mapping[str, Fact]:
+    """Return a table that comes with the package."""
+    text = resources.files("coreeval.tools").joinpath(file).read_text(encoding="utf-8")
+    return form.validate_python(yaml.safe_load(text))
+
+
+def user_table(path: Path, form: TypeAdapter[dict[str, Fact]], *, hint: str) -> Mapping[str, Fact]:
+    """Return a table of a user's own.
+
+    Raises:
+        ConfigError: the file cannot be read, or a row of it is not as `hint` says.
+    """
+    try:
+        return form.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"no YAML: {error}", where=str(path)) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place, said = ".".join(map(str, first["loc"])), str(first["msg"])
+        message = f"{place}: {said.removeprefix('Value error, ')}"
+        raise ConfigError(message, where=str(path), hint=hint) from None

@@ -1,0 +1,193 @@
+"""The window of a run: what `auto` takes, what it says where it cannot, and what a resume keeps."""
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+import yaml
+
+from coreeval.config import Config, parse_config
+from coreeval.errors import ConfigError, KnowledgeError
+from coreeval.graph.bundled import demo_data
+from coreeval.graph.run import refresh, resume
+from coreeval.graph.setup import set_up
+from coreeval.graph.window import Dated, dated
+from coreeval.releases.manifest import read_manifest
+from coreeval.schema import Window
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.runs import RunStore
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+AUTO = {"start": "auto"}
+LIMIT = 12
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+def _config(
+    *targets: object, window: Mapping[str, object] = AUTO, cutoffs: str | None = None
+) -> Config:
+    news: dict[str, Any] = {"path": "news", "window": window, "cutoffs": cutoffs}
+    raw = {
+        "name": "n",
+        "task": "emotion",
+        "dataset": {"format": "tweeteval", "path": "emotion"},
+        "knowledge": news,
+        "models": {"default": "offline", "targets": list(targets)},
+    }
+    return parse_config(raw, where="test", base=Path("/"))
+
+
+def _dated(*targets: object, window: Mapping[str, object] = AUTO) -> Dated:
+    return dated(_config(*targets, window=window), NOW)
+
+
+def test_auto_starts_after_the_latest_of_cutoff_and_release_over_all_targets() -> None:
+    given = {"model": "openai:mine", "cutoff": "2026-01", "released": "2025-06-01"}
+    found = _dated("openai:gpt-5", given, "offline:classifier")
+    assert found.window == Window(start=datetime(2026, 2, 1, tzinfo=UTC), end=NOW)
+    assert found.start and (found.start.target, found.start.kind) == ("openai:mine", "cutoff")
+    assert (found.start.confidence, found.start.source) == ("given", "config")
+    assert [one.target for one in found.targets] == ["openai:gpt-5", "openai:mine"]
+
+
+def test_auto_takes_what_the_table_knows_with_its_source() -> None:
+    found = _dated("openai:gpt-5-2025-08-07")
+    assert found.window.start == datetime(2025, 8, 7, tzinfo=UTC)
+    assert found.start and (found.start.kind, found.start.confidence) == ("released", "reported")
+    assert found.start.source.startswith("https://")
+
+
+def test_auto_without_a_model_to_go_by_names_the_key() -> None:
+    for targets in [(), ("offline:classifier",)]:
+        with pytest.raises(ConfigError, match="names no model with a cutoff") as error:
+            _dated(*targets)
+        assert error.value.where == "knowledge.window.start"
+
+
+def test_auto_with_an_unknown_model_names_it_and_its_neighbours() -> None:
+    with pytest.raises(ConfigError, match="no cutoff for 'openai:gpt5'") as error:
+        _dated("openai:gpt-4.1", "openai:gpt5")
+    assert error.value.where == "knowledge.window.start"
+    assert "known are gpt-5" in error.value.hint
+    assert "knowledge.cutoffs" in error.value.hint
+
+
+def test_a_start_that_is_written_needs_no_dates_and_keeps_those_there_are() -> None:
+    found = _dated("openai:x", "openai:gpt-5", window={"start": "2025-01-01"})
+    assert (found.start, found.window.start) == (None, datetime(2025, 1, 1, tzinfo=UTC))
+    assert [one.latest is None for one in found.targets] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        ({"start": "2026-06-02"}, "starts 2026-06-02 and lies in the future: now is 2026-06-01"),
+        ({"start": "2027-01-01", "end": "2027-02-01"}, "lies in the future"),
+        ({"start": "2026-03-01", "end": "2026-02-01"}, "runs backwards: it ends 2026-02-01"),
+        ({"start": "2026-03-01", "end": "2026-03-01"}, "is empty"),
+        (
+            {"start": "auto", "end": "2025-01-01"},
+            "auto: released of openai:gpt-5, https.*backwards",
+        ),
+    ],
+)
+def test_a_window_without_any_news_is_told(window: Mapping[str, object], told: str) -> None:
+    with pytest.raises(KnowledgeError, match=told) as error:
+        _dated("openai:gpt-5", window=window)
+    assert error.value.where == "knowledge.window" and error.value.hint
+
+
+def test_a_broken_file_of_dates_is_told_whatever_the_window(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        set_up(_config("openai:x", cutoffs=str(tmp_path / "none.yaml")), NOW)
+
+
+# -- a run --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Write a config with targets that are known from a file, from itself, and not at all."""
+    data = demo_data()
+    stated = {"date": "2025-08", "source": "me", "confidence": "stated", "as_of": "2026-01-01"}
+    (tmp_path / "dates.yaml").write_text(yaml.safe_dump({"ours": {"released": stated}}))
+    raw = {
+        "name": "fresh",
+        "task": "emotion",
+        "dataset": {"format": "tweeteval", "path": str(data / "emotion"), "split": "test"},
+        "knowledge": {
+            "path": str(data / "news"),
+            "min_precision": "crawl",
+            "cutoffs": "dates.yaml",
+            "window": {"start": "2025-08-01", "end": "2026-10-01"},
+        },
+        "models": {
+            "default": "offline",
+            "targets": [
+                {"model": "openai:ours", "base_url": NOWHERE},
+                {"model": "openai:newer", "base_url": NOWHERE, "cutoff": "2026-08-10"},
+                {"model": "openai:unheard-of", "base_url": NOWHERE},
+                "offline:classifier",
+            ],
+        },
+        "detect": {"evaluate": False},
+    }
+    path = tmp_path / "fresh.yaml"
+    path.write_text(yaml.safe_dump(raw))
+    return path
+
+
+def test_a_run_records_for_which_targets_its_evidence_is_new(config: Path) -> None:
+    run = config.parent / "run"
+    manifest = refresh(config, run_dir=run, limit=LIMIT).manifest
+    assert manifest.window_start is None
+    accepted, by_name = manifest.counts["accepted"], {c.target: c for c in manifest.after_cutoff}
+    assert accepted and set(by_name) == {"openai:ours", "openai:newer", "openai:unheard-of"}
+    assert {one.accepted for one in by_name.values()} == {accepted}
+    assert by_name["openai:unheard-of"].unknown == accepted
+    results = _results(run)
+    for target, after in {"openai:ours": "2025-09-01", "openai:newer": "2026-08-10"}.items():
+        new = [key for key, found in results.items() if found >= after]
+        assert (by_name[target].after, by_name[target].before) == (len(new), accepted - len(new))
+        rows = pq.read_table(next((run / "dataset" / "provenance").iterdir())).to_pylist()
+        assert {row["id"] for row in rows if target in row["after_cutoff"]} == set(new)
+    report = json.loads((run / "report.json").read_text())
+    assert report["after_cutoff"] == [one.model_dump() for one in manifest.after_cutoff]
+    told = f"{by_name['openai:ours'].after} of {accepted}"
+    assert f"cutoff of openai:ours: {told} accepted" in (run / "report.html").read_text()
+    assert f"| openai:ours | {told} |" in (run / "dataset" / "README.md").read_text()
+
+
+def _results(run: Path) -> dict[str, str]:
+    """Return the day of the oldest evidence of each accepted sample, by its facts."""
+    with closing(RunStore.open(run / "run.db", now=utc_now)) as store:
+        facts = list(store.facts())
+        evidence = store.evidence([fact.evidence_id for fact in facts])
+        days: dict[str, str] = {}
+        for fact in facts:
+            day = evidence[fact.evidence_id].published_at.date().isoformat()
+            days[fact.sample_id] = min(day, days.get(fact.sample_id, day))
+        recorded = {key: known.earliest for key, known in store.freshness() if known}
+    assert {key: moment.date().isoformat() for key, moment in recorded.items()} == days
+    return days
+
+
+def test_a_resumed_run_keeps_the_window_that_it_began_with(config: Path) -> None:
+    raw = yaml.safe_load(config.read_text())
+    raw["knowledge"]["window"]["start"] = "auto"
+    raw["models"]["targets"] = raw["models"]["targets"][:1]
+    config.write_text(yaml.safe_dump(raw))
+    began = refresh(config, run_dir=config.parent / "run", limit=1).manifest
+    assert began.window.start == datetime(2025, 9, 1, tzinfo=UTC)
+    assert began.window_start and began.window_start.target == "openai:ours"
+    (config.parent / "dates.yaml").unlink()
+    went_on = resume(config.parent / "run").manifest
+    assert went_on == began
+    assert read_manifest(config.parent / "run" / "manifest.json") == began
+    lines = (config.parent / "run" / "dataset" / "README.md").read_text()
+    assert "starts after the release of openai:ours (stated: me)" in lines
