@@ -135,7 +135,7 @@ def opened(folder: Path) -> Job:
     """Open the planned run as `resume` does."""
     files = RunFiles(folder / "run")
     manifest = read_manifest(files.manifest)
-    setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now))
+    setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now), manifest)
     return job_of(setup, manifest, files, workspace_for(folder), REAL)
 
 

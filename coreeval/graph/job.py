@@ -91,8 +91,9 @@ class Job:
         return self.manifest.model_copy(update=update)
 
     def _after_cutoff(self) -> tuple[TargetFreshness, ...]:
-        known = (freshness for _, freshness in self.store.freshness())
-        return by_target(known, self.setup.target_dates)
+        targets = self.setup.target_dates
+        known = self.store.freshness() if targets else ()
+        return by_target((freshness for _, freshness in known), targets)
 
     def taken_up(self) -> Manifest:
         """Return the manifest of a run that somebody works on."""

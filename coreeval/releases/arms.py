@@ -91,8 +91,8 @@ def _row(task: Task, ended: Ended, fields: Mapping[str, str]) -> Row:
 
 
 def _facts(store: RunStore) -> Iterator[Row]:
-    known = dict(store.freshness())
     for chunk in _chunks(store.facts()):
+        known = dict(store.freshness([fact.sample_id for fact in chunk]))
         evidence = store.evidence([fact.evidence_id for fact in chunk])
         for fact in chunk:
             row = _fact_row(fact, evidence[fact.evidence_id])

@@ -41,6 +41,32 @@ def test_an_impossible_window_is_a_line_like_any_other(shell: Shell) -> None:
     assert [check["ok"] for check in said.document["checks"]] == [True, False]
 
 
+def test_an_automatic_start_says_what_it_rests_on(shell: Shell) -> None:
+    window = {"start": "auto", "end": "2026-10-01"}
+    targets = [{"model": "openai:gpt-x", "cutoff": "2025-08"}, "openai:gpt-5", "offline:classifier"]
+    changes = {"knowledge.window": window, "models.targets": targets, "detect.evaluate": False}
+    said = shell("validate", shell.config(changes))
+    assert said.code == 0
+    assert "news from 2025-09-01 to 2026-10-01 (end excluded)" in said.out
+    assert "start: auto: training cutoff of openai:gpt-x: 2025-08 (config)\n" in said.out
+    assert "openai:gpt-5: all news of the window is after its release, 2025-08-07 (rep" in said.out
+    assert "offline:classifier: all" not in said.out
+    estimated = shell("estimate", shell.config(changes)).out
+    assert "start: auto: training cutoff of openai:gpt-x: 2025-08 (config)\n" in estimated
+
+
+def test_a_window_that_targets_may_know_is_told(shell: Shell) -> None:
+    targets = [{"model": "openai:gpt-x", "released": "2026-03-01"}, "openai:heard-of-nowhere"]
+    changes = {"models.targets": targets, "detect.evaluate": False}
+    said = shell("validate", shell.config(changes))
+    assert said.code == 0
+    assert "openai:gpt-x: the window starts before its release, 2026-03-01 (config)" in said.out
+    assert "openai:heard-of-nowhere: its cutoff is not known" in said.out
+    unknown = shell("validate", shell.config(changes | {"knowledge.window": {"start": "auto"}}))
+    assert unknown.code == 2
+    assert "no cutoff for 'openai:heard-of-nowhere'" in unknown.out
+
+
 def test_bad_rows_are_counted_and_the_first_ones_shown(shell: Shell) -> None:
     rows = ['{"text": "so angry", "label": "anger"}'] + ['{"text": "x", "label": "rage"}'] * 8
     path = shell.write("rows.jsonl", "\n".join(rows) + "\n")

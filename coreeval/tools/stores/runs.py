@@ -134,15 +134,14 @@ class RunStore(RunStory):
             row.pop("ord")
             yield ReplacedFact.model_validate(row)
 
-    def freshness(self) -> Iterator[tuple[str, Freshness | None]]:
-        """Stream the accepted samples and how new their evidence is, in the benchmark's order."""
+    def freshness(
+        self, samples: Sequence[str] | None = None
+    ) -> Iterator[tuple[str, Freshness | None]]:
+        """Stream all accepted samples, or these, with how new their evidence is; in any order."""
         columns = (t.results.c.sample_id, t.results.c.freshness)
-        query = (
-            select(*columns)
-            .join(t.samples, t.samples.c.id == t.results.c.sample_id)
-            .where(t.results.c.outcome == "accepted")
-            .order_by(t.samples.c.seq)
-        )
+        query = select(*columns).where(t.results.c.outcome == "accepted")
+        if samples is not None:
+            query = query.where(t.results.c.sample_id.in_(samples))
         for sample_id, known in self._tuples(query):
             yield sample_id, known and Freshness.model_validate(known)
 
