@@ -4,11 +4,16 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Iterable
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.callbacks import (
+    AsyncCallbackManager,
+    AsyncCallbackManagerForLLMRun,
+    CallbackManagerForLLMRun,
+)
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import ensure_config
 from pydantic import SecretStr
 
 from coreeval.config import ModelConfig
@@ -26,11 +31,28 @@ class AskedChat(BaseChatModel):
 
     It raises `CallFailure` for all that goes wrong on the wire and never tries again: the sender
     does. LangChain's callbacks, LangSmith and Studio see it as any other chat model. What it is
-    asked through `ainvoke` comes back without the key, also where the server repeats it.
+    asked comes back without the key, also where the server repeats it.
     """
 
     settings: ModelConfig
     key: SecretStr
+
+    async def ask(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
+        """Return the answer as `ainvoke` does, and through it wherever anybody listens to calls.
+
+        What LangChain does for listeners takes as long as sending the request, also without any.
+
+        Raises:
+            CallFailure: there is none.
+        """
+        if self._is_listened_to():
+            return await self.ainvoke(messages, form=form)
+        return _without_key(await self.answer(messages, form), self.key)
+
+    def _is_listened_to(self) -> bool:
+        """Tell whether a tracer or another handler of callbacks would hear of a call made here."""
+        around = ensure_config().get("callbacks")
+        return bool(AsyncCallbackManager.configure(around, self.callbacks, self.verbose).handlers)
 
     @abstractmethod
     async def answer(self, messages: list[dict[str, str]], form: Form) -> AIMessage:

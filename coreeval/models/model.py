@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 from coreeval.config import ModelConfig
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
+    from coreeval.models.chat import AskedChat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Identity:
 class Model:
     """A chat model, opened from the config."""
 
-    chat: "BaseChatModel" = field(repr=False)
+    chat: "AskedChat" = field(repr=False)
     identity: Identity
     config: ModelConfig
     plain_limit: bool = True

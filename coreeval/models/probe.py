@@ -15,8 +15,9 @@ from coreeval.models.shapes import AnswerShape, InvalidAnswer
 from coreeval.schema import Value
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage
+
+    from coreeval.models.chat import AskedChat
 
 Outcome = Literal["works", "refused", "ignored", "truncated", "refusal", "empty"]
 """What came of asking by a method; `ignored`: it was taken, and the answer has another shape."""
@@ -158,7 +159,7 @@ class Probe:
             return Feature(verdict=verdict, why=failure.message)
         return Feature(verdict="yes")
 
-    async def _sent(self, chat: "BaseChatModel", method: Method) -> "AIMessage":
+    async def _sent(self, chat: "AskedChat", method: Method) -> "AIMessage":
         """Send one request, under the other name of the limit where the first is not taken."""
         try:
             return await self._once(chat, method)
@@ -168,7 +169,7 @@ class Probe:
         self.plain_limit = not self.plain_limit
         return await self._once(chat, method)
 
-    async def _once(self, chat: "BaseChatModel", method: Method) -> "AIMessage":
+    async def _once(self, chat: "AskedChat", method: Method) -> "AIMessage":
         form = Form(
             schema=SHAPE.schema,
             name=SHAPE.name,
@@ -179,7 +180,7 @@ class Probe:
 
         async def send() -> "AIMessage":
             began = self._clock()
-            answer = await chat.ainvoke([dict(one) for one in ASKED], form=form)
+            answer = await chat.ask([dict(one) for one in ASKED], form)
             self.seconds = self._clock() - began
             return answer
 

@@ -164,9 +164,7 @@ class Sender:
         self, question: Question, form: Form, turn: Turn, reservation: Reservation | None
     ) -> "AIMessage":
         try:
-            answer = await self.model.chat.ainvoke(
-                [dict(one) for one in question.messages], form=form
-            )
+            answer = await self.model.chat.ask([dict(one) for one in question.messages], form)
         except CallFailure as failure:
             turn.failed(failure)
             if failure.billed:

@@ -1,5 +1,6 @@
 """A server, a store and an asker for tests of the model layer."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -32,10 +33,11 @@ Connect = Callable[..., Exchange]
 
 
 class Naps(list[float]):
-    """A sleep that takes no time and remembers how long it should have been."""
+    """A sleep that is over at once and remembers how long it should have been."""
 
     async def sleep(self, seconds: float) -> None:
         self.append(seconds)
+        await asyncio.sleep(0.005)  # a connection that was closed is seen to be
 
 
 @pytest.fixture

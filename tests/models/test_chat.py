@@ -4,6 +4,8 @@ import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import LLMResult
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tracers.context import collect_runs
 
 from coreeval.config import ModelConfig
 from coreeval.models import Model, open_model
@@ -43,6 +45,22 @@ async def test_callbacks_see_each_request(server: LLMServer) -> None:
     with pytest.raises(CallFailure):
         await chat.ainvoke("hi", config={"callbacks": [watching]}, form=FORM)
     assert watching.told == ["start", GOOD, "start", "CallFailure"]
+
+
+async def test_whoever_listens_around_a_question_hears_of_it(server: LLMServer) -> None:
+    server.answers = script(GOOD)
+    watching, chat = Watching(), model(server).chat
+
+    async def ask(text: str) -> str:
+        return str((await chat.ask([{"role": "user", "content": text}], FORM)).text)
+
+    assert await RunnableLambda(ask).ainvoke("one", config={"callbacks": [watching]}) == GOOD
+    assert watching.told == ["start", GOOD]
+    with collect_runs() as heard:
+        assert await ask("two") == GOOD
+    assert [run.run_type for run in heard.traced_runs] == ["llm"]
+    assert await ask("three") == GOOD
+    assert len(heard.traced_runs) == 1 and watching.told == ["start", GOOD]
 
 
 async def test_messages_of_langchain_are_sent_in_the_roles_of_the_wire(server: LLMServer) -> None:

@@ -1,10 +1,9 @@
 """Any endpoint that speaks Anthropic's messages, as a langchain-core chat model.
 
-The SDK is used like OpenAI's beside it: directly, over aiohttp, with a body of our own and without
-retries. The body goes as bytes, since the SDK would walk a dict, the schema in it, at each call.
+The SDK is used like OpenAI's beside it: directly, over aiohttp, with the body as bytes and without
+retries.
 """
 
-import json
 from collections.abc import Mapping
 
 import anthropic
@@ -20,9 +19,10 @@ from coreeval.models.chat import WireChat
 from coreeval.models.connections import shared
 from coreeval.models.failures import CallFailure
 from coreeval.models.forms import Form
+from coreeval.models.http_client import HttpClient, body_of
 from coreeval.models.keys import key_of
 from coreeval.models.model import Identity, Model, parameters_of, public_endpoint
-from coreeval.models.network import check_route, proxy_for, trusted
+from coreeval.models.network import check_route
 
 PUBLIC_URL = "https://api.anthropic.com"
 _CONNECT_S = 10.0
@@ -62,14 +62,11 @@ def endpoint_of(config: ModelConfig) -> str:
 
 def _client(config: ModelConfig, key: str) -> anthropic.AsyncAnthropic:
     url = endpoint_of(config)
-    http = anthropic.DefaultAioHttpClient(
-        proxy=proxy_for(url), verify=trusted(config.ca_file), trust_env=False
-    )
     return anthropic.AsyncAnthropic(
         base_url=url,
         api_key=key,
         max_retries=0,
-        http_client=http,
+        http_client=HttpClient(url, config.ca_file),
         # The SDK sends the key as a bearer's token; gateways may look here for it.
         default_headers={"x-api-key": key} if config.base_url else None,
     )
@@ -87,9 +84,9 @@ class AnthropicChat(WireChat):
         body = request_body(self.settings, messages, form)
         try:
             response = await self._connected(secret).post(
-                "/v1/messages",
+                f"{endpoint_of(self.settings)}/v1/messages",  # whole: the SDK would parse it twice
                 cast_to=httpx2.Response,
-                content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+                content=body_of(body),
                 options={
                     "timeout": anthropic.Timeout(seconds, connect=min(_CONNECT_S, seconds)),
                     "follow_redirects": False,  # a key goes nowhere else
