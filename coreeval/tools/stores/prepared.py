@@ -5,6 +5,7 @@ The SQL and its placeholders still come from SQLAlchemy, so another database is 
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any, Literal
 
 from sqlalchemy import Column, Connection, Engine, Table
@@ -61,12 +62,17 @@ class PreparedLookup:
         self._sql = str(compiled)
         self._names = [column.name for column in statement.selected_columns]
         self._connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        self._trouble = engine.dialect.loaded_dbapi.Error
         self._lock = threading.Lock()
 
     def one(self, *values: object) -> Row | None:
         """Return the row, or None."""
-        with self._lock:
-            found = self._connection.exec_driver_sql(self._sql, values).fetchone()
+        with self._lock, closing(self._connection.connection.cursor()) as cursor:
+            try:
+                cursor.execute(self._sql, values)
+                found = cursor.fetchone()
+            except self._trouble:  # asked through SQLAlchemy, it is explained
+                found = self._connection.exec_driver_sql(self._sql, values).fetchone()
         return dict(zip(self._names, found, strict=True)) if found else None
 
     def close(self) -> None:
