@@ -10,14 +10,12 @@ from typing import cast
 
 import aiohttp
 import httpx2
-from yarl import URL
 
 from coreeval.models.network import proxy_for, trusted
 
 _KEEP_ALIVE_S = 5.0
 """As httpx2 does: servers let go of idle connections a little later."""
 _parsed = lru_cache(maxsize=64)(httpx2.URL)
-_place = lru_cache(maxsize=64)(URL)
 
 
 class HttpClient(httpx2.AsyncClient):
@@ -64,7 +62,7 @@ class HttpClient(httpx2.AsyncClient):
         try:
             async with self._session.request(
                 request.method,
-                _place(str(request.url)),
+                str(request.url),
                 data=request.content,
                 headers=request.headers.multi_items(),
                 allow_redirects=how.get("follow_redirects") is not False,
