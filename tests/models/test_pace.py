@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from coreeval.models.failures import CallFailure, FailureKind
-from coreeval.models.pace import LONGEST_PAUSE_S, RANK, WINDOW, Pace
+from coreeval.models.pace import LONGEST_PAUSE_S, RANK, Pace
+from coreeval.models.slots import WINDOW
 from tests.support.virtual_time import in_virtual_time, now
 
 OK, BUSY = False, True
@@ -61,12 +63,12 @@ def test_no_more_are_in_flight_than_may_be_and_all_are_served() -> None:
         async def one() -> None:
             nonlocal most
             async with pace.turn(0):
-                most = max(most, pace.in_flight)
+                most = max(most, pace.slots.in_flight)
                 await asyncio.sleep(1)
 
         async with asyncio.timeout(PATIENCE_S):
             await asyncio.gather(*(one() for _ in range(10)))
-        assert (most, pace.in_flight, now()) == (3, 0, 4)
+        assert (most, pace.slots.in_flight, now()) == (3, 0, 4)
 
     in_virtual_time(work())
 
@@ -98,7 +100,7 @@ def test_a_turn_ends_with_its_block_whatever_happens_in_it() -> None:
             with pytest.raises(error):
                 async with pace.turn(0):
                     raise error
-        assert pace.in_flight == 0
+        assert pace.slots.in_flight == 0
 
     in_virtual_time(work())
 
@@ -110,7 +112,7 @@ def test_whoever_is_cancelled_while_waiting_leaves_no_gap() -> None:
         await asyncio.sleep(0.5)
         second.cancel()
         assert await all_of(first, third) == [0, 1]
-        assert second.cancelled() and pace.in_flight == 0
+        assert second.cancelled() and pace.slots.in_flight == 0
 
     in_virtual_time(work())
 
@@ -126,7 +128,7 @@ def test_a_turn_that_is_given_to_one_who_is_gone_goes_to_the_next() -> None:
             one.cancel()
         assert await all_of(waiting[2]) == [1]
         assert [one.cancelled() for one in waiting] == [True, True, False]
-        assert pace.in_flight == 0
+        assert pace.slots.in_flight == 0
 
     in_virtual_time(work())
 
@@ -154,7 +156,7 @@ def test_only_a_fair_share_of_throttled_requests_halves_the_number_in_flight(
     async def work() -> None:
         pace = paced(most=32)
         await outcomes(pace, throttled)
-        assert pace.limit == limit
+        assert pace.slots.limit == limit
 
     in_virtual_time(work())
 
@@ -165,7 +167,7 @@ def test_other_failures_are_no_congestion(kind: FailureKind) -> None:
         pace = paced(most=32)
         for _ in range(3 * WINDOW):
             await ask(pace, fails=kind)
-        assert pace.limit == 32
+        assert pace.slots.limit == 32
 
     in_virtual_time(work())
 
@@ -174,9 +176,9 @@ def test_what_was_sent_before_a_change_says_nothing_about_it() -> None:
     async def work() -> None:
         pace = paced(most=64)
         await all_of(*(ask(pace, seconds=1, fails="throttled") for _ in range(64)))
-        assert pace.limit == 32
+        assert pace.slots.limit == 32
         await all_of(*(ask(pace, seconds=1, fails="throttled") for _ in range(32)))
-        assert pace.limit == 16
+        assert pace.slots.limit == 16
 
     in_virtual_time(work())
 
@@ -196,12 +198,12 @@ def test_it_grows_back_by_an_eighth_for_a_round_of_successes_and_no_further_than
         pace, seen = paced(most=32), list[int]()
         await outcomes(pace, [BUSY] * WINDOW)
         for _ in range(9):
-            await outcomes(pace, [OK] * (pace.limit - 1))
-            before = pace.limit
+            await outcomes(pace, [OK] * (pace.slots.limit - 1))
+            before = pace.slots.limit
             await outcomes(pace, [OK])
-            seen.append(pace.limit - before)
+            seen.append(pace.slots.limit - before)
         assert seen == [2, 2, 2, 2, 3, 3, 2, 0, 0]
-        assert pace.limit == 32
+        assert pace.slots.limit == 32
 
     in_virtual_time(work())
 
@@ -210,9 +212,9 @@ def test_a_throttled_request_begins_the_round_anew() -> None:
     async def work() -> None:
         pace = paced(most=32)
         await outcomes(pace, [BUSY] * WINDOW + [OK] * 15 + [BUSY] + [OK] * 15)
-        assert pace.limit == 16
+        assert pace.slots.limit == 16
         await outcomes(pace, [OK])
-        assert pace.limit == 18
+        assert pace.slots.limit == 18
 
     in_virtual_time(work())
 
@@ -221,9 +223,9 @@ def test_a_model_that_bears_one_request_only_can_recover() -> None:
     async def work() -> None:
         pace = paced(most=8)
         await outcomes(pace, [BUSY] * WINDOW * 5)
-        assert pace.limit == 1
+        assert pace.slots.limit == 1
         await outcomes(pace, [OK] * 40)
-        assert pace.limit == 8
+        assert pace.slots.limit == 8
 
     in_virtual_time(work())
 
@@ -347,7 +349,24 @@ def test_a_pause_holds_for_those_who_wait_already_and_a_shorter_one_does_not_end
         early = ask(pace, seconds=1, headers=told(0, "30s"))
         other = ask(pace, seconds=2, headers=told(0, "5s"))
         began = await all_of(early, other, *(ask(pace) for _ in range(3)))
-        assert began == pytest.approx([0, 0, 31, 31, 31], abs=0.01)
+        assert began == pytest.approx([0, 0, 30, 30, 30], abs=0.01)
+
+    in_virtual_time(work())
+
+
+def test_a_pause_counts_from_when_the_request_came_in() -> None:
+    async def work() -> None:
+        pace = paced()
+        await ask(pace, seconds=15, headers=told(0, "20s"))
+        assert await ask(pace) == pytest.approx(20, abs=0.01)
+        full_at = datetime.now(UTC) + timedelta(seconds=20)
+        moment = {
+            "anthropic-ratelimit-requests-remaining": "0",
+            "anthropic-ratelimit-requests-reset": full_at.isoformat(),
+        }
+        began = now()
+        await ask(pace, headers=moment)
+        assert await ask(pace) == pytest.approx(began + 20, abs=1)
 
     in_virtual_time(work())
 

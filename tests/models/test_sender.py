@@ -46,7 +46,7 @@ async def test_an_endpoint_that_bears_few_is_asked_by_few_and_all_is_answered(
     asker = asker_of(exchange(store, retry=retry, in_flight=64), server)
     async with asyncio.timeout(PATIENCE_S):
         calls = await asyncio.gather(*(ask(asker, str(n)) for n in range(100)))
-    assert asker.sender.pace.limit <= 16
+    assert asker.sender.pace.slots.limit <= 16
     assert crowd.most == 4
     assert any(call.tries for call in calls)
 
