@@ -118,7 +118,7 @@ def encoded(record: CallRecord) -> tuple[Row, dict[str, str]]:
     """Return a record as a row, and the shared texts by hash that the row refers to."""
     request, texts = _shared(record.request)
     row: Row = {**vars(record), "request": packed(request), "response": packed(record.response)}
-    return row | {"checksum": _checksum(row)}, texts
+    return row | {"checksum": checksum(row)}, texts
 
 
 def decoded(row: Row, text_of: Callable[[str], str]) -> CallRecord:
@@ -132,7 +132,7 @@ def decoded(row: Row, text_of: Callable[[str], str]) -> CallRecord:
         ValueError: the row does not match its checksum, or what it refers to is not there.
     """
     values = {name: value for name, value in row.items() if name != "checksum"}
-    if _checksum(values) != row["checksum"]:
+    if checksum(values) != row["checksum"]:
         raise ValueError("the checksum does not match")
     request = _whole(unpacked(row["request"]), text_of)
     response = unpacked(row["response"])
@@ -145,7 +145,8 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _checksum(values: Mapping[str, Any]) -> str:
+def checksum(values: Mapping[str, Any]) -> str:
+    """Return the checksum of a row: of every column but the checksum itself."""
     digest = hashlib.sha256()
     for name in sorted(values):
         value = values[name]

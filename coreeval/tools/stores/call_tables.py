@@ -16,6 +16,7 @@ from sqlalchemy import (
     text,
 )
 
+from coreeval.tools.stores.old_checksums import renew
 from coreeval.tools.stores.sql import Migration
 
 metadata = MetaData()
@@ -97,4 +98,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add("paid_by"),
     _add("method", "tries", "usd"),
     _create,
+    renew,
 )

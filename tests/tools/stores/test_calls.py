@@ -160,34 +160,6 @@ async def test_a_call_is_put_in_the_name_of_whoever_pays(path: Path) -> None:
     second.close()
 
 
-@pytest.mark.parametrize(
-    ("version", "since"),
-    [(1, ["paid_by", "method", "tries", "usd"]), (2, ["method", "tries", "usd"])],
-)
-async def test_a_file_of_an_earlier_version_is_read_and_goes_on(
-    path: Path, version: int, since: list[str]
-) -> None:
-    """Its rows lack columns, their checksums as well."""
-    old = record("old", method="", tries="", usd=None)
-    store = open_calls(path)
-    await store.put(old)
-    store.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
-        for table in ("texts", "reservations", "abilities"):
-            writer.execute(f"DROP TABLE {table}")
-        writer.execute("DROP INDEX calls_by_payer")
-        for column in since:
-            writer.execute(f"ALTER TABLE calls DROP COLUMN {column}")
-        writer.execute(f"UPDATE schema_version SET version = {version}")
-    store = open_calls(path, "run")
-    await store.put(record("new", system=INSTRUCTIONS))
-    assert store.get(old.key) == old
-    new = record("new", system=INSTRUCTIONS, paid_by="run")
-    assert store.get(new.key) == new
-    assert store.corrupt_rows == 0
-    store.close()
-
-
 async def test_a_store_that_cannot_be_used_is_not_called_damaged(path: Path) -> None:
     store = open_calls(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as writer:
