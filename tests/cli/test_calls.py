@@ -256,6 +256,16 @@ def test_texts_damaged_rows_and_lost_reservations_go(shell: Shell, folder: Path)
     assert (count(folder, "reservations"), count(folder, "texts") > 0) == (1, True)
 
 
+def test_what_a_damaged_row_cost_stays_spent_where_its_payer_stays(
+    shell: Shell, folder: Path
+) -> None:
+    change(folder, "UPDATE calls SET usd = 0.25, valid = 0 WHERE rowid = 1")
+    change(folder, "UPDATE calls SET usd = 0.5, valid = 0, paid_by = 'gone@then' WHERE rowid = 2")
+    before = count(folder, "reservations")
+    assert gc(shell).document["damaged"] == 2
+    assert count(folder, "reservations") == before + 1
+
+
 def test_a_dry_run_only_looks(shell: Shell, folder: Path) -> None:
     rewrite(folder, started_at=OLD)
     before = count(folder)

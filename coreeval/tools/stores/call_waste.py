@@ -14,6 +14,7 @@ from coreeval.errors import RunError, RunLocked
 from coreeval.tools.stores import call_tables as t
 from coreeval.tools.stores.call_rows import CallRecord, decoded, text_hash, unpacked
 from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.ledger import outliving
 from coreeval.tools.stores.sql import explain_errors, open_engine
 
 AT_ONCE = 500
@@ -44,8 +45,8 @@ class Waste:
 
     calls: Mapping[str, str]
     """Calls by key, and who paid for each."""
-    damaged: Sequence[str]
-    """Keys of rows that do not match their checksum."""
+    damaged: Mapping[str, bool]
+    """Keys of rows that do not match their checksum, and whether who paid for them stays."""
     texts: Sequence[str]
     """Shared texts that no call refers to, by hash."""
     payers: Mapping[str, int]
@@ -112,7 +113,7 @@ def _take(connection: Connection, path: Path) -> None:
 def find_waste(connection: Connection, keep: Keep) -> Waste:
     """Return what of a store is not kept; damaged rows never are."""
     texts = _texts(connection)
-    calls, damaged, needed = dict[str, str](), list[str](), set[str]()
+    calls, damaged, needed = dict[str, str](), dict[str, bool](), set[str]()
     rows = connection.execute(select(t.calls), execution_options={"yield_per": AT_ONCE})
     for row in rows.mappings():
         used: list[str] = []
@@ -124,7 +125,7 @@ def find_waste(connection: Connection, keep: Keep) -> Waste:
         try:
             call = decoded(dict(row), text_of)
         except (ValueError, TypeError, KeyError):
-            damaged.append(row["key"])
+            damaged[row["key"]] = keep.payer(row["paid_by"])
             continue
         if keep.holds(call):
             needed.update(used)
@@ -158,8 +159,14 @@ def _payers(connection: Connection, keep: Keep) -> dict[str, int]:
 
 
 def clear(connection: Connection, waste: Waste) -> None:
-    """Delete what was found, all or nothing, and give its room back to the disk."""
+    """Delete what was found, all or nothing, and give its room back to the disk.
+
+    What damaged rows cost stays spent, where who paid stays.
+    """
     connection.exec_driver_sql("BEGIN IMMEDIATE")
+    for key, payer_stays in waste.damaged.items():
+        if payer_stays:
+            connection.execute(outliving(key))
     _delete(connection, t.calls.c.key, [*waste.calls, *waste.damaged])
     _delete(connection, t.texts.c.sha256, waste.texts)
     _delete(connection, t.reservations.c.payer, list(waste.payers))

@@ -23,7 +23,7 @@ from coreeval.tools.stores.call_rows import (
     text_hash,
     unpacked,
 )
-from coreeval.tools.stores.ledger import Ledger, Reservation
+from coreeval.tools.stores.ledger import Ledger, Reservation, outliving
 from coreeval.tools.stores.prepared import PreparedInsert, PreparedLookup
 from coreeval.tools.stores.sql import (
     Row,
@@ -159,7 +159,8 @@ class CallStore:
         settled = self.ledger.settling(reservation, record.usd) if reservation else []
         repair: list[Write] = []
         if record.key in self._damaged:
-            repair = [(delete(t.calls).where(t.calls.c.key == record.key), None)]
+            damaged = delete(t.calls).where(t.calls.c.key == record.key)
+            repair = [(outliving(record.key), None), (damaged, None)]
         writes = [*settled, *repair, (self._add_text, rows), (self._add, [row])]
         try:
             await asyncio.wrap_future(self._writer.submit(writes))

@@ -36,6 +36,11 @@ def open_in(path: Path) -> list[tuple[str, str, float]]:
         return reader.execute("SELECT payer, key, usd FROM reservations").fetchall()
 
 
+def statement(path: Path, sql: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute(sql)
+
+
 def spent(path: Path, payer: str = "run") -> Spent:
     """Return what the next process of a run is told."""
     store = open_calls(path, payer)
@@ -160,3 +165,44 @@ async def test_an_answer_of_unknown_price_still_costs_what_was_put_aside(path: P
     store.close()
     told = spent(path)
     assert told.billed_usd + told.unknown_usd == 0.5
+
+
+@pytest.mark.parametrize(
+    "change", ["response = X'00'", "valid = 0", "usd = 0.125", "checksum = ''"]
+)
+async def test_what_a_damaged_row_cost_stays_spent_when_it_is_asked_again(
+    path: Path, change: str
+) -> None:
+    first = open_calls(path, "first")
+    await first.put(record(usd=0.25))
+    first.close()
+    statement(path, f"UPDATE calls SET {change}")
+    before = spent(path, "first")
+    store = open_calls(path, "run")
+    assert store.get(KEY) is None
+    await store.put(record(usd=0.5))
+    store.close()
+    told = spent(path, "first")
+    assert told.billed_usd + told.unknown_usd == before.billed_usd > 0
+    assert spent(path) == Spent(billed_usd=0.5, unknown_usd=0.0)
+
+
+@pytest.mark.parametrize("usd", ["1e300", "-3", "NULL", "'x'", "0"])
+async def test_what_cannot_be_a_price_is_not_carried_over(path: Path, usd: str) -> None:
+    store = open_calls(path, "run")
+    await store.put(record(usd=0.25))
+    statement(path, f"UPDATE calls SET usd = {usd}, checksum = ''")
+    assert store.get(KEY) is None
+    await store.put(record(usd=0.5))
+    store.close()
+    assert spent(path) == Spent(billed_usd=0.5, unknown_usd=0.0)
+
+
+async def test_a_budget_counts_a_damaged_row_and_the_one_in_its_place(path: Path) -> None:
+    for usd in (0.25, 0.5, 0.75):
+        store = open_calls(path, "run")
+        statement(path, "UPDATE calls SET error = 'damaged'")
+        assert store.get(KEY) is None
+        await store.put(record(usd=usd), await store.ledger.reserve(KEY, 1.0))
+        store.close()
+    assert spent(path) == Spent(billed_usd=0.75, unknown_usd=0.75)
