@@ -1,0 +1,66 @@
+"""What one fetch has gathered so far, and what is made of it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
+
+from coreeval.schema import EntityQuery, Evidence, NoEvidence, Precision, Rung, Window
+from coreeval.tools.gdelt.doc.ranking import PRECISIONS, Titles, ranked
+from coreeval.tools.gdelt.doc.tally import Tally
+from coreeval.tools.gdelt.doc.terms import terms_of
+from coreeval.tools.gdelt.items import offered_items
+from coreeval.tools.gdelt.rows import Article
+from coreeval.tools.gdelt.urls import evidence_id
+
+_WORST_FIRST: tuple[NoEvidence, ...] = ("throttled", "unavailable")
+"""Reasons that stand for a query if one of its terms has them: it may have news after all."""
+
+
+class Gathered:
+    """The articles of one fetch, and what is still wanted.
+
+    All names come before all topics: when time is short, every sample has something.
+    """
+
+    def __init__(self, queries: Sequence[EntityQuery], k: int) -> None:
+        self._queries = sorted(queries, key=lambda query: get_args(Rung).index(query.rung))
+        self._k = k
+        self._terms = {query.id: terms_of(query) for query in queries}
+        self._articles: dict[str, Article] = {}
+        self._titles = Titles()
+
+    def add(self, article: Article) -> None:
+        """Keep an article; the copy that was seen first, where there are several."""
+        key = evidence_id(article.url)
+        known = self._articles.get(key)
+        if known is None:
+            self._titles.add(key, article.title)
+        if known is None or article.crawled_at < known.crawled_at:
+            self._articles[key] = article
+
+    def wanted(self) -> Mapping[str, None]:
+        """Return the terms of queries with fewer than `k` articles, by rung."""
+        wanting = (q for q in self._queries if len(self._titles.matches(q)) < self._k)
+        return dict.fromkeys(term for query in wanting for term in self._terms[query.id])
+
+    def ranked(
+        self, window: Window, worst: Precision
+    ) -> tuple[dict[str, tuple[Evidence, ...]], int]:
+        """Return the evidence, and how many articles a less certain time would add."""
+        items, _ = offered_items(self._articles)
+        found = ranked(self._queries, items, window, self._k, worst)
+        anyhow = ranked(self._queries, items, window, self._k, PRECISIONS[-1])
+        return found, len(_ids(anyhow.values()) - _ids(found.values()))
+
+    def reason(self, query: str, tally: Tally) -> NoEvidence:
+        """Return why there is nothing for a query."""
+        terms = self._terms[query]
+        fates = [tally.fates.get(term) for term in terms]
+        open_ones = [fate for fate in _WORST_FIRST if fate in fates]
+        if open_ones:
+            return open_ones[0]
+        # Without a term nothing was asked: the service would refuse what it could be.
+        return "rejected" if all(fate == "rejected" for fate in fates) else "no_news"
+
+
+def _ids(found: Iterable[Sequence[Evidence]]) -> set[str]:
+    return {item.id for items in found for item in items}

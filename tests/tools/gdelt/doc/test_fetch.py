@@ -1,0 +1,315 @@
+"""The whole backend against a server that keeps DOC 2.0's rules and has its moods."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from coreeval.errors import KnowledgeError
+from coreeval.schema import Retrieval, Window
+from coreeval.tools.gdelt.doc.archive import HOLE
+from coreeval.tools.gdelt.doc.config import DocConfig
+from coreeval.tools.gdelt.doc.source import open_doc
+from coreeval.tools.gdelt.doc.wire import NoReply, Reply
+from coreeval.tools.knowledge import KnowledgeSource
+from tests.support.doc_server import (
+    HTML,
+    NOTICE,
+    DocServer,
+    Fault,
+    Faults,
+    always,
+    first,
+    refusing,
+)
+from tests.support.virtual_time import in_virtual_time, now
+from tests.tools.gdelt.doc.kit import (
+    JUNE,
+    ScriptedWire,
+    asked,
+    opened,
+    query,
+    row,
+    said,
+    virtual,
+)
+
+FERRIES = row("Ferry Board orders ten electric ferries", "https://a.example/2026/06/10/x")
+RAIN = row("Rain slows the harvest across the north", "https://b.example/2026/06/12/x")
+BOARD, NOBODY = query("Ferry Board", id="board"), query("Nobody Whosoever", id="nobody")
+
+
+async def reasons(folder: Path, faults: Faults, *rows: Mapping[str, object]) -> Retrieval:
+    """Ask for a name that is in the news and one that is not."""
+    return await asked(DocServer(rows or [FERRIES], faults), folder, BOARD, NOBODY)
+
+
+async def test_articles_are_given_to_the_queries_whose_words_their_titles_have(
+    tmp_path: Path,
+) -> None:
+    server = DocServer([FERRIES, RAIN, row("Bakers raise the price", company="Ferry Board")])
+    harvest = query("harvest weather rain", "concept", id="rain")
+    found = await asked(server, tmp_path, BOARD, NOBODY, harvest)
+    titles = {id: [item.title for item in items] for id, items in found.by_query.items()}
+    assert titles == {
+        "board": [FERRIES["title"]],
+        "nobody": [],
+        "rain": [],
+    }
+    assert found.reasons == {"nobody": "no_news", "rain": "no_news"}
+    (item,) = found.by_query["board"]
+    assert (item.published_at, item.published_precision) == (
+        datetime(2026, 6, 10, tzinfo=UTC),
+        "url",
+    )
+    assert item.origin.startswith("doc 20260601000000-20260629000000 sourcelang:english (")
+    assert len(server.asked) == 1 and not found.notes
+
+
+async def test_aliases_find_news_and_one_request_serves_many_queries(tmp_path: Path) -> None:
+    server = DocServer([FERRIES])
+    queries = [query(f"Somebody Number{at}", id=f"q{at}") for at in range(12)]
+    company = query("CalMac Holdings", "named", "Ferry Board", id="company")
+    found = await asked(server, tmp_path, *queries, company)
+    assert [item.title for item in found.by_query["company"]] == [FERRIES["title"]]
+    assert len(server.asked) < 5
+    assert all(len(one["query"]) <= 200 for one in server.asked)
+    assert not server.complaints
+
+
+async def test_what_cannot_be_spelled_is_rejected_without_being_asked(tmp_path: Path) -> None:
+    server = DocServer([FERRIES])
+    found = await asked(server, tmp_path, query("C#"))
+    assert found.reasons == {"q": "rejected"} and server.asked == []
+
+
+# -- moods --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/plain", "application/json"])
+@pytest.mark.parametrize("status", [200, 429])
+async def test_throttling_is_never_read_as_no_news(kind: str, status: int, tmp_path: Path) -> None:
+    throttled = Fault(body=NOTICE, status=status, content_type=kind)
+    found = await reasons(tmp_path, always(throttled))
+    assert found.reasons == {"board": "throttled", "nobody": "throttled"}
+    assert found.notes[0].startswith("DOC 2.0 refused 30 of 30 requests")
+
+
+async def test_nine_of_ten_requests_refused(tmp_path: Path) -> None:
+    server = DocServer([FERRIES], refusing(9))
+    found = await asked(server, tmp_path, BOARD, NOBODY)
+    assert [item.title for item in found.by_query["board"]] == [FERRIES["title"]]
+    assert found.reasons == {"nobody": "no_news"}
+    assert found.notes == ("DOC 2.0 refused 9 of 10 requests.",)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(body=HTML),
+        Fault(body=HTML, status=502),
+        Fault(body=""),
+        Fault(drop=True),
+        Fault(hang=True),
+        Fault(cut=True),
+    ],
+    ids=["html", "502", "empty", "dropped", "hangs", "cut"],
+)
+async def test_outages_are_outlasted_or_told(fault: Fault, tmp_path: Path) -> None:
+    async def fetch(faults: Faults) -> Retrieval:
+        async with DocServer([FERRIES], faults).running() as server:
+            source = opened(server, tmp_path, timeout_s=0.3)
+            return await source.fetch([BOARD, NOBODY], JUNE, 5)
+
+    short = await fetch(first(fault, fault))
+    assert short.by_query["board"] and short.reasons == {"nobody": "no_news"}
+    long = await fetch(always(fault))
+    assert long.reasons == {"board": "unavailable", "nobody": "unavailable"}
+    assert long.notes[0].startswith("DOC 2.0 did not answer 3 of 3 requests (")
+
+
+async def test_an_empty_list_is_asked_for_twice_and_then_believed(tmp_path: Path) -> None:
+    empty = Fault(body="{}")
+    assert (await reasons(tmp_path, first(empty))).by_query["board"]
+    server = DocServer([RAIN])
+    found = await asked(server, tmp_path, BOARD)
+    assert (found.reasons, len(server.asked)) == ({"board": "no_news"}, 2)
+
+
+async def test_a_refused_block_is_taken_apart(tmp_path: Path) -> None:
+    """The service finds some words too common, and does not say so beforehand."""
+    server = DocServer([FERRIES])
+    common = Fault(body="One or more of your keywords were too short, too long or too common: (x)")
+    server.faults = lambda at: common if "Whosoever" in server.asked[at]["query"] else None
+    found = await asked(server, tmp_path, BOARD, NOBODY)
+    assert found.by_query["board"] and found.reasons == {"nobody": "rejected"}
+    assert found.notes[0].startswith("DOC 2.0 rejected 1 of the terms asked for: One or more of")
+
+
+async def test_bytes_that_are_no_utf_8_and_bad_escapes_lose_one_title_at_most(
+    tmp_path: Path,
+) -> None:
+    body = (
+        b'{"articles": [{"url": "https://a.example/1", "seendate": "20260610T120000Z", "language":'
+        b' "English", "title": "Ferry Board\\\'s caf\xe9 opens on ten ships"}, {"url":'
+        b' "https://b.example/1", "seendate": "20260610T120000Z", "language": "English", "title":'
+        b' "Ferry Board sells \\x two old ferries\x01"}]}'
+    )
+    found = await reasons(tmp_path, always(Fault(body=body, content_type="application/json")))
+    assert [item.title for item in found.by_query["board"]] == [
+        r"Ferry Board sells \x two old ferries" + "\x01"
+    ]
+
+
+# -- time ---------------------------------------------------------------------------------------
+
+
+async def test_a_window_of_months_is_asked_about_in_slices_until_enough_is_known(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        row(f"Ferry Board news in month number {month:02}", f"https://a.example/{month}",
+            f"2026{month:02}10T120000Z")
+        for month in range(1, 7)
+    ]  # fmt: skip
+    server, half_a_year = (
+        DocServer(rows),
+        Window(start=datetime(2026, 1, 1, tzinfo=UTC), end=JUNE.end),
+    )
+    async with server.running():
+        found = await opened(server, tmp_path).fetch([BOARD], half_a_year, 3)
+    assert [item.published_at.month for item in found.by_query["board"]] == [6, 5, 4]
+    assert [one["startdatetime"][:8] for one in server.asked] == [
+        "20260530",
+        "20260430",
+        "20260331",
+    ]
+
+
+def full_list(count: int, title: str) -> list[Mapping[str, object]]:
+    start = JUNE.end - timedelta(hours=1)
+    return [
+        row(f"{title} in report number {at}", f"https://a.example/{title[:4]}/{at}",
+            f"{start - timedelta(minutes=10 * at):%Y%m%dT%H%M%SZ}")
+        for at in range(count)
+    ]  # fmt: skip
+
+
+async def test_a_name_that_fills_the_list_does_not_hide_a_rare_one(tmp_path: Path) -> None:
+    server = DocServer([*full_list(600, "Elon Musk speaks"), FERRIES])
+    found = await asked(server, tmp_path, query("Elon Musk", id="musk"), BOARD)
+    assert len(found.by_query["musk"]) == 1, "one site tells a story once"
+    assert [item.title for item in found.by_query["board"]] == [FERRIES["title"]]
+    assert len(server.asked) == 2
+
+
+async def test_a_list_that_is_always_full_is_not_asked_for_without_end(tmp_path: Path) -> None:
+    rows = [{**one, "company": "Ferry Board"} for one in full_list(2000, "Ships sail")]
+    server = DocServer(rows)
+    found = await asked(server, tmp_path, BOARD)
+    assert found.reasons == {"board": "no_news"} and len(server.asked) == 4
+    assert "1 term was not searched for to the end" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        Window(start=datetime(2015, 1, 1, tzinfo=UTC), end=datetime(2016, 1, 1, tzinfo=UTC)),
+        HOLE,
+        Window(start=datetime(2099, 1, 1, tzinfo=UTC), end=datetime(2099, 2, 1, tzinfo=UTC)),
+    ],
+    ids=["too old", "the hole", "the future"],
+)
+async def test_what_the_archive_does_not_hold_is_not_asked_for(
+    window: Window, tmp_path: Path
+) -> None:
+    async with DocServer([FERRIES]).running() as server:
+        source: KnowledgeSource = opened(server, tmp_path)
+        found = await source.fetch([BOARD], window, 5)
+        assert source.coverage(window).articles is None and source.coverage(window).gaps
+    assert found.reasons == {"board": "not_covered"} and server.asked == []
+    assert found.notes[0].startswith("DOC 2.0 holds no news for ")
+
+
+async def test_a_better_publication_time_can_be_asked_for(tmp_path: Path) -> None:
+    undated = row("Ferry Board hires two new captains", "https://c.example/captains")
+    async with DocServer([FERRIES, undated]).running() as server:
+        source = opened(server, tmp_path, min_precision="cluster")
+        found = await source.fetch([BOARD], JUNE, 5)
+    assert [item.title for item in found.by_query["board"]] == [FERRIES["title"]]
+    assert found.notes[0].startswith("1 matching articles of DOC 2.0 were left out")
+
+
+# -- when it is down ----------------------------------------------------------------------------
+
+
+async def never(_parameters: Mapping[str, str]) -> Reply:
+    raise NoReply("Cannot connect")
+
+
+async def throttling(_parameters: Mapping[str, str]) -> Reply:
+    return said(NOTICE, 429)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "times"),
+    [
+        (never, "unavailable", [0, 8, 16]),
+        (throttling, "throttled", [0, 8, 16, 76, 196, 436]),
+    ],
+)
+def test_a_fetch_ends_when_the_service_is_down_for_its_whole_duration(
+    tmp_path: Path,
+    answer: Callable[[Mapping[str, str]], Awaitable[Reply]],
+    reason: str,
+    times: list[float],
+) -> None:
+    async def work() -> None:
+        wire = ScriptedWire(answer)
+        found = await virtual(tmp_path, wire).fetch([BOARD, NOBODY], JUNE, 5)
+        assert found.reasons == {"board": reason, "nobody": reason}
+        assert wire.times == times and now() <= 600
+        assert "it is left alone until 00:" in found.notes[0]
+        again = await virtual(tmp_path, wire, deadline_s=100).fetch([BOARD], JUNE, 5)
+        assert again.reasons == {"board": reason} and wire.times == times
+
+    in_virtual_time(work())
+
+
+def test_many_queries_do_not_outlast_the_deadline(tmp_path: Path) -> None:
+    async def slow(_parameters: Mapping[str, str]) -> Reply:
+        await asyncio.sleep(40)
+        return said("{}")
+
+    async def work() -> None:
+        wire = ScriptedWire(slow)
+        queries = [query(f"Somebody Number{at}", id=f"q{at}") for at in range(200)]
+        found = await virtual(tmp_path, wire).fetch(queries, JUNE, 5)
+        assert now() <= 600 and len(wire.times) == 14
+        assert set(found.reasons.values()) == {"throttled"}
+        assert "terms were not put to DOC 2.0 for the whole window in time" in found.notes[0]
+
+    in_virtual_time(work())
+
+
+# -- what the user can mend ---------------------------------------------------------------------
+
+
+def test_without_gdeltdoc_the_user_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gdeltdoc", None)
+    with pytest.raises(KnowledgeError, match="needs the package gdeltdoc") as caught:
+        open_doc(DocConfig(), tmp_path)
+    assert "coreeval[doc]" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "url", ["api.gdeltproject.org", "ftp://a.example", "http://", "http://a/#b"]
+)
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="starts with http"):
+        DocConfig(base_url=url)
