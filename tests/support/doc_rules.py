@@ -5,9 +5,10 @@ counts, so that a query which passes here passes there.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 
 from coreeval.tools.gdelt.dates import parse_stamp
 
@@ -42,14 +43,15 @@ class Refused(Exception):
 class Page:
     """An article as the service searches it."""
 
-    words: tuple[str, ...]
-    """Of title and text, in lower case, signs apart."""
+    row: Row
+    seen: datetime
     language: str
+    text: str
+    """Words of title and text in lower case, signs apart, a space round each."""
 
     def has(self, wanted: tuple[str, ...]) -> bool:
         """Tell whether the words stand there in a row."""
-        size = len(wanted)
-        return any(self.words[at : at + size] == wanted for at in range(len(self.words)))
+        return f" {' '.join(wanted)} " in self.text
 
 
 @dataclass
@@ -65,10 +67,16 @@ def tokens(text: str) -> tuple[str, ...]:
     return tuple(re.findall(r'\w+|[^\w\s"]', text.casefold()))
 
 
-def page(row: Row) -> Page:
-    """Make an article searchable; what it was once found by stands for its text."""
-    told = " ".join(str(row.get(key) or "") for key in ("title", "company"))
-    return Page(tokens(told), str(row.get("language", "")).casefold())
+def pages(rows: Iterable[Row]) -> list[Page]:
+    """Make articles searchable, newest first; what one was found by stands for its text."""
+    made = []
+    for row in rows:
+        seen = parse_stamp(str(row.get("seendate") or row.get("date") or ""))
+        told = " ".join(str(row.get(key) or "") for key in ("title", "company"))
+        language = str(row.get("language", "")).casefold()
+        if seen:
+            made.append(Page(row, seen, language, f" {' '.join(tokens(told))} "))
+    return sorted(made, key=lambda page: page.seen, reverse=True)
 
 
 def complaint(parameters: Mapping[str, str]) -> str | None:
@@ -177,7 +185,10 @@ def _near(distance: int, text: str) -> Test:
         raise Refused(SHORT_PHRASE)
 
     def test(article: Page) -> bool:
-        spans = (article.words[at : at + distance + 1] for at in range(len(article.words)))
+        if not all(article.has((word,)) for word in wanted):
+            return False
+        words = article.text.split()
+        spans = (words[at : at + distance + 1] for at in range(len(words)))
         return any(set(wanted) <= set(span) for span in spans)
 
     return test
@@ -204,21 +215,13 @@ def span(parameters: Mapping[str, str]) -> tuple[datetime, datetime]:
     return times[0], times[1]
 
 
-def answering(rows: "list[Row]", parameters: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the articles that answer a request, newest first, as many as it may have.
+def answering(articles: Sequence[Page], parameters: Mapping[str, str]) -> Iterator[Row]:
+    """Yield the articles that answer a request, as many as it may have.
 
     Raises:
         Refused: the query is against the rules.
     """
     test, (start, end) = parse(parameters["query"]), span(parameters)
-    found = [(at, row) for row in rows if (at := seen(row)) and start <= at <= end]
-    found.sort(key=lambda pair: pair[0], reverse=parameters.get("sort") == "datedesc")
-    most = min(250, int(parameters.get("maxrecords", 75)))
-    matching = (row for _, row in found if test(page(row)))
-    for _, row in zip(range(most), matching, strict=False):
-        yield row
-
-
-def seen(row: Row) -> datetime | None:
-    """Return when the service saw an article."""
-    return parse_stamp(str(row.get("seendate") or row.get("date") or ""))
+    ordered = articles if parameters.get("sort") == "datedesc" else articles[::-1]
+    found = (page.row for page in ordered if start <= page.seen <= end and test(page))
+    yield from islice(found, min(250, int(parameters.get("maxrecords", 75))))

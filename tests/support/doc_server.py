@@ -19,7 +19,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.support.doc_rules import Refused, Row, answering, complaint
+from tests.support.doc_rules import Refused, Row, answering, complaint, pages
 
 FIELDS = ("url", "url_mobile", "title", "socialimage", "domain", "language", "sourcecountry")
 NOTICE = (
@@ -74,7 +74,7 @@ class DocServer:
     """Answers from a list of articles; keeps what it was asked."""
 
     def __init__(self, rows: Sequence[Row], faults: Faults = well) -> None:
-        self.rows = list(rows)
+        self.pages = pages(rows)
         self.faults = faults
         self.asked: list[dict[str, str]] = []
         """The parameters of each request, decoded."""
@@ -146,7 +146,7 @@ class DocServer:
         if parameters.get("mode") != "artlist" or parameters.get("format") != "json":
             return HTML
         try:
-            found = [listed(row) for row in answering(self.rows, parameters)]
+            found = [listed(row) for row in answering(self.pages, parameters)]
         except Refused as refused:
             return str(refused)
         return json.dumps({"articles": found}) if found else "{}"
