@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
 from coreeval.schema import EntityQuery, Evidence, NoEvidence, Precision, Rung, Window
+from coreeval.tools.gdelt.dates import date_in_url
 from coreeval.tools.gdelt.doc.ranking import PRECISIONS, Titles, ranked
 from coreeval.tools.gdelt.doc.tally import Tally
 from coreeval.tools.gdelt.doc.terms import terms_of
@@ -21,9 +22,13 @@ class Gathered:
     All names come before all topics: when time is short, every sample has something.
     """
 
-    def __init__(self, queries: Sequence[EntityQuery], k: int) -> None:
+    def __init__(
+        self, queries: Sequence[EntityQuery], window: Window, k: int, worst: Precision
+    ) -> None:
         self._queries = sorted(queries, key=lambda query: get_args(Rung).index(query.rung))
+        self._window = window
         self._k = k
+        self._worst = worst
         self._terms = {query.id: terms_of(query) for query in queries}
         self._articles: dict[str, Article] = {}
         self._titles = Titles()
@@ -32,23 +37,28 @@ class Gathered:
         """Keep an article; the copy that was seen first, where there are several."""
         key = evidence_id(article.url)
         known = self._articles.get(key)
-        if known is None:
+        if known is None and self._will_do(article):
             self._titles.add(key, article.title)
         if known is None or article.crawled_at < known.crawled_at:
             self._articles[key] = article
 
     def wanted(self) -> Mapping[str, None]:
-        """Return the terms of queries with fewer than `k` articles, by rung."""
+        """Return the terms of queries with fewer than `k` usable articles, by rung."""
         wanting = (q for q in self._queries if len(self._titles.matches(q)) < self._k)
         return dict.fromkeys(term for query in wanting for term in self._terms[query.id])
 
-    def ranked(
-        self, window: Window, worst: Precision
-    ) -> tuple[dict[str, tuple[Evidence, ...]], int]:
+    def _will_do(self, article: Article) -> bool:
+        """Tell whether an article may become evidence; a twin's date is not known yet."""
+        dated = date_in_url(article.url, article.crawled_at)
+        return self._worst == "crawl" if dated is None else dated >= self._window.start
+
+    def ranked(self) -> tuple[dict[str, tuple[Evidence, ...]], int]:
         """Return the evidence, and how many articles a less certain time would add."""
         items, _ = offered_items(self._articles)
-        found = ranked(self._queries, items, window, self._k, worst)
-        anyhow = ranked(self._queries, items, window, self._k, PRECISIONS[-1])
+        found, anyhow = (
+            ranked(self._queries, items, self._window, self._k, worst)
+            for worst in (self._worst, PRECISIONS[-1])
+        )
         return found, len(_ids(anyhow.values()) - _ids(found.values()))
 
     def reason(self, query: str, tally: Tally) -> NoEvidence:

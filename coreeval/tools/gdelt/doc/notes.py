@@ -7,6 +7,11 @@ from coreeval.schema import Precision
 from coreeval.tools.gdelt.doc.filters import MOST_ROWS
 from coreeval.tools.gdelt.doc.tally import Tally
 
+NOT_EXACT = (
+    "DOC 2.0 was not asked: it tells no publication times, and knowledge.min_precision: exact"
+    " accepts no others."
+)
+
 
 def notes(tally: Tally, *, shut_until: float | None, gaps: tuple[str, ...]) -> Iterator[str]:
     """Yield what went wrong or was left out; nothing where all went well."""
@@ -20,7 +25,7 @@ def notes(tally: Tally, *, shut_until: float | None, gaps: tuple[str, ...]) -> I
             f"DOC 2.0 did not answer {tally.failed} of {_requests(tally.requests)}"
             f" ({tally.last_failure}){'' if tally.throttled else alone}."
         )
-    if not tally.requests and alone:
+    if tally.unasked and not tally.requests and alone:
         yield f"DOC 2.0 was not asked, because it failed before{alone}."
     if tally.unasked:
         yield f"{_terms(len(tally.unasked))} not put to DOC 2.0 for the whole window in time."
@@ -35,8 +40,13 @@ def notes(tally: Tally, *, shut_until: float | None, gaps: tuple[str, ...]) -> I
 
 def less_certain(count: int, precision: Precision) -> str:
     """Say what a less certain publication time would add."""
+    articles = (
+        "1 matching article of DOC 2.0 was"
+        if count == 1
+        else (f"{count:,} matching articles of DOC 2.0 were")
+    )
     return (
-        f"{count:,} matching articles of DOC 2.0 were left out: it tells when GDELT saw a page, and"
+        f"{articles} left out: it tells when GDELT saw a page, and"
         f" knowledge.min_precision: {precision} asks for a better publication time."
     )
 

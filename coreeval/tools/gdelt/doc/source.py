@@ -23,7 +23,7 @@ from coreeval.tools.gdelt.doc.asking import Asking
 from coreeval.tools.gdelt.doc.config import DocConfig
 from coreeval.tools.gdelt.doc.filters import require_gdeltdoc
 from coreeval.tools.gdelt.doc.gathered import Gathered
-from coreeval.tools.gdelt.doc.notes import less_certain, notes
+from coreeval.tools.gdelt.doc.notes import NOT_EXACT, less_certain, notes
 from coreeval.tools.gdelt.doc.pace import Pace
 from coreeval.tools.gdelt.doc.packing import slices
 from coreeval.tools.gdelt.doc.tally import Tally
@@ -53,11 +53,13 @@ class DocKnowledge:
         Raises:
             KnowledgeError: the user can mend it: the proxy, or the file that requests are paced by.
         """
-        gathered = Gathered(queries, k)
-        spans = slices(window, self._now())
+        gathered = Gathered(queries, window, k, self.min_precision)
+        spans = [] if self.min_precision == "exact" else slices(window, self._now())
         tally = await self._ask(gathered, spans) if spans else Tally()
-        found, withheld = await asyncio.to_thread(gathered.ranked, window, self.min_precision)
+        found, withheld = await asyncio.to_thread(gathered.ranked)
         told = [*notes(tally, shut_until=self.pace.shut_until(), gaps=gaps(window, self._now()))]
+        if self.min_precision == "exact":
+            told.append(NOT_EXACT)
         if withheld:
             told.append(less_certain(withheld, self.min_precision))
         missing = [query.id for query in queries if not found[query.id]]

@@ -72,7 +72,7 @@ class HttpWire:
         except TimeoutError as error:
             raise NoReply(f"no answer within {timeout_s:.0f} s") from error
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            raise NoReply(f"{type(error).__name__}: {error}") from error
+            raise NoReply(str(error) or type(error).__name__) from error
 
 
 @asynccontextmanager

@@ -240,7 +240,28 @@ async def test_a_better_publication_time_can_be_asked_for(tmp_path: Path) -> Non
         source = opened(server, tmp_path, min_precision="cluster")
         found = await source.fetch([BOARD], JUNE, 5)
     assert [item.title for item in found.by_query["board"]] == [FERRIES["title"]]
-    assert found.notes[0].startswith("1 matching articles of DOC 2.0 were left out")
+    assert found.notes[0].startswith("1 matching article of DOC 2.0 was left out")
+
+
+async def test_articles_without_a_date_do_not_stop_the_search_for_dated_ones(
+    tmp_path: Path,
+) -> None:
+    undated = [
+        row(f"Ferry Board hires captain number {at}", seen="20260620T000000Z") for at in range(9)
+    ]
+    spring = row("Ferry Board orders ten electric ferries", "https://a.example/2026/04/10/x",
+                 "20260410T000000Z")  # fmt: skip
+    months = Window(start=datetime(2026, 4, 1, tzinfo=UTC), end=JUNE.end)
+    async with DocServer([*undated, spring]).running() as server:
+        found = await opened(server, tmp_path, min_precision="url").fetch([BOARD], months, 5)
+    assert [item.title for item in found.by_query["board"]] == [spring["title"]]
+
+
+async def test_exact_times_are_not_asked_of_a_service_that_has_none(tmp_path: Path) -> None:
+    async with DocServer([FERRIES]).running() as server:
+        found = await opened(server, tmp_path, min_precision="exact").fetch([BOARD], JUNE, 5)
+    assert found.reasons == {"board": "not_covered"} and server.asked == []
+    assert found.notes[0].startswith("DOC 2.0 was not asked: it tells no publication times")
 
 
 # -- when it is down ----------------------------------------------------------------------------
@@ -275,6 +296,7 @@ def test_a_fetch_ends_when_the_service_is_down_for_its_whole_duration(
         assert "it is left alone until 00:" in found.notes[0]
         again = await virtual(tmp_path, wire, deadline_s=100).fetch([BOARD], JUNE, 5)
         assert again.reasons == {"board": reason} and wire.times == times
+        assert again.notes[0].startswith("DOC 2.0 was not asked, because it failed before; it is")
 
     in_virtual_time(work())
 

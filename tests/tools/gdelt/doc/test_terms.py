@@ -39,7 +39,7 @@ NAMES = st.one_of(
         ("Ferry Board Ltd.", '"Ferry Board"'),
         ('Dwayne "The Rock" Johnson', '"Dwayne The Rock Johnson"'),
         ("Washington, D.C.", '"Washington, D.C"'),
-        ("not", ""),
+        ("AND", ""),
         ("The Who", ""),
         ("WHO", "WHO"),
         ("x" * 200, ""),

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coreeval.errors import KnowledgeError
-from coreeval.tools.gdelt.doc.wire import NoReply, encoded, http, proxy_for
+from coreeval.tools.gdelt.doc.config import DocConfig
+from coreeval.tools.gdelt.doc.source import open_doc
+from coreeval.tools.gdelt.doc.wire import NoReply, encoded, http
 from tests.support.doc_server import NOTICE, DocServer, Fault, always
 from tests.support.proxy import Proxy
 from tests.tools.gdelt.doc.kit import asked, query, row
@@ -116,9 +118,9 @@ async def test_requests_take_the_proxy_that_the_environment_names(
 
 
 def test_a_proxy_that_cannot_be_spoken_to_is_an_error_at_once(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://me:secret@127.0.0.1:1080")
     with pytest.raises(KnowledgeError, match="socks5") as caught:
-        proxy_for("https://api.gdeltproject.org/api/v2/doc/doc")
+        open_doc(DocConfig(), tmp_path)
     assert "secret" not in str(caught.value)
