@@ -106,12 +106,13 @@ def _benchmark(setup: "Setup") -> list[str]:
 def _news(setup: "Setup", config: Path) -> list[str]:
     from contextlib import closing
 
-    from coreeval.graph.setup import open_knowledge
+    from coreeval.graph.news import open_news
+    from coreeval.tools.knowledge import coverage_told
     from coreeval.tools.workspace import workspace_for
 
-    with closing(open_knowledge(setup, workspace_for(config.resolve().parent))) as knowledge:
-        coverage = knowledge.coverage(setup.window)
-    found = [f"{coverage.articles} articles on {coverage.days} days of the window"]
+    with closing(open_news(setup, workspace_for(config.resolve().parent))) as news:
+        coverage = news.coverage(setup.window)
+    found = [f"{coverage_told(coverage)} of the window ({news.name})"]
     if coverage.gaps:
         more = f" and {len(coverage.gaps) - SHOWN} more" if len(coverage.gaps) > SHOWN else ""
         found.append(f"days without news: {', '.join(coverage.gaps[:SHOWN])}{more}")

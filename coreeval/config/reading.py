@@ -70,9 +70,9 @@ def _absolute(config: Config, base: Path) -> Config:
     if config.prompts:
         changes["prompts"] = at(config.prompts)
     news = config.knowledge
-    listed = {"cutoffs": news.cutoffs, "takedown": news.takedown}
+    listed = {"path": news.path, "cutoffs": news.cutoffs, "takedown": news.takedown}
     files = {name: at(path) for name, path in listed.items() if path}
-    changes["knowledge"] = news.model_copy(update={"path": at(news.path), **files})
+    changes["knowledge"] = news.model_copy(update=files)
     changes["models"] = _with_files(config.models, at)
     if config.run.prices:
         changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})

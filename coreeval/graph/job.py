@@ -11,12 +11,13 @@ from coreeval.evaluation.benchmarks import counts_note, target_of, targets_of
 from coreeval.graph.pool import Stop
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.setup import Setup, graph_version
-from coreeval.releases.manifest import Cost, Manifest, Status, full_counts
-from coreeval.schema import Sample, Task
+from coreeval.releases.manifest import Cost, KnowledgeUsed, Manifest, Status, full_counts
+from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import Clock
 from coreeval.tools.freshness import TargetFreshness, by_target
 from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.run_rows import Fetch
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
@@ -84,6 +85,7 @@ class Job:
             "counts": self.counts(),
             "bad_rows": len(self.store.bad_rows()),
             "cost": self._cost(),
+            "knowledge": self._knowledge(),
             "after_cutoff": self._after_cutoff(),
             "arms": self.store.stage("assemble") or {},
             "notes": self.manifest.notes or self._notes(),
@@ -116,6 +118,32 @@ class Job:
         except DatasetError:
             return ()
         return (note,) if note else ()
+
+    def _knowledge(self) -> KnowledgeUsed:
+        """Return what is said of the news, with what remote backends were asked so far."""
+        fetches = self.store.fetches()
+        update = {
+            "requests": len(fetches),
+            "bytes_billed": sum(fetch.bytes_billed for fetch in fetches),
+            "cost_usd": sum(fetch.cost_usd for fetch in fetches),
+            "notes": tuple(dict.fromkeys(note for fetch in fetches for note in fetch.notes)),
+        }
+        return self.manifest.knowledge.model_copy(update=update)
+
+    def heard(self, backend: str, answer: Retrieval) -> None:
+        """Write down what a remote backend answered, and tell what it said."""
+        self.store.add_fetch(
+            Fetch(
+                backend=backend,
+                queries=len(answer.by_query),
+                found=sum(bool(evidence) for evidence in answer.by_query.values()),
+                bytes_billed=answer.bytes_billed,
+                cost_usd=answer.cost_usd,
+                notes=answer.notes,
+            )
+        )
+        for note in answer.notes:
+            self.tell("gather", note=note)
 
     def _cost(self) -> Cost:
         """Add up calls, tokens and money; that stays unknown where a call has no price."""

@@ -14,11 +14,12 @@ from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.graph.crew import Crew, Part
 from coreeval.graph.gathering import gather_news
 from coreeval.graph.job import Job
+from coreeval.graph.news import open_news
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import work_through
 from coreeval.graph.progress import Progress
 from coreeval.graph.record import InFlight, recorder
-from coreeval.graph.setup import check_models, open_knowledge
+from coreeval.graph.setup import check_models
 from coreeval.graph.threads import SampleThreads
 from coreeval.models import close_models, open_exchange
 from coreeval.schema import Sample
@@ -89,7 +90,7 @@ async def _open_threads(
 
 
 def _open_crew(job: Job, stack: AsyncExitStack) -> Crew:
-    knowledge = open_knowledge(job.setup, job.workspace)
+    knowledge = open_news(job.setup, job.workspace, job.heard)
     stack.push_async_callback(asyncio.to_thread, knowledge.close)
     calls = open_calls(job.workspace.calls, job.payer)
     stack.push_async_callback(asyncio.to_thread, calls.close)

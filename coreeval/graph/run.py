@@ -15,13 +15,12 @@ from coreeval.agents.offline.pipeline import pipeline_name
 from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
 from coreeval.graph.changes import sha256_of, what_changed, with_free_keys
+from coreeval.graph.news import news_used, open_news
 from coreeval.graph.setup import (
     Setup,
     check_dataset,
     check_models,
     fingerprints,
-    knowledge_used,
-    open_knowledge,
     prompt_versions,
     set_up,
 )
@@ -185,8 +184,8 @@ def first_manifest(
     Raises:
         KnowledgeError: there are no news files, or none falls into the window.
     """
-    with closing(open_knowledge(setup, workspace)) as knowledge:
-        used, known = knowledge_used(setup, knowledge), knowledge.stats().fingerprint
+    with closing(open_news(setup, workspace)) as news:
+        used, known = news_used(setup, news), news.fingerprint
     return Manifest(
         run=f"{files.root.parent.name}/{files.root.name}",
         name=setup.config.name,

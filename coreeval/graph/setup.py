@@ -16,14 +16,12 @@ from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import dated, recorded
 from coreeval.models import preflight
 from coreeval.prompts import Prompts, load_prompts
-from coreeval.releases.manifest import Fingerprints, KnowledgeUsed, Manifest
+from coreeval.releases.manifest import Fingerprints, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
 from coreeval.tools.cutoffs import Latest, TargetDates
-from coreeval.tools.gdelt.local import LocalKnowledge, open_local
 from coreeval.tools.model_names import nearest_names
 from coreeval.tools.prices import Prices, price_of, prices_of, worst_case
-from coreeval.tools.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,33 +175,6 @@ def asked_models(config: Config) -> list[ModelConfig]:
     roles = [config.models.of(role) for role in ROLES]
     targets = config.models.targets if config.detect.evaluate else ()
     return [model for model in (*roles, *targets) if not model.by_rules]
-
-
-def open_knowledge(setup: Setup, workspace: Workspace) -> LocalKnowledge:
-    """Open the news, made ready for searching if it is not yet.
-
-    Raises:
-        KnowledgeError: there are no news files, or none falls into the window.
-    """
-    chosen = setup.config.knowledge
-    local = open_local(Path(chosen.path), workspace.gdelt, min_precision=chosen.min_precision)
-    local.require(setup.window)
-    return local
-
-
-def knowledge_used(setup: Setup, knowledge: LocalKnowledge) -> KnowledgeUsed:
-    """Return what the manifest says about the news."""
-    chosen, coverage = setup.config.knowledge, knowledge.coverage(setup.window)
-    return KnowledgeUsed(
-        backend=knowledge.name,
-        path=chosen.path,
-        min_precision=chosen.min_precision,
-        coverage=coverage,
-        gaps=coverage.gaps,
-        takedown=len(setup.rules.takedown),
-        takedown_sha256=setup.rules.takedown.fingerprint,
-        stats=knowledge.stats().model_dump(mode="json"),
-    )
 
 
 def graph_version(setup: Setup) -> str:

@@ -12,12 +12,13 @@ from coreeval.config import load_config
 from coreeval.graph.build import RunGraph, SampleGraph, build_run_graph, build_sample_graph
 from coreeval.graph.bundled import write_configs
 from coreeval.graph.job import Job
+from coreeval.graph.news import open_news
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.record import InFlight, recorder
 from coreeval.graph.refreshing import crew_of
 from coreeval.graph.run import first_manifest, source_of
 from coreeval.graph.run_nodes import RunNodes
-from coreeval.graph.setup import open_knowledge, set_up
+from coreeval.graph.setup import set_up
 from coreeval.graph.stages import plan
 from coreeval.graph.work import REAL, job_of
 from coreeval.tools.stores.calls import open_calls
@@ -38,7 +39,7 @@ def _demo_job() -> Job:
 def _sample_graph(job: Job) -> SampleGraph:
     plan(job)
     crew = crew_of(
-        job, open_knowledge(job.setup, job.workspace), open_calls(job.workspace.calls, job.payer)
+        job, open_news(job.setup, job.workspace), open_calls(job.workspace.calls, job.payer)
     )
     wrap = recorder(job.store, InFlight(job.now), job.now, job.payer)
     return build_sample_graph(SampleNodes(crew), wrap)

@@ -8,6 +8,7 @@ from coreeval.config import Config
 from coreeval.releases.manifest import Manifest
 from coreeval.schema import Task
 from coreeval.tools.files import write_text
+from coreeval.tools.knowledge import coverage_told
 
 ATTRIBUTION = (
     "News metadata comes from the GDELT Project (https://www.gdeltproject.org/); headlines and "
@@ -72,7 +73,7 @@ companies and places they name did not take part in making them.
 |---|---|
 | run | `{manifest.run}`, started {manifest.created_at} |
 | news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){_start(manifest)} |
-| news | {coverage.articles} articles on {coverage.days} days ({manifest.knowledge.backend}) |
+| news | {coverage_told(coverage)} ({manifest.knowledge.backend}) |
 | least certain publication time accepted | {_precision(manifest.knowledge.min_precision)} |
 | bad rows of the benchmark | {manifest.bad_rows} |
 

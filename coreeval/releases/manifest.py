@@ -42,7 +42,8 @@ class KnowledgeUsed(Value):
     """Where the news came from and how much there was."""
 
     backend: str
-    path: str
+    path: str | None
+    """Where local news are; None for the workspace's own store, or where there are none."""
     min_precision: str
     coverage: Coverage
     gaps: tuple[str, ...] = ()
@@ -50,6 +51,14 @@ class KnowledgeUsed(Value):
     """Entries of the takedown list that the run respected."""
     takedown_sha256: str = ""
     stats: dict[str, Any] = {}
+    """Of the local store; empty where there is none."""
+    requests: int = 0
+    """Sent to remote backends."""
+    bytes_billed: int = 0
+    cost_usd: float = 0.0
+    """What remote backends charged; no part of the models' budget."""
+    notes: tuple[str, ...] = ()
+    """What remote backends said beside their answers."""
 
 
 class Cost(Value):

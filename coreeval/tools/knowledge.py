@@ -29,3 +29,10 @@ class KnowledgeSource(Protocol):
     def close(self) -> None:
         """Let go of files, connections and memory."""
         ...
+
+
+def coverage_told(coverage: Coverage) -> str:
+    """Return what a source holds as one clause."""
+    if coverage.articles is None:
+        return "asked over the network, not counted,"
+    return f"{coverage.articles} articles on {coverage.days} days"

@@ -27,6 +27,16 @@ class Workspace:
         return self.root / "gdelt"
 
     @property
+    def news(self) -> Path:
+        """The local news store, where the config names no other."""
+        return self.gdelt / "store"
+
+    @property
+    def cache(self) -> Path:
+        """What may be lost and asked again."""
+        return self.root / "cache"
+
+    @property
     def runs(self) -> Path:
         """Runs by name and start."""
         return self.root / "runs"
@@ -41,6 +51,12 @@ def workspace_for(base: Path) -> Workspace:
     """Return `COREEVAL_HOME` if it is set, else `.coreeval` in `base`."""
     home = os.environ.get(HOME_VARIABLE)
     return Workspace(Path(home).expanduser() if home else base / ".coreeval")
+
+
+def user_cache() -> Path:
+    """Return the folder that all workspaces of a user share, as XDG has it."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return Path(home or "~/.cache").expanduser() / "coreeval"
 
 
 @dataclass(frozen=True)

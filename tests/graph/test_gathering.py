@@ -7,7 +7,8 @@ import pytest
 
 from coreeval.errors import CredentialError
 from coreeval.graph import refreshing
-from coreeval.graph.setup import Setup, open_knowledge
+from coreeval.graph.news import News, open_news
+from coreeval.graph.setup import Setup
 from coreeval.schema import Coverage, EntityQuery, NamedEntity, Retrieval, Window
 from coreeval.tools.gdelt.remembered import Remembered
 from coreeval.tools.json_cache import JsonCache
@@ -51,11 +52,11 @@ def remote(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Remote:
     requests: list[int] = []
 
     def put(*, down: bool = False) -> list[int]:
-        def opened(setup: Setup, workspace: Workspace, *_: object) -> Remembered:
-            far = Far(open_knowledge(setup, workspace), requests, down)
-            return Remembered(far, JsonCache(tmp_path / "cache"))
+        def opened(setup: Setup, workspace: Workspace, *_: object) -> News:
+            far = Far(open_news(setup, workspace), requests, down)
+            return News([Remembered(far, JsonCache(tmp_path / "cache"))], None)
 
-        monkeypatch.setattr(refreshing, "open_knowledge", opened)
+        monkeypatch.setattr(refreshing, "open_news", opened)
         return requests
 
     return put

@@ -19,7 +19,8 @@ from coreeval.agents.roles import Brief
 from coreeval.agents.substitute import substitute
 from coreeval.config import Config
 from coreeval.evaluation.benchmarks import iter_benchmark, splits_of
-from coreeval.graph.setup import open_knowledge, set_up
+from coreeval.graph.news import open_news
+from coreeval.graph.setup import set_up
 from coreeval.schema import (
     Defect,
     Evidence,
@@ -71,7 +72,7 @@ class OfflineAnswers:
         setup = set_up(config, datetime.now(UTC))
         self._task, self._window = setup.task, setup.window
         self._candidates = config.knowledge.candidates
-        self._knowledge = open_knowledge(setup, Workspace(cache))
+        self._knowledge = open_news(setup, Workspace(cache))
         self._team = offline_team(
             setup.task,
             names=self._knowledge.names(setup.window),

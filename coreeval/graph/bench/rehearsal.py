@@ -13,10 +13,11 @@ from coreeval.config import ModelConfig, ModelsConfig
 from coreeval.graph.bench.situations import Missed, Reached, Situation, StandIn, task_for
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.job import Job
+from coreeval.graph.news import open_news
 from coreeval.graph.nodes import END, SampleNodes
 from coreeval.graph.refreshing import crew_of
 from coreeval.graph.run import first_manifest, source_of
-from coreeval.graph.setup import Setup, open_knowledge
+from coreeval.graph.setup import Setup
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, fresh_sample
 from coreeval.graph.threads import STEPS_BEFORE, STEPS_PER_ATTEMPT
 from coreeval.graph.work import Surroundings, job_of
@@ -94,7 +95,7 @@ class Rehearsal:
         return job
 
     def _open_graph(self, workspace: Workspace) -> Any:  # noqa: ANN401 - LangGraph's own type
-        knowledge = open_knowledge(self._job.setup, workspace)
+        knowledge = open_news(self._job.setup, workspace)
         self._stack.callback(knowledge.close)
         calls = open_calls(self._job.files.root / "calls.db")
         self._stack.callback(calls.close)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from coreeval.config.knowledge import DocConfig
 from coreeval.schema import (
     Coverage,
     EntityQuery,
@@ -20,7 +21,6 @@ from coreeval.schema import (
 )
 from coreeval.tools.gdelt.doc.archive import gaps
 from coreeval.tools.gdelt.doc.asking import Asking
-from coreeval.tools.gdelt.doc.config import DocConfig
 from coreeval.tools.gdelt.doc.filters import require_gdeltdoc
 from coreeval.tools.gdelt.doc.gathered import Gathered
 from coreeval.tools.gdelt.doc.notes import NOT_EXACT, less_certain, notes

@@ -8,8 +8,8 @@ from zlib import crc32
 
 import pytest
 
+from coreeval.config.knowledge import DocConfig
 from coreeval.schema import EntityQuery, Precision, Retrieval, Rung, Window
-from coreeval.tools.gdelt.doc.config import DocConfig
 from coreeval.tools.gdelt.doc.pace import Pace
 from coreeval.tools.gdelt.doc.source import DocKnowledge, open_doc
 from coreeval.tools.gdelt.doc.wire import Reply, Wire

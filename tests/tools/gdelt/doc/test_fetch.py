@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from coreeval.config.knowledge import DocConfig
 from coreeval.errors import KnowledgeError
 from coreeval.schema import Retrieval, Window
 from coreeval.tools.gdelt.doc.archive import HOLE
-from coreeval.tools.gdelt.doc.config import DocConfig
 from coreeval.tools.gdelt.doc.source import open_doc
 from coreeval.tools.gdelt.doc.wire import NoReply, Reply
 from coreeval.tools.knowledge import KnowledgeSource

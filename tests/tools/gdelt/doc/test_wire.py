@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coreeval.config.knowledge import DocConfig
 from coreeval.errors import KnowledgeError
-from coreeval.tools.gdelt.doc.config import DocConfig
 from coreeval.tools.gdelt.doc.source import open_doc
 from coreeval.tools.gdelt.doc.wire import NoReply, encoded, http
 from tests.support.doc_server import NOTICE, DocServer, Fault, always
