@@ -1,0 +1,1 @@
+"""A BigQuery on loopback: its REST API, and GDELT's two tables in DuckDB."""
