@@ -1,10 +1,10 @@
 """Executes GoogleSQL on DuckDB, and tells what BigQuery would have read for it."""
 
 import threading
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -13,6 +13,14 @@ from sqlglot import exp
 
 from tests.support.bigquery.tables import INTEGERS, PARTITIONED_BY, create, insert_gal, insert_gkg
 
+_MACROS = (
+    "CREATE SCHEMA net",
+    "CREATE MACRO net.host(url) AS lower(regexp_extract(url, '^[^:]+://([^/:?#]+)', 1))",
+    # The marks are gone at once, which is what all statements do with them.
+    "CREATE MACRO nfkd(letters) AS strip_accents(letters)",
+    "CREATE MACRO code_points_to_string(points) AS chr(points[1]::INTEGER)",
+)
+"""Google's functions that neither sqlglot nor DuckDB knows."""
 Parameters = Mapping[str, Any]
 
 
@@ -39,17 +47,12 @@ class Engine:
         self._lock = threading.Lock()
         self._database = duckdb.connect()
         create(self._database)
-        self._database.create_function("nfkd", _nfkd, ["VARCHAR"], "VARCHAR")
-        self._database.create_function(
-            "code_points_to_string",
-            _characters,
-            ["BIGINT[]"],
-            "VARCHAR",
-        )
-        self._database.execute("CREATE SCHEMA net")
-        self._database.execute(
-            "CREATE MACRO net.host(url) AS lower(regexp_extract(url, '^[^:]+://([^/:?#]+)', 1))"
-        )
+        for macro in _MACROS:
+            self._database.execute(macro)
+
+    def close(self) -> None:
+        """Free the tables."""
+        self._database.close()
 
     def add(self, *, gkg: Iterable[str] = (), gal: Iterable[str] = ()) -> None:
         """Put rows into the tables."""
@@ -96,12 +99,11 @@ class Engine:
         Raises:
             BadQuery: it cannot be executed.
         """
-        tree = _translated(_parsed(sql))
-        asked = {name for each in tree.find_all(exp.Parameter) if (name := each.name)}
+        translated, asked = _translated(sql)
         values = {name: value for name, value in parameters.items() if name in asked}
         with self._lock:
             try:
-                found = self._database.execute(tree.sql(dialect="duckdb"), values)
+                found = self._database.execute(translated, values)
                 described = found.description or []
                 return Answer([_field(name, str(kind)) for name, kind, *_ in described],
                               found.fetchall())  # fmt: skip
@@ -109,6 +111,7 @@ class Engine:
                 raise BadQuery(str(error)) from error
 
 
+@lru_cache(maxsize=8)
 def _parsed(sql: str) -> exp.Expr:
     try:
         tree = sqlglot.parse_one(sql, dialect="bigquery")
@@ -119,8 +122,13 @@ def _parsed(sql: str) -> exp.Expr:
     return tree
 
 
-def _translated(tree: exp.Expr) -> exp.Expr:
-    """Mend what sqlglot leaves as it is: offsets that start at 0, and functions of Google's."""
+@lru_cache(maxsize=8)
+def _translated(sql: str) -> tuple[str, frozenset[str]]:
+    """Return the statement for DuckDB, and the names of its parameters.
+
+    What sqlglot leaves as it is gets mended: offsets that start at 0, and functions of Google's.
+    """
+    tree = _parsed(sql).copy()
     for offset in [each for each in tree.find_all(exp.Unnest) if each.args.get("offset")]:
         name, select = offset.args["offset"].name, offset.find_ancestor(exp.Select)
         for column in list(select.find_all(exp.Column)) if select else []:
@@ -130,7 +138,8 @@ def _translated(tree: exp.Expr) -> exp.Expr:
                 column.replace(exp.alias_(from_0, name) if chosen else from_0)
     for call in list(tree.find_all(exp.Normalize)):
         call.replace(exp.func("nfkd", call.this))
-    return tree
+    asked = frozenset(each.name for each in tree.find_all(exp.Parameter))
+    return tree.sql(dialect="duckdb"), asked
 
 
 def _bounds(tree: exp.Expr, column: str, parameters: Parameters) -> tuple[str, list[datetime]]:
@@ -153,11 +162,3 @@ def _field(name: str, kind: str) -> dict[str, str]:
     mode = "REPEATED" if kind.endswith("[]") else "NULLABLE"
     types = {"BIGINT": "INTEGER", "INTEGER": "INTEGER", "DOUBLE": "FLOAT", "BOOLEAN": "BOOLEAN"}
     return {"name": name, "type": types.get(kind.removesuffix("[]"), "STRING"), "mode": mode}
-
-
-def _nfkd(text: str) -> str:
-    return unicodedata.normalize("NFKD", text)
-
-
-def _characters(points: list[int]) -> str:
-    return "".join(map(chr, points))

@@ -6,6 +6,7 @@ As a process of its own, over GDELT files in a folder:
 """
 
 import argparse
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,6 @@ from typing import Literal
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -41,6 +41,8 @@ class Fault:
     times: int = 1
     after: bool = False
     """Do the step, then lose its answer: the connection is cut."""
+    hang: bool = False
+    """Say nothing until the server ends."""
 
 
 class BigQueryServer:
@@ -60,6 +62,7 @@ class BigQueryServer:
         """Rows of a page, at most."""
         self.cancelled: list[str] = []
         self.port = 0
+        self._ending = threading.Event()
 
     @property
     def url(self) -> str:
@@ -82,6 +85,17 @@ class BigQueryServer:
     def lose(self, step: Step) -> None:
         """Do a step and cut the connection before its answer."""
         self.faults.append(Fault(step, "", after=True))
+
+    def hang(self, step: Step) -> None:
+        """Never answer a step."""
+        self.faults.append(Fault(step, "backendError", hang=True))
+
+    def release(self) -> None:
+        """Let the jobs that are held come to their end."""
+        self.held = False
+        for job in self.jobs.values():
+            if job.state != "DONE":
+                self._finish(job)
 
     # -- the API --------------------------------------------------------------------------------
 
@@ -123,10 +137,13 @@ class BigQueryServer:
         fault = next((each for each in self.faults if each.step == step and each.times), None)
         if fault:
             fault.times -= 1
+            if fault.hang:
+                while not self._ending.is_set():
+                    await asyncio.sleep(0.02)
             if not fault.after:
                 return _error(fault.reason, fault.message)
         try:
-            answer = await run_in_threadpool(work)
+            answer = work()
         except BadQuery as error:
             return _error(error.reason, str(error))
         return _Cut() if fault else JSONResponse(answer)
@@ -143,24 +160,28 @@ class BigQueryServer:
         job_id, query = body["jobReference"]["jobId"], body["configuration"]["query"]
         if job_id in self.jobs:
             raise BadQuery(f"Already Exists: Job {job_id}", "duplicate")
-        asked = values(query.get("queryParameters", []))
-        scanned = self.engine.scanned(query["query"], asked)
+        scanned = self.engine.scanned(query["query"], values(query.get("queryParameters", [])))
         job = Job(job_id, request.path_params["project"], body["configuration"], scanned=scanned)
         self.jobs[job_id] = job
+        if not self.held:
+            self._finish(job)
+        return job.resource
+
+    def _finish(self, job: Job) -> None:
+        """End a job: with its rows, or with an error."""
+        query = job.config["query"]
         most = int(query.get("maximumBytesBilled", 1 << 62))
-        needed = max(scanned, LEAST_BILLED)
-        if self.held:
-            return job.resource
-        job.state = "DONE"
+        needed = max(job.scanned, LEAST_BILLED)
         if needed > most:
             message = f"Query exceeded limit for bytes billed: {most}. {needed} or higher required."
             job.error = {"reason": "bytesBilledLimitExceeded", "message": message}
         elif self.job_error:
             job.error = dict(zip(("reason", "message"), self.job_error, strict=True))
         else:
+            asked = values(query.get("queryParameters", []))
             answer = self.engine.run(query["query"], asked)
             job.fields, job.rows, job.billed = answer.fields, answer.rows, needed
-        return job.resource
+        job.state = "DONE"
 
     def _stop(self, job: Job | None) -> Json:
         if job is None:
@@ -185,8 +206,10 @@ class BigQueryServer:
         try:
             yield self
         finally:
+            self._ending.set()
             server.should_exit = True
             thread.join()
+            self.engine.close()
 
 
 class _Cut(Response):

@@ -27,9 +27,7 @@ class Form(NamedTuple):
 
     form: str
     word: str
-    """The search key."""
-    capitals: bool
-    """Whether only the word in capitals counts: US, WHO, IT."""
+    """The search key; where it is in capitals, only the word in capitals counts: US, WHO, IT."""
 
 
 def asks(queries: Sequence[EntityQuery]) -> list[Ask]:
@@ -61,11 +59,11 @@ def forms(asked: Sequence[Ask]) -> list[Form]:
 def _forms(word: str) -> Iterator[Form]:
     folded = word.casefold()
     if word != folded:
-        yield Form(folded, word, capitals=True)
+        yield Form(folded, word)
         return
     for form in sorted({word, *_inflected(word)}):
         if stem(form) == word:
-            yield Form(form, word, capitals=False)
+            yield Form(form, word)
 
 
 def _inflected(word: str) -> Iterator[str]:

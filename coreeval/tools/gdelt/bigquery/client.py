@@ -12,13 +12,15 @@ from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
 from coreeval.errors import ConfigError, CredentialError
-from coreeval.tools.gdelt.bigquery.config import LOOPBACK, BigQueryConfig
+from coreeval.tools.gdelt.bigquery.config import BigQueryConfig
 
 HTTP_S = 30.0
 """Most that one HTTP request may be silent; the client's own least is 120 s."""
 PROJECT = "GOOGLE_CLOUD_PROJECT"
+EMULATOR = "BIGQUERY_EMULATOR_HOST"
+"""Google's own variables for the project, and for a stand-in that is shown no credentials."""
 NO_PROJECT = "local"
-"""How the project is called where nobody pays: at an endpoint of this machine."""
+"""How the project is called where nobody pays."""
 
 
 class _Prompt(HTTPAdapter):
@@ -33,7 +35,8 @@ class _Prompt(HTTPAdapter):
         cert: str | tuple[str, str] | None = None,
         proxies: dict[str, str] | None = None,
     ) -> Response:
-        return super().send(request, stream, HTTP_S, verify, cert, proxies)
+        allowed = min(timeout, HTTP_S) if isinstance(timeout, int | float) else HTTP_S
+        return super().send(request, stream, allowed, verify, cert, proxies)
 
 
 def open_client(config: BigQueryConfig, credentials: Credentials | None = None) -> Client:
@@ -48,7 +51,8 @@ def open_client(config: BigQueryConfig, credentials: Credentials | None = None) 
         ConfigError: neither the config nor the credentials name a project.
     """
     project = config.project or os.environ.get(PROJECT)
-    if credentials is None and config.endpoint and _is_here(config.endpoint):
+    endpoint = config.endpoint or os.environ.get(EMULATOR)
+    if credentials is None and endpoint and endpoint.startswith("http://"):
         credentials, project = AnonymousCredentials(), project or NO_PROJECT  # type: ignore[no-untyped-call]
     if credentials is None:
         credentials, theirs = _default_credentials()
@@ -66,13 +70,9 @@ def open_client(config: BigQueryConfig, credentials: Credentials | None = None) 
         project=project,
         credentials=credentials,
         location=config.location,
-        client_options=ClientOptions(api_endpoint=config.endpoint),
+        client_options=ClientOptions(api_endpoint=endpoint),
         _http=session,
     )
-
-
-def _is_here(endpoint: str) -> bool:
-    return endpoint.startswith("http://") and any(host in endpoint for host in LOOPBACK)
 
 
 def _default_credentials() -> tuple[Credentials, str | None]:

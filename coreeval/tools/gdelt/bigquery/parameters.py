@@ -1,22 +1,13 @@
 """The values of a statement's parameters; what a user or a text says is only ever one of these."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from google.cloud.bigquery import (
-    ArrayQueryParameter,
-    ScalarQueryParameter,
-    ScalarQueryParameterType,
-    StructQueryParameter,
-    StructQueryParameterType,
-)
+from google.cloud.bigquery import ArrayQueryParameter, ScalarQueryParameter
 
 from coreeval.tools.gdelt.bigquery.statements import COPIES, Statement
 
 Parameter = ScalarQueryParameter | ArrayQueryParameter
-Plain = str | float | bool
-_ASK = {"number": "INT64", "words": "STRING", "least": "FLOAT64"}
-_FORM = {"form": "STRING", "word": "STRING", "capitals": "BOOL"}
 
 
 def parameters(statement: Statement) -> list[Parameter]:
@@ -31,9 +22,9 @@ def parameters(statement: Statement) -> list[Parameter]:
         _scalar("decay", "FLOAT64", max(decay.total_seconds(), 1.0)),
         _scalar("copies", "INT64", COPIES),
         _scalar("most", "INT64", statement.rows),
-        _structs("asks", _ASK, [(at, *ask) for at, ask in enumerate(statement.asks)]),
-        _structs("forms", _FORM, statement.forms),
-        ArrayQueryParameter("urls", "STRING", list(statement.urls)),
+        _strings("asks", [f"{ask.least} {ask.words}" for ask in statement.asks]),
+        _strings("forms", [f"{form.form} {form.word}" for form in statement.forms]),
+        _strings("urls", statement.urls),
     ]
     if statement.feed == "gkg":
         named.append(_scalar("first_batch", "INT64", int(_stamp(window.start))))
@@ -50,21 +41,5 @@ def _scalar(name: str, kind: str, value: str | float | datetime) -> ScalarQueryP
     return ScalarQueryParameter(name, kind, value)
 
 
-def _structs(
-    name: str, fields: dict[str, str], rows: Iterable[tuple[Plain, ...]]
-) -> ArrayQueryParameter:
-    kinds = [
-        ScalarQueryParameterType(kind, name=field)  # type: ignore[no-untyped-call]
-        for field, kind in fields.items()
-    ]
-    values = [
-        StructQueryParameter.positional(  # type: ignore[no-untyped-call]
-            *(
-                ScalarQueryParameter(field, kind, value)
-                for (field, kind), value in zip(fields.items(), row, strict=True)
-            )
-        )
-        for row in rows
-    ]
-    struct = StructQueryParameterType(*kinds)  # type: ignore[no-untyped-call]
-    return ArrayQueryParameter(name, struct, values)
+def _strings(name: str, values: Sequence[str]) -> ArrayQueryParameter:
+    return ArrayQueryParameter(name, "STRING", list(values))

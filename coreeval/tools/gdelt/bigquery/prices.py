@@ -5,8 +5,8 @@ from datetime import date
 from coreeval.tools.gdelt.bigquery.statements import Statement
 
 USD_PER_TIB = 6.25
-AS_OF = date(2026, 9, 23)
-SOURCE = "https://cloud.google.com/bigquery/pricing, on-demand, US, as quoted by its users"
+AS_OF = date(2026, 6, 1)
+SOURCE = "on-demand, US, as public code quotes https://cloud.google.com/bigquery/pricing"
 """Where the price was read and when; the month's first TiB is free, which is not counted here."""
 TIB = 1 << 40
 GB = 10**9

@@ -33,6 +33,8 @@ def ranked(
         articles[key] = joined(articles[key], article) if key in articles else article
         sites[key] = max(sites.get(key, 1), seen_on)
     items, _ = offered_items(articles)
+    if not items:
+        return {query.id: () for query in queries}
     with TemporaryDirectory(prefix="coreeval-") as folder, duckdb.connect() as database:
         write_tables(Path(folder), _spread(items, sites))
         for table in SCHEMAS:

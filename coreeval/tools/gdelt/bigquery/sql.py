@@ -4,7 +4,8 @@ A page is read as a list of texts: its title, its description, then its prominen
 All words of a name must stand in one of them, title and description counting as one, just as the
 local store has it. `held` counts the pages of each word, so that a rare one weighs more.
 
-What is plain SQL text here has no value in it: every value is a parameter.
+What is plain SQL text here has no value in it: every value is a parameter. `@asks` are
+`share word word …`, `@forms` are `form word`; structs would take thrice the room.
 """
 
 from coreeval.tools.gdelt.gkg import PROMINENT_MENTIONS, PROMINENT_OFFSET
@@ -48,20 +49,26 @@ GKG_PAGES = rf"""
       HAVING MIN(place) < {PROMINENT_OFFSET} OR COUNT(*) >= {PROMINENT_MENTIONS}
       ORDER BY kind, MIN(position)
     ) AS names
-  FROM `gdelt-bq.gdeltv2.gkg_partitioned`
-  WHERE _PARTITIONTIME >= @first_day AND _PARTITIONTIME < @end_day
-    AND DATE >= @first_batch AND DATE < @end_batch
-    AND SourceCollectionIdentifier = 1 AND IFNULL(TranslationInfo, '') = ''
-    AND {_TITLE} != ''
+  FROM (
+    SELECT GKGRECORDID, DATE, SourceCollectionIdentifier, DocumentIdentifier, V2Locations,
+      V2Persons, V2Organizations, AllNames, TranslationInfo, Extras
+    FROM `gdelt-bq.gdeltv2.gkg_partitioned`
+    WHERE _PARTITIONTIME >= @first_day AND _PARTITIONTIME < @end_day
+  )
+  WHERE DATE >= @first_batch AND DATE < @end_batch AND SourceCollectionIdentifier = 1
+    AND IFNULL(TranslationInfo, '') = '' AND {_TITLE} != ''
 """
 GAL_PAGES = """
   SELECT '' AS record, url, CAST(FORMAT_TIMESTAMP('%Y%m%d%H%M%S', date) AS INT64) AS crawled,
     title, IFNULL(`desc`, '') AS description,
     FORMAT_TIMESTAMP('%Y%m%d%H%M%S', date) AS stated, title AS words_of_title,
     ARRAY<STRING>[] AS names
-  FROM `gdelt-bq.gdeltv2.gal`
-  WHERE date >= @first_day AND date < @end_day
-    AND STARTS_WITH(LOWER(lang), 'en') AND title != ''
+  FROM (
+    SELECT date, url, title, `desc`, lang
+    FROM `gdelt-bq.gdeltv2.gal`
+    WHERE date >= @first_day AND date < @end_day
+  )
+  WHERE STARTS_WITH(LOWER(lang), 'en') AND title != ''
 """
 # As in plain_words(): no accents, no possessives; U.S. and S&P are one word each.
 _WORDS = r"""REGEXP_EXTRACT_ALL(
@@ -81,18 +88,22 @@ words AS (
     ARRAY(SELECT SUBSTR(name, 3) FROM UNNEST(page.names) AS name)
   )) AS text WITH OFFSET AS place
   CROSS JOIN UNNEST({_WORDS}) AS written
-  JOIN UNNEST(@forms) AS form ON form.form = LOWER(written)
-  WHERE NOT form.capitals OR written = UPPER(written)
+  JOIN (
+    SELECT SPLIT(form, ' ')[OFFSET(0)] AS form, SPLIT(form, ' ')[OFFSET(1)] AS word
+    FROM UNNEST(@forms) AS form
+  ) AS form ON form.form = LOWER(written)
+  WHERE form.word = LOWER(form.word) OR written = UPPER(written)
 ),
 held AS (
   SELECT word, COUNT(DISTINCT url) AS articles FROM words GROUP BY word
 ),
 asked AS (
-  SELECT ask.number, ask.least, part AS word,
+  SELECT number, CAST(SPLIT(ask, ' ')[OFFSET(0)] AS FLOAT64) AS least, part AS word,
     LN(1 + (SELECT COUNT(DISTINCT url) FROM pages) / IFNULL(held.articles, 1)) AS weight
-  FROM UNNEST(@asks) AS ask
-  CROSS JOIN UNNEST(SPLIT(ask.words, ' ')) AS part
+  FROM UNNEST(@asks) AS ask WITH OFFSET AS number
+  CROSS JOIN UNNEST(SPLIT(ask, ' ')) AS part WITH OFFSET AS place
   LEFT JOIN held ON held.word = part
+  WHERE place > 0
 ),
 needed AS (
   SELECT number, SUM(weight) AS need, MAX(least) AS least FROM asked GROUP BY number

@@ -27,7 +27,7 @@ evening may also be in the next day's partition."""
 ROWS = 60
 """Pages returned for each thing that is asked for, at most: twins and what the screen drops leave
 about the 20 that a replacer is shown (research: pilot §2)."""
-MOST_ROWS = 60_000
+MOST_ROWS = 30_000
 """Pages returned for all of them together."""
 FEWEST_ROWS = 10
 COPIES = 3
@@ -108,7 +108,7 @@ def check_bounds(statement: Statement) -> None:
     """Refuse a statement that reads more than some days of the known tables.
 
     Raises:
-        Unbounded: it names another table, or one without both bounds directly behind it.
+        Unbounded: it names another table, or one with more or less than both bounds behind it.
     """
     for table in _TABLE.findall(statement.sql):
         if table not in PARTITIONED_BY:
@@ -126,5 +126,6 @@ def check_bounds(statement: Statement) -> None:
 
 def _bounds(table: str, column: str) -> str:
     return (
-        rf"FROM\s+`{re.escape(table)}`\s+WHERE\s+{column} >= @first_day AND {column} < @end_day\s"
+        rf"FROM `{re.escape(table)}`\s+"
+        rf"WHERE {column} >= @first_day AND {column} < @end_day\s+\)"
     )

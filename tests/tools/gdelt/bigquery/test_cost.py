@@ -1,0 +1,88 @@
+"""What it costs is known before, bounded, and recorded after."""
+
+import pytest
+
+from coreeval.errors import BudgetSpent
+from coreeval.tools.gdelt.bigquery.prices import told, usd
+from tests.support.bigquery.server import LEAST_BILLED, BigQueryServer
+from tests.tools.gdelt.bigquery.conftest import Opener
+from tests.tools.gdelt.bigquery.news import GAL, GKG, JUNE, named
+
+BOTH = 2 * LEAST_BILLED
+"""What the smallest request to both tables is billed."""
+
+
+@pytest.fixture(autouse=True)
+def rows(server: BigQueryServer) -> None:
+    server.engine.add(gkg=GKG, gal=GAL)
+
+
+async def test_the_price_is_told_before_and_recorded_after(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    said: list[tuple[str, int]] = []
+    source = opened(tell=lambda text: said.append((text, len(server.steps("insert")))))
+    found = await source.fetch(named("Mary Smith"), JUNE, 5)
+    assert said == [(f"BigQuery is going to read {told(BOTH)}", 0)]
+    assert found.bytes_billed == server.billed == BOTH
+    assert found.cost_usd == usd(BOTH) == pytest.approx(6.25 * BOTH / 2**40)
+    assert found.notes == (
+        f"BigQuery was expected to bill {told(BOTH)}",
+        f"BigQuery billed {told(BOTH)}",
+    )
+
+
+async def test_every_job_is_priced_uncached_limited_and_labelled(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    await opened(timeout_s=60).fetch(named("Mary Smith"), JUNE, 5)
+    assert [step for step, _ in server.asked if step in ("dry_run", "insert")] == [
+        "dry_run", "dry_run", "insert", "insert",
+    ]  # fmt: skip
+    for body in server.steps("dry_run"):
+        assert body["configuration"]["query"]["useQueryCache"] is False
+    for body in server.steps("insert"):
+        config = body["configuration"]
+        assert int(config["query"]["maximumBytesBilled"]) == LEAST_BILLED
+        assert config["labels"]["app"] == "coreeval"
+        assert 0 < int(config["jobTimeoutMs"]) <= 60_000
+
+
+async def test_above_the_cap_nothing_is_sent(server: BigQueryServer, opened: Opener) -> None:
+    with pytest.raises(BudgetSpent) as caught:
+        await opened(max_gb=0.02).fetch(named("Mary Smith"), JUNE, 5)
+    assert caught.value.exit_code == 3
+    assert caught.value.where == "knowledge.bigquery.max_gb"
+    assert "0.02 GB" in caught.value.message
+    assert (len(server.steps("dry_run")), server.steps("insert"), server.billed) == (2, [], 0)
+
+
+async def test_the_cap_holds_for_all_requests_of_a_run(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    source = opened(max_gb=0.05)
+    for _ in range(2):
+        await source.fetch(named("Mary Smith"), JUNE, 5)
+    with pytest.raises(BudgetSpent):
+        await source.fetch(named("Mary Smith"), JUNE, 5)
+    assert server.billed == 2 * BOTH
+
+
+async def test_a_table_that_has_grown_since_its_price_was_asked_is_not_read(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    server.job_error = ("bytesBilledLimitExceeded", "Query exceeded limit for bytes billed: 1.")
+    with pytest.raises(BudgetSpent, match="limit for bytes billed"):
+        await opened().fetch(named("Mary Smith"), JUNE, 5)
+    assert server.billed == 0
+
+
+async def test_a_window_without_rows_is_not_paid_for(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    july = JUNE.model_copy(
+        update={"start": JUNE.end, "end": JUNE.end.replace(month=8)},
+    )
+    found = await opened().fetch(named("Mary Smith"), july, 5)
+    assert found.reasons == {"Mary Smith": "not_covered"}
+    assert (server.steps("insert"), found.cost_usd) == ([], 0.0)
