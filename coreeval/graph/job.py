@@ -130,6 +130,10 @@ class Job:
         }
         return self.manifest.knowledge.model_copy(update=update)
 
+    def told(self, note: str) -> None:
+        """Tell what a remote backend is about to do."""
+        self.tell("gather", note=note)
+
     def heard(self, backend: str, answer: Retrieval) -> None:
         """Write down what a remote backend answered, and tell what it said."""
         self.store.add_fetch(
@@ -143,7 +147,7 @@ class Job:
             )
         )
         for note in answer.notes:
-            self.tell("gather", note=note)
+            self.told(note)
 
     def _cost(self) -> Cost:
         """Add up calls, tokens and money; that stays unknown where a call has no price."""

@@ -1,8 +1,8 @@
 """The news of a run: the backends that its config names, as one source."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol
 
 from coreeval.errors import KnowledgeError
 from coreeval.graph.setup import Setup
@@ -15,8 +15,25 @@ from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.workspace import Workspace, user_cache
 
-Heard = Callable[[str, Retrieval], None]
-"""Is told the backend, and what it answered."""
+
+class Listener(Protocol):
+    """Whoever wants to know what remote backends do."""
+
+    def told(self, note: str) -> None:
+        """Hear what a backend is about to do, such as to spend money."""
+        ...
+
+    def heard(self, backend: str, answer: Retrieval) -> None:
+        """Hear what a backend answered."""
+        ...
+
+
+class _Deaf:
+    def told(self, note: str) -> None: ...
+    def heard(self, backend: str, answer: Retrieval) -> None: ...
+
+
+DEAF: Listener = _Deaf()
 
 
 class News(Chain):
@@ -32,7 +49,7 @@ class News(Chain):
         return f"{self.name}:{self.local.stats().fingerprint}" if self.local else self.name
 
 
-def open_news(setup: Setup, workspace: Workspace, heard: Heard = lambda _, __: None) -> News:
+def open_news(setup: Setup, workspace: Workspace, listener: Listener = DEAF) -> News:
     """Open the backends; local news are made ready for searching if they are not yet.
 
     Raises:
@@ -46,7 +63,7 @@ def open_news(setup: Setup, workspace: Workspace, heard: Heard = lambda _, __: N
                 local = _open_local(setup, workspace)
                 sources.append(local)
             else:
-                sources.append(_open_remote(setup, backend, workspace, heard))
+                sources.append(_open_remote(setup, backend, workspace, listener))
             opened.callback(sources[-1].close)
         if local and len(sources) == 1:
             local.require(setup.window)
@@ -66,13 +83,26 @@ def _open_local(setup: Setup, workspace: Workspace) -> LocalKnowledge:
     return open_local(path, workspace.gdelt, min_precision=chosen.min_precision)
 
 
-def _open_remote(setup: Setup, backend: str, workspace: Workspace, heard: Heard) -> KnowledgeSource:
+def _open_remote(
+    setup: Setup, backend: str, workspace: Workspace, listener: Listener
+) -> KnowledgeSource:
+    source = _bigquery(setup, listener) if backend == "bigquery" else _doc(setup)
+    cache = JsonCache(workspace.cache / backend)
+    return Remembered(source, cache, lambda answer: listener.heard(backend, answer))
+
+
+def _bigquery(setup: Setup, listener: Listener) -> KnowledgeSource:
+    from coreeval.tools.gdelt.bigquery.source import open_bigquery
+
+    chosen = setup.config.knowledge
+    return open_bigquery(chosen.bigquery, min_precision=chosen.min_precision, tell=listener.told)
+
+
+def _doc(setup: Setup) -> KnowledgeSource:
     from coreeval.tools.gdelt.doc.source import open_doc
 
     chosen = setup.config.knowledge
-    source = open_doc(chosen.doc, user_cache(), min_precision=chosen.min_precision)
-    cache = JsonCache(workspace.cache / backend)
-    return Remembered(source, cache, lambda answer: heard(backend, answer))
+    return open_doc(chosen.doc, user_cache(), min_precision=chosen.min_precision)
 
 
 def news_used(setup: Setup, news: News) -> KnowledgeUsed:

@@ -90,7 +90,7 @@ async def _open_threads(
 
 
 def _open_crew(job: Job, stack: AsyncExitStack) -> Crew:
-    knowledge = open_news(job.setup, job.workspace, job.heard)
+    knowledge = open_news(job.setup, job.workspace, job)
     stack.push_async_callback(asyncio.to_thread, knowledge.close)
     calls = open_calls(job.workspace.calls, job.payer)
     stack.push_async_callback(asyncio.to_thread, calls.close)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from coreeval.config.remote_news import Feed
 from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.bigquery.asks import asks, forms
 from coreeval.tools.gdelt.bigquery.bill import Bill
-from coreeval.tools.gdelt.bigquery.config import Feed
 from coreeval.tools.gdelt.bigquery.outcome import Outcome, Refused
 from coreeval.tools.gdelt.bigquery.pages import article
 from coreeval.tools.gdelt.bigquery.prices import billed_at_least, told

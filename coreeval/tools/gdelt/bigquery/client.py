@@ -11,8 +11,8 @@ from google.cloud.bigquery import Client
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
+from coreeval.config.remote_news import BigQueryConfig
 from coreeval.errors import ConfigError, CredentialError
-from coreeval.tools.gdelt.bigquery.config import BigQueryConfig
 
 HTTP_S = 30.0
 """Most that one HTTP request may be silent; the client's own least is 120 s."""

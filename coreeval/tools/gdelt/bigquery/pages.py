@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from coreeval.config.remote_news import Feed
 from coreeval.schema import EntityType, NamedEntity
-from coreeval.tools.gdelt.bigquery.config import Feed
 from coreeval.tools.gdelt.bigquery.statements import TABLES
 from coreeval.tools.gdelt.dates import parse_stamp
 from coreeval.tools.gdelt.rows import Article

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from coreeval.config.remote_news import BigQueryConfig
 from coreeval.errors import ConfigError
 from coreeval.schema import (
     Coverage,
@@ -19,7 +20,6 @@ from coreeval.schema import (
 )
 from coreeval.tools.gdelt.bigquery.asking import Answer, Runner, answered, plan
 from coreeval.tools.gdelt.bigquery.bill import Bill
-from coreeval.tools.gdelt.bigquery.config import BigQueryConfig
 from coreeval.tools.gdelt.bigquery.prices import usd
 from coreeval.tools.gdelt.bigquery.ranking import ranked
 from coreeval.tools.gdelt.bigquery.turn import Turn

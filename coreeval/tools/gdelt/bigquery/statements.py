@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from coreeval.config.remote_news import Feed
 from coreeval.schema import Window
 from coreeval.tools.gdelt.bigquery.asks import Ask, Form
-from coreeval.tools.gdelt.bigquery.config import Feed
 from coreeval.tools.gdelt.bigquery.sql import GAL_PAGES, GKG_PAGES, SEARCH
 
 TABLES: dict[Feed, str] = {

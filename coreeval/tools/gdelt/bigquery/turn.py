@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from coreeval.tools.gdelt.bigquery.config import BigQueryConfig
+from coreeval.config.remote_news import BigQueryConfig
 from coreeval.tools.gdelt.bigquery.outcome import Ended
 
 

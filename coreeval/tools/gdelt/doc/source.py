@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from coreeval.config.knowledge import DocConfig
+from coreeval.config.remote_news import DocConfig
 from coreeval.schema import (
     Coverage,
     EntityQuery,

@@ -11,8 +11,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)
     from coreeval.tools.gdelt.bigquery.client import open_client
     from coreeval.tools.gdelt.bigquery.jobs import Jobs, Patience
+from coreeval.config.remote_news import BigQueryConfig
 from coreeval.schema import Precision
-from coreeval.tools.gdelt.bigquery.config import BigQueryConfig
 from coreeval.tools.gdelt.bigquery.source import BigQueryKnowledge
 
 HASTE = Patience(tries=3, first_wait_s=0.0, longest_wait_s=0.0, poll_s=0.01)

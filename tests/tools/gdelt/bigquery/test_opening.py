@@ -10,8 +10,8 @@ from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import RefreshError, TransportError
 from pydantic import ValidationError
 
+from coreeval.config.remote_news import BigQueryConfig
 from coreeval.errors import ConfigError, CredentialError
-from coreeval.tools.gdelt.bigquery.config import BigQueryConfig
 from coreeval.tools.gdelt.bigquery.outcome import Refused
 from coreeval.tools.gdelt.bigquery.refusals import explained
 from coreeval.tools.gdelt.bigquery.source import open_bigquery

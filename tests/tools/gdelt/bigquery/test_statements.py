@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coreeval.config.remote_news import Feed
 from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.bigquery.asks import Ask, Form, asks, forms
-from coreeval.tools.gdelt.bigquery.config import Feed
 from coreeval.tools.gdelt.bigquery.statements import Unbounded, check_bounds, statement
 from coreeval.tools.gdelt.words import STOP_WORDS, keys, stem
 from tests.support.bigquery.engine import Engine

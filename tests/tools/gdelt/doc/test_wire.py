@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coreeval.config.knowledge import DocConfig
+from coreeval.config.remote_news import DocConfig
 from coreeval.errors import KnowledgeError
 from coreeval.tools.gdelt.doc.source import open_doc
 from coreeval.tools.gdelt.doc.wire import NoReply, encoded, http
