@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from coreeval.agents.llm_team import LLM_ROLES
-from coreeval.agents.offline.team import offline_role
 from coreeval.agents.roles import Team
 from coreeval.config import ROLES, ModelsConfig
 from coreeval.models import Exchange
@@ -42,6 +41,8 @@ def hire(task: Task, materials: Materials) -> Team:
     def player(role: RoleName) -> Any:  # noqa: ANN401 - each role has another type
         if role in askers:
             return LLM_ROLES[role](task, askers[role], materials.prompts)
+        from coreeval.agents.offline.team import offline_role  # for few configs
+
         return offline_role(
             role, task, names=materials.names, seed=materials.seed, train=materials.train
         )

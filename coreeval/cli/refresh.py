@@ -13,6 +13,7 @@ from coreeval.cli.arguments import (
     SetOption,
     UnpricedOption,
 )
+from coreeval.cli.loading import loading
 from coreeval.cli.meanings import STATES, offline_note, offline_roles, outcome_lines
 from coreeval.cli.output import AsJson, Document, brief, command, note, show
 
@@ -37,9 +38,10 @@ def refresh(
     as_json: AsJson = False,
 ) -> None:
     """Refresh a benchmark: the run. Ctrl-C stops it cleanly."""
-    from coreeval.cli.progress import watching
-    from coreeval.graph.run import refresh as work
-    from coreeval.graph.work import Surroundings
+    with loading():
+        from coreeval.cli.progress import watching
+        from coreeval.graph.run import refresh as work
+        from coreeval.graph.work import Surroundings
 
     with watching() as watch:
         around = Surroundings(watch=watch)
@@ -60,9 +62,10 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a stopped run; no answered call is asked again."""
-    from coreeval.cli.progress import watching
-    from coreeval.graph.run import resume as work
-    from coreeval.graph.work import Surroundings
+    with loading():
+        from coreeval.cli.progress import watching
+        from coreeval.graph.run import resume as work
+        from coreeval.graph.work import Surroundings
 
     if keep and anew:
         raise typer.BadParameter("--keep and --anew exclude each other")
@@ -78,9 +81,10 @@ def resume(
 
 def retry(run: RunArgument, budget: BudgetOption = None, as_json: AsJson = False) -> None:
     """Take the samples that failed once more, and only those."""
-    from coreeval.cli.progress import watching
-    from coreeval.graph.run import retry as work
-    from coreeval.graph.work import Surroundings
+    with loading():
+        from coreeval.cli.progress import watching
+        from coreeval.graph.run import retry as work
+        from coreeval.graph.work import Surroundings
 
     before = _manifest(run)
     with watching() as watch:

@@ -3,16 +3,18 @@
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from coreeval.evaluation.arms import ArmTable
 from coreeval.tools.files import write_json, write_text
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.arms import ArmTable
 
 Json = Mapping[str, Any]
 
 
 def write_report(
-    *, json_path: Path, html_path: Path, manifest: Json, ruled: Sequence[str], arms: ArmTable
+    *, json_path: Path, html_path: Path, manifest: Json, ruled: Sequence[str], arms: "ArmTable"
 ) -> None:
     """Write both forms of the report; text from outside is escaped.
 

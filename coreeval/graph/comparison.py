@@ -1,11 +1,17 @@
 """What the report rests on: the stored answers of the targets, arm against arm."""
 
-from coreeval.evaluation.arms import ArmTable, compare_arms
+from typing import TYPE_CHECKING
+
 from coreeval.graph.job import Job
 
+if TYPE_CHECKING:
+    from coreeval.evaluation.arms import ArmTable
 
-def compare(job: Job) -> ArmTable:
+
+def compare(job: Job) -> "ArmTable":
     """Score the stored answers, arms against each other on the samples that both have."""
+    from coreeval.evaluation.arms import compare_arms  # numpy, for the end of a run
+
     gold: dict[str, str] = {}
     unrecoverable: set[str] = set()
     for sample_id, label, outcome in job.store.labels():

@@ -11,7 +11,6 @@ import yaml
 from dotenv import load_dotenv
 from filelock import FileLock, Timeout
 
-from coreeval.agents.offline.pipeline import pipeline_name
 from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
 from coreeval.graph.changes import sha256_of, what_changed, with_free_keys
@@ -198,7 +197,7 @@ def first_manifest(
         cutoffs=setup.target_dates,
         counts=full_counts(0, {}),
         models=setup.config.models.model_dump(mode="json", exclude_none=True),
-        pipeline=pipeline_name() if "extractor" in setup.config.models.ruled else "",
+        pipeline=_pipeline(setup.config),
         prompts=prompt_versions(setup),
         knowledge=used,
         fingerprints=fingerprints(setup, known),
@@ -206,6 +205,15 @@ def first_manifest(
         workspace=str(workspace.root),
         limit=limit,
     )
+
+
+def _pipeline(config: Config) -> str:
+    """Return the name of the pipeline that finds entities; empty where a model does."""
+    if "extractor" not in config.models.ruled:
+        return ""
+    from coreeval.agents.offline.pipeline import pipeline_name  # for few configs
+
+    return pipeline_name()
 
 
 def _refuse_taken(files: RunFiles) -> None:

@@ -5,9 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
-
 from coreeval.tools.files import replacing
 
 ROW_GROUP = 5000
@@ -20,6 +17,9 @@ def write_parquet(
     path: Path, columns: Columns, rows: Iterable[Row], *, metadata: Mapping[str, str] = {}
 ) -> int:
     """Stream rows into one file that appears only when it is whole; return their number."""
+    import pyarrow as pa  # type: ignore[import-untyped]  # slow to import
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
     types = {"string": pa.string(), "int64": pa.int64(), "strings": pa.list_(pa.string())}
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     schema, count = schema.with_metadata(dict(metadata)), 0

@@ -6,15 +6,18 @@ The SQL and its placeholders still come from SQLAlchemy, so another database is 
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import Column, Connection, Engine, Table
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.expression import Select
 
 from coreeval.tools.stores.sql import Row
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 Twice = Literal["fails", "stays", "replaces"]
 
@@ -81,9 +84,8 @@ class PreparedLookup:
 
 
 def _insert(engine: Engine, table: Table, twice: Twice, keep: Sequence[str]) -> Insert:
-    insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
     names = [column.name for column in table.c]
-    statement = insert(table).values({name: None for name in names})
+    statement = _into(engine, table).values({name: None for name in names})
     keys = [column.name for column in table.primary_key]
     changes = {n: statement.excluded[n] for n in names if n not in {*keys, *keep}}
     if twice == "fails":
@@ -91,6 +93,14 @@ def _insert(engine: Engine, table: Table, twice: Twice, keep: Sequence[str]) -> 
     if twice == "stays" or not changes:
         return statement.on_conflict_do_nothing(index_elements=keys)
     return statement.on_conflict_do_update(index_elements=keys, set_=changes)
+
+
+def _into(engine: Engine, table: Table) -> "sqlite.Insert | postgresql.Insert":
+    if engine.dialect.name != "postgresql":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects.postgresql import insert
+
+    return insert(table)
 
 
 def _order(compiled: SQLCompiler) -> Sequence[str]:
