@@ -1,5 +1,6 @@
 """Loading the many modules that a run needs, in less time than Python takes by itself."""
 
+import atexit
 import gc
 import sys
 from collections.abc import Iterator
@@ -20,4 +21,5 @@ def loading() -> Iterator[None]:
     finally:
         if len(sys.modules) > known:
             gc.freeze()
+            atexit.register(gc.unfreeze)  # extension modules are taken down like all others
         gc.enable()

@@ -34,6 +34,13 @@ def test_what_is_loaded_is_not_looked_through_again() -> None:
     assert printed(code) == ["False", "True", "True"]
 
 
+def test_what_is_loaded_is_taken_down_in_the_end() -> None:
+    """What is not collected then, extension modules report as leaks."""
+    code = "from coreeval.cli.loading import loading\nwith loading():\n import duckdb"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
 def test_nothing_is_kept_for_good_where_nothing_was_loaded() -> None:
     before = gc.get_freeze_count()
     with loading():
