@@ -127,7 +127,7 @@ def _table(found: Sequence[Document]) -> Iterator[str]:
 
 
 def _state(one: Document) -> str:
-    return one["error"]["kind"] if one["error"] else STATES[one["state"]]
+    return "NOT usable" if one["error"] else STATES[one["state"]]
 
 
 def _users(used_by: Sequence[str]) -> str:

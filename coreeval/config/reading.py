@@ -20,10 +20,11 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
     Raises:
         ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind.
     """
-    raw = read_mapping(path)
-    for override in overrides:
-        _override(raw, override)
-    return parse_config(raw, where=str(path), base=path.parent)
+    raw, changes = read_mapping(path), list(overrides)
+    for change in changes:
+        _override(raw, change)
+    where = f"{path} with {', '.join(changes)}" if changes else str(path)
+    return parse_config(raw, where=where, base=path.parent)
 
 
 def read_mapping(path: Path) -> dict[str, Any]:

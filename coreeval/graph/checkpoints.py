@@ -149,7 +149,7 @@ def damage_told(path: Path) -> Iterator[None]:
         raise RunError(
             f"checkpoints.db cannot be used: {error}",
             where=str(path),
-            hint="see to the disk, then resume the run",
+            hint="see to the disk",
         ) from None
     except DatabaseError as error:
         raise RunCorrupt(

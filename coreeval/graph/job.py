@@ -21,6 +21,9 @@ from coreeval.tools.stores.run_rows import Fetch
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
+_DIGITS = 9
+"""Of sums in US dollars: two that add up the same calls in another order are equal."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -154,13 +157,14 @@ class Job:
         rows = self.store.call_totals()
         billed = [row for row in rows if not row["cached"]]
         priced = all(row["priced"] == row["calls"] for row in billed)
+        billed_usd = sum(row["usd"] or 0.0 for row in billed)
 
         def paid(name: str) -> int:
             return sum(row[name] for row in billed)
 
         return Cost(
-            billed_usd=sum(row["usd"] or 0.0 for row in billed) if priced else None,
-            unknown_usd=self._unaccounted(),
+            billed_usd=billed_usd if priced else None,
+            unknown_usd=self._unaccounted(billed_usd),
             budget_usd=self.config.run.budget_usd,
             billed_calls=paid("calls"),
             cached_calls=sum(row["calls"] for row in rows if row["cached"]),
@@ -170,12 +174,17 @@ class Job:
             by_model=tuple(rows),
         )
 
-    def _unaccounted(self) -> float:
-        """Return the worst case of the requests that nobody knows the end of."""
+    def _unaccounted(self, billed_usd: float) -> float:
+        """Return what counts as spent beside the calls of steps that came to their end.
+
+        That is the worst case of requests that nobody knows the end of, and answers that came when
+        their step had been cut off: they are stored, and a resumed run takes them up.
+        """
         if self.config.run.budget_usd is None or not self.workspace.calls.exists():
             return 0.0
         with closing(open_calls(self.workspace.calls, self.payer)) as calls:
-            return calls.ledger.spent().unknown_usd
+            spent = calls.ledger.spent()
+        return spent.unknown_usd + max(0.0, round(spent.billed_usd - billed_usd, _DIGITS))
 
 
 @cache

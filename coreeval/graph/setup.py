@@ -133,7 +133,7 @@ def check_money(config: Config) -> None:
     prices = prices_of(config)
     for model in asked_models(config):
         price = price_of(model, prices)
-        if price is None and not config.run.allow_unpriced and model.provider != "replay":
+        if price is None and not config.run.allow_unpriced:
             raise ConfigError(
                 f"the budget cannot be kept: the price of {model.model} is not known",
                 where="run.budget_usd",

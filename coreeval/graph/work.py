@@ -80,8 +80,9 @@ def _told(error: CoreEvalError | OSError, files: RunFiles) -> CoreEvalError:
 
 def _with_way_on(error: CoreEvalError, files: RunFiles) -> CoreEvalError:
     """Return an error that also says how the run goes on."""
-    if "resume" not in error.hint:
-        way = f"then: {command('resume', files.root)}"
+    resume = command("resume", files.root)
+    if resume not in error.hint:
+        way = f"then: {resume}"
         error.hint = f"{error.hint}; {way}" if error.hint else way
     return error
 
@@ -137,7 +138,7 @@ def _deadline(job: Job) -> Iterator[None]:
     error = RunError(
         f"the run took longer than {seconds:g} s",
         where="run.timeout_s",
-        hint="resume it to go on: what was answered is kept",
+        hint="what was answered is kept",
     )
     alarm = asyncio.get_running_loop().call_later(seconds, job.stop.fail, error)
     try:

@@ -15,6 +15,7 @@ from coreeval.errors import CoreEvalError, ModelCallError, ModelUnusable
 from coreeval.models.abilities import Abilities
 from coreeval.models.failures import CallFailure, final_error
 from coreeval.models.model import Model
+from coreeval.models.preflight import preflight
 from coreeval.models.probe import Probe, tokens_of
 from coreeval.models.providers import open_model
 from coreeval.models.purse import cost_of
@@ -125,6 +126,7 @@ async def check_models(
         if configured.config.by_rules:
             return Checked(configured=configured, state="rules")
         try:
+            await asyncio.to_thread(preflight, configured.config, env)
             model = open_model(configured.config, env)
         except CoreEvalError as error:
             return Checked(configured=configured, state="unusable", error=error)
@@ -180,7 +182,10 @@ def _error_of(failure: CallFailure, model: Model) -> CoreEvalError:
 
 def _no_method(probe: Probe) -> ModelUnusable:
     last, name = probe.tried[-1], probe.model.name
-    if {one.outcome for one in probe.tried} == {"refused"}:
+    if probe.model.config.structured != "auto":
+        said = f"structured: {last.method} brings no valid answer: {last.outcome}: {last.why}"
+        hint = "leave out `structured`: then a way that works is looked for"
+    elif {one.outcome for one in probe.tried} == {"refused"}:
         said, hint = f"no request is taken: {last.why}", "leave out of the config what it names"
     else:
         why = f": {last.why}" if last.why else ""

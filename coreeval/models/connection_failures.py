@@ -12,6 +12,7 @@ from coreeval.models.failures import CallFailure, clean
 from coreeval.models.network import proxy_variables
 
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
+_PLAIN = "it does not speak TLS; is its address http:// instead of https://?"
 _REFUSING = {"401", "403", "407"}
 """How a proxy says that it lets nobody through."""
 
@@ -26,7 +27,8 @@ def connection_failure(error: BaseException, secret: str) -> CallFailure:
     if barred:
         return CallFailure("blocked", clean(barred, secret))
     if absent := next((cause for cause in chain if _absent(cause)), None):
-        told = f"nothing answers there: {str(absent) or repr(absent)}"
+        told = _PLAIN if any(map(_speaks_no_tls, chain)) else str(absent) or repr(absent)
+        told = f"nothing answers there: {told}"
         if proxies := proxy_variables():
             told = f"{told} (the environment names a proxy: {proxies})"
         return CallFailure("unreachable", clean(told, secret))
@@ -53,6 +55,10 @@ def _barred(cause: BaseException) -> str:
         if status and status.group() in _REFUSING:
             return f"the proxy lets nothing through (status {status.group()})"
     return ""
+
+
+def _speaks_no_tls(cause: BaseException) -> bool:
+    return isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER"
 
 
 def _absent(cause: BaseException) -> bool:

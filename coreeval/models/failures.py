@@ -88,7 +88,7 @@ def final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str
 
 _HINTS = {
     "unknown": "check the model's name and base_url in the config",
-    "quota": "add credit to the account, then resume the run: what was answered is kept",
-    "unreachable": "start the server or correct base_url, then resume the run",
+    "quota": "add credit to the account: what was answered is kept",
+    "unreachable": "start the server or correct base_url",
     "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see docs/models.md",
 }

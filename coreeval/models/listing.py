@@ -136,8 +136,10 @@ def _look_around(config: ModelConfig, root: str, client: httpx2.Client, key: str
 
 def _nearby(root: str) -> list[str]:
     trimmed = next((root.removesuffix(tail) for tail in _TAILS if root.endswith(tail)), root)
-    places = [trimmed] if trimmed != root else []
-    return places if trimmed.endswith("/v1") else [*places, f"{trimmed}/v1"]
+    places = [trimmed] if trimmed.endswith("/v1") else [trimmed, f"{trimmed}/v1"]
+    parts = urlsplit(root)
+    usual = f"{parts.scheme}://{parts.netloc}/v1"
+    return [place for place in dict.fromkeys([*places, usual]) if place != root]
 
 
 # -- the model ----------------------------------------------------------------------------------

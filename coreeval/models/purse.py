@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from coreeval.config import PriceConfig
 from coreeval.errors import BudgetSpent
 from coreeval.models.model import Model
-from coreeval.tools.prices import Prices, cost, price_of, worst_case
+from coreeval.tools.prices import FREE, Prices, cost, price_of, worst_case
 from coreeval.tools.stores.ledger import Ledger, Reservation
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 def cost_of(answer: "AIMessage", price: PriceConfig | None) -> float | None:
     """Return what an answer cost; None where the price or the tokens are not known."""
     usage = answer.usage_metadata
+    if price == FREE:
+        return 0.0
     if price is None or usage is None:
         return None
     details = usage.get("input_token_details", {})
@@ -84,10 +86,10 @@ class Purse:
 
     def _refusal(self, model: Model, most: float) -> BudgetSpent:
         return BudgetSpent(
-            f"the budget of {self._budget:.2f} USD is used up: {self._taken:.4f} USD are spent or "
-            f"unaccounted for, and the next call of {model.name} may cost {most:.4f}",
+            f"the budget of {self._budget:.4f} USD does not cover the next call of {model.name}, "
+            f"which may cost {most:.4f}: {self._taken:.4f} USD are spent or unaccounted for",
             where="run.budget_usd",
-            hint="resume the run with a larger budget (--budget USD): what was answered is kept",
+            hint="give a larger one (--budget USD): what was answered is kept",
         )
 
     async def settle(self, reservation: Reservation | None, usd: float | None) -> None:

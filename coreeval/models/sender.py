@@ -105,7 +105,7 @@ class Sender:
                     f"{self.model.name}: {DOWN_AFTER} calls in a row were given up, the last "
                     f"because: {failure.message}",
                     where=endpoint,
-                    hint="see to the endpoint, then resume the run; retry takes what has failed",
+                    hint="see to the endpoint; coreeval retry takes up what has failed",
                 )
         return final_error(
             failure,

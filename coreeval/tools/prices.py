@@ -43,6 +43,8 @@ def worst_case(price: PriceConfig, *, prompt_bytes: int, max_tokens: int) -> flo
     return ((prompt_bytes + FRAMING) * dearest + max_tokens * price.output) / MILLION
 
 
+FREE = PriceConfig(input=0, output=0)
+"""What recorded answers cost."""
 Prices = Mapping[str, Price]
 """Price by `provider:name`."""
 _TABLE = TypeAdapter(dict[str, Price])
@@ -79,4 +81,5 @@ def prices_of(config: Config) -> Prices:
 
 def price_of(model: ModelConfig, prices: Prices) -> PriceConfig | None:
     """Return what a model charges, if that is known: its own config comes first."""
-    return model.price or prices.get(model.model)
+    unlisted = FREE if model.provider == "replay" else None
+    return model.price or prices.get(model.model) or unlisted

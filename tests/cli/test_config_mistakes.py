@@ -164,6 +164,12 @@ def test_settings_that_do_not_fit(shell: Shell, setting: str, parts: list[str]) 
         assert all(part in said.err for part in parts)
 
 
+def test_a_value_of_the_command_line_is_not_looked_for_in_the_file(shell: Shell) -> None:
+    said = shell("refresh", shell.config(), "--budget", "0")
+    assert said.code == 2
+    assert "trial.yaml with run.budget_usd=0.0" in said.err
+
+
 def test_a_setting_that_fits_reaches_the_run(shell: Shell) -> None:
     said = shell("validate", shell.config(), "--set", "name=other", "--set", "task=emotoin")
     assert said.code == 2

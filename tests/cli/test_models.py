@@ -60,9 +60,9 @@ def test_every_model_is_in_the_table_whatever_the_others_do(shell: Shell, mixed:
         ["openai:replacer", "ok", "function_calling"],
         ["openai:rewriter", "ok", "text"],
         ["openai:composer", "ok", "json_schema"],
-        ["openai:fact_judge", "credential", "fact_judge"],
-        ["openai:label_judge", "model", "label_judge"],
-        ["openai:gone", "model", "target"],
+        ["openai:fact_judge", "NOT", "usable"],
+        ["openai:label_judge", "NOT", "usable"],
+        ["openai:gone", "NOT", "usable"],
         ["offline:classifier", "rules", "target"],
     ]
     assert "3 of 8 models cannot be used" in said.out

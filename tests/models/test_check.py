@@ -232,6 +232,23 @@ async def others() -> AsyncIterator[list[LLMServer]]:
         await close_models()
 
 
+async def test_a_way_of_asking_that_was_chosen_and_is_refused_is_what_to_change(
+    store: CallStore, server: LLMServer
+) -> None:
+    server.answers = tools_only
+    error = (await check_one(store, server, structured="json_schema")).error
+    assert error and "structured: json_schema" in error.message and "response_format" in str(error)
+    assert "leave out `structured`" in error.hint
+
+
+async def test_what_a_run_would_find_before_it_begins_is_found_here(
+    store: CallStore, server: LLMServer
+) -> None:
+    server.models = ["another"]
+    error = (await check_one(store, server)).error
+    assert error and "no model 'stub'" in error.message and not server.requests
+
+
 async def test_one_bad_model_hides_no_other(
     store: CallStore, server: LLMServer, others: Sequence[LLMServer], tmp_path: Path
 ) -> None:

@@ -213,6 +213,8 @@ def test_hosts_that_list_what_could_be_deployed_are_not_judged(
         ("openai:m", "/proxy/", "/proxy/v1"),
         ("openai:m", "/v1/chat/completions", "/v1"),
         ("openai:m", "/chat/completions", "/v1"),
+        ("openai:m", "/v2", "/v1"),
+        ("openai:m", "/api/v1/", "/v1"),
         ("anthropic:m", "/v1/messages", "/v1"),
     ],
 )
@@ -272,3 +274,8 @@ def test_certificates_are_looked_at(tmp_path: Path) -> None:
         check("openai:m", url, ca_file=str(tmp_path / "ca.pem"))
         error = refusal("openai:m", url)
     assert type(error) is ModelUnusable and "not trusted" in error.message
+
+
+def test_a_server_without_tls_is_told_as_such(listing: Listing) -> None:
+    error = refusal("openai:m", f"https://127.0.0.1:{listing.port}/v1")
+    assert type(error) is ModelUnusable and "http:// instead of https://" in error.message

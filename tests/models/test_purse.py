@@ -91,10 +91,12 @@ async def test_a_budget_can_be_used_up_to_the_last_cent_and_no_further(store: Ca
     pays = purse(store, 5)
     await pays.settle(await reserve(pays, 3), 3)
     await pays.settle(await reserve(pays, 2), 2)
-    with pytest.raises(BudgetSpent, match=r"5\.00 USD is used up") as caught:
+    with pytest.raises(BudgetSpent, match=r"budget of 5\.0000 USD") as caught:
         await reserve(pays, 1)
     assert (caught.value.exit_code, caught.value.where) == (3, "run.budget_usd")
-    assert "openai:m may cost 1.0" in caught.value.message and "--budget" in caught.value.hint
+    assert (
+        "openai:m, which may cost 1.0" in caught.value.message and "--budget" in caught.value.hint
+    )
 
 
 async def test_a_call_that_is_too_dear_is_refused_and_a_cheaper_one_goes_on(

@@ -45,6 +45,15 @@ async def test_an_answer_is_found_by_the_schema_or_its_name(
     assert (kept.prompt_tokens, kept.completion_tokens) == (5, 2)
 
 
+@pytest.mark.parametrize("more", [{}, {"usage": {"prompt_tokens": 5, "completion_tokens": 2}}])
+async def test_a_recorded_answer_costs_nothing_whether_its_tokens_are_known_or_not(
+    tmp_path: Path, store: CallStore, more: dict[str, object]
+) -> None:
+    config = recorded(tmp_path / "a.jsonl", {**line(), **more})
+    await exchange(store).asker(config, "extractor").ask(ASKED, SHAPE)
+    assert [one.usd for one in store.records()] == [0.0]
+
+
 async def test_what_was_not_recorded_is_an_error_that_says_so(
     tmp_path: Path, store: CallStore
 ) -> None:

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.config import ROLES, Config, ModelConfig, PriceConfig
+from coreeval.config import ROLES, Config, ModelConfig
 from coreeval.graph.forecast.estimates import Line, Unpriced
 from coreeval.graph.forecast.learning import Player
 from coreeval.graph.forecast.reckoning import Lane, Priced
 from coreeval.schema import RoleName
 from coreeval.tools.model_names import nearest_names
-from coreeval.tools.prices import Prices, prices_of
+from coreeval.tools.prices import FREE, Prices, prices_of
 
 RECORDED = "recorded answers cost nothing"
 
@@ -46,7 +46,7 @@ class Cast:
         if (known := self.prices.get(model.model)) is not None:
             return Priced(price=known, origin=f"{known.source}, {known.as_of}")
         if model.provider == "replay":
-            return Priced(price=PriceConfig(input=0, output=0), origin=RECORDED)
+            return Priced(price=FREE, origin=RECORDED)
         return Priced(price=None)
 
     def unpriced(self, lines: Iterable[Line]) -> tuple[Unpriced, ...]:

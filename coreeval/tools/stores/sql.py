@@ -138,7 +138,7 @@ def explain_errors(engine: Engine, *, what: str) -> None:
             return
         where = str(engine.url.database)
         if isinstance(error, OperationalError):
-            hint = "see to the disk, then resume the run"
+            hint = "see to the disk"
             raise RunError(f"{what} cannot be used: {error.orig}", where=where, hint=hint)
         raise RunCorrupt(f"{what} is damaged: {error.orig}", where=where, hint=_REPAIR)
 

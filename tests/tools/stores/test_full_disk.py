@@ -54,7 +54,7 @@ async def test_a_call_that_cannot_be_kept_is_told_and_those_before_it_stay(path:
                 await store.put(call)
                 kept.append(call)
         assert not isinstance(caught.value, RunCorrupt)
-        assert caught.value.where == str(path) and "resume" in caught.value.hint
+        assert caught.value.where == str(path) and "disk" in caught.value.hint
         assert 0 < len(kept) < 50
         assert [store.get(call.key) for call in kept] == kept
     with closing(open_calls(path)) as store:
