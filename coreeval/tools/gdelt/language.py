@@ -41,6 +41,8 @@ _FOREIGN = word_set(
     "voor op zijn yang untuk dari  dengan ini pada och för att på av som med ve bir için și "
     "cu pentru din na się ze oraz de  o og til af det"
 )  # no word of this list may be common in English headlines: so no `con`, `den`, `van`, `com`
+FOREIGN_WORDS = tuple(sorted(word for word in _FOREIGN if word.isascii()))
+"""Those without accents: a title of plain letters with none of them passes for English."""
 _WORD = re.compile(r"(?<![\w-])[^\W\d_]+(?![\w-])")
 FOREIGN_LETTERS = 0.2
 """Share of letters outside the Latin alphabets above which a title is not English."""

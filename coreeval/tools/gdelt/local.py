@@ -21,11 +21,13 @@ from coreeval.schema import (
     Retrieval,
     Window,
 )
-from coreeval.tools.gdelt.index import STATS, open_index
+from coreeval.tools.gdelt.bridge import open_folder
+from coreeval.tools.gdelt.parts.shelf import PRECISIONS, Shelf
 from coreeval.tools.gdelt.search import search, seconds
 from coreeval.tools.gdelt.stats import StoreStats
-from coreeval.tools.gdelt.tables import PRECISIONS, SCHEMAS
 
+NAMES_AT_MOST = 20_000
+"""The commonest names of a window; the rest of a month's 400,000 are mentioned once or twice."""
 _IN_WINDOW = "published >= $start AND published < $end AND precision <= $worst"
 _DAYS = f"""
 SELECT published // 86400 AS day, count(*), min(published), max(published)
@@ -38,12 +40,17 @@ WHERE published >= $start AND published < $end GROUP BY ALL
 _ALL = "SELECT min(published), max(published), count(*) FROM articles WHERE precision <= $worst"
 _NAMES = f"""
 WITH counted AS (
-    SELECT lower(name) AS folded, type, min(name) AS name, count(*) AS n
-    FROM names JOIN articles USING (article) WHERE {_IN_WINDOW} GROUP BY folded, type
+    SELECT name, type, count(*) AS n FROM mentions WHERE {_IN_WINDOW} GROUP BY name, type
+),
+typed AS (
+    SELECT name, type, sum(n) OVER (PARTITION BY name) AS n FROM counted
+    QUALIFY row_number() OVER (PARTITION BY name ORDER BY type = 'other', counted.n DESC, type) = 1
+),
+commonest AS (
+    SELECT name, type FROM typed ORDER BY n DESC, name LIMIT {NAMES_AT_MOST}
 )
-SELECT name, type FROM counted
-QUALIFY row_number() OVER (PARTITION BY folded ORDER BY type = 'other', n DESC, type) = 1
-ORDER BY folded
+SELECT min(shown), any_value(type) FROM commonest JOIN spellings USING (name)
+GROUP BY name ORDER BY name
 """
 
 
@@ -53,24 +60,13 @@ class LocalKnowledge:
     name = "local"
     remote = False
 
-    def __init__(self, index: Path, *, news: Path, min_precision: Precision) -> None:
+    def __init__(self, store: Path, *, news: Path, min_precision: Precision) -> None:
         self._worst = PRECISIONS.index(min_precision)
         self._news = news
         self._idle = threading.Condition()
         self._asked = 0
-        """Searches that are going on; the database cannot be closed under them."""
-        self._database = duckdb.connect()
-        try:
-            self._stats = StoreStats.model_validate_json((index / STATS).read_bytes())
-            for table in SCHEMAS:
-                self._database.read_parquet(str(index / f"{table}.parquet")).create(table)
-        except (duckdb.Error, OSError, ValueError) as error:
-            self._database.close()
-            raise KnowledgeError(
-                f"the news store is damaged: {error}",
-                where=str(index),
-                hint="delete this folder; it is made again from the news files",
-            ) from error
+        """Searches that are going on; the store cannot be closed under them."""
+        self._shelf = Shelf(store)
 
     def __enter__(self) -> Self:
         return self
@@ -82,12 +78,12 @@ class LocalKnowledge:
         """Free the store's memory."""
         with self._idle:
             self._idle.wait_for(lambda: not self._asked)
-            self._database.close()
+            self._shelf.close()
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
         with self._idle:
-            cursor = self._database.cursor()
+            cursor = self._shelf.cursor()
             self._asked += 1
         try:
             with cursor:
@@ -99,7 +95,7 @@ class LocalKnowledge:
 
     def stats(self) -> StoreStats:
         """Return what the store was made of."""
-        return self._stats
+        return self._shelf.stats()
 
     async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
         """Return up to `k` pieces of evidence for each query, best first."""
@@ -107,7 +103,11 @@ class LocalKnowledge:
 
     def _fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
         with self._cursor() as cursor:
-            found = search(cursor, queries, window, k, self._worst)
+            places = search(cursor, queries, window, k, self._worst, self._shelf.articles)
+            found = {
+                query.id: self._shelf.evidence(where)
+                for query, where in zip(queries, places, strict=True)
+            }
         missing = [query for query, evidence in found.items() if not evidence]
         reason: NoEvidence = "no_news"
         if missing and not self.coverage(window).articles:
@@ -160,7 +160,7 @@ class LocalKnowledge:
         )
 
     def names(self, window: Window) -> list[NamedEntity]:
-        """Return the names that articles in the window mention, each with its commonest type.
+        """Return the commonest names in the window's articles, each with its commonest type.
 
         A stated type counts more than `other`, which stands for none.
         """
@@ -181,7 +181,7 @@ def open_local(path: Path, cache: Path, *, min_precision: Precision = "cluster")
     Raises:
         KnowledgeError: no such folder, or no GDELT articles in it.
     """
-    return LocalKnowledge(open_index(path, cache), news=path, min_precision=min_precision)
+    return LocalKnowledge(open_folder(path, cache), news=path, min_precision=min_precision)
 
 
 def _bounds(window: Window) -> dict[str, object]:

@@ -32,7 +32,7 @@ _VOWEL = re.compile(r"[aeiouy]")
 
 def keys(text: str) -> list[str]:
     """Return the content words of a text as search keys, in order, repeats kept."""
-    return [key for word in plain_words(text) if (key := _key(word))]
+    return [key for word in plain_words(text) if (key := key_of(word))]
 
 
 def query_keys(text: str) -> frozenset[str]:
@@ -53,7 +53,8 @@ def plain_words(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def _key(word: str) -> str:
+def key_of(word: str) -> str:
+    """Return a word's search key, empty for a function word."""
     folded = word.casefold()
     if folded in STOP_WORDS:
         # An upper-case function word is a name (US, WHO, IT) and keeps its case as a key.

@@ -9,7 +9,7 @@ import pytest
 
 from coreeval.errors import KnowledgeError
 from coreeval.schema import EntityQuery, Evidence, Precision, Rung, Window
-from coreeval.tools.gdelt.index import open_index
+from coreeval.tools.gdelt.bridge import open_folder
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
 from coreeval.tools.knowledge import KnowledgeSource
 from tests.tools.gdelt.writing import gal_line, gkg_line, listed, write, write_artlist
@@ -192,12 +192,12 @@ def test_stats_account_for_every_row(source: LocalKnowledge) -> None:
 
 def test_the_store_is_made_once_for_each_state_of_the_folder(news: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    first = open_index(news, cache)
-    made = (first / "articles.parquet").stat().st_mtime_ns
-    assert open_index(news, cache) == first
-    assert (first / "articles.parquet").stat().st_mtime_ns == made
+    first = open_folder(news, cache)
+    made = (first / "store.db").stat().st_mtime_ns
+    assert open_folder(news, cache) == first
+    assert (first / "store.db").stat().st_mtime_ns == made
     write(news / "d.csv", gkg_line())
-    assert open_index(news, cache) != first
+    assert open_folder(news, cache) != first
     assert not list(cache.glob("*.part"))
 
 
@@ -212,24 +212,25 @@ def test_two_at_once_make_one_store(
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", counted)
-    threads = [threading.Thread(target=open_index, args=(news, tmp_path / "c")) for _ in range(3)]
+    threads = [threading.Thread(target=open_folder, args=(news, tmp_path / "c")) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(made) == 1
+    assert len([name for name in made if name.endswith(".part")]) == 1
 
 
 def test_what_a_killed_build_left_is_cleared(news: Path, tmp_path: Path) -> None:
-    index = open_index(news, tmp_path / "cache")
+    index = open_folder(news, tmp_path / "cache")
     index.rename(index.with_suffix(".part"))
-    assert open_index(news, tmp_path / "cache") == index
-    assert (index / "stats.json").exists()
+    assert open_folder(news, tmp_path / "cache") == index
+    assert (index / "store.db").exists()
 
 
 def test_a_damaged_store_names_the_folder_to_delete(news: Path, tmp_path: Path) -> None:
-    index = open_index(news, tmp_path / "cache")
-    (index / "words.parquet").write_bytes(b"nothing")
+    index = open_folder(news, tmp_path / "cache")
+    (words,) = index.glob("parts/*/words.parquet")
+    words.write_bytes(b"nothing")
     with pytest.raises(KnowledgeError, match="damaged") as caught:
         open_local(news, tmp_path / "cache")
     assert caught.value.where == str(index)

@@ -1,9 +1,32 @@
+from collections.abc import Iterator
+
+import duckdb
 import pytest
 
-from coreeval.schema import NamedEntity
-from coreeval.tools.gdelt.screen import is_question, screened
+from tests.tools.gdelt.parts.making import functions
 
-PERSON = NamedEntity(name="Ann Lee", type="person")
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    with functions() as opened:
+        yield opened
+
+
+@pytest.fixture
+def screened(database: duckdb.DuckDBPyConnection) -> "Screened":
+    return Screened(database)
+
+
+class Screened:
+    """Asks why a title is not offered."""
+
+    def __init__(self, database: duckdb.DuckDBPyConnection) -> None:
+        self._database = database
+
+    def __call__(self, title: str, snippet: str = "", person: bool = False) -> str | None:
+        query = "SELECT screened(?, ?, ?)"
+        ((drop,),) = self._database.execute(query, [title, snippet, person]).fetchall()
+        return str(drop) if drop else None
 
 
 @pytest.mark.parametrize(
@@ -30,8 +53,8 @@ PERSON = NamedEntity(name="Ann Lee", type="person")
         ("Actor Ann Lee diagnosed with rare illness", "named_health_or_grief"),
     ],
 )
-def test_titles_that_are_left_out(title: str, drop: str) -> None:
-    assert screened(title, "", ()) == drop
+def test_titles_that_are_left_out(screened: Screened, title: str, drop: str) -> None:
+    assert screened(title) == drop
 
 
 @pytest.mark.parametrize(
@@ -48,19 +71,25 @@ def test_titles_that_are_left_out(title: str, drop: str) -> None:
         "Deadline for boycott of teenage market passes",
     ],
 )
-def test_titles_that_stay(title: str) -> None:
-    assert screened(title, "", ()) is None
+def test_titles_that_stay(screened: Screened, title: str) -> None:
+    assert screened(title) is None
 
 
-def test_a_person_known_from_the_entities_counts_as_named() -> None:
-    assert screened("Two arrested after protest at the port", "", ()) is None
-    assert screened("Two arrested after protest at the port", "", (PERSON,)) == "named_crime"
+def test_a_person_known_from_the_entities_counts_as_named(screened: Screened) -> None:
+    assert screened("Two arrested after protest at the port") is None
+    assert screened("Two arrested after protest at the port", person=True) == "named_crime"
 
 
-def test_the_snippet_is_read_too() -> None:
-    told = screened("What the mayor said on Tuesday", "Ann Lee was charged with theft.", ())
+def test_the_snippet_is_read_too(screened: Screened) -> None:
+    told = screened("What the mayor said on Tuesday", "Ann Lee was charged with theft.")
     assert told == "named_crime"
 
 
-def test_questions_are_seen() -> None:
-    assert is_question("Is gold safe?") and not is_question("Gold is safe")
+def test_accents_hide_nobody(screened: Screened) -> None:
+    assert screened("Ver\u00f3nica Garc\u00eda accused of fraud by her own bank") == "named_crime"
+    assert screened("A caf\u00e9 \u00e9lan arrested the eye of the town") is None
+
+
+def test_questions_are_seen(database: duckdb.DuckDBPyConnection) -> None:
+    asks = "SELECT asks('Is gold safe?'), asks('Gold is safe')"
+    assert database.execute(asks).fetchall() == [(True, False)]

@@ -1,0 +1,222 @@
+"""How the news store behaves with a month of news: making parts, finding evidence, bytes.
+
+    python -m benchmarks.knowledge [--days 30] [--articles 100000] [--seed 7] [--folder DIR]
+
+Generates segments (benchmarks/news.py), makes parts of them, then asks. Each step runs in a process
+of its own, so that its peak memory is its own. Cold means a fresh process, and the page cache
+dropped for the store's files where the system lets us. Medians are over five repetitions.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from benchmarks.news import COMMON, NAMES, START, World, ranks, segment
+from coreeval.schema import EntityQuery, Window
+from coreeval.tools.gdelt.local import LocalKnowledge, open_local
+from coreeval.tools.gdelt.parts.catalogue import add_segments, catalogue
+from coreeval.tools.gdelt.parts.compact import compact
+
+Figures = dict[str, object]
+ENTITIES, TOPICS, K = 500, 100, 8
+ROUNDS = 5
+FEEDS = 97
+"""Files that the generated rows say they are from."""
+
+
+def main() -> None:
+    """Run the steps and print what each took."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--articles", type=int, default=100_000, help="pages a day")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument(
+        "--folder", type=Path, help="keep the store here, and take it if it is there"
+    )
+    parser.add_argument("--step", choices=sorted(STEPS))
+    chosen = parser.parse_args()
+    if chosen.step:
+        print(json.dumps(STEPS[chosen.step](chosen.folder, chosen)))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = chosen.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        print(f"{chosen.days} days of {chosen.articles} pages, {os.cpu_count()} cores")
+        for step in STEPS:
+            report(step, folder, chosen)
+
+
+def report(step: str, folder: Path, chosen: argparse.Namespace) -> None:
+    """Run one step in a process of its own and print its figures."""
+    command = [sys.executable, "-m", "benchmarks.knowledge", "--step", step]
+    for name in ("days", "articles", "seed"):
+        command += [f"--{name}", str(getattr(chosen, name))]
+    done = subprocess.run(
+        [*command, "--folder", str(folder)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    figures = json.loads(done.stdout.splitlines()[-1])
+    print(f"{step:<10}" + "   ".join(f"{name} {value}" for name, value in figures.items()))
+
+
+def generate(store: Path, chosen: argparse.Namespace) -> Figures:
+    """Write the segments, a day each, unless they are there."""
+    world = World.made(chosen.seed)
+    listed = {}
+    for day in range(chosen.days):
+        name = f"{START + timedelta(days=day):%Y-%m-%d}"
+        path = store / "segments" / name / "1-generated.parquet"
+        if not path.exists():
+            path.parent.mkdir(parents=True)
+            pq.write_table(segment(world, day, chosen.articles), path, compression="zstd")
+        listed[path.relative_to(store).as_posix()] = name, pq.read_metadata(path).num_rows
+    with catalogue(store) as database:
+        with database:
+            database.execute("DELETE FROM segments")
+            database.executemany(
+                "INSERT OR IGNORE INTO files VALUES (?, ?, 'gkg', '', 0, 0, '{}')",
+                [(number, f"{number:02d}.gkg.csv.zip") for number in range(FEEDS)],
+            )
+        add_segments(database, listed)
+    rows = sum(count for _, count in listed.values())
+    return {"rows": rows, "MB/day": megabytes(store / "segments") / chosen.days}
+
+
+def make_parts(store: Path, chosen: argparse.Namespace) -> Figures:
+    """Make parts of all segments."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    made = compact(store)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return {
+        "parts": made.parts,
+        "rows/s": int(made.rows / wall),
+        "rows/cpu_s": int(made.rows / cpu),
+        "wall_s": round(wall, 1),
+        "peak_MB": peak(),
+        "MB/day": round(megabytes(store / "parts") / chosen.days, 1),
+    }
+
+
+def ask_cold(store: Path, chosen: argparse.Namespace) -> Figures:
+    """Open the store and ask for all entities, once."""
+    dropped = drop_cache(store)
+    names, queries = entities(chosen)
+    start = time.perf_counter()
+    with open_local(store, store) as opened:
+        opening = time.perf_counter() - start
+        found = ask(opened, queries, chosen)
+    return {
+        "page_cache": "dropped" if dropped else "not dropped",
+        "open_ms": round(1000 * opening, 1),
+        f"{len(names)}_names_s": round(time.perf_counter() - start, 2),
+        "evidence": found,
+        "peak_MB": peak(),
+    }
+
+
+def ask_warm(store: Path, chosen: argparse.Namespace) -> Figures:
+    """Ask again and again."""
+    names, queries = entities(chosen)
+    with open_local(store, store) as opened:
+        ask(opened, queries, chosen)
+        return {
+            f"{len(names)}_names_s": median(lambda: ask(opened, queries, chosen)),
+            "name_ms": 1000 * median(*[single(opened, query, chosen) for query in queries[:40]]),
+            f"{TOPICS}_topics_s": median(lambda: ask(opened, topics(chosen), chosen)),
+            "names_s": median(lambda: opened.names(window(chosen))),
+            "coverage_ms": 1000 * median(lambda: opened.coverage(window(chosen))),
+            "peak_MB": peak(),
+        }
+
+
+def single(
+    opened: LocalKnowledge, query: EntityQuery, chosen: argparse.Namespace
+) -> Callable[[], int]:
+    """Return what asks for one name."""
+    return lambda: ask(opened, [query], chosen)
+
+
+def ask(opened: LocalKnowledge, queries: Sequence[EntityQuery], chosen: argparse.Namespace) -> int:
+    """Return how many pieces of evidence there are for the queries."""
+    answer = asyncio.run(opened.fetch(queries, window(chosen), K))
+    return sum(len(found) for found in answer.by_query.values())
+
+
+def window(chosen: argparse.Namespace) -> Window:
+    """Return the window that holds all days."""
+    return Window(start=START - timedelta(days=1), end=START + timedelta(days=chosen.days))
+
+
+def entities(chosen: argparse.Namespace) -> tuple[list[str], list[EntityQuery]]:
+    """Return names as the news has them: half by how often they are named, half any."""
+    world, source = World.made(chosen.seed), np.random.default_rng(chosen.seed)
+    common = ranks(source, 1.02, NAMES, ENTITIES // 2)
+    numbers = [*common, *source.integers(0, NAMES, ENTITIES - ENTITIES // 2)]
+    names = [world.names[int(number)].as_py() for number in numbers]
+    return names, [EntityQuery(id=f"q{at}", text=name) for at, name in enumerate(names)]
+
+
+def topics(chosen: argparse.Namespace) -> list[EntityQuery]:
+    """Return descriptions of four words, common and less common ones."""
+    world, source = World.made(chosen.seed), np.random.default_rng(chosen.seed)
+    first = source.integers(20, len(COMMON.split()), TOPICS)
+    rest = source.integers(100, 3000, (TOPICS, 3))
+    texts = [" ".join(world.words[int(word)].as_py() for word in (one, *others))
+             for one, others in zip(first, rest, strict=True)]  # fmt: skip
+    return [EntityQuery(id=f"t{at}", text=text, rung="concept") for at, text in enumerate(texts)]
+
+
+def median(*works: Callable[[], object]) -> float:
+    """Return the median of the seconds that pieces of work take, each done several times."""
+    took = []
+    for work in works:
+        for _ in range(ROUNDS):
+            start = time.perf_counter()
+            work()
+            took.append(time.perf_counter() - start)
+    return round(statistics.median(took), 4)
+
+
+def drop_cache(store: Path) -> bool:
+    """Ask the system to forget the store's files; tell whether it can be asked."""
+    if not hasattr(os, "posix_fadvise"):
+        return False
+    for path in (store / "parts").rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return True
+
+
+def megabytes(folder: Path) -> float:
+    """Return what a folder holds."""
+    return round(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6, 1)
+
+
+def peak() -> int:
+    """Return the most memory that this process had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+STEPS: dict[str, Callable[[Path, argparse.Namespace], Figures]] = {
+    "generate": generate,
+    "compact": make_parts,
+    "cold": ask_cold,
+    "warm": ask_warm,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What is searched: segments made into parts, a span of crawl days each."""

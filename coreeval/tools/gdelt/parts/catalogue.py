@@ -1,0 +1,128 @@
+"""The store's list of itself, store.db: which files, segments and parts there are.
+
+A segment or part exists when it is listed; folders that are not listed are what a killed process
+left.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coreeval.tools.gdelt.stats import FileRead
+
+DATABASE = "store.db"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS files (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, sha256 TEXT NOT NULL,
+    rows INTEGER NOT NULL, articles INTEGER NOT NULL, bad TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS ignored (name TEXT PRIMARY KEY, reason TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS segments (
+    path TEXT PRIMARY KEY, day TEXT NOT NULL, rows INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS parts (
+    id INTEGER PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    rows INTEGER NOT NULL, articles INTEGER NOT NULL, dropped TEXT NOT NULL,
+    stories INTEGER NOT NULL, precision TEXT NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some consecutive crawl days of the store, ready to be searched."""
+
+    id: int
+    first: str
+    last: str
+    """Crawl days as `YYYY-MM-DD`, both included."""
+    fingerprint: str
+    """Of the segments that it was made from, and of the code that made it."""
+    rows: int
+    articles: int
+    dropped: dict[str, int] = field(default_factory=dict)
+    stories: int
+    precision: dict[int, int] = field(default_factory=dict)
+    """How many articles know their publication time how well."""
+
+    @property
+    def duplicates(self) -> int:
+        """Rows about a page that another row told before."""
+        return self.rows - self.articles - sum(self.dropped.values())
+
+
+@contextmanager
+def catalogue(store: Path) -> Iterator[sqlite3.Connection]:
+    """Open a store's list, making it if need be."""
+    with closing(sqlite3.connect(store / DATABASE, timeout=60)) as database:
+        database.executescript(_SCHEMA)
+        yield database
+
+
+def segments(database: sqlite3.Connection) -> dict[str, tuple[str, int]]:
+    """Return (crawl day, rows) by path of each segment and signals file, in order of path."""
+    listed = database.execute("SELECT path, day, rows FROM segments ORDER BY path")
+    return {path: (day, rows) for path, day, rows in listed}
+
+
+def parts(database: sqlite3.Connection) -> list[Part]:
+    """Return the parts in order of time."""
+    listed = database.execute(
+        "SELECT id, first, last, fingerprint, rows, articles, dropped, stories, precision "
+        "FROM parts ORDER BY first"
+    )
+    return [
+        Part(id=number, first=first, last=last, fingerprint=fingerprint, rows=rows,
+             articles=articles, dropped=json.loads(dropped), stories=stories,
+             precision={int(key): count for key, count in json.loads(precision).items()})
+        for number, first, last, fingerprint, rows, articles, dropped, stories, precision in listed
+    ]  # fmt: skip
+
+
+def replace_parts(database: sqlite3.Connection, gone: Sequence[Part], new: Sequence[Part]) -> None:
+    """Put parts in the place of others, in one transaction."""
+    with database:
+        database.executemany("DELETE FROM parts WHERE id = ?", [(part.id,) for part in gone])
+        database.executemany(
+            "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(part.id, part.first, part.last, part.fingerprint, part.rows, part.articles,
+              json.dumps(part.dropped), part.stories, json.dumps(part.precision))
+             for part in new],
+        )  # fmt: skip
+
+
+def add_segments(database: sqlite3.Connection, found: Mapping[str, tuple[str, int]]) -> None:
+    """List segments, given as (crawl day, rows) by path."""
+    with database:
+        rows = [(path, day, count) for path, (day, count) in found.items()]
+        database.executemany("INSERT INTO segments VALUES (?, ?, ?)", rows)
+
+
+def files_read(database: sqlite3.Connection) -> list[FileRead]:
+    """Return what reading each file came to."""
+    listed = database.execute(
+        "SELECT name, kind, sha256, rows, articles, bad FROM files ORDER BY id"
+    )
+    return [
+        FileRead(name=name, kind=kind, sha256=sha256, rows=rows, articles=articles,
+                 bad=json.loads(bad))
+        for name, kind, sha256, rows, articles, bad in listed
+    ]  # fmt: skip
+
+
+def ignored_files(database: sqlite3.Connection) -> dict[str, str]:
+    """Return the files that hold no articles, and why they were left out."""
+    return dict(database.execute("SELECT name, reason FROM ignored ORDER BY name"))
+
+
+def file_names(database: sqlite3.Connection) -> list[tuple[int, str]]:
+    """Return the number and name of each file that was read."""
+    return list(database.execute("SELECT id, name FROM files ORDER BY id"))
+
+
+def folder_of(store: Path, part: int) -> Path:
+    """Return where a part's tables are."""
+    return store / "parts" / f"{part:06d}"

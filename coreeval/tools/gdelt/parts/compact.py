@@ -1,0 +1,226 @@
+"""Making parts from segments: only those whose segments changed, each whole or not at all."""
+
+import hashlib
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from coreeval.tools.gdelt.parts.catalogue import (
+    Part,
+    catalogue,
+    file_names,
+    folder_of,
+    parts,
+    replace_parts,
+    segments,
+)
+from coreeval.tools.gdelt.parts.functions import add_functions
+from coreeval.tools.gdelt.parts.keys import make_keys
+from coreeval.tools.gdelt.parts.pages import make_pages
+from coreeval.tools.gdelt.parts.spans import Span, spans
+from coreeval.tools.gdelt.parts.stories import make_stories
+from coreeval.tools.gdelt.parts.tables import write_tables
+
+MEMORY = "800MB"
+"""DuckDB's share; with Python and the store's own tables it stays below 1.5 GB."""
+THREADS = 2
+KEPT_S = 24 * 3600
+"""A part that was replaced stays for a day: somebody may be searching in it."""
+WORK = ".work"
+_DROPPED = """
+SELECT dropped, count(*) FROM pages WHERE own AND dropped IS NOT NULL GROUP BY 1 ORDER BY 1
+"""
+_PRECISION = "SELECT precision, count(*) FROM items GROUP BY 1 ORDER BY 1"
+_KNOWN = "CREATE TABLE known AS SELECT page FROM read_parquet($files)"
+_SALIENCE = """
+CREATE TABLE salience AS
+SELECT page_of(url) AS page, max(num_sources)::INTEGER AS sources
+FROM read_parquet($files) GROUP BY 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a compaction did."""
+
+    parts: int
+    """Parts that were made; the others were up to date."""
+    rows: int
+    """Segment rows in them."""
+
+
+def compact(store: Path) -> Made:
+    """Bring a store's parts up to date with its segments.
+
+    A part appears, and those it replaces go, in one transaction: a process that is killed loses the
+    part in hand. The caller holds the store's lock.
+
+    Raises:
+        OSError: the disk is full or not writable.
+    """
+    with catalogue(store) as database:
+        _clear(store, database)
+        listed = segments(database)
+        waiting: list[Part] = []
+        made = 0, 0
+        for span, fingerprint in _stale(database, listed):
+            part = _make(store, database, span, fingerprint, listed, waiting)
+            made = made[0] + 1, made[1] + part.rows
+            waiting = _publish(database, [*waiting, part])
+        return Made(*made)
+
+
+def _stale(
+    database: sqlite3.Connection, listed: Mapping[str, tuple[str, int]]
+) -> list[tuple[Span, str]]:
+    """Return the spans that have no part made from their segments as they are."""
+    rows: dict[date, int] = {}
+    for path, (day, count) in listed.items():
+        if path.startswith("segments/"):
+            at = date.fromisoformat(day)
+            rows[at] = rows.get(at, 0) + count
+    known = {(part.first, part.last, part.fingerprint) for part in parts(database)}
+    wanted = [(span, _fingerprint(span, listed)) for span in spans(rows)]
+    return [
+        (span, fingerprint)
+        for span, fingerprint in wanted
+        if (span.first.isoformat(), span.last.isoformat(), fingerprint) not in known
+    ]
+
+
+def _near(span: Span, listed: Mapping[str, tuple[str, int]], folder: str) -> list[str]:
+    first, last = (day.isoformat() for day in span.reach)
+    return [path for path, (day, _) in listed.items()
+            if path.startswith(f"{folder}/") and first <= day <= last]  # fmt: skip
+
+
+def _fingerprint(span: Span, listed: Mapping[str, tuple[str, int]]) -> str:
+    digest = hashlib.sha256(code_version().encode())
+    for folder in ("segments", "signals"):
+        digest.update("\n".join(_near(span, listed, folder)).encode())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def code_version() -> str:
+    """Hash the code that makes parts: a part made by other rules is made again."""
+    digest = hashlib.sha256()
+    for module in sorted(Path(__file__).parents[1].glob("**/*.py")):
+        digest.update(module.read_bytes())
+    return digest.hexdigest()
+
+
+def _make(
+    store: Path,
+    database: sqlite3.Connection,
+    span: Span,
+    fingerprint: str,
+    listed: Mapping[str, tuple[str, int]],
+    waiting: Sequence[Part],
+) -> Part:
+    """Write one part beside its place and rename it."""
+    known = [*parts(database), *waiting]
+    number = _next_number(store, known)
+    earlier = [part for part in known if part.last < span.first.isoformat()]
+    work = store / "parts" / WORK
+    (work / "part").mkdir(parents=True)
+    with _scratch(work) as scratch:
+        _load_known(scratch, store, earlier, file_names(database))
+        _load_signals(scratch, [str(store / path) for path in _near(span, listed, "signals")])
+        first, last = span.first.isoformat(), span.last.isoformat()
+        near = [str(store / path) for path in _near(span, listed, "segments")]
+        rows = make_pages(scratch, near, first, last)
+        make_keys(scratch)
+        make_stories(scratch)
+        write_tables(scratch, work / "part", number)
+        part = Part(
+            id=number, first=first, last=last, fingerprint=fingerprint, rows=rows,
+            articles=_count(scratch, "SELECT count(*) FROM items"),
+            dropped=_tally(scratch, _DROPPED),
+            stories=_count(scratch, "SELECT count(DISTINCT story) FROM items"),
+            precision=_tally(scratch, _PRECISION),
+        )  # fmt: skip
+    (work / "part").rename(folder_of(store, number))
+    shutil.rmtree(work)
+    return part
+
+
+@contextmanager
+def _scratch(work: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database for the steps between, on disk, so that memory is bounded."""
+    settings: dict[str, Any] = {
+        "threads": THREADS, "memory_limit": MEMORY, "temp_directory": str(work / "spill"),
+        "preserve_insertion_order": False,
+    }  # fmt: skip
+    with duckdb.connect(str(work / "scratch.duckdb"), config=settings) as scratch:
+        add_functions(scratch)
+        yield scratch
+
+
+def _load_known(
+    scratch: duckdb.DuckDBPyConnection,
+    store: Path,
+    earlier: Sequence[Part],
+    files: Sequence[tuple[int, str]],
+) -> None:
+    """Make the tables `known`, pages that earlier parts have, and `files`, names by number."""
+    articles = [str(folder_of(store, part.id) / "articles.parquet") for part in earlier]
+    if articles:
+        scratch.execute(_KNOWN, {"files": articles})
+    else:
+        scratch.execute("CREATE TABLE known (page UBIGINT)")
+    scratch.execute(
+        "CREATE TABLE files AS SELECT unnest(?::INTEGER[]) AS file, unnest(?::VARCHAR[]) AS name",
+        [[number for number, _ in files], [name for _, name in files]],
+    )
+
+
+def _load_signals(scratch: duckdb.DuckDBPyConnection, signals: Sequence[str]) -> None:
+    """Make the table `salience`: how many sources GDELT counted for a page."""
+    if signals:
+        scratch.execute(_SALIENCE, {"files": list(signals)})
+    else:
+        scratch.execute("CREATE TABLE salience (page UBIGINT, sources INTEGER)")
+
+
+def _count(scratch: duckdb.DuckDBPyConnection, query: str) -> int:
+    ((count,),) = scratch.execute(query).fetchall()
+    return int(count)
+
+
+def _tally(scratch: duckdb.DuckDBPyConnection, query: str) -> dict[Any, int]:
+    return dict(scratch.execute(query).fetchall())
+
+
+def _next_number(store: Path, known: Sequence[Part]) -> int:
+    """Return a number that no part has, nor any folder that somebody may still read."""
+    folders = (int(path.name) for path in (store / "parts").glob("[0-9]*"))
+    return max([0, *folders, *(part.id for part in known)]) + 1
+
+
+def _publish(database: sqlite3.Connection, waiting: list[Part]) -> list[Part]:
+    """List the parts that wait, unless a part they overlap has days that none of them has yet."""
+    first, last = waiting[0].first, waiting[-1].last
+    overlapped = [part for part in parts(database) if part.first <= last and part.last >= first]
+    if any(part.first < first or part.last > last for part in overlapped):
+        return waiting
+    replace_parts(database, overlapped, waiting)
+    return []
+
+
+def _clear(store: Path, database: sqlite3.Connection) -> None:
+    """Remove what a killed process left, and parts that were replaced a day ago."""
+    shutil.rmtree(store / "parts" / WORK, ignore_errors=True)
+    listed = {folder_of(store, part.id) for part in parts(database)}
+    for folder in (store / "parts").glob("[0-9]*"):
+        if folder not in listed and time.time() - folder.stat().st_mtime > KEPT_S:
+            shutil.rmtree(folder)

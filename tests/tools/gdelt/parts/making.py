@@ -1,0 +1,85 @@
+"""Small stores, made of rows as the reader of files writes them."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from coreeval.schema import Evidence
+from coreeval.tools.gdelt.bridge import SEGMENT
+from coreeval.tools.gdelt.parts.catalogue import add_segments, catalogue
+from coreeval.tools.gdelt.parts.compact import compact
+from coreeval.tools.gdelt.parts.functions import add_functions
+from coreeval.tools.gdelt.parts.shelf import Shelf
+from coreeval.tools.gdelt.stats import StoreStats
+
+SEEN = datetime(2026, 6, 10, 12, tzinfo=UTC)
+TITLE = "Ministers agree to fund ten new ferries"
+Row = dict[str, Any]
+
+
+def row(url: str, title: str = TITLE, seen: datetime = SEEN, stated: datetime | None = None,
+        names: Sequence[tuple[str, str]] = (), **changed: object) -> Row:  # fmt: skip
+    return {
+        "url": url, "title": title, "snippet": "", "crawled_at": int(seen.timestamp()),
+        "stated_at": int(stated.timestamp()) if stated else None, "language": "en", "feed": "gkg",
+        "file": 0, "line": 1, "words": None, "themes": [],
+        "entities": [{"name": name, "type": kind, "at": 0, "n": 1} for name, kind in names],
+    } | changed  # fmt: skip
+
+
+def add_rows(store: Path, *rows: Row, files: Sequence[str] = ("a", "b")) -> None:
+    """Write a new segment for each crawl day of the rows."""
+    days = defaultdict(list)
+    for one in rows:
+        days[f"{datetime.fromtimestamp(one['crawled_at'], tz=UTC):%Y-%m-%d}"].append(one)
+    listed = {}
+    for day, chosen in days.items():
+        folder = store / "segments" / day
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{len(list(folder.iterdir()))}.parquet"
+        pq.write_table(pa.Table.from_pylist(chosen, schema=SEGMENT), path)
+        listed[path.relative_to(store).as_posix()] = day, len(chosen)
+    with catalogue(store) as database:
+        add_segments(database, listed)
+        with database:
+            database.executemany(
+                "INSERT OR IGNORE INTO files VALUES (?, ?, 'gkg', '', 0, 0, '{}')",
+                enumerate(files),
+            )
+
+
+def add_signals(store: Path, day: str, **sources: int) -> None:
+    """Write how many sources tell of a page, given as `site=sources` of `https://site.example/x`."""
+    path = store / "signals" / day / "1.parquet"
+    path.parent.mkdir(parents=True)
+    urls = [f"https://{site}.example/x" for site in sources]
+    pq.write_table(pa.table({"url": urls, "num_sources": list(sources.values())}), path)
+    with catalogue(store) as database:
+        add_segments(database, {path.relative_to(store).as_posix(): (day, len(urls))})
+
+
+def offered(store: Path, *rows: Row) -> tuple[dict[str, Evidence], StoreStats]:
+    """Return what a store of these rows offers, by URL, and what it was made of."""
+    add_rows(store, *rows)
+    compact(store)
+    shelf = Shelf(store)
+    with shelf.cursor() as cursor:
+        places = cursor.execute("SELECT part, article FROM articles ORDER BY ALL").fetchall()
+        found = {one.url: one for one in shelf.evidence(places)}
+    shelf.close()
+    return found, shelf.stats()
+
+
+@contextmanager
+def functions() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database that has the functions that parts are made with."""
+    with duckdb.connect() as database:
+        add_functions(database)
+        yield database
