@@ -52,7 +52,7 @@ class World:
         source = np.random.default_rng(seed)
         words = _words(source, WORDS)
         parts = [word.capitalize() for word in _words(source, 30_000)]
-        first = np.minimum(source.zipf(1.15, NAMES), 8_000) - 1
+        first = ranks(source, 0.8, 6_000, NAMES)
         last = source.integers(0, len(parts), NAMES)
         names = [f"{parts[one]} {parts[two]}" for one, two in zip(first, last, strict=True)]
         sites = [f"{word}{number}.example" for number, word in enumerate(words[:SITES])]

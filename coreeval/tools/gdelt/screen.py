@@ -84,6 +84,8 @@ _HEALTH_OR_GRIEF = _any_of(
     r"tributes? (?:paid|to)"
 )
 _TWO_CAPITALISED = r"\b[A-Z][a-z'\u2019-]+ (?:[A-Z]\.? )?[A-Z][\w'\u2019-]*[a-z]"
+_MANY = "(?:[A-Za-z0-9][^ ]* [^A-Za-z0-9]*){5}"
+"""Spares counting: so many words there are at least."""
 _WORD = r"[\pL\pN_][\pL\pN_'\u2019.,-]*"
 
 _TITLE_RULES: dict[Drop, str] = {
@@ -119,7 +121,8 @@ def _quoted(pattern: str) -> str:
 MACROS = f"""
 CREATE MACRO names_someone(text) AS regexp_matches(text, {_quoted(_TWO_CAPITALISED)});
 CREATE MACRO screened_title(title, plain) AS
-    CASE WHEN len(regexp_extract_all(title, {_quoted(_WORD)})) < {MIN_WORDS} THEN 'short'
+    CASE WHEN NOT regexp_matches(title, '{_MANY}')
+              AND len(regexp_extract_all(title, {_quoted(_WORD)})) < {MIN_WORDS} THEN 'short'
          WHEN contains(title, '\ufffd') THEN 'garbled'
          WHEN upper(title) = title AND lower(title) <> title THEN 'all_caps'
          ELSE {_first_of(_TITLE_RULES, "plain")} END;

@@ -5,18 +5,20 @@ those of the other words for the articles found, then a cap for each query. Ever
 what ranking needs; texts are read by whoever calls, for the winners.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import duckdb
-import pyarrow as pa  # type: ignore[import-untyped]
 
 from coreeval.schema import EntityQuery, Window
-from coreeval.tools.gdelt.questions import contexts, spellings, weighed
+from coreeval.tools.gdelt.questions import Spelling, contexts, spellings, weighed
 
 CAP = 400
 """Candidates of a query that are ranked with regard to stories; enough for 20 stories that 20 sites
 tell. Beyond it are articles with fewer of the words asked for, or a lower score."""
+DEPTH = 2
+"""Where the word or name found is all that is asked for, only the best articles of each day are
+looked at: so many times those wanted in all. A third telling of a story is none of them."""
 NAMES_AT_MOST = 200
 """Names that a spelling may stand for, the most mentioned first: 'John' is part of thousands."""
 
@@ -26,40 +28,70 @@ NAMES_AT_MOST = 200
 # always comes before one with fewer, by their weight.
 _IN_WINDOW = "published >= $start AND published < $end AND precision <= $worst"
 _POSTED = "part, article, published, prior, story, teller"
-_FOUND = f"""
-WITH seeds AS (
-    SELECT query, spelling, weight, titled, {_POSTED}
-    FROM words JOIN asked USING (word) WHERE seed AND {_IN_WINDOW}
+_ASKED = """
+WITH asked AS (
+    SELECT unnest($query) AS query, unnest($spelling) AS spelling, unnest($word) AS word,
+           unnest($weight) AS weight, unnest($seed) AS seed, unnest($enough) AS enough
+),
+needed AS (
+    SELECT unnest($of_query) AS query, unnest($of_spelling) AS spelling, unnest($share) AS share,
+           unnest($alone) AS alone
+),
+seeds AS (
+    FROM asked WHERE seed
 ),
 others AS (
-    SELECT query, spelling, word, weight FROM asked WHERE NOT seed
+    FROM asked WHERE NOT seed
 ),
-missing AS (
-    SELECT DISTINCT query, spelling, part, article, word, others.weight
-    FROM seeds JOIN others USING (query, spelling)
+"""
+_SEED_TEXTS = f"""
+seed_texts AS (
+    SELECT query, spelling, weight, titled, {_POSTED}
+    FROM words JOIN seeds USING (word) WHERE {_IN_WINDOW} AND (depth < $deep OR NOT enough)
 ),
-present AS (
-    SELECT part, article, word, titled FROM words
-    WHERE word IN (SELECT word FROM others) AND {_IN_WINDOW}
-),
-completed AS (
-    SELECT query, spelling, part, article, weight, titled
-    FROM present JOIN missing USING (part, article, word)
-),
-gathered AS (
-    SELECT query, spelling, part, article, sum(weight) AS found, bool_and(titled) AS titled,
+"""
+_SEED_TOPICS = f"""
+seed_texts AS (
+    SELECT query, spelling, part, article, sum(weight) AS weight, bool_and(titled) AS titled,
            any_value(published) AS published, any_value(prior) AS prior,
            any_value(story) AS story, any_value(teller) AS teller
-    FROM (FROM seeds UNION ALL BY NAME FROM completed) GROUP BY ALL
+    FROM words JOIN seeds USING (word) WHERE {_IN_WINDOW} AND (depth < $deep OR NOT enough)
+    GROUP BY ALL
+),
+"""
+_IN_TEXT = f"""
+completed_texts AS (
+    SELECT query, spelling, part, article, sum(weight) AS more, bool_and(titled) AS all_titled
+    FROM (FROM words WHERE word IN (SELECT word FROM others) AND {_IN_WINDOW})
+    JOIN (SELECT query, spelling, part, article, others.word, others.weight
+          FROM seed_texts JOIN others USING (query, spelling)) USING (part, article, word)
+    GROUP BY ALL
+),
+texts AS (
+    SELECT query, spelling, {_POSTED}, round(weight + coalesce(more, 0), 6) AS whole,
+           if(titled AND coalesce(all_titled, true), 1.0, 0.8) AS relevance
+    FROM seed_texts LEFT JOIN completed_texts USING (query, spelling, part, article)
 ),
 in_text AS (
-    SELECT query, {_POSTED}, round(found, 6) AS whole, if(titled, 1.0, 0.8) AS relevance, alone
-    FROM gathered JOIN needed USING (query, spelling) WHERE round(found, 6) >= share
+    SELECT query, {_POSTED}, whole, relevance, alone
+    FROM texts JOIN needed USING (query, spelling) WHERE whole >= share
+),
+"""
+_IN_NAMES = f"""
+seed_names AS (
+    SELECT query, spelling, part, name, sum(weight) AS weight, any_value(articles) AS articles
+    FROM names JOIN seeds USING (word) GROUP BY ALL
+),
+completed_names AS (
+    SELECT query, spelling, part, name, sum(weight) AS more
+    FROM (FROM names WHERE word IN (SELECT word FROM others))
+    JOIN (SELECT query, spelling, part, name, others.word, others.weight
+          FROM seed_names JOIN others USING (query, spelling)) USING (part, name, word)
+    GROUP BY ALL
 ),
 meant AS (
-    SELECT query, spelling, part, name, round(sum(weight), 6) AS whole,
-           any_value(articles) AS articles
-    FROM names JOIN asked USING (word) GROUP BY query, spelling, part, name
+    SELECT query, spelling, part, name, articles, round(weight + coalesce(more, 0), 6) AS whole
+    FROM seed_names LEFT JOIN completed_names USING (query, spelling, part, name)
 ),
 named AS (
     SELECT query, part, name, whole, alone FROM meant JOIN needed USING (query, spelling)
@@ -70,8 +102,11 @@ named AS (
 ),
 in_names AS (
     SELECT query, {_POSTED}, whole, 0.5 AS relevance, alone
-    FROM mentions JOIN named USING (part, name) WHERE times > 0 AND {_IN_WINDOW}
+    FROM mentions JOIN named USING (part, name)
+    WHERE times > 0 AND {_IN_WINDOW} AND (depth < $deep OR alone)
 ),
+"""
+_CANDIDATES = """
 candidates AS (
     SELECT query, part, article, max(whole) AS whole, max(relevance) AS relevance,
            bool_and(alone) AS alone, any_value(published) AS published,
@@ -81,6 +116,10 @@ candidates AS (
 """
 # A name of one word means many: where a query has a context, a word or a name of it must be there.
 _SETTLED = f"""
+contexts AS (
+    SELECT unnest($in_query) AS query, unnest($context) AS context, unnest($beside) AS word,
+           unnest($size) AS size
+),
 context_names AS (
     SELECT query, part, name FROM names JOIN contexts USING (word)
     GROUP BY query, context, part, name HAVING count(*) = any_value(size)
@@ -89,12 +128,17 @@ settled AS (
     SELECT query, part, article FROM words JOIN contexts USING (word) WHERE {_IN_WINDOW}
     UNION
     SELECT query, part, article FROM mentions JOIN context_names USING (part, name)
-    WHERE {_IN_WINDOW}
+    WHERE times > 0 AND {_IN_WINDOW}
 ),
 matches AS (
     FROM candidates WHERE NOT alone
     UNION ALL
     FROM candidates SEMI JOIN settled USING (query, part, article) WHERE alone
+),
+"""
+_ALL_MATCH = """
+matches AS (
+    FROM candidates
 ),
 """
 _RANKED = f"""
@@ -128,19 +172,10 @@ SELECT query, part, article, row_number() OVER (
 ) AS rank
 FROM pairs QUALIFY rank <= $k ORDER BY query, rank
 """
-SEARCH = _FOUND + _SETTLED + _RANKED
 _HELD = """
 SELECT word, sum(articles)::BIGINT FROM lexicon
 WHERE word IN (SELECT unnest($words)) GROUP BY word
 """
-_ASKED = pa.schema(
-    [("query", pa.int32()), ("spelling", pa.int32()), ("word", pa.string()),
-     ("weight", pa.float64()), ("share", pa.float64()), ("seed", pa.bool_()),
-     ("alone", pa.bool_())]
-)  # fmt: skip
-_CONTEXTS = pa.schema(
-    [("query", pa.int32()), ("context", pa.int32()), ("word", pa.string()), ("size", pa.int32())]
-)
 
 Place = tuple[int, int]
 """Where an article is: its part, and its number there."""
@@ -161,40 +196,60 @@ def search(
     how many there are in all.
     """
     found: list[list[Place]] = [[] for _ in queries]
-    if _ask(cursor, queries, articles):
+    wanted = spellings(queries)
+    if wanted:
         start, end = seconds(window.start), seconds(window.end)
+        asked, around = _asked(wanted, _held(cursor, wanted), articles), _around(queries, wanted)
         parameters = {
-            "start": start, "end": end, "worst": worst, "k": k, "cap": max(CAP, 20 * k),
+            **asked, **around,
+            "start": start, "end": end, "worst": worst, "k": k,
+            "cap": max(CAP, 20 * k), "deep": min(DEPTH * k, 255),
             "decay": max((end - start) / 3, 1.0),
         }  # fmt: skip
-        for query, part, article, _ in cursor.execute(SEARCH, parameters).fetchall():
+        several = asked["seed"].count(True) > len(wanted)
+        sql = statement(topics=several, contexts=bool(around))
+        for query, part, article, _ in cursor.execute(sql, parameters).fetchall():
             found[query].append((part, article))
     return found
 
 
-def _ask(cursor: duckdb.DuckDBPyConnection, queries: Sequence[EntityQuery], articles: int) -> bool:
-    """Put what is asked for into this cursor's tables; tell whether it is anything."""
-    wanted = spellings(queries)
+def statement(*, topics: bool, contexts: bool) -> str:
+    """Return the search in SQL, with only those steps that the queries need."""
+    seeds = _SEED_TOPICS if topics else _SEED_TEXTS
+    settled = _SETTLED if contexts else _ALL_MATCH
+    return _ASKED + seeds + _IN_TEXT + _IN_NAMES + _CANDIDATES + settled + _RANKED
+
+
+def _held(cursor: duckdb.DuckDBPyConnection, wanted: Sequence[Spelling]) -> dict[str, int]:
+    """Return how many articles have each word that is asked for."""
     words = sorted({word for spelling in wanted for word in spelling.words})
-    held = dict(cursor.execute(_HELD, {"words": words}).fetchall()) if words else {}
-    asked = [one for spelling in wanted for one in weighed(spelling, held, articles)]
-    columns = [[getattr(one, name) for one in asked] for name in _ASKED.names]
-    alone = {one.query for one in asked if one.alone}
-    around = [row for row in contexts(queries) if row[0] in alone]
-    _fill(cursor, "asked", pa.table(columns, schema=_ASKED))
-    _fill(cursor, "contexts", pa.table([[row[at] for row in around] for at in range(4)],
-                                       schema=_CONTEXTS))  # fmt: skip
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE needed AS "
-        "SELECT DISTINCT query, spelling, share, alone FROM asked"
-    )
-    return bool(asked)
+    return dict(cursor.execute(_HELD, {"words": words}).fetchall())
 
 
-def _fill(cursor: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
-    cursor.register("given", rows)
-    cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS FROM given")
-    cursor.unregister("given")
+def _asked(
+    wanted: Sequence[Spelling], held: Mapping[str, int], articles: int
+) -> dict[str, list[object]]:
+    words = [one for spelling in wanted for one in weighed(spelling, held, articles)]
+    return {
+        "query": [one.query for one in words],
+        "spelling": [one.spelling for one in words],
+        "word": [one.word for one in words],
+        "weight": [one.weight for one in words],
+        "seed": [one.seed for one in words],
+        "enough": [one.enough for one in words],
+        "of_query": [spelling.query for spelling in wanted],
+        "of_spelling": [spelling.number for spelling in wanted],
+        "share": [spelling.share for spelling in wanted],
+        "alone": [spelling.alone for spelling in wanted],
+    }
+
+
+def _around(queries: Sequence[EntityQuery], wanted: Sequence[Spelling]) -> dict[str, list[object]]:
+    """Return the contexts of the queries that a name of a single word stands for; often none."""
+    alone = {spelling.query for spelling in wanted if spelling.alone}
+    rows = [row for row in contexts(queries) if row[0] in alone]
+    names = ("in_query", "context", "beside", "size")
+    return {name: [row[at] for row in rows] for at, name in enumerate(names)} if alone else {}
 
 
 def seconds(time: datetime) -> int:

@@ -104,7 +104,7 @@ def _near(span: Span, listed: Mapping[str, tuple[str, int]], folder: str) -> lis
 
 
 def _fingerprint(span: Span, listed: Mapping[str, tuple[str, int]]) -> str:
-    digest = hashlib.sha256(code_version().encode())
+    digest = hashlib.sha256(f"{code_version()} {span.grows}".encode())
     for folder in ("segments", "signals"):
         digest.update("\n".join(_near(span, listed, folder)).encode())
     return digest.hexdigest()[:16]
@@ -156,12 +156,12 @@ def _make(
 
 @contextmanager
 def _scratch(work: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database for the steps between, on disk, so that memory is bounded."""
+    """Open a database for the steps between; what does not fit in memory goes to the disk."""
     settings: dict[str, Any] = {
         "threads": THREADS, "memory_limit": MEMORY, "temp_directory": str(work / "spill"),
         "preserve_insertion_order": False,
     }  # fmt: skip
-    with duckdb.connect(str(work / "scratch.duckdb"), config=settings) as scratch:
+    with duckdb.connect(config=settings) as scratch:
         add_functions(scratch)
         yield scratch
 

@@ -43,8 +43,8 @@ CREATE MACRO day_named(url, crawled) AS
     CASE WHEN regexp_matches(url, '/[0-9]{{4}}/[0-9A-Za-z]{{1,3}}/[0-9]|[0-9]{{4}}-[0-9]{{2}}-')
          THEN date_in_url(url, crawled) END;
 CREATE MACRO names_a_site(url) AS
-    CASE WHEN is_plain_url(url) AND NOT regexp_matches(url, '^[^/]*//[^/]*/?(?:index|/|$)')
-         THEN false ELSE is_front_page(url) END;
+    CASE WHEN regexp_matches(url, '^[^/]*//[^/?#]*/*(?:index[.](?:html|php))?/*(?:[?#]|$)')
+         THEN is_front_page(url) ELSE false END;
 CREATE MACRO headline(title) AS
     CASE WHEN regexp_matches(title, ' [|\u2013\u2014-] ') THEN without_outlet(title) ELSE title END;
 CREATE MACRO may_be_english(title) AS

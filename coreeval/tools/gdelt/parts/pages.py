@@ -12,16 +12,20 @@ OFFERED = "en"
 EXACT, BY_URL, BY_CLUSTER, BY_CRAWL = range(4)
 """Positions in `PRECISIONS`, best first."""
 
+# Neighbouring days are only compared: what is long and plays no part in it is left out.
 _ROWS = """
 CREATE TABLE rows AS
-SELECT page_of(url) AS page, split_part(filename, '/', -2) AS day, url, title, snippet,
-       crawled_at, stated_at, language, coalesce(entities, []) AS entities,
-       coalesce(themes, []) AS themes, file, line
-FROM read_parquet($segments, filename = true)
+WITH read AS (
+    SELECT *, split_part(filename, '/', -2) AS day
+    FROM read_parquet($segments, filename = true)
+)
+SELECT page_of(url) AS page, day, url, title, snippet, crawled_at, stated_at, language, file, line,
+       if(day BETWEEN $first AND $last, coalesce(entities, []), []) AS entities,
+       if(day BETWEEN $first AND $last, coalesce(themes, []), []) AS themes
+FROM read
 """
 # The better row of a page, completed by what only the others have.
 _JOINED = """
-CREATE TABLE joined AS
 WITH shared AS (
     SELECT page FROM rows GROUP BY page HAVING count(*) > 1
 ),
@@ -42,18 +46,23 @@ completed AS (
            list({'file': file, 'line': line, 'place': place, 'snippet': snippet <> '',
                  'entities': len(entities) > 0, 'crawled_at': crawled_at} ORDER BY place) AS told
     FROM placed GROUP BY page
-)
-SELECT * EXCLUDE (told), [{'file': one.file, 'line': one.line} FOR one IN told
-    IF one.place = 1 OR one.snippet AND NOT told[1].snippet
-       OR one.entities AND NOT told[1].entities OR one.crawled_at < told[1].crawled_at] AS origins
-FROM completed
-UNION ALL BY NAME
-SELECT * EXCLUDE (file, line), [{'file': file, 'line': line}] AS origins
-FROM rows ANTI JOIN shared USING (page)
+),
+joined AS (
+    SELECT * EXCLUDE (told),
+           [{'file': one.file, 'line': one.line} FOR one IN told
+            IF one.place = 1 OR one.snippet AND NOT told[1].snippet
+               OR one.entities AND NOT told[1].entities OR one.crawled_at < told[1].crawled_at
+           ] AS origins
+    FROM completed
+    UNION ALL BY NAME
+    SELECT * EXCLUDE (file, line), [{'file': file, 'line': line}] AS origins
+    FROM rows ANTI JOIN shared USING (page)
+),
 """
 _PAGES = f"""
 CREATE TABLE pages AS
-WITH stated AS (
+{_JOINED}
+stated AS (
     SELECT *, site_of(url) AS site, headline(title) AS headline,
            CASE WHEN stated_at BETWEEN {int(OLDEST.timestamp())}
                                    AND crawled_at + {int(CLOCK_SKEW.total_seconds())}
@@ -92,11 +101,10 @@ def make_pages(
     from `first` to `last` (`YYYY-MM-DD`) and not known are the span's `own`; the others are there
     to be compared with.
     """
-    database.execute(_ROWS, {"segments": list(segments)})
-    database.execute(_JOINED)
     span = {"first": first, "last": last}
+    database.execute(_ROWS, {"segments": list(segments), **span})
     database.execute(_PAGES, span)
     counted = database.execute("SELECT count(*) FROM rows WHERE day BETWEEN $first AND $last", span)
     ((rows,),) = counted.fetchall()
-    database.execute("DROP TABLE rows; DROP TABLE joined")
+    database.execute("DROP TABLE rows")
     return int(rows)

@@ -16,9 +16,12 @@ from coreeval.tools.gdelt.parts.texts import write_texts
 TITLED_UP_TO = 20_000
 """Articles of a part up to which headlines are searched for names: enough for article lists; where
 there is more, there is GKG, which has named everybody who matters."""
+TELLINGS = 4
+"""Articles of a story that count among the best of their day: a search takes two of them."""
 TEXTS = "texts.bin"
 TABLES = ("articles", "words", "lexicon", "mentions", "names", "spellings", "themes")
-_PARQUET = "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2"
+_PARQUET = "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 30720"
+"""Small groups of rows: what is looked up is a few hundred rows, and a group is unpacked whole."""
 
 # A story gives its undated members the time of its earliest dated one, unless seen before it.
 _DATED = f"""
@@ -52,7 +55,7 @@ FROM moved JOIN headed USING (leader) WHERE dropped IS NULL
 _ITEMS = """
 CREATE TABLE items AS
 WITH kept AS (
-    SELECT n, page, site, url, title, snippet, entities, themes, origins, told.story,
+    SELECT n, page, site, snippet <> '' AS described, asks(title) AS asks, told.story,
            coalesce(told.published, pages.published) AS published,
            coalesce(told.precision, pages.precision) AS precision,
            coalesce(told.sites, 1) AS sites, salience.sources
@@ -62,20 +65,36 @@ WITH kept AS (
 weighed AS (
     SELECT *, least(1, CASE WHEN sites > 1 OR sources IS NULL THEN ln(1 + sites) / ln(51)
                             ELSE ln(1 + sources) / ln(21) END) AS noticed,
-           ((snippet <> '')::INTEGER + [1, 0.75, 0.5, 0][precision + 1]
-            + (NOT asks(title))::INTEGER) / 3 AS quality
+           (described::INTEGER + [1, 0.75, 0.5, 0][precision + 1] + (NOT asks)::INTEGER) / 3
+           AS quality
     FROM kept
 )
-SELECT *, (row_number() OVER (ORDER BY published, page) - 1)::INTEGER AS article,
+SELECT n, page, published, precision, story,
+       CASE WHEN story IS NULL THEN 1
+            ELSE row_number() OVER (PARTITION BY story ORDER BY precision, quality DESC, page)
+       END AS telling,
+       (row_number() OVER (ORDER BY published, page) - 1)::INTEGER AS article,
        (0.25 * noticed + 0.15 * quality)::FLOAT AS prior,
        CASE WHEN story IS NOT NULL THEN ('0x' || left(sha256(site), 8))::UINTEGER END AS teller
-FROM weighed ORDER BY article
+FROM weighed
 """
 _POSTED = "published, article, precision, prior, (story >> 32)::UINTEGER AS story, teller"
+
+
+def _depth(key: str) -> str:
+    """Return SQL for how many articles of its key and day are better, copies after all others."""
+    return f"""least(255, row_number() OVER (
+            PARTITION BY {key}, published // 86400
+            ORDER BY telling > {TELLINGS}, prior DESC, article) - 1)::UTINYINT AS depth"""
+
+
+_UNNAMED = f"""
+SELECT n, title, len(entities) > 0 FROM pages SEMI JOIN items USING (n) LIMIT {TITLED_UP_TO + 1}
+"""
 _MENTIONED = """
 CREATE TABLE mentioned AS
 WITH listed AS (
-    SELECT n, unnest(entities) AS entity FROM items
+    SELECT n, unnest(entities) AS entity FROM pages SEMI JOIN items USING (n)
 )
 SELECT n, lower(entity.name) AS name, entity.name AS shown, entity.type, entity."at" AS first,
        entity.n AS times
@@ -91,7 +110,7 @@ _FILES: dict[str, str] = {
     "articles": """
         SELECT article, page, published, precision, story FROM items ORDER BY article""",
     "words": f"""
-        SELECT word, {_POSTED}, place = 0 AS titled
+        SELECT word, {_POSTED}, place = 0 AS titled, {_depth("spelling")}
         FROM keys JOIN vocabulary USING (rarity) JOIN items USING (n)
         ORDER BY spelling, published, article""",
     "lexicon": """
@@ -99,8 +118,8 @@ _FILES: dict[str, str] = {
         FROM keys JOIN vocabulary USING (rarity) SEMI JOIN items USING (n)
         GROUP BY word ORDER BY word""",
     "mentions": f"""
-        SELECT name, {_POSTED}, type, first, times FROM mentioned JOIN items USING (n)
-        ORDER BY name, published, article""",
+        SELECT name, {_POSTED}, type, first, times, {_depth("name")}
+        FROM mentioned JOIN items USING (n) ORDER BY name, published, article""",
     "names": """
         WITH tokens AS (
             SELECT name, articles, unnest(split_words(shown)) AS token FROM spelt
@@ -113,20 +132,23 @@ _FILES: dict[str, str] = {
     "spellings": "SELECT name, shown FROM spelt ORDER BY name",
     "themes": f"""
         SELECT DISTINCT theme, {_POSTED}
-        FROM (SELECT *, unnest(themes) AS theme FROM items) ORDER BY theme, published, article""",
+        FROM (SELECT n, unnest(themes) AS theme FROM pages) JOIN items USING (n)
+        ORDER BY theme, published, article""",
 }
 _RECORDS = """
 WITH cited AS (
-    SELECT n, unnest(origins) AS origin, generate_subscripts(origins, 1) AS place FROM items
+    SELECT n, unnest(origins) AS origin, generate_subscripts(origins, 1) AS place FROM pages
+    SEMI JOIN items USING (n)
 ),
 named AS (
     SELECT n, string_agg(files.name || ':' || origin.line, '; ' ORDER BY place) AS origin
     FROM cited JOIN files ON files.file = origin.file GROUP BY n
 )
-SELECT json_array(lower(printf('%016x', page)), url, site, title, snippet, published, precision,
+SELECT json_array(lower(printf('%016x', items.page)), url, site, title, snippet, items.published,
+                  items.precision,
                   CASE WHEN story IS NULL THEN '' ELSE lower(printf('%016x', story)) END,
                   [[one.name, one.type] FOR one IN entities], coalesce(origin, ''))::VARCHAR
-FROM items LEFT JOIN named USING (n) ORDER BY article
+FROM items JOIN pages USING (n) LEFT JOIN named USING (n) ORDER BY article
 """
 
 
@@ -156,8 +178,7 @@ def _rows(database: duckdb.DuckDBPyConnection, query: str) -> Iterator[str]:
 
 def _find_names(database: duckdb.DuckDBPyConnection) -> None:
     """Make the table `titled` (n, name) of names in headlines whose article has none of GKG's."""
-    query = f"SELECT n, title, len(entities) > 0 FROM items LIMIT {TITLED_UP_TO + 1}"
-    rows = database.execute(query).fetchall()
+    rows = database.execute(_UNNAMED).fetchall()
     if len(rows) > TITLED_UP_TO:
         rows = []
     runs = title_names([title for _, title, _ in rows])

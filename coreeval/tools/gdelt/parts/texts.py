@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
-IN_A_BLOCK = 32
+IN_A_BLOCK = 16
 """Records: fewer pack worse, more cost longer to unpack for one of them."""
 _CODEC = "zstd"
 
