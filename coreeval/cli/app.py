@@ -10,6 +10,7 @@ import typer
 from coreeval.cli.calls import calls
 from coreeval.cli.demo import demo
 from coreeval.cli.estimate import estimate
+from coreeval.cli.gdelt import gdelt
 from coreeval.cli.init import init
 from coreeval.cli.models import models
 from coreeval.cli.output import note, show_error
@@ -30,7 +31,7 @@ app = typer.Typer(
 )
 for each in (demo, init, validate, estimate, refresh, resume, retry, status, trace):
     app.command()(each)
-for group in (prompts, models, calls):
+for group in (prompts, models, calls, gdelt):
     app.add_typer(group)
 
 

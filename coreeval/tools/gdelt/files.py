@@ -83,24 +83,32 @@ def sniff(path: Path) -> Kind | None:
     Raises:
         DamagedFile: not even its first line can be unpacked.
     """
-    head = _head(path)
-    if any(_is_gkg(line) for line in head):
+    return kind_of(head(path))
+
+
+def kind_of(first: list[bytes]) -> Kind | None:
+    """Tell what a file with these first lines holds; None where it holds no articles."""
+    if any(_is_gkg(line) for line in first):
         return "gkg"
-    kinds = [kind for line in head if (kind := _json_line_kind(text(line)))]
+    kinds = [kind for line in first if (kind := _json_line_kind(text(line)))]
     if kinds:
         return kinds[0]
-    return "artlist" if _is_article_list(head) else None
+    return "artlist" if _is_article_list(first) else None
 
 
-def _head(path: Path) -> list[bytes]:
-    """Return up to eight lines with something in them, fewer if the file is damaged after them."""
-    head: list[bytes] = []
+def head(path: Path) -> list[bytes]:
+    """Return up to eight lines with something in them, fewer if the file is damaged after them.
+
+    Raises:
+        DamagedFile: not even its first line can be unpacked.
+    """
+    found: list[bytes] = []
     try:
-        head.extend(itertools.islice((line for line in lines(path) if line.strip()), 8))
+        found.extend(itertools.islice((line for line in lines(path) if line.strip()), 8))
     except DamagedFile:
-        if not head:
+        if not found:
             raise
-    return head
+    return found
 
 
 def _is_gkg(line: bytes) -> bool:
@@ -120,11 +128,11 @@ def _json_line_kind(line: str) -> Kind | None:
     return "artlist" if value.keys() & {"date", "seendate"} and "title" in value else None
 
 
-def _is_article_list(head: list[bytes]) -> bool:
-    if not head:
+def _is_article_list(first: list[bytes]) -> bool:
+    if not first:
         return False
-    start = text(b"\n".join(head)[:4096])
+    start = text(b"\n".join(first)[:4096])
     if re.match(r'\s*\{\s*"articles"\s*:\s*\[', start):
         return True
-    header = {name.strip().strip('"') for name in text(head[0]).split(",")}
+    header = {name.strip().strip('"') for name in text(first[0]).split(",")}
     return {"url", "title"} <= header and bool(header & {"date", "seendate"})

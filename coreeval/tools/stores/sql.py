@@ -32,9 +32,10 @@ BATCH = 256
 """Most writes that one commit may carry."""
 LINGER_S = 0.05
 """How long what nobody waits for may wait for company: a commit costs more than its rows."""
-_REPAIR = (
+REPAIR = (
     "nothing was overwritten; restore the file from a copy, or move it away and start a new run"
 )
+RESUME = "see to the disk, then resume the run"
 
 
 def open_engine(url: str, *, checked: bool = False) -> Engine:
@@ -62,20 +63,28 @@ def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def migrate(engine: Engine, migrations: Sequence[Migration], *, what: str) -> None:
+def migrate(
+    engine: Engine, migrations: Sequence[Migration], *, what: str, repair: str = REPAIR
+) -> None:
     """Bring a database to the newest schema; version n means that n migrations were applied.
+
+    Args:
+        engine: The database.
+        migrations: All steps, oldest first.
+        what: What people call it.
+        repair: What they can do where it is damaged.
 
     Raises:
         RunCorrupt: the file is no database, is damaged, or was written by a newer version.
     """
     try:
-        _bring_up(engine, migrations, what)
+        _bring_up(engine, migrations, what, repair)
     except CoreEvalError:
         engine.dispose()  # nobody gets the store, so nobody could close it
         raise
 
 
-def _bring_up(engine: Engine, migrations: Sequence[Migration], what: str) -> None:
+def _bring_up(engine: Engine, migrations: Sequence[Migration], what: str, repair: str) -> None:
     try:
         with engine.begin() as connection:
             _migrate(connection, migrations, what)
@@ -89,7 +98,7 @@ def _bring_up(engine: Engine, migrations: Sequence[Migration], what: str) -> Non
         raise RunCorrupt(
             f"{what} is damaged: {error.orig}",
             where=str(engine.url.database),
-            hint=_REPAIR,
+            hint=repair,
         ) from None
 
 
@@ -125,11 +134,14 @@ def _begin(connection: Connection) -> None:
     connection.execute(text("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)"))
 
 
-def explain_errors(engine: Engine, *, what: str) -> None:
+def explain_errors(
+    engine: Engine, *, what: str, resume: str = RESUME, repair: str = REPAIR
+) -> None:
     """Let every statement raise our own errors where its file is the trouble.
 
     A damaged file is `RunCorrupt`, one that cannot be used now (a full disk, a lock) `RunError`;
-    a broken constraint stays what it is: a bug, or the caller's affair.
+    a broken constraint stays what it is: a bug, or the caller's affair. `resume` and `repair` say
+    what to do about each.
     """
 
     def explain(context: ExceptionContext) -> None:
@@ -138,9 +150,8 @@ def explain_errors(engine: Engine, *, what: str) -> None:
             return
         where = str(engine.url.database)
         if isinstance(error, OperationalError):
-            hint = "see to the disk"
-            raise RunError(f"{what} cannot be used: {error.orig}", where=where, hint=hint)
-        raise RunCorrupt(f"{what} is damaged: {error.orig}", where=where, hint=_REPAIR)
+            raise RunError(f"{what} cannot be used: {error.orig}", where=where, hint=resume)
+        raise RunCorrupt(f"{what} is damaged: {error.orig}", where=where, hint=repair)
 
     event.listen(engine, "handle_error", explain)
 

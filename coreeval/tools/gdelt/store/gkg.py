@@ -1,0 +1,153 @@
+"""GKG 2.1 by column: the ten of 27 columns that say something, from bytes to a table."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from coreeval.tools.gdelt.files import GKG_COLUMNS
+from coreeval.tools.gdelt.gkg import (
+    ALL_NAMES,
+    COLLECTION,
+    DATE,
+    EXTRAS,
+    LOCATIONS,
+    ORGANISATIONS,
+    PERSONS,
+    TRANSLATION,
+    URL,
+    WEB,
+)
+from coreeval.tools.gdelt.language import language_code
+from coreeval.tools.gdelt.rows import Reason
+from coreeval.tools.gdelt.store.mentions import (
+    distinct_items,
+    named,
+    placed,
+    prominent,
+    text_column,
+)
+from coreeval.tools.gdelt.store.tables import articles_table
+from coreeval.tools.gdelt.store.tally import Tally
+from coreeval.tools.gdelt.store.texts import LONGEST_TITLE, cleaned, is_address, seconds
+
+THEMES, TONE = 7, 15
+WORD_COUNT = 6
+"""The last of the seven numbers in the tone column."""
+LISTS = (PERSONS, ORGANISATIONS, LOCATIONS, ALL_NAMES, THEMES)
+CHUNK = 2048
+"""Rows that are made into a table at once."""
+MOST_WORDS = 2**31 - 1
+_WEB = WEB.encode()
+_TITLE = re.compile(rb"<PAGE_TITLE>(.*?)</PAGE_TITLE>")
+_PUBLISHED = re.compile(rb"<PAGE_PRECISEPUBTIMESTAMP>(\d{14})<")
+_SOURCE_LANGUAGE = re.compile(r"srclc:(\w+)")
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """Some articles, column by column."""
+
+    url: list[str] = field(default_factory=list)
+    title: list[str] = field(default_factory=list)
+    crawled_at: list[int] = field(default_factory=list)
+    stated_at: list[int | None] = field(default_factory=list)
+    language: list[str] = field(default_factory=list)
+    words: list[int | None] = field(default_factory=list)
+    line: list[int] = field(default_factory=list)
+    lists: tuple[list[bytes], ...] = field(default_factory=lambda: tuple([] for _ in LISTS))
+
+    def table(self, feed: str) -> Any:  # noqa: ANN401 - Arrow has no types
+        """Return the articles as a table."""
+        rows = len(self.url)
+        persons, organisations, places, names, themes = map(text_column, self.lists)
+        mentions = [named(persons), named(organisations), placed(places), named(names)]
+        return articles_table(
+            {
+                "url": self.url,
+                "title": self.title,
+                "crawled_at": self.crawled_at,
+                "stated_at": self.stated_at,
+                "language": self.language,
+                "words": self.words,
+                "line": self.line,
+                "feed": [feed] * rows,
+                "entities": prominent(rows, mentions),
+                "themes": distinct_items(themes),
+            }
+        )
+
+
+def read_gkg(groups: Iterable[list[bytes]], tally: Tally, feed: str) -> Iterator[Any]:
+    """Yield tables of the articles of one file; rows without a title are no evidence.
+
+    Args:
+        groups: The file's lines.
+        tally: Counts the rows, and those that are none.
+        feed: `gkg` or `gkg_translated`.
+    """
+    chunk, number = _Chunk(), 0
+    for lines in groups:
+        for line in lines:
+            number += 1
+            _add(chunk, number, line, tally)
+        if len(chunk.url) >= CHUNK:
+            yield chunk.table(feed)
+            chunk = _Chunk()
+    if chunk.url:
+        yield chunk.table(feed)
+
+
+def _add(chunk: _Chunk, number: int, line: bytes, tally: Tally) -> None:
+    """Add a row to the chunk, or count why it is no article."""
+    columns = line.split(b"\t")
+    article = _article(columns)
+    if isinstance(article, str):
+        if line.strip():
+            tally.rows += 1
+            tally.refuse(number, article, line)
+        return
+    tally.rows += 1
+    url, title, crawled_at = article
+    published = _PUBLISHED.search(columns[EXTRAS])
+    chunk.url.append(url)
+    chunk.title.append(title)
+    chunk.crawled_at.append(crawled_at)
+    chunk.stated_at.append(seconds(published[1].decode()) if published else None)
+    chunk.language.append(_language(columns[TRANSLATION]))
+    chunk.words.append(_word_count(columns[TONE]))
+    chunk.line.append(number)
+    for values, place in zip(chunk.lists, LISTS, strict=True):
+        values.append(columns[place])
+
+
+def _article(columns: list[bytes]) -> Reason | tuple[str, str, int]:
+    """Return URL, title and time of crawl, or the reason why a row is no article."""
+    if len(columns) != GKG_COLUMNS:
+        return "columns"
+    if columns[COLLECTION] != _WEB:
+        return "collection"
+    found = _TITLE.search(columns[EXTRAS])
+    title = cleaned(found[1].decode("utf-8", "replace"), LONGEST_TITLE) if found else ""
+    if not title:
+        return "untitled"
+    url = columns[URL].decode("utf-8", "replace")
+    if not is_address(url):
+        return "no_url"
+    crawled_at = seconds(columns[DATE].decode("utf-8", "replace"))
+    return (url, title, crawled_at) if crawled_at is not None else "no_date"
+
+
+@lru_cache(maxsize=1024)
+def _language(translation: bytes) -> str:
+    """Return the page's language; an untranslated page of this feed is English."""
+    source = _SOURCE_LANGUAGE.search(translation.decode("utf-8", "replace"))
+    return language_code(source[1]) if source else "en"
+
+
+def _word_count(tone: bytes) -> int | None:
+    numbers = tone.split(b",")
+    if len(numbers) <= WORD_COUNT or not numbers[WORD_COUNT].isdigit():
+        return None
+    return min(int(numbers[WORD_COUNT][:10]), MOST_WORDS)

@@ -1,0 +1,203 @@
+"""What a store has read: files, the segments they went into, and what is missing upstream.
+
+Whatever one commit carries is there together or not at all; data files that it does not name are
+what a killed process left.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import Engine, Table, func, insert, select
+from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy.engine import URL
+
+from coreeval.tools.gdelt.store import ledger_tables as t
+from coreeval.tools.gdelt.store.feeds import Feed
+from coreeval.tools.stores.sql import explain_errors, migrate, open_engine
+
+WHAT = "the news store"
+GO_ON = "make room, then give the same command again: it goes on where it was"
+REPAIR = "nothing was overwritten; move the store away and sync again"
+FileState = Literal["read", "damaged", "refused"]
+BatchState = Literal["read", "part", "missing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRow:
+    """One file that was read."""
+
+    id: int
+    name: str
+    feed: Feed
+    batch: int | None
+    """Epoch seconds of the quarter hour that its name tells."""
+    size: int
+    md5: str
+    state: FileState
+    """`damaged`: not to its end; `refused`: not at all."""
+    rows: int
+    articles: int
+    """Rows that were what they should be; for signals, too."""
+    bad: Mapping[str, int] = field(default_factory=dict)
+    read_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRow:
+    """A data file of the store."""
+
+    path: str
+    """Below the store's folder."""
+    day: str
+    rows: int
+    files: tuple[int, ...] = ()
+    """The files that its rows are from."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """A quarter hour of a feed and what is known of it."""
+
+    feed: Feed
+    batch: int
+    state: BatchState
+    checked_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Batches of a feed that should be there, both ends included, in epoch seconds."""
+
+    feed: Feed
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
+class Entry:
+    """What one commit adds."""
+
+    files: list[FileRow] = field(default_factory=list)
+    segments: list[SegmentRow] = field(default_factory=list)
+    batches: list[BatchRow] = field(default_factory=list)
+    ignored: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator["Ledger"]:
+    """Open a ledger inside the block, making it if need be.
+
+    Raises:
+        RunCorrupt: it is damaged, or a newer CoreEval wrote it.
+        RunError: it cannot be opened.
+    """
+    engine = open_engine(str(URL.create("sqlite", database=str(path))))
+    migrate(engine, t.MIGRATIONS, what=WHAT, repair=REPAIR)
+    explain_errors(engine, what=WHAT, resume=GO_ON, repair=REPAIR)
+    try:
+        yield Ledger(engine)
+    finally:
+        engine.dispose()
+
+
+class Ledger:
+    """The list of what was read; the caller that writes holds the store's lock."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def commit(self, entry: Entry) -> None:
+        """Write files, segments and batches in one transaction."""
+        holds = [
+            {"file": file, "segment": each.path} for each in entry.segments for file in each.files
+        ]
+        rows: list[tuple[Table, list[dict[str, Any]]]] = [
+            (t.files, [_file_values(row) for row in entry.files]),
+            (t.segments, [_segment_values(row) for row in entry.segments]),
+            (t.holds, holds),
+            (t.batches, [asdict(row) for row in entry.batches]),
+            (t.ignored, [{"name": name, "reason": why} for name, why in entry.ignored.items()]),
+        ]
+        with self._engine.begin() as connection:
+            for table, values in rows:
+                for chunk in (values[at : at + 500] for at in range(0, len(values), 500)):
+                    connection.execute(_replacing(table), chunk)
+
+    def ask(self, asked: Sequence[Asked]) -> None:
+        """Note what should be there."""
+        if asked:
+            with self._engine.begin() as connection:
+                connection.execute(_replacing(t.asked), [asdict(each) for each in asked])
+
+    def next_file(self) -> int:
+        """Return a number that no file has."""
+        with self._engine.connect() as connection:
+            return int(connection.scalar(select(func.max(t.files.c.id))) or 0) + 1
+
+    def contents(self) -> set[str]:
+        """Return the MD5 of every file that was read."""
+        with self._engine.connect() as connection:
+            return set(connection.scalars(select(t.files.c.md5)))
+
+    def files(self) -> list[FileRow]:
+        """Return the files in the order in which they were read."""
+        found = self._rows(select(t.files).order_by(t.files.c.id))
+        return [FileRow(**{**row, "bad": json.loads(row["bad"])}) for row in found]
+
+    def segments(self) -> list[SegmentRow]:
+        """Return the data files, without the files that they hold."""
+        query = select(t.segments).order_by(t.segments.c.path)
+        return [SegmentRow(**row) for row in self._rows(query)]
+
+    def batches(self, feed: Feed) -> dict[int, BatchRow]:
+        """Return what is known of a feed's batches, in order of time."""
+        query = select(t.batches).where(t.batches.c.feed == feed).order_by(t.batches.c.batch)
+        return {row["batch"]: BatchRow(**row) for row in self._rows(query)}
+
+    def newest_batch(self, feeds: Sequence[Feed]) -> int | None:
+        """Return the newest batch of these feeds that was read from the mirror or a whole copy."""
+        newest = select(func.max(t.batches.c.batch)).where(
+            t.batches.c.feed.in_(feeds), t.batches.c.state == "read"
+        )
+        with self._engine.connect() as connection:
+            found: int | None = connection.scalar(newest)
+        return found
+
+    def asked(self) -> list[Asked]:
+        """Return what should be there."""
+        query = select(t.asked).order_by(t.asked.c.feed, t.asked.c.first)
+        return [Asked(**row) for row in self._rows(query)]
+
+    def ignored(self) -> dict[str, str]:
+        """Return the files that were left out, and why."""
+        found = self._rows(select(t.ignored).order_by(t.ignored.c.name))
+        return {row["name"]: row["reason"] for row in found}
+
+    def _rows(self, query: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any select
+        with self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _replacing(table: Table) -> Any:  # noqa: ANN401 - SQLAlchemy's insert of either kind
+    """Return an insert; rows about a batch or an ignored file replace what was known."""
+    if table in (t.files, t.segments):
+        return insert(table)
+    statement = upsert(table)
+    values = {column.name: statement.excluded[column.name] for column in table.columns
+              if not column.primary_key}  # fmt: skip
+    keys = [column.name for column in table.primary_key]
+    if not values:
+        return statement.on_conflict_do_nothing(index_elements=keys)
+    return statement.on_conflict_do_update(index_elements=keys, set_=values)
+
+
+def _file_values(row: FileRow) -> dict[str, Any]:
+    return {**asdict(row), "bad": json.dumps(dict(row.bad))}
+
+
+def _segment_values(row: SegmentRow) -> dict[str, Any]:
+    return {"path": row.path, "day": row.day, "rows": row.rows}

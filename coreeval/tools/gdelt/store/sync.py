@@ -1,0 +1,257 @@
+"""Bringing news into a store: from the mirror, or from files in a folder."""
+
+import errno
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from coreeval.errors import KnowledgeError, RunError, RunLocked
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.gdelt.files import UNDERSTOOD, find_files
+from coreeval.tools.gdelt.store.coverage import gaps_in
+from coreeval.tools.gdelt.store.downloads import Downloads, Troubles
+from coreeval.tools.gdelt.store.feeds import USUAL, Feed
+from coreeval.tools.gdelt.store.intake import Counts, Delivery, Intake
+from coreeval.tools.gdelt.store.layout import Layout
+from coreeval.tools.gdelt.store.ledger import GO_ON, Asked, Ledger, opened
+from coreeval.tools.gdelt.store.mirror import MIRROR, checked_mirror
+from coreeval.tools.gdelt.store.plan import asked_for, checked_window, wanted
+from coreeval.tools.gdelt.store.reading import Offer
+from coreeval.tools.gdelt.store.stopping import Stop
+
+LOOK_BACK = timedelta(days=1)
+"""How far before the newest batch late ones are looked for."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncProgress:
+    """Where a sync is."""
+
+    done: int
+    total: int
+    """Files in a folder, or batches on the mirror."""
+    articles: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What surrounds a sync: who watches, what time it is, and what is done at its end."""
+
+    watch: Callable[[SyncProgress], None] = lambda _: None
+    now: Clock = utc_now
+    finish: Callable[[Path], object] = lambda _: None
+    """Called with the store while its lock is held, unless the sync was stopped."""
+    pause_s: float = 1.0
+    """Seconds before a download is tried again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synced:
+    """What a sync came to."""
+
+    store: Path
+    counts: Counts
+    gaps: int
+    """Batches that should be there and are not."""
+    known_gaps: int = 0
+    """Those of them that are missing from GDELT's archive for everybody."""
+    troubles: Troubles = field(default_factory=Troubles)
+    stopped: bool = False
+    """Whether a signal ended it; the same command goes on."""
+    seconds: float = 0.0
+
+
+def sync_mirror(
+    store: Path,
+    *,
+    start: datetime | None,
+    end: datetime | None = None,
+    feeds: Sequence[Feed] = USUAL,
+    mirror: str = MIRROR,
+    around: Around | None = None,
+) -> Synced:
+    """Fetch what a window has and the store has not.
+
+    Args:
+        store: The store's folder; made if need be.
+        start: The window's start; None goes on from the newest batch of the store.
+        end: Its end; None is now.
+        feeds: What is fetched.
+        mirror: The URL above `gdeltv2/`.
+        around: Who watches, the clock, what is done at the end.
+
+    Raises:
+        UsageError: the window or the mirror's address is wrong, or this is no store.
+        RunLocked: another sync is at work on the store.
+        RunError: the mirror cannot be reached, or the disk is full.
+    """
+    around, url = around or Around(), checked_mirror(mirror)
+    now = around.now()
+    if start is not None:
+        checked_window(start, end, now)
+
+    def work(at: _Work) -> Synced:
+        since, until = checked_window(start or _newest(at.ledger, feeds, store), end, now)
+        known = {feed: at.ledger.batches(feed) for feed in feeds}
+        missing = wanted(feeds, known, since, until, now)
+        asked = asked_for(feeds, since, until, now)
+        at.ledger.ask(asked)
+        downloads = Downloads(
+            missing, at.layout.downloads, mirror=url, now=around.now, pause_s=around.pause_s
+        )
+        with downloads, at.stop.telling(downloads.stop):
+            counts = at.take(downloads, len(missing))
+        return at.result(counts, asked, downloads.troubles)
+
+    return _at_work(store, around, work)
+
+
+def sync_folder(store: Path, source: Path, *, around: Around | None = None) -> Synced:
+    """Read the GDELT files in a folder, or one file, that the store has not read yet.
+
+    Raises:
+        KnowledgeError: no such folder, none of its files holds news, or this is no store.
+        RunLocked: another sync is at work on the store.
+        RunError: the disk is full.
+    """
+    around = around or Around()
+    if not source.exists():
+        raise KnowledgeError(
+            "the news folder does not exist",
+            where=str(source),
+            hint=f"point --from at a folder of {UNDERSTOOD}, Events or Mentions",
+        )
+
+    def work(at: _Work) -> Synced:
+        files = [file for file in find_files(source) if not file.is_relative_to(store)]
+        offers = (Offer(path=file, name=_name(file, source)) for file in files)
+        counts = at.take((Delivery(offers=(offer,)) for offer in offers), len(files))
+        if not at.stop.asked:
+            _require_news(source, counts)
+        asked = [Asked(feed, min(found), max(found)) for feed, found in counts.copies.items()]
+        at.ledger.ask(asked)
+        return at.result(counts, asked, Troubles())
+
+    return _at_work(store, around, work)
+
+
+# -- what both do ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """An open store and what surrounds the work on it."""
+
+    layout: Layout
+    ledger: Ledger
+    stop: Stop
+    around: Around
+
+    def take(self, deliveries: Iterable[Delivery], total: int) -> Counts:
+        """Read deliveries until there are no more or a signal came."""
+
+        def tell(done: int, articles: int) -> None:
+            self.around.watch(SyncProgress(done, total, articles))
+
+        intake = Intake(self.layout, self.ledger, now=self.around.now, tell=tell)
+        intake.take(self._until_stopped(deliveries))
+        return intake.counts
+
+    def result(self, counts: Counts, asked: Sequence[Asked], troubles: Troubles) -> Synced:
+        """Return what the sync came to."""
+        gaps = gaps_in(self.ledger, asked, self.around.now())
+        return Synced(
+            store=self.layout.root,
+            counts=counts,
+            gaps=sum(gap.batches for gap in gaps),
+            known_gaps=sum(gap.batches for gap in gaps if gap.hole),
+            troubles=troubles,
+        )
+
+    def _until_stopped(self, deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
+        for delivery in deliveries:
+            if self.stop.asked:
+                return
+            yield delivery
+
+
+def _at_work(store: Path, around: Around, work: Callable[[_Work], Synced]) -> Synced:
+    """Work on a store alone, stopped cleanly by a signal."""
+    layout, stop, started = Layout(store), Stop(), time.monotonic()
+    layout.prepare()
+    with _room(layout), _locked(layout), stop.on_signals(), opened(layout.ledger) as ledger:
+        layout.clear_leftovers(segment.path for segment in ledger.segments())
+        done = work(_Work(layout, ledger, stop, around))
+        if not stop.asked:
+            around.finish(store)
+    return replace(done, stopped=stop.asked, seconds=time.monotonic() - started)
+
+
+@contextmanager
+def _locked(layout: Layout) -> Iterator[None]:
+    """Hold the store's lock; the system lets go of it when a process dies.
+
+    Raises:
+        RunLocked: another process holds it.
+    """
+    try:
+        with FileLock(layout.lock, timeout=0):
+            yield
+    except Timeout:
+        raise RunLocked(
+            "another sync is at work on this store",
+            where=str(layout.root),
+            hint="wait for it; the store can be read meanwhile",
+        ) from None
+
+
+@contextmanager
+def _room(layout: Layout) -> Iterator[None]:
+    """Say it in one message when there is no room left on the disk.
+
+    Raises:
+        RunError: there is none.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise RunError(
+            "the disk is full", where=str(error.filename or layout.root), hint=GO_ON
+        ) from None
+
+
+def _newest(ledger: Ledger, feeds: Sequence[Feed], store: Path) -> datetime:
+    """Return from when to go on: a day before the newest batch, since some come late."""
+    newest = ledger.newest_batch(feeds)
+    if newest is None:
+        raise KnowledgeError(
+            "the store has nothing yet to go on from",
+            where=str(store),
+            hint="say how far back to begin: coreeval gdelt sync --days 7",
+        )
+    return datetime.fromtimestamp(newest, UTC) - LOOK_BACK
+
+
+def _name(file: Path, source: Path) -> str:
+    return file.name if file == source else file.relative_to(source).as_posix()
+
+
+def _require_news(source: Path, counts: Counts) -> None:
+    if counts.files or counts.known:
+        return
+    left_out = [f"{name} ({why})" for name, why in list(counts.ignored.items())[:5]]
+    more = f" and {len(counts.ignored) - 5} more" if len(counts.ignored) > 5 else ""
+    found = f"found {', '.join(left_out)}{more}" if left_out else "there is no file in it"
+    raise KnowledgeError(
+        "there are no GDELT files here",
+        where=str(source),
+        hint=f"{found}; understood are {UNDERSTOOD}, Events and Mentions, plain, .gz or .zip",
+    )
