@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,8 +27,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from benchmarks.news import COMMON, NAMES, START, World, ranks, segment
 from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
-from coreeval.tools.gdelt.parts.catalogue import add_segments, catalogue
 from coreeval.tools.gdelt.parts.compact import compact
+from coreeval.tools.gdelt.store.layout import Layout
+from coreeval.tools.gdelt.store.ledger import Entry, FileRow, SegmentRow, opened
 
 Figures = dict[str, object]
 ENTITIES, TOPICS, K = 500, 100, 8
@@ -71,6 +72,21 @@ def report(step: str, folder: Path, chosen: argparse.Namespace) -> None:
     print(f"{step:<10}" + "   ".join(f"{name} {value}" for name, value in figures.items()))
 
 
+def list_segments(store: Path, listed: Mapping[str, tuple[str, int]]) -> None:
+    """List files and segments as an intake would have, once."""
+    files = [
+        FileRow(
+            id=number, name=f"{number:02d}.gkg.csv.zip", feed="gkg", batch=None, size=0,
+            md5=str(number), state="read", rows=0, articles=0, read_at=0,
+        )
+        for number in range(FEEDS)
+    ]  # fmt: skip
+    with opened(Layout(store).ledger) as ledger:
+        known = {segment.path for segment in ledger.segments()}
+        segments = [SegmentRow(path, *told) for path, told in listed.items() if path not in known]
+        ledger.commit(Entry(files=[] if ledger.files() else files, segments=segments))
+
+
 def generate(store: Path, chosen: argparse.Namespace) -> Figures:
     """Write the segments, a day each, unless they are there."""
     world = World.made(chosen.seed)
@@ -82,14 +98,7 @@ def generate(store: Path, chosen: argparse.Namespace) -> Figures:
             path.parent.mkdir(parents=True)
             pq.write_table(segment(world, day, chosen.articles), path, compression="zstd")
         listed[path.relative_to(store).as_posix()] = name, pq.read_metadata(path).num_rows
-    with catalogue(store) as database:
-        with database:
-            database.execute("DELETE FROM segments")
-            database.executemany(
-                "INSERT OR IGNORE INTO files VALUES (?, ?, 'gkg', '', 0, 0, '{}')",
-                [(number, f"{number:02d}.gkg.csv.zip") for number in range(FEEDS)],
-            )
-        add_segments(database, listed)
+    list_segments(store, listed)
     rows = sum(count for _, count in listed.values())
     return {"rows": rows, "MB/day": megabytes(store / "segments") / chosen.days}
 

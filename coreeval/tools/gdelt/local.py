@@ -21,7 +21,7 @@ from coreeval.schema import (
     Retrieval,
     Window,
 )
-from coreeval.tools.gdelt.bridge import open_folder
+from coreeval.tools.gdelt.folder import open_folder
 from coreeval.tools.gdelt.parts.shelf import PRECISIONS, Shelf
 from coreeval.tools.gdelt.search import search, seconds
 from coreeval.tools.gdelt.stats import StoreStats

@@ -8,7 +8,7 @@ class FileRead(Value):
 
     name: str
     kind: str
-    sha256: str
+    md5: str
     rows: int
     articles: int
     """Rows that were articles, before duplicates are joined and titles screened."""

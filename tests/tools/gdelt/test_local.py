@@ -9,7 +9,7 @@ import pytest
 
 from coreeval.errors import KnowledgeError
 from coreeval.schema import EntityQuery, Evidence, Precision, Rung, Window
-from coreeval.tools.gdelt.bridge import open_folder
+from coreeval.tools.gdelt.folder import open_folder
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
 from coreeval.tools.knowledge import KnowledgeSource
 from tests.tools.gdelt.writing import gal_line, gkg_line, listed, write, write_artlist

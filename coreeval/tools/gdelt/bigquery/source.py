@@ -23,7 +23,7 @@ from coreeval.tools.gdelt.bigquery.bill import Bill
 from coreeval.tools.gdelt.bigquery.prices import usd
 from coreeval.tools.gdelt.bigquery.ranking import ranked
 from coreeval.tools.gdelt.bigquery.turn import Turn
-from coreeval.tools.gdelt.tables import PRECISIONS
+from coreeval.tools.gdelt.parts.shelf import PRECISIONS
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials

@@ -5,10 +5,11 @@ from typing import get_args
 
 from coreeval.schema import EntityQuery, Evidence, NoEvidence, Precision, Rung, Window
 from coreeval.tools.gdelt.dates import date_in_url
-from coreeval.tools.gdelt.doc.ranking import PRECISIONS, Titles, ranked
 from coreeval.tools.gdelt.doc.tally import Tally
 from coreeval.tools.gdelt.doc.terms import terms_of
-from coreeval.tools.gdelt.items import offered_items
+from coreeval.tools.gdelt.doc.titles import Titles
+from coreeval.tools.gdelt.found import shelved
+from coreeval.tools.gdelt.parts.shelf import PRECISIONS
 from coreeval.tools.gdelt.rows import Article
 from coreeval.tools.gdelt.urls import evidence_id
 
@@ -54,11 +55,13 @@ class Gathered:
 
     def ranked(self) -> tuple[dict[str, tuple[Evidence, ...]], int]:
         """Return the evidence, and how many articles a less certain time would add."""
-        items, _ = offered_items(self._articles)
-        found, anyhow = (
-            ranked(self._queries, items, self._window, self._k, worst)
-            for worst in (self._worst, PRECISIONS[-1])
-        )
+        with shelved(list(self._articles.values())) as shelf:
+            if shelf is None:
+                return {query.id: () for query in self._queries}, 0
+            found, anyhow = (
+                shelf.ranked(self._queries, self._window, self._k, PRECISIONS.index(worst))
+                for worst in (self._worst, PRECISIONS[-1])
+            )
         return found, len(_ids(anyhow.values()) - _ids(found.values()))
 
     def reason(self, query: str, tally: Tally) -> NoEvidence:

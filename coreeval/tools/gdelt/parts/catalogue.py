@@ -6,7 +6,7 @@ left.
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +15,6 @@ from coreeval.tools.gdelt.stats import FileRead
 
 DATABASE = "store.db"
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS files (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, sha256 TEXT NOT NULL,
-    rows INTEGER NOT NULL, articles INTEGER NOT NULL, bad TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS ignored (name TEXT PRIMARY KEY, reason TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS segments (
-    path TEXT PRIMARY KEY, day TEXT NOT NULL, rows INTEGER NOT NULL
-);
 CREATE TABLE IF NOT EXISTS parts (
     id INTEGER PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, fingerprint TEXT NOT NULL,
     rows INTEGER NOT NULL, articles INTEGER NOT NULL, dropped TEXT NOT NULL,
@@ -56,7 +48,7 @@ class Part:
 
 @contextmanager
 def catalogue(store: Path) -> Iterator[sqlite3.Connection]:
-    """Open a store's list, making it if need be."""
+    """Open the list of a store that the intake (store/ledger.py) has made."""
     with closing(sqlite3.connect(store / DATABASE, timeout=60)) as database:
         database.executescript(_SCHEMA)
         yield database
@@ -94,23 +86,16 @@ def replace_parts(database: sqlite3.Connection, gone: Sequence[Part], new: Seque
         )  # fmt: skip
 
 
-def add_segments(database: sqlite3.Connection, found: Mapping[str, tuple[str, int]]) -> None:
-    """List segments, given as (crawl day, rows) by path."""
-    with database:
-        rows = [(path, day, count) for path, (day, count) in found.items()]
-        database.executemany("INSERT INTO segments VALUES (?, ?, ?)", rows)
-
-
 def files_read(database: sqlite3.Connection) -> list[FileRead]:
-    """Return what reading each file came to."""
+    """Return what reading each file of articles came to; signals have none."""
     listed = database.execute(
-        "SELECT name, kind, sha256, rows, articles, bad FROM files ORDER BY id"
+        "SELECT name, feed, md5, rows, articles, bad FROM files "
+        "WHERE feed NOT IN ('events', 'mentions') ORDER BY id"
     )
     return [
-        FileRead(name=name, kind=kind, sha256=sha256, rows=rows, articles=articles,
-                 bad=json.loads(bad))
-        for name, kind, sha256, rows, articles, bad in listed
-    ]  # fmt: skip
+        FileRead(name=name, kind=feed, md5=md5, rows=rows, articles=articles, bad=json.loads(bad))
+        for name, feed, md5, rows, articles, bad in listed
+    ]
 
 
 def ignored_files(database: sqlite3.Connection) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Small stores, made of rows as the reader of files writes them."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,12 +12,13 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from coreeval.schema import Evidence
-from coreeval.tools.gdelt.bridge import SEGMENT
-from coreeval.tools.gdelt.parts.catalogue import add_segments, catalogue
 from coreeval.tools.gdelt.parts.compact import compact
 from coreeval.tools.gdelt.parts.functions import add_functions
 from coreeval.tools.gdelt.parts.shelf import Shelf
 from coreeval.tools.gdelt.stats import StoreStats
+from coreeval.tools.gdelt.store.layout import Layout
+from coreeval.tools.gdelt.store.ledger import Entry, FileRow, SegmentRow, opened
+from coreeval.tools.gdelt.store.tables import ARTICLES
 
 SEEN = datetime(2026, 6, 10, 12, tzinfo=UTC)
 TITLE = "Ministers agree to fund ten new ferries"
@@ -44,15 +45,23 @@ def add_rows(store: Path, *rows: Row, files: Sequence[str] = ("a", "b")) -> None
         folder = store / "segments" / day
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{len(list(folder.iterdir()))}.parquet"
-        pq.write_table(pa.Table.from_pylist(chosen, schema=SEGMENT), path)
+        pq.write_table(pa.Table.from_pylist(chosen, schema=ARTICLES), path)
         listed[path.relative_to(store).as_posix()] = day, len(chosen)
-    with catalogue(store) as database:
-        add_segments(database, listed)
-        with database:
-            database.executemany(
-                "INSERT OR IGNORE INTO files VALUES (?, ?, 'gkg', '', 0, 0, '{}')",
-                enumerate(files),
+    _list(store, listed, files)
+
+
+def _list(store: Path, listed: Mapping[str, tuple[str, int]], files: Sequence[str] = ()) -> None:
+    segments = [SegmentRow(path, day, rows) for path, (day, rows) in listed.items()]
+    with opened(Layout(store).ledger) as ledger:
+        known = {file.name for file in ledger.files()}
+        rows = [
+            FileRow(
+                id=number, name=name, feed="gkg", batch=None, size=0, md5="", state="read",
+                rows=0, articles=0, read_at=0,
             )
+            for number, name in enumerate(files) if name not in known
+        ]  # fmt: skip
+        ledger.commit(Entry(files=rows, segments=segments))
 
 
 def add_signals(store: Path, day: str, **sources: int) -> None:
@@ -61,8 +70,7 @@ def add_signals(store: Path, day: str, **sources: int) -> None:
     path.parent.mkdir(parents=True)
     urls = [f"https://{site}.example/x" for site in sources]
     pq.write_table(pa.table({"url": urls, "num_sources": list(sources.values())}), path)
-    with catalogue(store) as database:
-        add_segments(database, {path.relative_to(store).as_posix(): (day, len(urls))})
+    _list(store, {path.relative_to(store).as_posix(): (day, len(urls))})
 
 
 def offered(store: Path, *rows: Row) -> tuple[dict[str, Evidence], StoreStats]:
