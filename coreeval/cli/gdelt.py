@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coreeval.cli.gdelt_place import store_here
+from coreeval.cli.gdelt_query import query
 from coreeval.cli.output import AsJson, show
 from coreeval.errors import UsageError
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from coreeval.tools.gdelt.store.sync import Around, Synced, SyncProgress
 
 LAST = "last"
-gdelt = typer.Typer(name="gdelt", help="Bring news in, and see what is there.")
+gdelt = typer.Typer(name="gdelt", help="Bring news in, see what is there, ask for it.")
+gdelt.command("query")(query)
 StoreOption = Annotated[
     Path | None,
     typer.Option(
@@ -72,7 +75,7 @@ def sync(
         )
     if until and since in (None, LAST):
         raise UsageError("--until needs --since YYYY-MM-DD", where="coreeval gdelt sync")
-    place = store or _store_here()
+    place = store or store_here()
     if source:
         done = _from_folder(place, source)
     else:
@@ -91,19 +94,13 @@ def coverage(store: StoreOption = None, as_json: AsJson = False) -> None:
     from coreeval.tools.gdelt.store.layout import Layout
     from coreeval.tools.gdelt.store.ledger import opened
 
-    place = store or _store_here()
+    place = store or store_here()
     layout = Layout(place)
     layout.require()
     with opened(layout.ledger) as ledger:
         found = coverage_of(ledger, utc_now())
     document = coverage_document(place, found)
     show(document, as_json, lambda: "\n".join(coverage_lines(document)))
-
-
-def _store_here() -> Path:
-    from coreeval.tools.workspace import workspace_for
-
-    return workspace_for(Path.cwd()).gdelt / "store"
 
 
 def _from_mirror(
@@ -127,10 +124,17 @@ def _from_folder(store: Path, source: Path) -> "Synced":
 @contextmanager
 def _around() -> "Iterator[Around]":
     from coreeval.cli.progress import watching
+    from coreeval.graph.progress import Progress
+    from coreeval.tools.gdelt.parts.compact import compact
     from coreeval.tools.gdelt.store.sync import Around
 
     with watching() as watch:
-        yield Around(watch=_shown(watch))
+
+        def finish(store: Path) -> None:
+            watch(Progress(stage="compact"))
+            compact(store)
+
+        yield Around(watch=_shown(watch), finish=finish)
 
 
 def _shown(watch: "Callable[[Progress], None]") -> "Callable[[SyncProgress], None]":

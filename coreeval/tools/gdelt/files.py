@@ -16,6 +16,8 @@ from coreeval.tools.gdelt.rows import Kind
 GKG_COLUMNS = 27
 LONGEST_LINE = 1 << 24
 """A line beyond this is no GDELT row; the real ones stay below 100 kB (research: gdelt §2)."""
+LOOKED_AT = 1000
+"""Lines after which a file with nothing in them is taken for empty."""
 _GKG_ID = re.compile(rb"\d{14}-T?\d+$")
 UNDERSTOOD = "GKG 2.1 rows, GAL article lists, DOC 2.0 article lists (JSON, JSONL, CSV)"
 """The kinds of files that are read, as messages name them."""
@@ -104,7 +106,8 @@ def head(path: Path) -> list[bytes]:
     """
     found: list[bytes] = []
     try:
-        found.extend(itertools.islice((line for line in lines(path) if line.strip()), 8))
+        first = itertools.islice(lines(path), LOOKED_AT)
+        found.extend(itertools.islice((line for line in first if line.strip()), 8))
     except DamagedFile:
         if not found:
             raise

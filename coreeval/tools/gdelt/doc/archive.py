@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from coreeval.schema import Window
+from coreeval.tools.gdelt.holes import HOLES
 
 FIRST = datetime(2017, 1, 1, tzinfo=UTC)
 """Earlier starts are refused: `Invalid query start date.`"""
-HOLE = Window(start=datetime(2025, 6, 14, 18, tzinfo=UTC), end=datetime(2025, 7, 2, 2, tzinfo=UTC))
-"""GDELT recorded nothing in this time (research: gdelt §4)."""
+HOLE = Window(start=HOLES[0].start, end=HOLES[0].end)
+"""GDELT recorded nothing in this time."""
 
 
 def held(window: Window, now: datetime) -> Iterator[Window]:

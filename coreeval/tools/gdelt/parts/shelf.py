@@ -23,6 +23,7 @@ from coreeval.tools.gdelt.parts.catalogue import (
 from coreeval.tools.gdelt.parts.tables import TABLES, TEXTS
 from coreeval.tools.gdelt.parts.texts import Texts
 from coreeval.tools.gdelt.stats import StoreStats
+from coreeval.tools.gdelt.untrusted import instruction_like
 
 PRECISIONS: tuple[Precision, ...] = ("exact", "url", "cluster", "crawl")
 """Best first; a table holds the position."""
@@ -122,4 +123,5 @@ def to_evidence(record: Sequence[Any]) -> Evidence:
         entities=tuple(NamedEntity(name=name, type=kind) for name, kind in entities),
         cluster=story,
         origin=origin,
+        instruction_like=instruction_like(title, snippet),
     )

@@ -30,7 +30,8 @@ from coreeval.tools.gdelt.store.mentions import (
 )
 from coreeval.tools.gdelt.store.tables import articles_table
 from coreeval.tools.gdelt.store.tally import Tally
-from coreeval.tools.gdelt.store.texts import LONGEST_TITLE, cleaned, is_address, seconds
+from coreeval.tools.gdelt.store.texts import cleaned, is_address, seconds
+from coreeval.tools.gdelt.untrusted import LONGEST_TITLE
 
 THEMES, TONE = 7, 15
 WORD_COUNT = 6

@@ -12,13 +12,11 @@ from coreeval.tools.gdelt.rows import Article, Reason
 from coreeval.tools.gdelt.store.tables import articles_table
 from coreeval.tools.gdelt.store.tally import Tally
 from coreeval.tools.gdelt.store.texts import (
-    LONGEST_SNIPPET,
-    LONGEST_TITLE,
     cleaned,
     is_address,
     seconds,
-    without_unseen,
 )
+from coreeval.tools.gdelt.untrusted import LONGEST_SNIPPET, LONGEST_TITLE, without_unseen
 
 CHUNK = 16384
 """Rows that are made into a table at once."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from coreeval.schema import EntityType
 from coreeval.tools.gdelt.gkg import PROMINENT_MENTIONS, PROMINENT_OFFSET
-from coreeval.tools.gdelt.store.texts import without_unseen
+from coreeval.tools.gdelt.untrusted import without_unseen
 
 Ints = npt.NDArray[np.int64]
 TYPES: tuple[EntityType, ...] = ("person", "organisation", "place", "other")

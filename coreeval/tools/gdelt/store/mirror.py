@@ -14,7 +14,8 @@ from tenacity import (
     AsyncRetrying,
     retry_if_exception_type,
     stop_after_attempt,
-    wait_exponential_jitter,
+    wait_exponential,
+    wait_random,
 )
 
 from coreeval.errors import UsageError
@@ -89,7 +90,7 @@ class Mirror:
             FetchFailed: no try of several brought a whole file with the right checksum.
             OSError: it cannot be written.
         """
-        waits = wait_exponential_jitter(self.pause_s, max=30, jitter=self.pause_s)
+        waits = wait_exponential(self.pause_s, max=30) + wait_random(0, self.pause_s)
         tries = AsyncRetrying(
             stop=stop_after_attempt(ATTEMPTS),
             wait=waits,

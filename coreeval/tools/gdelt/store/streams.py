@@ -8,14 +8,17 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
-from isal import igzip, igzip_lib, isal_zlib
+from isal import igzip_lib, isal_zlib
 
 from coreeval.tools.gdelt.files import LONGEST_LINE, DamagedFile
 
 PIECE = 1 << 19
 PACKED_PIECE = 1 << 16
+GZIP, DEFLATE = 31, -15
+"""Forms of packing, as `wbits` calls them."""
+GZIP_MAGIC = b"\x1f\x8b"
 _LOCAL_HEADER = 30
 _ENCRYPTED = 1
 _ISAL: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # not an instance
@@ -70,9 +73,8 @@ def _pieces(path: Path, one_entry: bool) -> Iterator[bytes]:
     with path.open("rb") as raw:
         magic = raw.read(4)
         raw.seek(0)
-        if magic.startswith(b"\x1f\x8b"):
-            with igzip.open(raw, "rb") as stream:  # type: ignore[no-untyped-call]
-                yield from _read(cast("IO[bytes]", stream))
+        if magic.startswith(GZIP_MAGIC):
+            yield from _inflated(_packed(raw, path.stat().st_size), GZIP)
         elif magic == b"PK\x03\x04":
             yield from _members(raw, one_entry)
         else:
@@ -90,8 +92,12 @@ def _members(raw: IO[bytes], one_entry: bool) -> Iterator[bytes]:
         members = [member for member in archive.infolist() if not member.is_dir()]
     if one_entry and len(members) != 1:
         raise zipfile.BadZipFile(f"an archive of {len(members)} files in place of one")
+    piece = b"\n"
     for member in members:
-        yield from _unpacked(raw, member)
+        if not piece.endswith(b"\n"):
+            yield b"\n"  # a line does not go on in the next file
+        for piece in _unpacked(raw, member):
+            yield piece
 
 
 def _unpacked(raw: IO[bytes], member: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -103,7 +109,7 @@ def _unpacked(raw: IO[bytes], member: zipfile.ZipInfo) -> Iterator[bytes]:
     raw.seek(name + extra, 1)
     packed = _packed(raw, member.compress_size)
     checksum = 0
-    for piece in _inflated(packed) if member.compress_type else packed:
+    for piece in _inflated(packed, DEFLATE) if member.compress_type else packed:
         checksum = isal_zlib.crc32(piece, checksum)
         yield piece
     if checksum != member.CRC:
@@ -116,12 +122,17 @@ def _packed(raw: IO[bytes], size: int) -> Iterator[bytes]:
         yield packed
 
 
-def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
-    inflater = isal_zlib.decompressobj(wbits=-15)
+def _inflated(packed: Iterator[bytes], form: int) -> Iterator[bytes]:
+    """Yield what was packed; a gzip file may have several members."""
+    inflater = isal_zlib.decompressobj(wbits=form)
     for chunk in packed:
         while chunk:
+            if inflater.eof:
+                if not (chunk := chunk.lstrip(b"\0")):  # what pads an archive
+                    break
+                inflater = isal_zlib.decompressobj(wbits=form)
             yield inflater.decompress(chunk, PIECE)
-            chunk = inflater.unconsumed_tail
+            chunk = inflater.unused_data or inflater.unconsumed_tail
     while piece := inflater.decompress(b"", PIECE):
         yield piece
     if not inflater.eof:

@@ -1,0 +1,129 @@
+"""`coreeval gdelt query`: what the store knows of a name or a topic."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coreeval.cli.output import AsJson, Document, one_line, show
+from coreeval.errors import UsageError
+
+if TYPE_CHECKING:
+    from coreeval.schema import Coverage, Precision, Window
+
+PRECISIONS = ("exact", "url", "cluster", "crawl")
+WHY = {
+    "no_news": "no news: the store has articles of these days, and none matches",
+    "not_covered": "not covered: the store has no article of these days",
+}
+SHOWN_GAPS = 5
+
+
+def query(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name, or a topic with --topic.")],
+    start: Annotated[str, typer.Option("--start", metavar="DATE", help="First day, in UTC.")],
+    end: Annotated[str, typer.Option("--end", metavar="DATE", help="First day left out, in UTC.")],
+    alias: Annotated[
+        list[str] | None, typer.Option("--alias", metavar="NAME", help="Another spelling.")
+    ] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option("--context", metavar="WORD", help="What tells an ambiguous name apart."),
+    ] = None,
+    topic: Annotated[
+        bool, typer.Option("--topic", help="Some of the words are enough, the rarest first.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", metavar="K", min=1, max=1000)] = 8,
+    min_precision: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND", help=f"Least certain publication time: {', '.join(PRECISIONS)}."
+        ),
+    ] = "crawl",
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="DIR", file_okay=False, help="The news store."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show dated news about a name, best first, or why there is none."""
+    import asyncio
+
+    from coreeval.cli.gdelt_place import store_here
+    from coreeval.schema import EntityQuery
+    from coreeval.tools.gdelt.local import LocalKnowledge
+    from coreeval.tools.gdelt.store.layout import Layout
+
+    window, place = _window(start, end), store or store_here()
+    Layout(place).require()
+    asked = EntityQuery(
+        id="q",
+        text=name,
+        rung="concept" if topic else "named",
+        aliases=tuple(alias or ()),
+        context=tuple(context or ()),
+    )
+    with LocalKnowledge(place, news=place, min_precision=_precision(min_precision)) as news:
+        answer = asyncio.run(news.fetch([asked], window, limit))
+        coverage = news.coverage(window)
+    document: Document = {
+        "name": name,
+        "window": window.model_dump(mode="json"),
+        "evidence": [item.model_dump(mode="json") for item in answer.by_query["q"]],
+        "reason": answer.reasons.get("q"),
+        "coverage": coverage.model_dump(mode="json"),
+        "store": str(place),
+    }
+    show(document, as_json, lambda: "\n".join(_lines(document, coverage)))
+
+
+def _lines(document: Document, coverage: "Coverage") -> Iterator[str]:
+    for item in document["evidence"]:
+        mark = " [reads like an instruction]" if item["instruction_like"] else ""
+        yield f"{item['published_at'][:10]}  {one_line(item['title'])}{mark}"
+        site = f"{item['domain']} ({item['published_precision']})"
+        yield f"            {site}  {one_line(item['url'])}"
+        if item["snippet"]:
+            yield f"            {one_line(item['snippet'])}"
+    if document["reason"]:
+        yield WHY[document["reason"]]
+    days = f"{coverage.articles} articles on {coverage.days} days"
+    yield f"the window: {days} ({document['store']})"
+    if coverage.gaps:
+        more = len(coverage.gaps) - SHOWN_GAPS
+        listed = ", ".join(coverage.gaps[:SHOWN_GAPS]) + (f" and {more} more" if more > 0 else "")
+        yield f"days without news: {listed}"
+
+
+def _window(start: str, end: str) -> "Window":
+    from coreeval.schema import Window
+
+    first, last = _moment(start, "--start"), _moment(end, "--end")
+    if first >= last:
+        raise UsageError(
+            f"the window ends ({end}) before it begins ({start})",
+            where="--end",
+            hint="the end is the first day that is left out",
+        )
+    return Window(start=first, end=last)
+
+
+def _moment(text: str, option: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is no date", where=option, hint="write it as 2026-10-05"
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _precision(text: str) -> "Precision":
+    for known in PRECISIONS:
+        if text == known:
+            return known  # type: ignore[return-value]  # the names are those of the type
+    raise UsageError(
+        f"there is no precision {text!r}", where="--min-precision", hint=", ".join(PRECISIONS)
+    )

@@ -1,0 +1,138 @@
+"""A sync that is killed, stopped or out of room: the next one loses nothing and ends the same."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.mirror_server import Answer, MirrorServer
+from tests.tools.gdelt.store.kit import (
+    GKG,
+    NOW,
+    ROWS,
+    asked,
+    data_files,
+    fill,
+    gkg_zip,
+    quarters,
+    stamp,
+    urls_of,
+)
+
+BATCHES = quarters(NOW - timedelta(hours=11), 40)
+ALL = sorted(f"https://news.example/{stamp(at)}/{row}" for at in BATCHES for row in range(ROWS))
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture
+def news(tmp_path: Path) -> Path:
+    folder = tmp_path / "news"
+    folder.mkdir()
+    for at in BATCHES:
+        (folder / f"{stamp(at)}.gkg.csv.zip").write_bytes(gkg_zip(at))
+    return folder
+
+
+@pytest.fixture
+def server() -> Iterator[MirrorServer]:
+    with MirrorServer().running() as running:
+        fill(running, BATCHES)
+        yield running
+
+
+def start(*command: str | Path, trouble: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-m", "tests.support.doomed_sync", "--now", NOW.isoformat()]
+    return subprocess.Popen(
+        [*arguments, *trouble, "gdelt", "sync", *map(str, command), "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for a process; return its exit code and what it said."""
+    out, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    return process.returncode, out
+
+
+def sync(*command: str | Path, trouble: tuple[str, ...] = ()) -> tuple[int, dict[str, Any]]:
+    code, out = ended(start(*command, trouble=trouble))
+    return code, json.loads(out) if out else {}
+
+
+def assert_whole(store: Path) -> None:
+    """Assert that each article is there once, in files that are listed, and nothing besides."""
+    assert urls_of(store) == ALL
+    assert data_files(store) == {path for (path,) in asked(store, "SELECT path FROM segments")}
+    assert not (store / "downloads").exists()
+
+
+DEATHS = ["before:read:5", "before:write:1", "after:write:3", "before:commit:2", "after:commit:4"]
+
+
+@pytest.mark.parametrize("death", DEATHS)
+def test_a_kill_loses_nothing(tmp_path: Path, news: Path, death: str) -> None:
+    store = tmp_path / "store"
+    code, _ = sync("--from", news, "--store", store, trouble=("--die", death))
+    assert code == -signal.SIGKILL
+    committed = asked(store, "SELECT count(*) FROM files")[0][0]
+    assert set(urls_of(store)) <= set(ALL) and len(urls_of(store)) == committed * ROWS
+    code, done = sync("--from", news, "--store", store)
+    assert (code, done["known_files"], done["files"]) == (0, committed, len(BATCHES) - committed)
+    assert_whole(store)
+
+
+def test_kills_at_any_moment(tmp_path: Path, server: MirrorServer) -> None:
+    store, server.delay_s = tmp_path / "store", 0.05
+    command = ("--since", "2026-10-05", "--feeds", "gkg", "--mirror", server.url, "--store", store)
+    for patience in (0, 5, 12, 20):
+        before = len(server.asked)
+        process = start(*command)
+        while len(server.asked) < before + patience and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+    code, done = sync(*command)
+    assert (code, done["failed"]) == (0, {})
+    assert_whole(store)
+
+
+def test_an_interrupt_stops_cleanly(tmp_path: Path, server: MirrorServer) -> None:
+    store = tmp_path / "store"
+    server.put(GKG.format(stamp(BATCHES[20])), Answer(hang=True))
+    command = ("--since", "2026-10-05", "--feeds", "gkg", "--mirror", server.url, "--store", store)
+    process = start(*command)
+    while GKG.format(stamp(BATCHES[20])) not in server.asked:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    code, out = ended(process)
+    assert code == 130 and json.loads(out)["stopped"] is True
+    kept = urls_of(store)
+    assert kept and set(kept) < set(ALL)
+    assert not (store / "downloads").exists()
+    fill(server, BATCHES)
+    code, done = sync(*command)
+    assert (code, done["files"]) == (0, len(BATCHES) - len(kept) // ROWS)
+    assert_whole(store)
+
+
+@pytest.mark.parametrize("full", ["segment", "store.db:15"])
+def test_a_full_disk_is_one_message(tmp_path: Path, news: Path, full: str) -> None:
+    store = tmp_path / "store"
+    code, said = sync("--from", news, "--store", store, trouble=("--full", full))
+    assert code == 1
+    assert "disk is full" in said["error"]["message"]
+    assert "goes on where it was" in said["error"]["hint"]
+    assert str(store) in said["error"]["where"]
+    code, done = sync("--from", news, "--store", store)
+    assert code == 0 and done["files"] > 0
+    assert_whole(store)
