@@ -41,8 +41,6 @@ class Asked:
     """As a part of the spelling's whole weight."""
     seed: bool
     """Whether articles are looked for by it; each that has enough words has at least one seed."""
-    enough: bool
-    """Whether it is all that is asked for, so that the best articles are known beforehand."""
 
 
 def spellings(queries: Sequence[EntityQuery]) -> list[Spelling]:
@@ -84,8 +82,7 @@ def weighed(spelling: Spelling, held: Mapping[str, int], articles: int) -> Itera
     for word, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
         seed = left >= spelling.share - 1e-6
         left -= weight / whole
-        enough = len(weights) == 1 and not spelling.alone
-        yield Asked(spelling.query, spelling.number, word, weight / whole, seed, enough)
+        yield Asked(spelling.query, spelling.number, word, weight / whole, seed)
 
 
 def contexts(queries: Sequence[EntityQuery]) -> Iterator[tuple[int, int, str, int]]:

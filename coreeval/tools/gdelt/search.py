@@ -13,12 +13,9 @@ import duckdb
 from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.questions import Spelling, contexts, spellings, weighed
 
-CAP = 400
-"""Candidates of a query that are ranked with regard to stories; enough for 20 stories that 20 sites
-tell. Beyond it are articles with fewer of the words asked for, or a lower score."""
-DEPTH = 2
-"""Where the word or name found is all that is asked for, only the best articles of each day are
-looked at: so many times those wanted in all. A third telling of a story is none of them."""
+CAP = 800
+"""Finds of a query that are ranked with regard to stories, the best first: enough for 20 stories
+that 20 sites tell, found in the text and by name."""
 NAMES_AT_MOST = 200
 """Names that a spelling may stand for, the most mentioned first: 'John' is part of thousands."""
 
@@ -31,7 +28,7 @@ _POSTED = "part, article, published, prior, story, teller"
 _ASKED = """
 WITH asked AS (
     SELECT unnest($query) AS query, unnest($spelling) AS spelling, unnest($word) AS word,
-           unnest($weight) AS weight, unnest($seed) AS seed, unnest($enough) AS enough
+           unnest($weight) AS weight, unnest($seed) AS seed
 ),
 needed AS (
     SELECT unnest($of_query) AS query, unnest($of_spelling) AS spelling, unnest($share) AS share,
@@ -47,7 +44,7 @@ others AS (
 _SEED_TEXTS = f"""
 seed_texts AS (
     SELECT query, spelling, weight, titled, {_POSTED}
-    FROM words JOIN seeds USING (word) WHERE {_IN_WINDOW} AND (depth < $deep OR NOT enough)
+    FROM words JOIN seeds USING (word) WHERE {_IN_WINDOW}
 ),
 """
 _SEED_TOPICS = f"""
@@ -55,7 +52,7 @@ seed_texts AS (
     SELECT query, spelling, part, article, sum(weight) AS weight, bool_and(titled) AS titled,
            any_value(published) AS published, any_value(prior) AS prior,
            any_value(story) AS story, any_value(teller) AS teller
-    FROM words JOIN seeds USING (word) WHERE {_IN_WINDOW} AND (depth < $deep OR NOT enough)
+    FROM words JOIN seeds USING (word) WHERE {_IN_WINDOW}
     GROUP BY ALL
 ),
 """
@@ -103,15 +100,13 @@ named AS (
 in_names AS (
     SELECT query, {_POSTED}, whole, 0.5 AS relevance, alone
     FROM mentions JOIN named USING (part, name)
-    WHERE times > 0 AND {_IN_WINDOW} AND (depth < $deep OR alone)
+    WHERE times > 0 AND {_IN_WINDOW}
 ),
 """
-_CANDIDATES = """
-candidates AS (
-    SELECT query, part, article, max(whole) AS whole, max(relevance) AS relevance,
-           bool_and(alone) AS alone, any_value(published) AS published,
-           any_value(prior) AS prior, any_value(story) AS story, any_value(teller) AS teller
-    FROM (FROM in_text UNION ALL FROM in_names) GROUP BY ALL
+_FOUND = """
+found AS (
+    SELECT *, 0.40 * relevance + 0.20 * exp((published - $end) / $decay) + prior AS score
+    FROM (FROM in_text UNION ALL FROM in_names)
 ),
 """
 # A name of one word means many: where a query has a context, a word or a name of it must be there.
@@ -131,25 +126,30 @@ settled AS (
     WHERE times > 0 AND {_IN_WINDOW}
 ),
 matches AS (
-    FROM candidates WHERE NOT alone
+    FROM found WHERE NOT alone
     UNION ALL
-    FROM candidates SEMI JOIN settled USING (query, part, article) WHERE alone
+    FROM found SEMI JOIN settled USING (query, part, article) WHERE alone
 ),
 """
 _ALL_MATCH = """
 matches AS (
-    FROM candidates
+    FROM found
 ),
 """
+# `height` orders first by how much of the words was found, then by score.
 _RANKED = f"""
+high AS (
+    SELECT *, whole * 2097152 + score AS height FROM matches
+),
+least_high AS (
+    SELECT query, list_min(max(height, {CAP})) AS least FROM high GROUP BY query
+),
 scored AS (
-    SELECT query, {_POSTED}, whole,
-           coalesce(story, -1 - (part::BIGINT << 32) - article) AS event,
-           0.40 * relevance + 0.20 * exp((published - $end) / $decay) + prior AS score
-    FROM matches
-    QUALIFY row_number() OVER (
-        PARTITION BY query ORDER BY whole DESC, score DESC, published DESC, part, article
-    ) <= $cap
+    SELECT query, part, article, max(whole) AS whole, max(score) AS score,
+           any_value(published) AS published, any_value(teller) AS teller,
+           any_value(coalesce(story, -1 - (part::BIGINT << 32) - article)) AS event
+    FROM high JOIN least_high USING (query) WHERE height >= least
+    GROUP BY query, part, article
 ),
 placed AS (
     SELECT *, row_number() OVER best AS place, first_value(teller) OVER best AS lead_teller,
@@ -203,7 +203,6 @@ def search(
         parameters = {
             **asked, **around,
             "start": start, "end": end, "worst": worst, "k": k,
-            "cap": max(CAP, 20 * k), "deep": min(DEPTH * k, 255),
             "decay": max((end - start) / 3, 1.0),
         }  # fmt: skip
         several = asked["seed"].count(True) > len(wanted)
@@ -217,7 +216,7 @@ def statement(*, topics: bool, contexts: bool) -> str:
     """Return the search in SQL, with only those steps that the queries need."""
     seeds = _SEED_TOPICS if topics else _SEED_TEXTS
     settled = _SETTLED if contexts else _ALL_MATCH
-    return _ASKED + seeds + _IN_TEXT + _IN_NAMES + _CANDIDATES + settled + _RANKED
+    return _ASKED + seeds + _IN_TEXT + _IN_NAMES + _FOUND + settled + _RANKED
 
 
 def _held(cursor: duckdb.DuckDBPyConnection, wanted: Sequence[Spelling]) -> dict[str, int]:
@@ -236,7 +235,6 @@ def _asked(
         "word": [one.word for one in words],
         "weight": [one.weight for one in words],
         "seed": [one.seed for one in words],
-        "enough": [one.enough for one in words],
         "of_query": [spelling.query for spelling in wanted],
         "of_spelling": [spelling.number for spelling in wanted],
         "share": [spelling.share for spelling in wanted],

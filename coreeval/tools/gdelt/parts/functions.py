@@ -56,8 +56,11 @@ CREATE MACRO is_plain(text) AS
     regexp_full_match(text, '{PLAIN}') AND regexp_full_match(strip_accents(text), '{_MARKS}')
     AND NOT regexp_matches(text, '[''\u2019][sS]?[\u00c0-\u024f\u1e00-\u1eff]')
     AND NOT regexp_matches(strip_accents(text), '[A-Za-z]\\.[A-Za-z]\\.');
+CREATE MACRO is_plainest(text) AS
+    regexp_full_match(text, '[ -%(-^`-~]*') AND NOT regexp_matches(text, '[A-Za-z]\\.[A-Za-z]\\.');
 CREATE MACRO split_words(text) AS
-    CASE WHEN is_plain(text) THEN regexp_extract_all(
+    CASE WHEN is_plainest(text) THEN regexp_extract_all(text, '[A-Za-z0-9]+')
+         WHEN is_plain(text) THEN regexp_extract_all(
         regexp_replace(strip_accents(text), '[''\u2019][sS]\\b', ' ', 'g'), '[A-Za-z0-9]+')
     ELSE plain_words(text) END;
 """

@@ -24,34 +24,43 @@ SELECT page_of(url) AS page, day, url, title, snippet, crawled_at, stated_at, la
        if(day BETWEEN $first AND $last, coalesce(themes, []), []) AS themes
 FROM read
 """
-# The better row of a page, completed by what only the others have.
+# The better row of a page, completed by what only the others have. `worth` orders a page's rows.
 _JOINED = """
 WITH shared AS (
     SELECT page FROM rows GROUP BY page HAVING count(*) > 1
 ),
-placed AS (
-    SELECT *, row_number() OVER (
-        PARTITION BY page
-        ORDER BY stated_at IS NULL, snippet = '', len(entities) = 0, crawled_at, file, line
-    ) AS place
+ordered AS (
+    SELECT page, day, crawled_at, rowid AS row, snippet <> '' AS described,
+           len(entities) > 0 AS named, file, line,
+           (((stated_at IS NULL)::HUGEINT * 2 + (NOT described)::HUGEINT) * 2
+            + (NOT named)::HUGEINT << 100) + (crawled_at::HUGEINT << 60)
+           + (file::HUGEINT << 32) + line AS worth
     FROM rows SEMI JOIN shared USING (page)
 ),
+told AS (
+    SELECT page, min(day) AS day, min(crawled_at) AS crawled_at, arg_min(row, worth) AS best,
+           arg_min(row, worth) FILTER (described) AS describing,
+           arg_min(row, worth) FILTER (named) AS naming,
+           arg_min(row, (crawled_at, worth)) AS earliest
+    FROM ordered GROUP BY page
+),
 completed AS (
-    SELECT page, min(day) AS day, arg_min(url, place) AS url, arg_min(title, place) AS title,
-           coalesce(arg_min(snippet, place) FILTER (snippet <> ''), '') AS snippet,
-           min(crawled_at) AS crawled_at, arg_min(stated_at, place) AS stated_at,
-           arg_min(language, place) AS language,
-           arg_min(entities, place + 1000 * (len(entities) = 0)::INTEGER) AS entities,
-           arg_min(themes, place + 1000 * (len(themes) = 0)::INTEGER) AS themes,
-           list({'file': file, 'line': line, 'place': place, 'snippet': snippet <> '',
-                 'entities': len(entities) > 0, 'crawled_at': crawled_at} ORDER BY place) AS told
-    FROM placed GROUP BY page
+    SELECT told.page, told.day, best.url, best.title, coalesce(describing.snippet, '') AS snippet,
+           told.crawled_at, best.stated_at, best.language,
+           coalesce(naming.entities, []) AS entities, coalesce(naming.themes, []) AS themes,
+           {'file': best.file, 'line': best.line} AS origin,
+           [{'file': describing.file, 'line': describing.line},
+            {'file': naming.file, 'line': naming.line},
+            {'file': earliest.file, 'line': earliest.line}] AS others
+    FROM told JOIN rows best ON best.rowid = told.best
+    LEFT JOIN rows describing ON describing.rowid = told.describing
+    LEFT JOIN rows naming ON naming.rowid = told.naming
+    JOIN rows earliest ON earliest.rowid = told.earliest
 ),
 joined AS (
-    SELECT * EXCLUDE (told),
-           [{'file': one.file, 'line': one.line} FOR one IN told
-            IF one.place = 1 OR one.snippet AND NOT told[1].snippet
-               OR one.entities AND NOT told[1].entities OR one.crawled_at < told[1].crawled_at
+    SELECT * EXCLUDE (origin, others), [origin] || [
+               one FOR one IN list_sort(list_distinct(others))
+               IF one.file IS NOT NULL AND one <> origin
            ] AS origins
     FROM completed
     UNION ALL BY NAME
@@ -60,7 +69,7 @@ joined AS (
 ),
 """
 _PAGES = f"""
-CREATE TABLE pages AS
+CREATE TABLE numberless AS
 {_JOINED}
 stated AS (
     SELECT *, site_of(url) AS site, headline(title) AS headline,
@@ -77,7 +86,7 @@ spoken AS (
                    THEN '{UNKNOWN}' ELSE language END AS checked
     FROM dated
 )
-SELECT (row_number() OVER ())::INTEGER AS n, page, site, url, title, headline, snippet, entities,
+SELECT page, site, url, title, headline, snippet, entities,
        themes, origins,
        day BETWEEN $first AND $last AND page NOT IN (FROM known) AS own,
        coalesce(exact, by_url, crawled_at) AS published,
@@ -92,10 +101,13 @@ FROM spoken
 """
 
 
+_NUMBERED = "CREATE VIEW pages AS SELECT rowid::INTEGER AS n, * FROM numberless"
+
+
 def make_pages(
     database: duckdb.DuckDBPyConnection, segments: Sequence[str], first: str, last: str
 ) -> int:
-    """Make the table `pages` from segment files; return how many rows the span itself has.
+    """Make the view `pages` from segment files; return how many rows the span itself has.
 
     `known`, a table of the pages that earlier parts have, must be there. Pages first seen on days
     from `first` to `last` (`YYYY-MM-DD`) and not known are the span's `own`; the others are there
@@ -104,6 +116,7 @@ def make_pages(
     span = {"first": first, "last": last}
     database.execute(_ROWS, {"segments": list(segments), **span})
     database.execute(_PAGES, span)
+    database.execute(_NUMBERED)
     counted = database.execute("SELECT count(*) FROM rows WHERE day BETWEEN $first AND $last", span)
     ((rows,),) = counted.fetchall()
     database.execute("DROP TABLE rows")

@@ -34,36 +34,44 @@ CREATE TABLE nodes AS
 SELECT (row_number() OVER ())::INTEGER AS node, words, stretch, items
 FROM (SELECT words, stretch, count(*) AS items FROM heads GROUP BY ALL)
 """
+# A mask has a bit for each word: what it shows of the words that only one of two nodes has tells
+# most pairs apart before their words are compared.
 _SIGNS = f"""
 CREATE TABLE signs AS
-WITH rarest AS (
-    SELECT node, stretch, words[:len(words) - ceil({MIN_JACCARD} * len(words))::INTEGER + 2] AS rare
+WITH masked AS (
+    SELECT node, stretch, len(words)::INTEGER AS size,
+           list_aggregate([1::BIGINT << (word % 62)::BIGINT FOR word IN words], 'bit_or') AS mask,
+           words[:len(words) - ceil({MIN_JACCARD} * len(words))::INTEGER + 2] AS rare
     FROM nodes WHERE len(words) >= {MIN_WORDS}
 ),
 words AS (
-    SELECT node, stretch, unnest(rare) AS word FROM rarest
+    SELECT node, stretch, size, mask, unnest(rare) AS word FROM masked
 )
-SELECT one.node, one.stretch, (one.word::BIGINT << 32) + other.word AS sign
+SELECT one.node, one.stretch, one.size, one.mask, (one.word::BIGINT << 32) + other.word AS sign
 FROM words one JOIN words other ON one.node = other.node AND one.word < other.word
 """
+_SHARED = f"{MIN_JACCARD / (1 + MIN_JACCARD) - 1e-6}::FLOAT * (one.size + other.size)"
+"""So many words two nodes above the threshold have in common, at least."""
 _PAIRS = f"""
 CREATE TABLE pairs AS
 WITH near AS (
-    SELECT node, stretch, sign FROM signs
+    SELECT node, stretch, size, mask, sign FROM signs
     UNION ALL
-    SELECT node, stretch - 1, sign FROM signs
+    SELECT node, stretch - 1, size, mask, sign FROM signs
 ),
-found AS (
-    SELECT DISTINCT signs.node AS one, near.node AS other
-    FROM signs JOIN near USING (sign, stretch) WHERE signs.node <> near.node
+found AS MATERIALIZED (
+    SELECT DISTINCT one.node AS one, other.node AS other
+    FROM signs one JOIN near other USING (sign, stretch)
+    WHERE one.node <> other.node
+      AND one.size - bit_count(one.mask & ~other.mask) >= {_SHARED}
+      AND other.size - bit_count(other.mask & ~one.mask) >= {_SHARED}
 ),
-alike AS (
-    SELECT one, other FROM found
-    JOIN nodes a ON a.node = one JOIN nodes b ON b.node = other
-    WHERE len(list_intersect(a.words, b.words))
-          >= {MIN_JACCARD} * (len(a.words) + len(b.words) - len(list_intersect(a.words, b.words)))
+compared AS (
+    SELECT one, other, len(a.words) + len(b.words) AS sizes,
+           len(list_intersect(a.words, b.words)) AS shared
+    FROM found JOIN nodes a ON a.node = one JOIN nodes b ON b.node = other
 )
-SELECT one, other FROM alike
+SELECT one, other FROM compared WHERE shared >= {MIN_JACCARD} * (sizes - shared)
 UNION
 SELECT a.node, b.node FROM nodes a JOIN nodes b ON b.words = a.words AND b.stretch = a.stretch + 1
 """

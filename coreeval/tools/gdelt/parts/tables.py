@@ -16,8 +16,6 @@ from coreeval.tools.gdelt.parts.texts import write_texts
 TITLED_UP_TO = 20_000
 """Articles of a part up to which headlines are searched for names: enough for article lists; where
 there is more, there is GKG, which has named everybody who matters."""
-TELLINGS = 4
-"""Articles of a story that count among the best of their day: a search takes two of them."""
 TEXTS = "texts.bin"
 TABLES = ("articles", "words", "lexicon", "mentions", "names", "spellings", "themes")
 _PARQUET = "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 30720"
@@ -70,24 +68,12 @@ weighed AS (
     FROM kept
 )
 SELECT n, page, published, precision, story,
-       CASE WHEN story IS NULL THEN 1
-            ELSE row_number() OVER (PARTITION BY story ORDER BY precision, quality DESC, page)
-       END AS telling,
        (row_number() OVER (ORDER BY published, page) - 1)::INTEGER AS article,
        (0.25 * noticed + 0.15 * quality)::FLOAT AS prior,
        CASE WHEN story IS NOT NULL THEN ('0x' || left(sha256(site), 8))::UINTEGER END AS teller
 FROM weighed
 """
 _POSTED = "published, article, precision, prior, (story >> 32)::UINTEGER AS story, teller"
-
-
-def _depth(key: str) -> str:
-    """Return SQL for how many articles of its key and day are better, copies after all others."""
-    return f"""least(255, row_number() OVER (
-            PARTITION BY {key}, published // 86400
-            ORDER BY telling > {TELLINGS}, prior DESC, article) - 1)::UTINYINT AS depth"""
-
-
 _UNNAMED = f"""
 SELECT n, title, len(entities) > 0 FROM pages SEMI JOIN items USING (n) LIMIT {TITLED_UP_TO + 1}
 """
@@ -110,7 +96,7 @@ _FILES: dict[str, str] = {
     "articles": """
         SELECT article, page, published, precision, story FROM items ORDER BY article""",
     "words": f"""
-        SELECT word, {_POSTED}, place = 0 AS titled, {_depth("spelling")}
+        SELECT word, {_POSTED}, place = 0 AS titled
         FROM keys JOIN vocabulary USING (rarity) JOIN items USING (n)
         ORDER BY spelling, published, article""",
     "lexicon": """
@@ -118,7 +104,7 @@ _FILES: dict[str, str] = {
         FROM keys JOIN vocabulary USING (rarity) SEMI JOIN items USING (n)
         GROUP BY word ORDER BY word""",
     "mentions": f"""
-        SELECT name, {_POSTED}, type, first, times, {_depth("name")}
+        SELECT name, {_POSTED}, type, first, times
         FROM mentioned JOIN items USING (n) ORDER BY name, published, article""",
     "names": """
         WITH tokens AS (
@@ -131,7 +117,7 @@ _FILES: dict[str, str] = {
         WHERE word <> '' ORDER BY word, name""",
     "spellings": "SELECT name, shown FROM spelt ORDER BY name",
     "themes": f"""
-        SELECT DISTINCT theme, {_POSTED}
+        SELECT theme, {_POSTED}
         FROM (SELECT n, unnest(themes) AS theme FROM pages) JOIN items USING (n)
         ORDER BY theme, published, article""",
 }
