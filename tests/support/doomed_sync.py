@@ -58,12 +58,16 @@ def main() -> int:
 
 @contextmanager
 def _clock_at(now: datetime) -> Iterator[None]:
-    with mock.patch.object(clock, "utc_now", lambda: now):
-        around = sync.Around
-        with mock.patch.object(
-            sync, "Around", lambda **known: around(**{"now": clock.utc_now, **known})
-        ):
-            yield
+    real = sync.Around
+
+    def around(**given: Any) -> sync.Around:  # noqa: ANN401 - what Around takes
+        return real(now=lambda: now, **given)
+
+    with (
+        mock.patch.object(clock, "utc_now", lambda: now),
+        mock.patch.object(sync, "Around", around),
+    ):
+        yield
 
 
 def _dying(moment: str, step: str, count: str) -> AbstractContextManager[object]:
