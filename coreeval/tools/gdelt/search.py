@@ -16,6 +16,9 @@ from coreeval.tools.gdelt.questions import Spelling, contexts, spellings, weighe
 CAP = 800
 """Finds of a query that are ranked with regard to stories, the best first: enough for 20 stories
 that 20 sites tell, found in the text and by name."""
+DEPTH = 16
+"""Articles of one day, the best, that are looked at for a name that very many have; twice as many
+as are wanted if that is more."""
 NAMES_AT_MOST = 200
 """Names that a spelling may stand for, the most mentioned first: 'John' is part of thousands."""
 
@@ -100,7 +103,7 @@ named AS (
 in_names AS (
     SELECT query, {_POSTED}, whole, 0.5 AS relevance, alone
     FROM mentions JOIN named USING (part, name)
-    WHERE times > 0 AND {_IN_WINDOW}
+    WHERE times > 0 AND {_IN_WINDOW} AND (depth < $deep OR alone)
 ),
 """
 _FOUND = """
@@ -202,7 +205,7 @@ def search(
         asked, around = _asked(wanted, _held(cursor, wanted), articles), _around(queries, wanted)
         parameters = {
             **asked, **around,
-            "start": start, "end": end, "worst": worst, "k": k,
+            "start": start, "end": end, "worst": worst, "k": k, "deep": max(2 * k, DEPTH),
             "decay": max((end - start) / 3, 1.0),
         }  # fmt: skip
         several = asked["seed"].count(True) > len(wanted)

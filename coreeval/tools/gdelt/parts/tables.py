@@ -16,6 +16,10 @@ from coreeval.tools.gdelt.parts.texts import write_texts
 TITLED_UP_TO = 20_000
 """Articles of a part up to which headlines are searched for names: enough for article lists; where
 there is more, there is GKG, which has named everybody who matters."""
+TELLINGS = 4
+"""Articles of a story that count among the best of their day; a search takes two of them."""
+CROWD = 64
+"""Articles of one day that name somebody, from which on they are ranked beforehand (`depth`)."""
 TEXTS = "texts.bin"
 TABLES = ("articles", "words", "lexicon", "mentions", "names", "spellings", "themes")
 _PARQUET = "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 30720"
@@ -68,6 +72,9 @@ weighed AS (
     FROM kept
 )
 SELECT n, page, published, precision, story,
+       CASE WHEN story IS NULL THEN 1
+            ELSE row_number() OVER (PARTITION BY story ORDER BY precision, quality DESC, page)
+       END AS telling,
        (row_number() OVER (ORDER BY published, page) - 1)::INTEGER AS article,
        (0.25 * noticed + 0.15 * quality)::FLOAT AS prior,
        CASE WHEN story IS NOT NULL THEN ('0x' || left(sha256(site), 8))::UINTEGER END AS teller
@@ -104,8 +111,22 @@ _FILES: dict[str, str] = {
         FROM keys JOIN vocabulary USING (rarity) SEMI JOIN items USING (n)
         GROUP BY word ORDER BY word""",
     "mentions": f"""
-        SELECT name, {_POSTED}, type, first, times
-        FROM mentioned JOIN items USING (n) ORDER BY name, published, article""",
+        WITH posted AS (
+            SELECT name, {_POSTED}, type, first, times, telling, published // 86400 AS day
+            FROM mentioned JOIN items USING (n)
+        ),
+        crowded AS (
+            SELECT name, day FROM posted GROUP BY ALL HAVING count(*) > {CROWD}
+        ),
+        ranked AS (
+            SELECT *, least(255, row_number() OVER (
+                PARTITION BY name, day ORDER BY telling > {TELLINGS}, prior DESC, article
+            ) - 1)::UTINYINT AS depth
+            FROM posted SEMI JOIN crowded USING (name, day)
+            UNION ALL
+            SELECT *, 0::UTINYINT FROM posted ANTI JOIN crowded USING (name, day)
+        )
+        SELECT * EXCLUDE (telling, day) FROM ranked ORDER BY name, published, article""",
     "names": """
         WITH tokens AS (
             SELECT name, articles, unnest(split_words(shown)) AS token FROM spelt
