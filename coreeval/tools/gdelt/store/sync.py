@@ -229,7 +229,7 @@ def _room(layout: Layout) -> Iterator[None]:
 
 
 def _newest(ledger: Ledger, feeds: Sequence[Feed], store: Path) -> datetime:
-    """Return from when to go on: a day before the newest batch, since some come late."""
+    """Return from when to go on: up to a day before the newest batch, since some come late."""
     newest = ledger.newest_batch(feeds)
     if newest is None:
         raise KnowledgeError(
@@ -237,7 +237,8 @@ def _newest(ledger: Ledger, feeds: Sequence[Feed], store: Path) -> datetime:
             where=str(store),
             hint="say how far back to begin: coreeval gdelt sync --days 7",
         )
-    return datetime.fromtimestamp(newest, UTC) - LOOK_BACK
+    first = min((each.first for each in ledger.asked() if each.feed in feeds), default=newest)
+    return max(datetime.fromtimestamp(newest, UTC) - LOOK_BACK, datetime.fromtimestamp(first, UTC))
 
 
 def _name(file: Path, source: Path) -> str:

@@ -1,0 +1,134 @@
+"""`coreeval gdelt sync` and `coverage`, as people and programs call them."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from coreeval.tools.clock import utc_now
+from tests.cli.kit import Shell
+from tests.cli.test_docs import DOCS, documented
+from tests.support.mirror_server import Answer, MirrorServer
+from tests.tools.gdelt.store.kit import NOW, fill, gkg_zip, quarters, stamp
+from tests.tools.gdelt.writing import gkg_line, write
+
+ASKED = {"files": 4, "rows": 12, "articles": 11, "bad_rows": 1, "gaps": 2}
+
+
+@pytest.fixture
+def news(tmp_path: Path) -> Path:
+    """Four files of GDELT's, of six batches; one has a row without a title."""
+    folder = tmp_path / "news"
+    folder.mkdir()
+    times = quarters(NOW - timedelta(days=1), 6)
+    for at in (times[0], times[1], times[5]):
+        (folder / f"{stamp(at)}.gkg.csv.zip").write_bytes(gkg_zip(at))
+    rows = [gkg_line(date=stamp(times[4]), url=f"https://x.example/{n}") for n in range(2)]
+    write(folder / f"{stamp(times[4])}.gkg.csv", *rows, gkg_line(title=""))
+    return folder
+
+
+def test_sync_says_what_came_in(shell: Shell, news: Path) -> None:
+    said = shell("gdelt", "sync", "--from", news, "--store", "s", "--json")
+    assert said.code == 0
+    assert {key: said.document[key] for key in ASKED} == ASKED
+    assert set(said.document) == documented("coreeval gdelt sync")
+    assert "sync 4/4: articles 11" in said.err
+    again = shell("gdelt", "sync", "--from", news, "--store", "s")
+    assert "done: 0 files, 0 rows, 0 articles" in again.out
+    assert "known files         4   read before, not read again" in again.out
+
+
+def test_the_store_is_in_the_workspace(shell: Shell, news: Path) -> None:
+    assert shell("gdelt", "sync", "--from", news).code == 0
+    assert (shell.folder / ".coreeval" / "gdelt" / "store" / "store.db").is_file()
+    assert "11 articles of 1 days" in shell("gdelt", "coverage").out
+
+
+def test_coverage_shows_days_and_gaps(shell: Shell, news: Path) -> None:
+    shell("gdelt", "sync", "--from", news, "--store", "s")
+    said = shell("gdelt", "coverage", "--store", "s")
+    assert "gkg: 4 files, 12 rows, 1 bad; 4 of 6 batches" in said.out
+    assert re.search(r"2026-10-04 +####### *\.{3} +4/6", said.out)
+    assert "gap 2026-10-04 12:30 to 2026-10-04 13:00  2 batches: not fetched" in said.out
+    assert "2025-06-14 18:00 to 2025-07-02 02:00  GDELT published no GKG" in said.out
+    document = shell("gdelt", "coverage", "--store", "s", "--json").document
+    assert set(document) == documented("coreeval gdelt coverage")
+    (feed,) = document["feeds"]
+    assert (feed["expected"], feed["present"], feed["articles"]) == (6, 4, 11)
+    assert document["days"] == [{"day": "2026-10-04", "articles": 11}]
+    assert document["bytes"] > 0
+
+
+def test_months_are_shown_where_there_are_many_days(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "news").mkdir()
+    for days in range(0, 100, 2):
+        at = NOW - timedelta(days=days)
+        write(tmp_path / "news" / f"{stamp(at)}.gkg.csv", gkg_line(date=stamp(at)))
+    shell("gdelt", "sync", "--from", tmp_path / "news", "--store", "s")
+    said = shell("gdelt", "coverage", "--store", "s").out
+    assert re.findall(r"^  (2026-\d\d) ", said, re.MULTILINE) == [
+        "2026-06", "2026-07", "2026-08", "2026-09", "2026-10",
+    ]  # fmt: skip
+
+
+def test_the_last_days_from_a_mirror(shell: Shell) -> None:
+    with MirrorServer().running() as server:
+        now = utc_now().replace(minute=0, second=0, microsecond=0)
+        batches = quarters(now - timedelta(hours=30), 128)
+        fill(server, batches, ("gkg", "events"))
+        ask = ("gdelt", "sync", "--mirror", server.url, "--store", "s", "--feeds", "events,gkg")
+        first = shell(*ask, "--days", "1", "--json").document
+        assert first["files"] >= 2 * 96 and (first["failed"], first["gaps"]) == ({}, 0)
+        again = shell(*ask, "--since", "last", "--json").document
+        assert again["files"] <= 2 and again["gaps"] == 0
+
+
+def test_a_sync_that_could_not_fetch_all_is_no_success(shell: Shell) -> None:
+    with MirrorServer().running() as server:
+        day = NOW - timedelta(days=200)
+        fill(server, quarters(day.replace(hour=0), 96))
+        server.put(f"gdeltv2/{stamp(day)}.gkg.csv.zip", Answer(status=403))
+        window = ("--since", f"{day:%Y-%m-%d}", "--until", f"{day + timedelta(days=1):%Y-%m-%d}")
+        ask = ("gdelt", "sync", "--mirror", server.url, "--feeds", "gkg", "--store", "s")
+        said = shell(*ask, *window)
+    assert said.code == 1
+    assert f"not fetched         1   gkg {day:%Y-%m-%d} 12:00: HTTP 403" in said.out
+    assert "gaps                1   batches" in said.out
+    assert "go on: give the same command again" in said.out
+
+
+WRONG = {
+    "say which news": (),
+    "one of --days": ("--days", "3", "--since", "last"),
+    "--until needs": ("--days", "3", "--until", "2026-10-05"),
+    "'yesterday' is no day": ("--since", "yesterday"),
+    "unknown feed 'tweets'": ("--days", "3", "--feeds", "tweets"),
+    "no address of a mirror": ("--days", "3", "--mirror", "http://data.gdeltproject.org"),
+    "starts in the future": ("--since", "2199-01-01"),
+    "window is backwards": ("--since", "2026-02-01", "--until", "2026-01-01"),
+    "the news folder does not exist": ("--from", "nowhere"),
+    "nothing yet to go on from": ("--since", "last"),
+    "greater than or equal to 1": ("--days", "0"),
+}
+
+
+@pytest.mark.parametrize(("message", "options"), WRONG.items(), ids=WRONG)
+def test_wrong_commands(shell: Shell, message: str, options: tuple[str, ...]) -> None:
+    said = shell("gdelt", "sync", *options, "--store", "s", "--json")
+    assert said.code == 2
+    assert message in said.error["message"] + said.error["hint"]
+
+
+def test_coverage_of_no_store(shell: Shell, news: Path) -> None:
+    for place in ("nowhere", str(news)):
+        said = shell("gdelt", "coverage", "--store", place)
+        assert said.code == 2 and "there is no news store here" in said.err
+
+
+def test_the_help_says_what_feeds_cost(shell: Shell) -> None:
+    said = " ".join(shell("gdelt", "sync", "--help").out.split())
+    assert "gkg 420 MB" in said
+    for command in re.findall(r"^\$? *coreeval gdelt (\w+)", DOCS["knowledge.md"], re.MULTILINE):
+        assert command in ("sync", "coverage", "query")
