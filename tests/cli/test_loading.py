@@ -11,9 +11,7 @@ from coreeval.cli.loading import loading
 UNUSED = {
     "coreeval.agents.offline",
     "jinja2",
-    "numpy",
     "openai",
-    "pyarrow",
     "scipy",
     "spacy",
     "sqlalchemy.dialects.postgresql",

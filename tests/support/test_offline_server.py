@@ -31,9 +31,10 @@ def served(config: Path) -> Iterator[str]:
 
 
 def results(run: Path) -> list[Result]:
+    """Return how the samples ended; the targets whom their news is new to differ."""
     store = RunStore.open(run / "run.db", now=utc_now)
     try:
-        return [one.result for one in store.ended()]
+        return [one.result.model_copy(update={"freshness": None}) for one in store.ended()]
     finally:
         store.close()
 

@@ -10,8 +10,6 @@ from filelock import FileLock
 from coreeval.errors import KnowledgeError
 from coreeval.tools.gdelt.files import UNDERSTOOD, find_files
 from coreeval.tools.gdelt.parts.catalogue import DATABASE
-from coreeval.tools.gdelt.parts.compact import code_version, compact
-from coreeval.tools.gdelt.store.sync import Around, sync_folder
 
 
 def open_folder(path: Path, cache: Path) -> Path:
@@ -42,6 +40,9 @@ def open_folder(path: Path, cache: Path) -> Path:
 
 def _make(store: Path, path: Path) -> None:
     """Write the store beside its place and rename it, so that a half-made one is never seen."""
+    from coreeval.tools.gdelt.parts.compact import compact
+    from coreeval.tools.gdelt.store.sync import Around, sync_folder
+
     work = store.with_suffix(".part")
     if work.exists():
         shutil.rmtree(work)  # left by a process that was killed; the lock says it is not at work
@@ -51,6 +52,8 @@ def _make(store: Path, path: Path) -> None:
 
 def _fingerprint(path: Path, files: Sequence[Path]) -> str:
     """Hash the names, sizes and times of the files, and the code that reads them."""
+    from coreeval.tools.gdelt.parts.compact import code_version
+
     digest = hashlib.sha256(code_version().encode())
     for file in files:
         found = file.stat()
