@@ -16,6 +16,8 @@ class Hole:
     start: datetime
     end: datetime
     reason: str
+    feeds: tuple[str, ...]
+    """The feeds that are known to lack it."""
 
     @property
     def batches(self) -> int:
@@ -28,6 +30,7 @@ HOLES = (
         start=datetime(2025, 6, 14, 18, tzinfo=UTC),
         end=datetime(2025, 7, 2, 2, tzinfo=UTC),
         reason="GDELT published no GKG, Events and Mentions files in these days",
+        feeds=("gkg", "gkg_translated", "events", "mentions"),
     ),
 )
 """As probed file by file in October 2026 (research: gdelt §4)."""
@@ -38,6 +41,7 @@ def holes_in(window: Window) -> tuple[Hole, ...]:
     return tuple(hole for hole in HOLES if hole.start < window.end and window.start < hole.end)
 
 
-def hole_at(moment: datetime) -> Hole | None:
-    """Return the known hole that a moment falls into."""
-    return next((hole for hole in HOLES if hole.start <= moment < hole.end), None)
+def hole_at(moment: datetime, feed: str) -> Hole | None:
+    """Return the known hole of a feed that a moment falls into."""
+    inside = (hole for hole in HOLES if hole.start <= moment < hole.end)
+    return next((hole for hole in inside if feed in hole.feeds), None)

@@ -158,7 +158,7 @@ def _gaps(
         moment = datetime.fromtimestamp(batch, UTC)
         row = known.get(batch)
         state: BatchState | None = row.state if row else None
-        why = _why(state, moment, now)
+        why = _why(feed, state, moment, now)
         if run and (why != last or batch != run[-1] + BATCH_S):
             yield _gap(feed, run, last)
             run = []
@@ -170,11 +170,11 @@ def _gaps(
 
 
 def _why(
-    state: BatchState | None, batch: datetime, now: datetime
+    feed: Feed, state: BatchState | None, batch: datetime, now: datetime
 ) -> tuple[Missing, Hole | None] | None:
     if state in ("read", "part") or not is_gap(batch, now):
         return None
-    return "missing" if state else "not_fetched", hole_at(batch)
+    return "missing" if state else "not_fetched", hole_at(batch, feed)
 
 
 def _gap(feed: Feed, run: Sequence[int], why: tuple[Missing, Hole | None] | None) -> Gap:

@@ -26,7 +26,8 @@ AT_ONCE = 4
 WAITING = 8
 """Batches on disk that are being fetched or wait to be read."""
 HOPELESS = 12
-"""Batches in a row that could not be fetched, from which the mirror counts as unreachable."""
+"""Batches in a row that could not be fetched, from which the mirror counts as unreachable; before
+anything was fetched, a first round of them is enough."""
 
 
 @dataclass(slots=True)
@@ -38,6 +39,8 @@ class Troubles:
     late: int = 0
     """Batches that are not there yet and may still come."""
     in_a_row: int = 0
+    fetched: bool = False
+    """Whether the mirror has answered at all."""
 
 
 class Downloads:
@@ -143,7 +146,7 @@ class Downloads:
         except FetchFailed as error:
             self._note_failure(wanted, error)
             return None
-        self.troubles.in_a_row = 0
+        self.troubles.in_a_row, self.troubles.fetched = 0, True
         now = self._now()
         if not offers and not is_gap(wanted.batch, now):
             self.troubles.late += 1
@@ -171,7 +174,7 @@ class Downloads:
         troubles = self.troubles
         troubles.failed[f"{wanted.feed} {wanted.batch:%Y-%m-%d %H:%M}"] = str(error)
         troubles.in_a_row += 1
-        if troubles.in_a_row >= HOPELESS:
+        if troubles.in_a_row >= (HOPELESS if troubles.fetched else AT_ONCE):
             raise RunError(
                 f"the mirror cannot be used: {error}",
                 where=self._mirror,

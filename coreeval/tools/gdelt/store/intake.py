@@ -25,6 +25,8 @@ from coreeval.tools.gdelt.store.reading import BATCH_S, Offer, Reading, read
 from coreeval.tools.gdelt.store.segments import DAY_S, write_articles, write_signals
 
 READERS = min(os.cpu_count() or 1, 4)
+AHEAD = 2 * READERS
+"""Deliveries that may be read before their turn: readers work while others are committed."""
 ROWS = 50_000
 """Articles from which a commit is due: some 50 files of GKG, about 100 MB of memory."""
 FILES = 200
@@ -189,7 +191,7 @@ def _read(
         for delivery in deliveries:
             jobs = [pool.submit(read, offer, known) for offer in delivery.offers]
             waiting.append((delivery, jobs))
-            while len(waiting) > READERS:
+            while len(waiting) > AHEAD:
                 yield _finished(*waiting.popleft())
         while waiting:
             yield _finished(*waiting.popleft())

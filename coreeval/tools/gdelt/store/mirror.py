@@ -48,7 +48,7 @@ class Fetched:
 
 
 def checked_mirror(url: str) -> str:
-    """Return the mirror's URL without a slash at its end.
+    """Return the mirror's URL without a slash at its end; `gdeltv2/` may be part of it.
 
     Raises:
         UsageError: it is not https; plain http is for a server on this machine only.
@@ -61,7 +61,7 @@ def checked_mirror(url: str) -> str:
             where="--mirror",
             hint=f"it starts with https:// and holds gdeltv2/, as {MIRROR} does",
         )
-    return url.rstrip("/")
+    return url.rstrip("/").removesuffix("/gdeltv2")
 
 
 def new_session() -> aiohttp.ClientSession:

@@ -91,7 +91,8 @@ def test_the_hole_of_2025() -> None:
     assert HOLE.batches == 1664
     assert holes_in(Window(start=HOLE.end, end=NOW)) == ()
     assert holes_in(Window(start=START - timedelta(days=600), end=NOW)) == HOLES
-    assert hole_at(HOLE.start) == HOLE and hole_at(HOLE.end) is None
+    assert hole_at(HOLE.start, "gkg") == HOLE and hole_at(HOLE.end, "gkg") is None
+    assert hole_at(HOLE.start, "gal") is None
 
 
 @pytest.mark.parametrize("count", [1, 1200])

@@ -259,6 +259,10 @@ def test_no_mirror_without_tls(url: str) -> None:
         checked_mirror(url)
 
 
+def test_the_address_may_have_the_folder_in_it() -> None:
+    assert checked_mirror("https://x.example/gdeltv2/") == "https://x.example"
+
+
 def test_feeds_by_name() -> None:
     assert chosen_feeds("mentions, GKG,gkg") == ("gkg", "mentions")
     for names in ("gkg,tweets", ""):

@@ -174,6 +174,13 @@ def test_cleaned(raw: str, clean: str) -> None:
     assert cleaned(raw, 10 if raw.startswith("xx") else 100) == clean
 
 
+def test_a_translated_file_is_known_by_its_ids(tmp_path: Path) -> None:
+    line = gkg_line(translation="srclc:ita;eng:GT-ITA 1.0").replace("000-1", "000-T1", 1)
+    reading = read(Offer(path=write(tmp_path / "g.csv", line), name="f"), set())
+    (row,) = reading.articles[0].to_pylist()
+    assert (row["feed"], row["language"]) == ("gkg_translated", "it")
+
+
 def test_counts_offsets_themes_and_words(tmp_path: Path) -> None:
     columns = gkg_line(persons="Ann Lee,70;Ann Lee,12;Bo Ek,9000").split("\t")
     columns[7], columns[15] = "TAX;WATER;;TAX;", "1,2,3,4,5,6,812"
