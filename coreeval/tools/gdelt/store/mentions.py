@@ -1,10 +1,10 @@
 """The names of GKG rows, by column: split, counted and placed without a loop over mentions.
 
-Names are worked on once each, not once for every mention; Arrow and numpy do the rest without
-holding the interpreter, so that two files are read at the same time.
+Only odd names are worked on one by one. Arrow and numpy do the rest without holding the
+interpreter, so that two files are read at the same time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,10 +86,7 @@ def prominent(rows: int, by_type: Sequence[Mentions]) -> Any:  # noqa: ANN401
         rows: How many rows there are.
         by_type: The mentions of each of `TYPES`.
     """
-    found = pa.chunked_array([each.name for each in by_type], pa.string()).combine_chunks()
-    coded = found.dictionary_encode()
-    names, name_of, fold_of = _distinct(coded.dictionary.to_pylist())
-    name = name_of[coded.indices.to_numpy(zero_copy_only=False)]
+    names, name = _names(pa.chunked_array([each.name for each in by_type], pa.string()))
     row, at = (
         np.concatenate([getattr(each, part).to_numpy(zero_copy_only=False) for each in by_type])
         .astype(np.int64) for part in ("row", "at")
@@ -97,7 +94,7 @@ def prominent(rows: int, by_type: Sequence[Mentions]) -> Any:  # noqa: ANN401
     kind = np.repeat(np.arange(len(by_type)), [len(each.row) for each in by_type])
     kept = name >= 0
     groups = _grouped(row[kept], kind[kept], name[kept], at[kept])
-    return _lists(rows, names, groups.chosen(fold_of))
+    return _lists(rows, names, groups.chosen(_folds(names)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +133,44 @@ def _grouped(row: Ints, kind: Ints, name: Ints, at: Ints) -> _Groups:
     return _Groups(row[first], kind[first], name[first], earliest[place], count[place])
 
 
-def _distinct(spellings: Sequence[str]) -> tuple[list[str], Ints, Ints]:
-    """Return the names, the place of each spelling among them (-1: none), and of its case fold."""
-    names: dict[str, int] = {}
-    folds: dict[str, int] = {}
-    name_of = np.full(len(spellings), -1, np.int64)
-    for place, spelling in enumerate(spellings):
-        name = spelling.strip()
-        if name and not name.isprintable():
-            name = without_unseen(name)
-        if name:
-            name_of[place] = names.setdefault(name, len(names))
-    fold_of = np.array([folds.setdefault(name.casefold(), len(folds)) for name in names], np.int64)
-    return list(names), name_of, fold_of
+def _names(mentions: Any) -> tuple[Any, Ints]:  # noqa: ANN401
+    """Return the distinct names, and the place of each mention's name among them, -1 for none."""
+    spelled = mentions.combine_chunks().dictionary_encode()
+    coded = _stripped(spelled.dictionary).dictionary_encode()
+    name_of = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return coded.dictionary, name_of[spelled.indices.to_numpy(zero_copy_only=False)]
 
 
-def _lists(rows: int, names: list[str], chosen: _Groups) -> Any:  # noqa: ANN401
+def _stripped(names: Any) -> Any:  # noqa: ANN401
+    """Take away white space around names and what is hidden in them; null where nothing is left."""
+    spaced = pc.or_(pc.starts_with(names, " "), pc.ends_with(names, " "))
+    plain = pc.and_not(pc.and_(pc.ascii_is_printable(names), pc.not_equal(names, "")), spaced)
+    return _corrected(names, pc.invert(plain), _stripped_name)
+
+
+def _stripped_name(spelling: str) -> str | None:
+    name = spelling.strip()
+    return (name if name.isprintable() else without_unseen(name)) or None
+
+
+def _folds(names: Any) -> Ints:  # noqa: ANN401
+    """Return a number for each name that is the same where they differ in case only."""
+    beyond = pc.invert(pc.string_is_ascii(names))
+    folded = _corrected(pc.ascii_lower(names), beyond, str.casefold)
+    codes = folded.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return np.asarray(codes, np.int64)
+
+
+def _corrected(names: Any, odd: Any, correct: Callable[[str], str | None]) -> Any:  # noqa: ANN401
+    """Correct the odd names one by one; most files have few."""
+    corrected = [correct(name) for name in names.filter(odd).to_pylist()]
+    return pc.replace_with_mask(names, odd, pa.array(corrected, pa.string()))
+
+
+def _lists(rows: int, names: Any, chosen: _Groups) -> Any:  # noqa: ANN401
     entities = pa.StructArray.from_arrays(
         [
-            pa.array(names, pa.string()).take(pa.array(chosen.name)),
+            names.take(pa.array(chosen.name)),
             pa.array(TYPES, pa.string()).take(pa.array(chosen.kind)),
             pa.array(chosen.at, pa.int32()),
             pa.array(np.minimum(chosen.n, MOST_COUNTED), pa.int16()),
