@@ -127,8 +127,8 @@ class Downloads:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(AT_ONCE):
                         group.create_task(self._fetch_some(mirror))
-            except* (RunError, OSError) as several:
-                raise several.exceptions[0] from None
+            except ExceptionGroup as several:
+                raise several.exceptions[0] from None  # the first one has ended the others
 
     async def _fetch_some(self, mirror: Mirror) -> None:
         for wanted in self._wanted:

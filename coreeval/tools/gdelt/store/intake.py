@@ -185,21 +185,21 @@ class _Open:
 def _read(
     deliveries: Iterable[Delivery], known: set[str]
 ) -> Generator[tuple[Delivery, list[Reading]], None, None]:
-    """Yield deliveries with their files read, in order, a few files ahead and no more."""
-    waiting: deque[tuple[Delivery, list[Future[Reading]]]] = deque()
+    """Yield deliveries with their files read, in order, a few ahead and no more."""
+    waiting: deque[tuple[Delivery, Future[list[Reading]]]] = deque()
     with ThreadPoolExecutor(READERS, thread_name_prefix="reader") as pool:
         for delivery in deliveries:
-            jobs = [pool.submit(read, offer, known) for offer in delivery.offers]
-            waiting.append((delivery, jobs))
+            waiting.append((delivery, pool.submit(_read_one, delivery, known)))
             while len(waiting) > AHEAD:
-                yield _finished(*waiting.popleft())
-        while waiting:
-            yield _finished(*waiting.popleft())
+                first, job = waiting.popleft()
+                yield first, job.result()
+        for first, job in waiting:
+            yield first, job.result()
 
 
-def _finished(delivery: Delivery, jobs: list[Future[Reading]]) -> tuple[Delivery, list[Reading]]:
+def _read_one(delivery: Delivery, known: set[str]) -> list[Reading]:
     try:
-        return delivery, [job.result() for job in jobs]
+        return [read(offer, known) for offer in delivery.offers]
     finally:
         delivery.done()
 
