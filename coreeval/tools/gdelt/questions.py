@@ -12,6 +12,18 @@ TOPIC_SHARE = 0.3
 weighs more (ln(1 + articles / articles with the word)). A topic is a description, and a headline
 puts it its own way. With most of the words asked for, 39 of 60 samples had fewer than six
 candidates and found no knowledge (docs/quality.md, round 1)."""
+THEMES = {
+    "climate change": "ENV_CLIMATECHANGE",
+    "immigration": "IMMIGRATION",
+    "inflation": "ECON_INFLATION",
+    "natural disaster": "NATURAL_DISASTER",
+    "natural gas": "ENV_NATURALGAS",
+    "oil price": "ECON_OILPRICE",
+    "refugees": "REFUGEES",
+    "stock market": "ECON_STOCKMARKET",
+    "unemployment": "UNEMPLOYMENT",
+}
+"""GKG's themes for topics that have these words; all of them occur in real rows."""
 NAMED = ("named", "alias")
 """Rungs whose query is a name: all of its words must be there."""
 
@@ -83,6 +95,14 @@ def weighed(spelling: Spelling, held: Mapping[str, int], articles: int) -> Itera
         seed = left >= spelling.share - 1e-6
         left -= weight / whole
         yield Asked(spelling.query, spelling.number, word, weight / whole, seed)
+
+
+def themes(queries: Sequence[EntityQuery]) -> Iterator[tuple[int, str]]:
+    """Yield (query, theme) for each GKG theme that a topic is part of."""
+    for place, query in enumerate(queries):
+        if query.rung not in NAMED:
+            words = query_keys(query.text)
+            yield from ((place, THEMES[text]) for text in THEMES if query_keys(text) <= words)
 
 
 def contexts(queries: Sequence[EntityQuery]) -> Iterator[tuple[int, int, str, int]]:

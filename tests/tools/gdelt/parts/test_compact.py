@@ -1,0 +1,178 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+
+from coreeval.tools.gdelt.parts import compact as compacting
+from coreeval.tools.gdelt.parts import spans
+from coreeval.tools.gdelt.parts.catalogue import Part, catalogue, folder_of, parts, replace_parts
+from coreeval.tools.gdelt.parts.compact import KEPT_S, Made, compact
+from coreeval.tools.gdelt.parts.shelf import Shelf
+from tests.tools.gdelt.parts.making import Row, add_rows, add_signals, row
+
+FIRST = datetime(2026, 5, 24, 12, tzinfo=UTC)
+SUBJECTS = ("farmers", "bakers", "sailors", "teachers", "miners", "pilots", "clerks", "judges")
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take small stores for large ones, which are kept in several parts."""
+    monkeypatch.setattr(spans, "SMALL_ROWS", 1)
+
+
+def on(day: int, site: str, title: str = "") -> Row:
+    subject = SUBJECTS[day % len(SUBJECTS)]
+    seen = FIRST + timedelta(days=day)
+    return row(f"https://{site}.example/{day}", title or f"The {subject} of {site} plant oats",
+               seen=seen, stated=seen)  # fmt: skip
+
+
+def spans_of(store: Path) -> list[tuple[int, int, int]]:
+    """Return (number, first day, last day) of the parts."""
+    start = FIRST.date().toordinal()
+    with catalogue(store) as database:
+        return [
+            (part.id, datetime.fromisoformat(part.first).toordinal() - start,
+             datetime.fromisoformat(part.last).toordinal() - start)
+            for part in parts(database)
+        ]  # fmt: skip
+
+
+def held(store: Path) -> dict[str, str]:
+    """Return the story of each offered article, by URL."""
+    shelf = Shelf(store)
+    places = shelf.cursor().execute("SELECT part, article FROM articles").fetchall()
+    found = {one.url: one.cluster for one in shelf.evidence(places)}
+    shelf.close()
+    return found
+
+
+def test_only_what_changed_is_made_again(large: None, tmp_path: Path) -> None:
+    add_rows(tmp_path, *(on(day, "a") for day in range(13)))
+    assert compact(tmp_path) == Made(parts=4, rows=13)
+    assert spans_of(tmp_path) == [(1, 0, 9), (2, 10, 10), (3, 11, 11), (4, 12, 12)]
+    assert compact(tmp_path) == Made(parts=0, rows=0)
+    add_rows(tmp_path, on(12, "b"))
+    assert compact(tmp_path) == Made(parts=1, rows=2)
+    assert len(held(tmp_path)) == 14
+
+
+def test_days_are_put_together_when_they_no_longer_grow(large: None, tmp_path: Path) -> None:
+    add_rows(tmp_path, *(on(day, "a") for day in range(3)))
+    compact(tmp_path)
+    assert [span[1:] for span in spans_of(tmp_path)] == [(0, 0), (1, 1), (2, 2)]
+    add_rows(tmp_path, *(on(day, "a") for day in range(3, 6)))
+    compact(tmp_path)
+    assert [span[1:] for span in spans_of(tmp_path)] == [(0, 2), (3, 3), (4, 4), (5, 5)]
+    assert len(held(tmp_path)) == 6
+
+
+def test_days_whose_segments_are_gone_go_too(large: None, tmp_path: Path) -> None:
+    add_rows(tmp_path, *(on(day, "a") for day in range(24)))
+    compact(tmp_path)
+    with catalogue(tmp_path) as database, database:
+        database.execute("DELETE FROM segments WHERE day < '2026-06-06'")
+    compact(tmp_path)
+    assert min(held(tmp_path)) == "https://a.example/13"
+    assert [span[1:] for span in spans_of(tmp_path)] == [(13, 20), (21, 21), (22, 22), (23, 23)]
+
+
+def test_a_part_is_replaced_only_by_all_of_its_days(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    add_rows(tmp_path, *(on(day, "a") for day in range(6)))
+    compact(tmp_path)
+    assert [span[1:] for span in spans_of(tmp_path)] == [(0, 5)]
+    monkeypatch.setattr(spans, "SMALL_ROWS", 1)
+    monkeypatch.setattr(compacting, "replace_parts", listing := Listing())
+    compact(tmp_path)
+    assert listing.seen == [4, 0]
+    assert [span[1:] for span in spans_of(tmp_path)] == [(0, 2), (3, 3), (4, 4), (5, 5)]
+
+
+class Listing:
+    """Counts the parts of each transaction before it is made."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def __call__(self, database: Connection, gone: Sequence[Part], new: Sequence[Part]) -> None:
+        self.seen.append(len(new))
+        replace_parts(database, gone, new)
+
+
+def test_a_story_goes_on_in_the_next_part(large: None, tmp_path: Path) -> None:
+    title = "Ministers agree to fund ten new ferries"
+    add_rows(tmp_path, *(on(day, "a") for day in range(13)), on(9, "b", title), on(10, "c", title))
+    compact(tmp_path)
+    stories = held(tmp_path)
+    assert stories["https://b.example/9"] == stories["https://c.example/10"] != ""
+
+
+def test_a_page_found_again_later_is_a_duplicate(large: None, tmp_path: Path) -> None:
+    add_rows(tmp_path, *(on(day, "a") for day in range(13)))
+    again = on(11, "z") | {"url": "https://a.example/1"}
+    add_rows(tmp_path, again)
+    compact(tmp_path)
+    shelf = Shelf(tmp_path)
+    stats = shelf.stats()
+    shelf.close()
+    assert (stats.articles, stats.duplicates) == (13, 1)
+
+
+def test_signals_count_where_no_copies_do(tmp_path: Path) -> None:
+    titles = ("The farmers of one plant oats", "The bakers of two bake bread today")
+    add_rows(tmp_path, row("https://a.example/x", titles[0]), row("https://b.example/x", titles[1]))
+    add_signals(tmp_path, "2026-06-10", a=19)
+    compact(tmp_path)
+    shelf = Shelf(tmp_path)
+    prior = dict(shelf.cursor().execute("SELECT word, prior FROM words").fetchall())
+    shelf.close()
+    assert prior["farmer"] > prior["baker"]
+
+
+def test_replaced_parts_stay_for_those_who_read_them(tmp_path: Path) -> None:
+    add_rows(tmp_path, on(0, "a"))
+    compact(tmp_path)
+    shelf = Shelf(tmp_path)
+    add_rows(tmp_path, on(0, "b"))
+    compact(tmp_path)
+    with shelf.cursor() as cursor:
+        assert cursor.execute("SELECT count(*) FROM words SEMI JOIN articles USING (article)")
+    shelf.close()
+    assert len(held(tmp_path)) == 2
+    old = folder_of(tmp_path, 1)
+    os.utime(old, (0, old.stat().st_mtime - KEPT_S - 60))
+    compact(tmp_path)
+    assert not old.exists()
+    assert folder_of(tmp_path, 2).exists()
+
+
+def test_a_killed_compaction_loses_only_the_part_in_hand(large: None, tmp_path: Path) -> None:
+    add_rows(tmp_path, *(on(day, "a") for day in range(13)))
+    script = f"""
+        import os, signal, sys
+        from pathlib import Path
+        from coreeval.tools.gdelt.parts import compact, spans
+        spans.SMALL_ROWS = 1
+        write = compact.write_tables
+        def killed(database, folder, part):
+            write(database, folder, part)
+            if part == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+        compact.write_tables = killed
+        compact.compact(Path({str(tmp_path)!r}))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)])
+    assert done.returncode == -signal.SIGKILL
+    assert len(held(tmp_path)) == 10
+    assert compact(tmp_path) == Made(parts=3, rows=3)
+    assert len(held(tmp_path)) == 13
+    assert not (tmp_path / "parts" / ".work").exists()
