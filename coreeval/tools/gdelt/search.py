@@ -34,7 +34,7 @@ def search(
     """
     found: list[list[Place]] = [[] for _ in queries]
     wanted = spellings(queries)
-    if wanted:
+    if wanted and articles:
         start, end = seconds(window.start), seconds(window.end)
         asked = _asked(wanted, _held(cursor, wanted), articles)
         themed, around = _themed(queries), _around(queries, wanted)

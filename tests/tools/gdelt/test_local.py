@@ -236,6 +236,23 @@ def test_a_damaged_store_names_the_folder_to_delete(news: Path, tmp_path: Path) 
     assert caught.value.where == str(index)
 
 
+def test_files_without_a_single_article(tmp_path: Path) -> None:
+    write(tmp_path / "a.gkg.csv", gkg_line(title=""))
+    with pytest.raises(KnowledgeError, match="holds no articles"):
+        open_local(tmp_path, tmp_path / "cache")
+
+
+async def test_files_with_nothing_to_offer(tmp_path: Path) -> None:
+    write(tmp_path / "a.gkg.csv", gkg_line(title="Too short"))
+    with open_local(tmp_path, tmp_path / "cache") as opened:
+        assert opened.stats().dropped == {"short": 1}
+        assert opened.names(JUNE) == []
+        answer = await opened.fetch([EntityQuery(id="q", text="short")], JUNE, 3)
+        assert answer.reasons == {"q": "not_covered"}
+        with pytest.raises(KnowledgeError, match="has no article at precision"):
+            opened.require(JUNE)
+
+
 def test_no_folder(tmp_path: Path) -> None:
     with pytest.raises(KnowledgeError, match="does not exist"):
         open_local(tmp_path / "nowhere", tmp_path / "cache")

@@ -70,24 +70,30 @@ def compact(store: Path) -> Made:
     with catalogue(store) as database:
         _clear(store, database)
         listed = segments(database)
+        rows = _rows_by_day(listed)
         waiting: list[Part] = []
         made = 0, 0
-        for span, fingerprint in _stale(database, listed):
+        for span, fingerprint in _stale(database, listed, rows):
             part = _make(store, database, span, fingerprint, listed, waiting)
             made = made[0] + 1, made[1] + part.rows
-            waiting = _publish(database, [*waiting, part])
+            waiting = _publish(database, [*waiting, part], rows)
+        replace_parts(database, [part for part in parts(database) if not _days(part, rows)], [])
         return Made(*made)
 
 
-def _stale(
-    database: sqlite3.Connection, listed: Mapping[str, tuple[str, int]]
-) -> list[tuple[Span, str]]:
-    """Return the spans that have no part made from their segments as they are."""
+def _rows_by_day(listed: Mapping[str, tuple[str, int]]) -> dict[date, int]:
     rows: dict[date, int] = {}
     for path, (day, count) in listed.items():
         if path.startswith("segments/"):
             at = date.fromisoformat(day)
             rows[at] = rows.get(at, 0) + count
+    return rows
+
+
+def _stale(
+    database: sqlite3.Connection, listed: Mapping[str, tuple[str, int]], rows: Mapping[date, int]
+) -> list[tuple[Span, str]]:
+    """Return the spans that have no part made from their segments as they are."""
     known = {(part.first, part.last, part.fingerprint) for part in parts(database)}
     wanted = [(span, _fingerprint(span, listed)) for span in spans(rows)]
     return [
@@ -207,14 +213,25 @@ def _next_number(store: Path, known: Sequence[Part]) -> int:
     return max([0, *folders, *(part.id for part in known)]) + 1
 
 
-def _publish(database: sqlite3.Connection, waiting: list[Part]) -> list[Part]:
-    """List the parts that wait, unless a part they overlap has days that none of them has yet."""
-    first, last = waiting[0].first, waiting[-1].last
-    overlapped = [part for part in parts(database) if part.first <= last and part.last >= first]
-    if any(part.first < first or part.last > last for part in overlapped):
+def _publish(
+    database: sqlite3.Connection, waiting: list[Part], rows: Mapping[date, int]
+) -> list[Part]:
+    """List the parts that wait, unless they would replace one of whose days some are not made."""
+    gone = [
+        part
+        for part in parts(database)
+        if any(part.first <= new.last and part.last >= new.first for new in waiting)
+    ]
+    made = {day for new in waiting for day in _days(new, rows)}
+    if not all(_days(part, rows) <= made for part in gone):
         return waiting
-    replace_parts(database, overlapped, waiting)
+    replace_parts(database, gone, waiting)
     return []
+
+
+def _days(part: Part, rows: Mapping[date, int]) -> set[date]:
+    """Return the days of a part that still have segments."""
+    return {day for day in rows if part.first <= day.isoformat() <= part.last}
 
 
 def _clear(store: Path, database: sqlite3.Connection) -> None:

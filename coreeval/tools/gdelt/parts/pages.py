@@ -69,7 +69,7 @@ joined AS (
 ),
 """
 _PAGES = f"""
-CREATE TABLE numberless AS
+CREATE TABLE unnumbered AS
 {_JOINED}
 stated AS (
     SELECT *, site_of(url) AS site, headline(title) AS headline,
@@ -101,7 +101,7 @@ FROM spoken
 """
 
 
-_NUMBERED = "CREATE VIEW pages AS SELECT rowid::INTEGER AS n, * FROM numberless"
+_NUMBERED = "CREATE VIEW pages AS SELECT rowid::INTEGER AS n, * FROM unnumbered"
 
 
 def make_pages(

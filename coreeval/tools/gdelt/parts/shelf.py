@@ -1,7 +1,6 @@
 """An open store: its parts as one set of tables, and the texts of single articles."""
 
 import hashlib
-import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -37,8 +36,13 @@ class Shelf:
         with catalogue(store) as listed:
             self._parts = parts(listed)
             self._files, self._ignored = files_read(listed), ignored_files(listed)
+        if not self._parts:
+            raise KnowledgeError(
+                "the news store holds no articles",
+                where=str(store),
+                hint="bring news into it; its files have no row that is an article",
+            )
         self._texts: dict[int, Texts] = {}
-        self._lock = threading.Lock()
         self._database = duckdb.connect(config=_SETTINGS)
         try:
             _view_tables(self._database, store, self._parts)
@@ -96,8 +100,6 @@ class Shelf:
 
 
 def _view_tables(database: duckdb.DuckDBPyConnection, store: Path, listed: Sequence[Part]) -> None:
-    if not listed:
-        raise ValueError("no part of it is ready to be searched")
     database.execute("SET parquet_metadata_cache = true")
     for table in TABLES:
         files = [str(folder_of(store, part.id) / f"{table}.parquet") for part in listed]

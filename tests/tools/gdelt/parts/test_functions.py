@@ -1,0 +1,103 @@
+"""SQL and Python must have one meaning: queries are normalised by one, the store by the other."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from coreeval.tools.gdelt.dates import date_in_url
+from coreeval.tools.gdelt.files import find_files
+from coreeval.tools.gdelt.language import looks_english
+from coreeval.tools.gdelt.sources import read_sources
+from coreeval.tools.gdelt.titles import without_outlet
+from coreeval.tools.gdelt.urls import evidence_id, host_of, is_front_page
+from coreeval.tools.gdelt.words import plain_words
+from tests.tools.gdelt.parts.making import functions
+
+SHARED = Path(__file__).parents[4].parent / "shared" / "data" / "gdelt"
+SEEN = datetime(2026, 6, 10, 12, tzinfo=UTC)
+ODD = (
+    "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u00e9\u00c9\u015a\u00f8\u00df\u0130\u0301\u02bc\ufb01"
+    "\uff21\uff06\u2122\u00a0\u6771\u0419\u0e01_&.'-| "
+)
+TEXTS = st.text(
+    st.one_of(
+        st.sampled_from("aAbsSUKle1 " + ODD),
+        st.characters(exclude_categories=["Cs"], exclude_characters="\x00"),
+    ),
+    max_size=40,
+)
+URLS = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["https://", "http://www.", "HTTPS://amp.", "https://m.www2.", ""]),
+    st.sampled_from(["a.example", "A.Example:443", "b.example.", "x", "[", "u@c.example"]),
+    st.sampled_from(["", "/", "/amp/x", "/x/amp", "/2026/05/30/x/", "/index.php",
+                     "/a//b", "/x-2026-05-30.html"]),
+    st.sampled_from(["", "?utm_source=a&id=1", "#top", "?", "/?p=1", "?b=1&a=%20", "\u00e9"]),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    with functions() as opened:
+        yield opened
+
+
+def both(database: duckdb.DuckDBPyConnection, text: str) -> list[tuple[Any, Any]]:
+    """Return what SQL and Python make of a text."""
+    query = "SELECT split_words($1), headline($1), may_be_english($1)"
+    (sql,) = database.execute(query, [text]).fetchall()
+    return list(
+        zip(sql, (plain_words(text), without_outlet(text), looks_english(text)), strict=True)
+    )
+
+
+@settings(
+    max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(TEXTS)
+@example("Gutiérrez\u2019s Café 'Śx 's's U.S.A. S & P AT&T")
+@example("A title - Town Herald | La News")
+@example("rock 'n' roll dogs' it's \u2018s\u2019 K\u015a's")
+def test_words_of_any_text(database: duckdb.DuckDBPyConnection, text: str) -> None:
+    for sql, python in both(database, text):
+        assert sql == python
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(URLS)
+def test_addresses_of_any_shape(database: duckdb.DuckDBPyConnection, url: str) -> None:
+    if host_of(url):
+        query = """SELECT printf('%016x', page_of($1)), site_of($1), names_a_site($1),
+                          day_named($1, $2)"""
+        (sql,) = database.execute(query, [url, int(SEEN.timestamp())]).fetchall()
+        day = date_in_url(url, SEEN)
+        python = evidence_id(url), host_of(url), is_front_page(url), day and int(day.timestamp())
+        assert sql == python
+
+
+def test_every_character_beside_letters(database: duckdb.DuckDBPyConnection) -> None:
+    texts = [
+        text
+        for code in [*range(1, 0xD800), *range(0xE000, 0x10000), *range(0x1F300, 0x1F700)]
+        for text in (f"a{chr(code)}b x'{chr(code)} {chr(code)}'s U.{chr(code)}.S",)
+    ]
+    query = "SELECT text, split_words(text) FROM (SELECT unnest(?::VARCHAR[]) AS text)"
+    for text, words in database.execute(query, [texts]).fetchall():
+        assert words == plain_words(text)
+
+
+def test_real_texts(database: duckdb.DuckDBPyConnection) -> None:
+    if not SHARED.exists():
+        pytest.skip("the development data is not beside this checkout")
+    articles = [article for _, article in read_sources(SHARED, find_files(SHARED)).articles]
+    for article in articles[::7]:
+        for sql, python in both(database, article.title):
+            assert sql == python
