@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -171,9 +172,9 @@ def window(chosen: argparse.Namespace) -> Window:
 def entities(chosen: argparse.Namespace) -> tuple[list[str], list[EntityQuery]]:
     """Return names as the news has them: half by how often they are named, half any."""
     world, source = World.made(chosen.seed), np.random.default_rng(chosen.seed)
-    common = ranks(source, 1.02, NAMES, ENTITIES // 2)
-    numbers = [*common, *source.integers(0, NAMES, ENTITIES - ENTITIES // 2)]
-    names = [world.names[int(number)].as_py() for number in numbers]
+    common = dict.fromkeys(ranks(source, 1.02, NAMES, 10 * ENTITIES).tolist())
+    numbers = [*islice(common, ENTITIES // 2), *source.integers(0, NAMES, ENTITIES)]
+    names = [world.names[number].as_py() for number in islice(dict.fromkeys(numbers), ENTITIES)]
     return names, [EntityQuery(id=f"q{at}", text=name) for at, name in enumerate(names)]
 
 

@@ -15,8 +15,8 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
-START = datetime(2026, 5, 31, tzinfo=UTC)
-"""Before the first day: spans of ten days begin with it, as they do in a store that grows."""
+START = datetime(2026, 5, 24, tzinfo=UTC)
+"""The first crawl day; here an aligned stretch of ten days begins (parts/spans.py)."""
 DAY = 86_400
 WORDS, NAMES, SITES, THEMES = 60_000, 400_000, 20_000, 300
 MENTIONS = 4.7

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from coreeval.schema import EntityQuery, Rung, Window
-from coreeval.tools.gdelt.local import LocalKnowledge, open_store
+from coreeval.tools.gdelt.local import LocalKnowledge
 from coreeval.tools.gdelt.parts.compact import compact
 from coreeval.tools.gdelt.parts.tables import CROWD
 from coreeval.tools.gdelt.questions import spellings, weighed
@@ -38,7 +38,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKnowledge]
             stated=STATED, names=[("Carla Espinoza Guti", "person")]),
     )  # fmt: skip
     compact(store)
-    with open_store(store, min_precision="crawl") as opened:
+    with LocalKnowledge(store, news=store, min_precision="crawl") as opened:
         yield opened
 
 

@@ -110,9 +110,12 @@ def _near(span: Span, listed: Mapping[str, tuple[str, int]], folder: str) -> lis
 
 
 def _fingerprint(span: Span, listed: Mapping[str, tuple[str, int]]) -> str:
+    """Hash what a part is made from; the days after a closed one change no more."""
     digest = hashlib.sha256(f"{code_version()} {span.grows}".encode())
+    until = span.last.isoformat()
     for folder in ("segments", "signals"):
-        digest.update("\n".join(_near(span, listed, folder)).encode())
+        near = (path for path in _near(span, listed, folder) if listed[path][0] <= until)
+        digest.update("\n".join(near).encode())
     return digest.hexdigest()[:16]
 
 

@@ -11,7 +11,7 @@ CLOSED_ROWS = 2_000_000
 SMALL_ROWS = 200_000
 """A store of so few rows is one part, and is made again whole."""
 REACH = timedelta(days=2)
-"""How far a story reaches. A day that has so many behind it no longer grows."""
+"""How far a story reaches. A day no longer grows when so many whole days are behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def spans(days: Mapping[date, int]) -> list[Span]:
     ordered = sorted(days)
     if sum(days.values()) <= SMALL_ROWS:
         return [Span(ordered[0], ordered[-1], grows=True)] if ordered else []
-    open_from = ordered[-1] - REACH + timedelta(days=1)
+    open_from = ordered[-1] - REACH
     closed = [day for day in ordered if day < open_from]
     growing = [Span(day, day, grows=True) for day in ordered if day >= open_from]
     return [*_split(closed, days, SIZES), *growing]
