@@ -23,10 +23,11 @@ from unittest import mock
 import pyarrow.csv  # type: ignore[import-untyped]
 
 from coreeval.tools.gdelt.files import GKG_COLUMNS, lines
-from coreeval.tools.gdelt.gkg import ALL_NAMES, DATE, EXTRAS, ORGANISATIONS, PERSONS, URL, read_gkg
+from coreeval.tools.gdelt.gkg import ALL_NAMES, DATE, EXTRAS, ORGANISATIONS, PERSONS, URL
 from coreeval.tools.gdelt.store import intake, streams
 from coreeval.tools.gdelt.store.reading import Offer, read
 from coreeval.tools.gdelt.store.sync import sync_folder
+from tests.support.plain_gkg import read_gkg
 
 ROWS = 1028
 GCAM = 17

@@ -6,19 +6,16 @@
 import csv
 import io
 import itertools
-import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from coreeval.tools.gdelt.dates import parse_stamp
 from coreeval.tools.gdelt.files import DamagedFile, lines, text
 from coreeval.tools.gdelt.language import language_code
+from coreeval.tools.gdelt.lenient import lenient_object
 from coreeval.tools.gdelt.rows import Article, BadRow, Rows
 from coreeval.tools.gdelt.titles import repair
 from coreeval.tools.gdelt.urls import host_of
-
-_BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu])')
 
 Fields = Mapping[str, object]
 
@@ -30,7 +27,7 @@ def read_artlist(path: Path, name: str) -> Rows:
     content = itertools.chain([first], content)
     if not first.lstrip().startswith("{"):
         rows = _csv_rows(content)
-    elif "url" in (_parse(first) or {}):
+    elif "url" in (lenient_object(first) or {}):
         rows = _json_lines(content)
     else:
         rows = _document_rows(content)
@@ -48,26 +45,17 @@ def _csv_rows(content: Iterator[str]) -> Iterator[Fields | None]:
 def _json_lines(content: Iterator[str]) -> Iterator[Fields | None]:
     for line in content:
         if line.strip():
-            yield _parse(line)
+            yield lenient_object(line)
 
 
 def _document_rows(content: Iterator[str]) -> Iterator[Fields | None]:
-    document = _parse("\n".join(content))
+    document = lenient_object("\n".join(content))
     articles = document.get("articles") if document else None
     if not isinstance(articles, list):
         yield None
         return
     for row in articles:
         yield row if isinstance(row, dict) else None
-
-
-def _parse(source: str) -> dict[str, object] | None:
-    """Parse JSON; GDELT's stray backslashes are kept as characters (research: gdelt §1)."""
-    try:
-        value = json.loads(_BAD_ESCAPE.sub(r"\\\\", source), strict=False)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _article(row: Fields, origin: str) -> Article | BadRow:

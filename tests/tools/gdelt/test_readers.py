@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from coreeval.tools.gdelt.artlist import read_artlist
-from coreeval.tools.gdelt.gal import read_gal
-from coreeval.tools.gdelt.gkg import read_gkg
 from coreeval.tools.gdelt.rows import Article, BadRow
+from tests.support.plain_gal import read_gal
+from tests.support.plain_gkg import read_gkg
 from tests.tools.gdelt.writing import gal_line, gkg_line, listed, write, write_artlist
 
 

@@ -5,15 +5,14 @@ as text/html, text/plain and application/json, and refusals are plain text with 
 §1). So the body decides.
 """
 
-import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from coreeval.tools.gdelt.doc.wire import Reply
+from coreeval.tools.gdelt.lenient import lenient_object
 
 Row = Mapping[str, object]
 
@@ -38,7 +37,6 @@ REJECTED = (
 """What the service was seen to say, in lower case."""
 LONGEST_REFUSAL = 200
 """Characters; a short sentence that is no JSON is a refusal in words not seen before."""
-_BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 
 
 @dataclass(frozen=True)
@@ -96,16 +94,7 @@ def _document(text: str) -> Row | None:
     """Parse a JSON object; stray backslashes and control characters are kept as characters."""
     if not text.startswith("{"):
         return None
-    try:
-        value = json.loads(_escaped(text), strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _escaped(text: str) -> str:
-    """Double the backslashes that begin no escape of JSON, pairs of them left alone."""
-    return "\\\\".join(_BAD_ESCAPE.sub(r"\\\\", part) for part in text.split("\\\\"))
+    return lenient_object(text)
 
 
 def _articles(document: Row) -> Answer:

@@ -11,6 +11,7 @@ import aiohttp
 from yarl import URL
 
 from coreeval.errors import KnowledgeError
+from coreeval.tools.http_words import trouble
 
 USER_AGENT = "coreeval (dated news for benchmarks)"
 """Requests that do not say who they are are refused (research: gdelt §1)."""
@@ -72,7 +73,7 @@ class HttpWire:
         except TimeoutError as error:
             raise NoReply(f"no answer within {timeout_s:.0f} s") from error
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            raise NoReply(str(error) or type(error).__name__) from error
+            raise NoReply(trouble(error)) from None
 
 
 @asynccontextmanager

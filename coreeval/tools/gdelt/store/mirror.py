@@ -19,6 +19,7 @@ from tenacity import (
 )
 
 from coreeval.errors import UsageError
+from coreeval.tools.http_words import trouble
 
 MIRROR = "https://storage.googleapis.com/data.gdeltproject.org"
 """The storage host behind data.gdeltproject.org: valid TLS, not throttled (research: gdelt §4)."""
@@ -112,7 +113,7 @@ class Mirror:
                 found = await _saved(response.content, to)
                 expected = expected_md5(response.headers)
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise _Hiccup(str(error) or type(error).__name__) from error
+            raise _Hiccup(trouble(error)) from None
         if expected and expected != found.md5:
             raise _Hiccup("the MD5 does not match")
         return found

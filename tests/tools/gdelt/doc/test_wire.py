@@ -117,6 +117,17 @@ async def test_requests_take_the_proxy_that_the_environment_names(
     assert request.startswith(f"GET {server.url}?query=%22AT%20%26%20T%22%20C%23")
 
 
+async def test_a_refusing_proxy_is_told_of_without_its_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with Proxy(login="you:other").running() as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:secret@127.0.0.1:{proxy.port}")
+        async with http("https://news.example/doc") as wire:
+            with pytest.raises(NoReply, match="the proxy answered HTTP 407") as caught:
+                await wire.get(PARAMETERS, 5)
+    assert "secret" not in str(caught.value) and caught.value.__cause__ is None
+
+
 def test_a_proxy_that_cannot_be_spoken_to_is_an_error_at_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from coreeval.tools.gdelt.artlist import read_artlist
 from coreeval.tools.gdelt.files import find_files
-from coreeval.tools.gdelt.gal import read_gal
-from coreeval.tools.gdelt.gkg import read_gkg
 from coreeval.tools.gdelt.rows import Article, Rows
 from coreeval.tools.gdelt.store.reading import Offer, Reading, read
 from coreeval.tools.gdelt.store.texts import cleaned
 from coreeval.tools.gdelt.untrusted import without_unseen
+from tests.support.plain_gal import read_gal
+from tests.support.plain_gkg import read_gkg
 from tests.tools.gdelt.writing import gal_line, gkg_line, write
 
 SHARED = Path(__file__).parents[4].parent / "shared" / "data" / "gdelt"

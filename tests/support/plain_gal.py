@@ -1,4 +1,4 @@
-"""Reader of GDELT's Article List: one JSON object per line with title, description and date."""
+"""GDELT's Article List read row by row: what the columnar reader is held against."""
 
 import json
 from collections.abc import Mapping
