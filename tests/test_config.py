@@ -58,6 +58,10 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
         ({"models": {"default": "spacy"}}, "spacy is an extractor only"),
         ({"models": {"default": "offline:x"}}, "takes 'offline' without a name"),
         (
+            {"models": {"default": {"model": "openai:m", "extra": {"x": [float("nan")]}}}},
+            "JSON has no word for .nan",
+        ),
+        (
             {"models": {"default": "offline", "targets": ["spacy"]}},
             "spacy is an extractor, not a target",
         ),

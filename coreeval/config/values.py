@@ -1,5 +1,6 @@
 """Everything a run may vary, as frozen values that refuse what cannot work."""
 
+import json
 import re
 from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
@@ -63,6 +64,15 @@ def _variable(name: str) -> str:
     return name
 
 
+def _finite(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuse numbers that JSON has no word for: they would be sent as null."""
+    try:
+        json.dumps(values, allow_nan=False)
+    except ValueError:
+        raise ValueError("JSON has no word for .nan and .inf") from None
+    return values
+
+
 class PriceConfig(Value):
     """What a model charges, in US dollars for a million tokens."""
 
@@ -99,7 +109,7 @@ class ModelConfig(Value):
     """Most requests at a time; `run.concurrency` where it is not told."""
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
     tokens_per_minute: Annotated[float, Field(gt=0)] | None = None
-    extra: dict[str, JsonValue] = {}
+    extra: Annotated[dict[str, JsonValue], AfterValidator(_finite)] = {}
     """Further parameters, sent as they are."""
 
     @model_validator(mode="before")

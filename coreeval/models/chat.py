@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from langchain_core.callbacks import (
     AsyncCallbackManager,
     AsyncCallbackManagerForLLMRun,
+    BaseCallbackManager,
     CallbackManagerForLLMRun,
 )
 from langchain_core.language_models import BaseChatModel
@@ -52,6 +53,8 @@ class AskedChat(BaseChatModel):
     def _is_listened_to(self) -> bool:
         """Tell whether a tracer or another handler of callbacks would hear of a call made here."""
         around = ensure_config().get("callbacks")
+        if isinstance(around, BaseCallbackManager) and not (self.callbacks or self.verbose):
+            return bool(around.handlers)  # configured where the graph was called, tracers included
         return bool(AsyncCallbackManager.configure(around, self.callbacks, self.verbose).handlers)
 
     @abstractmethod

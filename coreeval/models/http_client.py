@@ -4,12 +4,12 @@ At each request httpx2 merges URL, headers, cookies and redirects, between an SD
 and aiohttp that does it again: a quarter of what a request takes.
 """
 
-import json
 from functools import lru_cache
 from typing import cast
 
 import aiohttp
 import httpx2
+import orjson
 
 from coreeval.models.network import proxy_for, trusted
 
@@ -91,4 +91,7 @@ class HttpClient(httpx2.AsyncClient):
 
 def body_of(words: object) -> bytes:
     """Return what is sent of a request's words: as bytes, since an SDK walks through all else."""
-    return json.dumps(words, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    try:
+        return orjson.dumps(words)
+    except TypeError as error:
+        raise UnicodeError(f"it cannot be sent: {error}") from None

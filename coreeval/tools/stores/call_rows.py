@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from coreeval.tools.stores.sql import Row
 
 Json = Mapping[str, object]
@@ -54,9 +56,10 @@ class CallRecord:
 
 def canonical(value: Json) -> str:
     """Return JSON that is the same for equal values, whatever the order of their keys."""
-    return json.dumps(
-        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:  # lone surrogates, and numbers of more than 64 bits
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def call_request(
