@@ -32,7 +32,7 @@ from typing import Any
 
 from coreeval.config import load_config
 from coreeval.evaluation.benchmarks import target_of
-from coreeval.evaluation.scoring import Pair, accuracy
+from coreeval.evaluation.scoring.classification import Pair, accuracy
 from coreeval.schema import Evidence, Result, Sample, Task
 from coreeval.tasks import find_label, load_task
 from coreeval.tools.clock import utc_now

@@ -11,7 +11,7 @@ from itertools import compress
 from sys import intern
 from typing import TypeVar
 
-from coreeval.evaluation.scoring import (
+from coreeval.evaluation.scoring.classification import (
     DRAWS,
     LEVEL,
     Pair,

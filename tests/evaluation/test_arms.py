@@ -4,7 +4,7 @@ import pytest
 
 from coreeval.evaluation import arms
 from coreeval.evaluation.arms import Answer, ArmTable, Comparison, compare_arms
-from coreeval.evaluation.scoring import NOTHING, Pair, Score, accuracy
+from coreeval.evaluation.scoring.classification import NOTHING, Pair, Score, accuracy
 from coreeval.schema import Arm, Prediction
 
 GOLD = {"1": "a", "2": "a", "3": "b", "4": "b"}

@@ -7,7 +7,7 @@ import pytest
 
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.embedded import fit_target, overlap, predict_arm
-from coreeval.evaluation.scoring import Score, accuracy, macro_f1
+from coreeval.evaluation.scoring.classification import Score, accuracy, macro_f1
 from coreeval.schema import Label, Sample, Task
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"

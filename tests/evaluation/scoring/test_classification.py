@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score  # type: ignore[import-untyped]
 
-from coreeval.evaluation.scoring import (
+from coreeval.evaluation.scoring.classification import (
     Pair,
     Score,
     Triple,
