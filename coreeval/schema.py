@@ -105,8 +105,22 @@ class Sample(Value):
     label_text: str
 
 
+class Item(Value):
+    """One question of a benchmark in any form: multiple choice, calculation, summary."""
+
+    id: str
+    """The source's own id, else `<benchmark>/<split>/<line, from 1>`."""
+    split: str
+    input: Text
+    """What a model is given, options and all."""
+    output: str
+    """The reference; empty where the benchmark has none."""
+    options: dict[str, str] = {}
+    """Text by option letter, in the order shown; empty where it is no multiple choice."""
+
+
 class BadRow(Value):
-    """A line of a benchmark's file that was no sample."""
+    """A line of a benchmark's file that was no sample or item."""
 
     file: str
     line: int

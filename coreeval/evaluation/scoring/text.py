@@ -15,6 +15,7 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana, Han
 )
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _PIECE = re.compile(rf"[{_UNSPACED}]|[^{_UNSPACED}]+")
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
@@ -22,12 +23,19 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA")
 
 
-def words(text: str) -> list[str]:
-    """Return letters and digits in lower case, for ROUGE.
+def ascii_words(text: str) -> list[str]:
+    """Return runs of a-z and 0-9 in lower case: the tokens of rouge-score without its stemmer."""
+    return _ASCII_WORD.findall(text.lower())
 
-    On ASCII text these are the tokens of Google's rouge-score without its stemmer.
-    """
+
+def words(text: str) -> list[str]:
+    """Return runs of letters and digits of any script in lower case."""
     return _WORD.findall(unicodedata.normalize("NFC", text).lower())
+
+
+def only_ascii_letters(text: str) -> bool:
+    """Tell whether a text has no letter beyond A to Z; other marks do not matter."""
+    return text.isascii() or not any(char.isalpha() and not char.isascii() for char in text)
 
 
 def spaced(text: str) -> Iterator[str]:
