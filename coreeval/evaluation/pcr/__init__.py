@@ -1,0 +1,32 @@
+"""CAP: is the score memory? Performance over consistency, compared between two splits."""
+
+from coreeval.evaluation.pcr.comparison import Comparison, Difference, Form, SplitResult, compare
+from coreeval.evaluation.pcr.pairs import Pair, Pairs, read_pairs
+from coreeval.evaluation.pcr.ratio import ALPHA, SCALES, Scale, performance_consistency_ratio
+from coreeval.evaluation.pcr.statistics import INTERVALS, LEVEL, Estimate, Interval
+from coreeval.evaluation.pcr.study import Settings, study
+from coreeval.evaluation.pcr.verdicts import MARGINS, MIN_ITEMS, Verdict
+
+__all__ = [
+    "ALPHA",
+    "INTERVALS",
+    "LEVEL",
+    "MARGINS",
+    "MIN_ITEMS",
+    "SCALES",
+    "Comparison",
+    "Difference",
+    "Estimate",
+    "Form",
+    "Interval",
+    "Pair",
+    "Pairs",
+    "Scale",
+    "Settings",
+    "SplitResult",
+    "Verdict",
+    "compare",
+    "performance_consistency_ratio",
+    "read_pairs",
+    "study",
+]

@@ -1,0 +1,169 @@
+"""Recorded answers for PCR: what a model said to an item and to its modified version."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import ascii_uppercase
+
+from coreeval.evaluation.benchmarks.lines import Line, read_lines
+from coreeval.evaluation.benchmarks.rows import bad_row
+from coreeval.schema import BadRow
+
+Options = Mapping[str, str]
+"""Text of a multiple-choice option by its letter."""
+_TEXTS = ("split", "id", "reference", "original_output", "modified_output")
+_CHOICES = ("original_choice", "modified_choice")
+_OPTIONS = ("original_options", "modified_options")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """One item of a split, answered twice."""
+
+    split: str
+    id: str
+    reference: str
+    """The right answer to the original; without one the item counts for consistency only."""
+    original_output: str
+    modified_output: str
+    original_choice: str | None = None
+    """The letter that was read off the answer; none or several mean that it is unclear."""
+    modified_choice: str | None = None
+    original_options: Options | None = None
+    modified_options: Options | None = None
+
+    @property
+    def modified_reference(self) -> str:
+        """The right answer to the modified item: after a shuffle, the letter of the same text.
+
+        Empty where the shuffled options have no such text, so that it can be counted.
+        """
+        if not self.original_options or not self.modified_options:
+            return self.reference
+        if self.reference not in self.original_options:
+            return self.reference
+        right = self.original_options[self.reference]
+        letters = [letter for letter, text in self.modified_options.items() if text == right]
+        return letters[0] if letters else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """The good lines of a file in its order, and the others."""
+
+    good: tuple[Pair, ...]
+    bad: tuple[BadRow, ...]
+
+
+def read_pairs(path: Path) -> Pairs:
+    """Read a file of JSON lines; a line that is no pair is kept with its number and the reason.
+
+    Blank lines are none, keys besides those of `Pair` are passed over, and an id may be a whole
+    number. Of lines with the same id in a split the first counts.
+
+    Raises:
+        DatasetError: the file cannot be read.
+    """
+    found = list(_rows(path))
+    return Pairs(
+        good=tuple(row for row in found if isinstance(row, Pair)),
+        bad=tuple(row for row in found if isinstance(row, BadRow)),
+    )
+
+
+def _rows(path: Path) -> Iterator[Pair | BadRow]:
+    seen: dict[tuple[str, str], int] = {}
+    for line in read_lines(path):
+        if not line.raw.strip():
+            continue
+        pair = _pair(line)
+        if isinstance(pair, Pair):
+            first = seen.setdefault((pair.split, pair.id), line.number)
+            if first == line.number:
+                yield pair
+                continue
+            pair = f"the id {pair.id!r} is there twice in {pair.split!r}, first in line {first}"
+        yield bad_row(path.name, line.number, pair, line.raw)
+
+
+def _pair(line: Line) -> Pair | str:
+    """Return the pair in a line, or what is wrong with it."""
+    if not line.valid:
+        return "the line is not UTF-8"
+    try:
+        values = json.loads(line.raw)
+    except (ValueError, RecursionError) as error:
+        return f"not JSON: {error}"
+    if not isinstance(values, dict):
+        return "JSON, but no object"
+    defect = next(_defects(values), None)
+    return defect or _made(values)
+
+
+def _made(values: Mapping[str, object]) -> Pair:
+    texts = {name: str(values[name]) for name in _TEXTS}
+    choices = {name: _choice(values.get(name)) for name in _CHOICES}
+    options = {name: _lettered(values.get(name)) for name in _OPTIONS}
+    return Pair(**texts, **choices, **options)
+
+
+def _choice(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _lettered(value: object) -> Options | None:
+    """Return options by letter; those of a list are A, B and so on."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return dict(zip(ascii_uppercase, value, strict=False)) if isinstance(value, list) else None
+
+
+# -- what can be wrong ----------------------------------------------------------------------------
+
+
+def _defects(values: Mapping[str, object]) -> Iterator[str]:
+    """Yield what makes an object no pair, the one side that is missing before all else."""
+    sides = [values.get(name) is None for name in ("original_output", "modified_output")]
+    if any(sides) and not all(sides):
+        yield f"a pair with one side: there is no {'original' if sides[0] else 'modified'}_output"
+    for name in _TEXTS:
+        yield from _text_defects(name, values.get(name))
+    for name in _CHOICES:
+        if values.get(name) is not None:
+            yield from _text_defects(name, values[name])
+    for name in _OPTIONS:
+        yield from _option_defects(name, values.get(name))
+
+
+def _text_defects(name: str, value: object) -> Iterator[str]:
+    whole = name == "id" and isinstance(value, int) and not isinstance(value, bool)
+    if value is None:
+        yield f"{name} is missing"
+    elif not isinstance(value, str) and not whole:
+        yield f"{name} is no text but {type(value).__name__}"
+    elif name in ("id", "split") and not str(value).strip():
+        yield f"{name} is empty"
+    elif not _encodable(str(value)):
+        yield f"{name} holds half a character (a lone surrogate)"
+
+
+def _option_defects(name: str, value: object) -> Iterator[str]:
+    if value is None:
+        return
+    if not isinstance(value, dict | list):
+        yield f"{name} is neither an object of texts by letter nor a list of texts"
+        return
+    texts = value.values() if isinstance(value, dict) else value
+    if len(texts) > len(ascii_uppercase):
+        yield f"{name} has more options than there are letters"
+    for text in texts:
+        yield from _text_defects(f"an option of {name}", text)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
