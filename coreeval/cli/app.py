@@ -9,6 +9,7 @@ import typer
 
 from coreeval.cli.calls import calls
 from coreeval.cli.demo import demo
+from coreeval.cli.detect import detect
 from coreeval.cli.estimate import estimate
 from coreeval.cli.gdelt import gdelt
 from coreeval.cli.init import init
@@ -31,7 +32,7 @@ app = typer.Typer(
 )
 for each in (demo, init, validate, estimate, refresh, resume, retry, status, trace):
     app.command()(each)
-for group in (prompts, models, calls, gdelt):
+for group in (prompts, models, calls, gdelt, detect):
     app.add_typer(group)
 
 

@@ -20,7 +20,7 @@ SPLITS: dict[str, dict[str, str]] = {
 }
 """Our name of each split that a benchmark's files have."""
 Record = dict[str, object]
-_OPTION = re.compile(r"'([A-D])'\s*:\s*(.*?)\s*(?=,\s*'[A-D]'\s*:|\])", re.DOTALL)
+_OPTION = re.compile(r"'([A-D])'\s*:\s*(.*?)\s*(?=,\s*'[A-D]'\s*:|\]\s*答案)", re.DOTALL)
 
 
 def records(predictions: Path, model: str) -> Iterator[Record]:

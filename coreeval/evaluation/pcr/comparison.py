@@ -33,6 +33,11 @@ class Form:
     margin: float | None = None
     """None: the scale's own, see `MARGINS`."""
 
+    @property
+    def near(self) -> float:
+        """How far from 0 a difference may be to count as none."""
+        return MARGINS[self.scale] if self.margin is None else self.margin
+
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResult:
@@ -116,7 +121,7 @@ def _concluded(
             p_value=difference.p_adjusted,
             detectable=difference.detectable,
             alpha=form.alpha,
-            margin=MARGINS[form.scale] if form.margin is None else form.margin,
+            margin=form.near,
         )
     )
     return Comparison(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.pcr.ablation import Ablation
@@ -28,6 +28,7 @@ VERDICT_COLOURS: Final[Mapping[Verdict, str]] = {
 SPLIT_COLOURS: Final = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 _NAME = 28
 """Characters of a name that are drawn."""
+_BAND: Final[Mapping[str, Any]] = {"color": "#009E73", "alpha": 0.12, "linewidth": 0}
 
 
 def require_picture(path: Path) -> None:
@@ -45,7 +46,12 @@ def require_picture(path: Path) -> None:
 
 
 def draw_comparisons(
-    path: Path, found: Mapping[str, Comparison], compared: tuple[str, str], margin: float
+    path: Path,
+    found: Mapping[str, Comparison],
+    *,
+    compared: tuple[str, str],
+    margin: float,
+    title: str,
 ) -> Path:
     """Draw PCR of each split, and the difference with its verdict, each with its interval."""
     splits = list(dict.fromkeys(name for one in found.values() for name in one.splits))
@@ -58,15 +64,17 @@ def draw_comparisons(
         _name_rows(left, list(found))
         _one_legend(left)
         left.set_xlabel("PCR of each split")
-        right.axvspan(-margin, margin, color="#009E73", alpha=0.12, linewidth=0)
+        right.axvspan(-margin, margin, **_BAND)
         right.axvline(0, color="black", linewidth=0.8)
         right.set_xlabel(f"PCR({compared[0]}) - PCR({compared[1]}); shaded: counts as none")
         right.margins(x=0.15)
-        figure.suptitle("Performance Consistency Ratio, 95 % intervals", fontsize=11)
+        figure.suptitle(title, fontsize=10)
     return path
 
 
-def draw_ablation(path: Path, ablation: Ablation, compared: tuple[str, str]) -> Path:
+def draw_ablation(
+    path: Path, ablation: Ablation, *, compared: tuple[str, str], title: str
+) -> Path:
     """Draw the difference over alpha for each scale, and over the threshold where there is one."""
     scales = list(dict.fromkeys(form.scale for form, _ in ablation.forms))
     rows = 2 if ablation.thresholds else 1
@@ -74,9 +82,12 @@ def draw_ablation(path: Path, ablation: Ablation, compared: tuple[str, str]) -> 
         panels = figure.subplots(rows, len(scales), squeeze=False)
         for scale, panel in zip(scales, panels[0], strict=True):
             cells = [(form.alpha, each) for form, each in ablation.forms if form.scale == scale]
-            _differences(panel, cells, f"alpha ({scale})")
+            near = next(form.near for form, _ in ablation.forms if form.scale == scale)
+            panel.axhspan(-near, near, **_BAND)
+            _differences(panel, cells, f"alpha ({scale}); shaded: counts as none")
         panels[0][0].set_ylabel(f"PCR({compared[0]}) - PCR({compared[1]})")
         panels[0][0].legend(fontsize=8)
+        figure.suptitle(title, fontsize=10)
         if ablation.thresholds:
             _consistencies(panels[1][0], ablation.thresholds)
             _differences(panels[1][1], ablation.thresholds, "similarity threshold")
@@ -130,7 +141,15 @@ def _difference(panel: "Axes", row: int, one: Comparison) -> None:
     _whisker(panel, found, row, VERDICT_COLOURS[one.verdict], None)
     words = one.verdict.replace("_", " ")
     at = found.estimate if found.estimate == found.estimate else 0.0
-    panel.annotate(words, (at, row), (0, 6), textcoords="offset points", ha="center", fontsize=8)
+    panel.annotate(
+        words,
+        (at, row),
+        (0, 7),
+        textcoords="offset points",
+        ha="center",
+        fontsize=8,
+        bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.5},
+    )
 
 
 def _whisker(panel: "Axes", found: Estimate, y: float, colour: str, label: str | None) -> None:

@@ -13,6 +13,8 @@ from coreeval.evaluation.pcr.resampling import bootstrap_sums, leave_one_out, pe
 from coreeval.evaluation.scoring import Consistency, Performance, PerItem
 
 
+_DRAWN, _DEALT = 1, 2
+"""Streams of random numbers under one seed; 0 would be the stream of the bare seed."""
 _WHOSE = ("performance on the originals", "performance on the modified", "consistency")
 
 
@@ -82,7 +84,7 @@ def resample(
     names = np.array([pair.split for pair in pairs])
     has_reference = np.array([bool(pair.reference.strip()) for pair in pairs])
     first, second = (items.rows[names == name] for name in compared)
-    dealt = permuted_sums(first, second, draws, np.random.default_rng([seed, 0]))
+    dealt = permuted_sums(first, second, draws, np.random.default_rng([seed, _DEALT]))
     return Resampled(
         splits={
             name: _replicates(items, names == name, has_reference, draws, _stream(seed, name))
@@ -119,7 +121,7 @@ def _replicates(
 
 
 def _stream(seed: int, name: str) -> np.random.Generator:
-    return np.random.default_rng([seed, 1, crc32(name.encode())])
+    return np.random.default_rng([seed, _DRAWN, crc32(name.encode())])
 
 
 def _notes(pairs: Sequence[Pair], parts: Sequence[PerItem]) -> tuple[str, ...]:

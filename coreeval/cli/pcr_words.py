@@ -1,0 +1,278 @@
+"""What `coreeval detect pcr` prints: as a document, and in words."""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+from coreeval.cli.output import Document, brief, one_line
+from coreeval.evaluation.pcr.ablation import Ablation
+from coreeval.evaluation.pcr.comparison import Comparison, Difference, SplitResult
+from coreeval.evaluation.pcr.pairs import Pairs
+from coreeval.evaluation.pcr.statistics import LEVEL, SIGNIFICANCE, Estimate
+from coreeval.evaluation.pcr.study import COSINE, Settings
+from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
+
+SHOWN = 5
+"""Bad lines of a file that are listed; `--json` has them all."""
+WIDTH = 100
+_NAME = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """All that there is to tell."""
+
+    files: Mapping[str, Path]
+    read: Mapping[str, Pairs]
+    settings: Settings
+    embeddings: str | None
+    comparisons: Mapping[str, Comparison]
+    ablation: Ablation | None
+
+
+# -- the document ---------------------------------------------------------------------------------
+
+
+def told_document(told: Told, plots: Sequence[Path]) -> Document:
+    """Return the comparison of one file, or a list of them."""
+    found = [_comparison(told, name) for name in told.comparisons]
+    rest = {"plots": [str(path) for path in plots], "settings": _settings(told)}
+    return {**found[0], **rest} if len(found) == 1 else {"comparisons": found, **rest}
+
+
+def _comparison(told: Told, name: str) -> Document:
+    one, read = told.comparisons[name], told.read[name]
+    return {
+        "name": name,
+        "pairs": str(told.files[name]),
+        "splits": {split: _split(each) for split, each in one.splits.items()},
+        "difference": _difference(one.difference),
+        "verdict": one.verdict,
+        "reason": one.reason,
+        "baselines": _baselines(one),
+        "notes": list(one.notes),
+        "bad_rows": [row.model_dump() for row in read.bad],
+        "ablation": _ablation(told.ablation, name) if told.ablation else None,
+    }
+
+
+def _split(each: SplitResult) -> Document:
+    return {
+        "n": each.n,
+        "scored": each.scored,
+        "performance": _number(each.performance),
+        "consistency": _number(each.consistency),
+        "pcr": _number(each.pcr.estimate),
+        **_ends(each.pcr),
+    }
+
+
+def _difference(found: Difference) -> Document:
+    return {
+        "estimate": _number(found.pcr.estimate),
+        **_ends(found.pcr),
+        "p_value": _number(found.p_value),
+        "p_adjusted": _number(found.p_adjusted),
+        "standard_error": _number(found.standard_error),
+        "detectable": _number(found.detectable),
+    }
+
+
+def _baselines(one: Comparison) -> Document:
+    declines = {name: each.decline for name, each in one.splits.items()}
+    discrepancy = one.difference.discrepancy
+    return {
+        "decline": {name: _number(each.estimate) for name, each in declines.items()},
+        "discrepancy": _number(discrepancy.estimate),
+        "intervals": {
+            "decline": {name: _ends(each) for name, each in declines.items()},
+            "discrepancy": _ends(discrepancy),
+        },
+    }
+
+
+def _ablation(ablation: Ablation, name: str) -> Document:
+    forms = ({"scale": form.scale, "alpha": form.alpha, **_cell(each[name])}
+             for form, each in ablation.forms)  # fmt: skip
+    thresholds = ({"threshold": at, **_cell(each[name])} for at, each in ablation.thresholds)
+    return {"forms": list(forms), "thresholds": list(thresholds)}
+
+
+def _cell(one: Comparison) -> Document:
+    return {
+        "consistency": {name: _number(each.consistency) for name, each in one.splits.items()},
+        "pcr": {name: _number(each.pcr.estimate) for name, each in one.splits.items()},
+        "difference": _number(one.difference.pcr.estimate),
+        **_ends(one.difference.pcr),
+        "p_adjusted": _number(one.difference.p_adjusted),
+        "verdict": one.verdict,
+    }
+
+
+def _settings(told: Told) -> Document:
+    asked, form = told.settings, told.settings.form
+    return {
+        "metric": asked.metric,
+        "consistency": asked.consistency,
+        "threshold": asked.threshold if asked.consistency == COSINE else None,
+        "embeddings": told.embeddings,
+        "alpha": form.alpha,
+        "scale": form.scale,
+        "train_split": asked.train,
+        "test_split": asked.test,
+        "interval": form.interval,
+        "level": LEVEL,
+        "draws": asked.draws,
+        "seed": asked.seed,
+        "margin": form.near,
+        "min_items": MIN_ITEMS,
+        "significance": round(SIGNIFICANCE, 6),
+    }
+
+
+def _ends(found: Estimate) -> Document:
+    return {"ci_low": _number(found.ci_low), "ci_high": _number(found.ci_high)}
+
+
+def _number(value: float) -> float | None:
+    """Return a number that JSON has; what is not defined is null."""
+    return value if isfinite(value) else None
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def told_lines(document: Document) -> Iterator[str]:
+    """Yield each comparison, then all of them on a line each where there are several."""
+    found, settings = document.get("comparisons", [document]), document["settings"]
+    for one in found:
+        yield from _comparison_lines(one, settings, len(found))
+    if len(found) > 1:
+        yield from _summary(found)
+    yield _settings_line(settings)
+    for path in document["plots"]:
+        yield f"picture: {brief(Path(path))}"
+
+
+def _comparison_lines(one: Document, settings: Document, count: int) -> Iterator[str]:
+    yield f"-- {one_line(one['name'])} ".ljust(WIDTH, "-")
+    yield from _file_lines(one)
+    yield from _split_table(one, settings)
+    yield from _difference_lines(one, settings, count)
+    yield from _wrapped(f"{one['verdict'].replace('_', ' ')}: {one['reason']}", "")
+    for note in one["notes"]:
+        yield from _wrapped(f"note: {note}")
+    yield from _baseline_lines(one, settings)
+    if one["ablation"]:
+        yield from _ablation_lines(one["ablation"], settings)
+    yield ""
+
+
+def _file_lines(one: Document) -> Iterator[str]:
+    bad, file = one["bad_rows"], one_line(Path(one["pairs"]).name)
+    good = sum(split["n"] for split in one["splits"].values())
+    yield f"{file}: {good} pairs" + (f"; {len(bad)} bad lines are left out" if bad else "")
+    for row in bad[:SHOWN]:
+        yield from _wrapped(f"bad line {row['line']}: {row['reason']}")
+    if len(bad) > SHOWN:
+        yield f"    and {len(bad) - SHOWN} more, all of them with --json"
+
+
+def _split_table(one: Document, settings: Document) -> Iterator[str]:
+    metric, consistency = settings["metric"], settings["consistency"]
+    wide = max(11, len(consistency))
+    yield (
+        f"  {'split':<12}{'n':>7}{'scored':>8}  {metric:>17}  {consistency:>{wide}}"
+        f"{'PCR':>9}  {'95 % interval'}"
+    )
+    for name, split in one["splits"].items():
+        yield (
+            f"  {_cut(name, 12):<12}{split['n']:>7}{split['scored']:>8}"
+            f"  {_told(split['performance']):>17}  {_told(split['consistency']):>{wide}}"
+            f"{_told(split['pcr']):>9}  {_span(split)}"
+        )
+
+
+def _difference_lines(one: Document, settings: Document, count: int) -> Iterator[str]:
+    found = one["difference"]
+    p = f"p {_told(found['p_value'])} ({settings['draws']} permutations)"
+    if count > 1:
+        p = f"{p}, {_told(found['p_adjusted'])} with all {count} comparisons (Benjamini-Hochberg)"
+    yield f"  {_minus(settings)} {_told(found['estimate'], '+')}, {_span(found, '+')}"
+    yield f"  {p}"
+    yield f"  smallest difference that these items show in 80 %: {_told(found['detectable'])}"
+
+
+def _baseline_lines(one: Document, settings: Document) -> Iterator[str]:
+    found = one["baselines"]
+    ends = found["intervals"]
+    declines = ", ".join(
+        f"{one_line(name)} {_told(value, '+')} ({_span(ends['decline'][name], '+')})"
+        for name, value in found["decline"].items()
+    )
+    yield from _wrapped(f"baseline, {settings['metric']} lost when modified: {declines}")
+    span = _span(ends["discrepancy"], "+")
+    yield from _wrapped(f"baseline, discrepancy: {_told(found['discrepancy'], '+')} ({span})")
+
+
+def _ablation_lines(ablation: Document, settings: Document) -> Iterator[str]:
+    head = f"{_minus(settings):<26}{'95 % interval':<20}  verdict"
+    yield f"  ablation: {'scale':<9}{'alpha':>6}  {head}"
+    for cell in ablation["forms"]:
+        yield f"            {cell['scale']:<9}{cell['alpha']:>6g}  {_cell_words(cell)}"
+    if ablation["thresholds"]:
+        yield f"  ablation: {'threshold':<15}  {head}"
+    for cell in ablation["thresholds"]:
+        same = ", ".join(f"{name} {_told(c)}" for name, c in cell["consistency"].items())
+        yield f"            {cell['threshold']:<15g}  {_cell_words(cell)}; consistency {same}"
+
+
+def _cell_words(cell: Document) -> str:
+    verdict = cell["verdict"].replace("_", " ")
+    return f"{_told(cell['difference'], '+'):<26}{_span(cell, '+'):<20}  {verdict}"
+
+
+def _summary(found: Sequence[Document]) -> Iterator[str]:
+    wide = min(_NAME, max(len(one["name"]) for one in found))
+    yield f"{'':<{wide}}  {'difference':>10}  {'95 % interval':<20}  {'adjusted p':>10}  verdict"
+    for one in found:
+        each, verdict = one["difference"], one["verdict"].replace("_", " ")
+        yield (
+            f"{_cut(one['name'], wide):<{wide}}  {_told(each['estimate'], '+'):>10}"
+            f"  {_span(each, '+'):<20}  {_told(each['p_adjusted']):>10}  {verdict}"
+        )
+
+
+def _settings_line(settings: Document) -> str:
+    same = settings["consistency"]
+    if settings["embeddings"]:
+        same = f"{same} at {settings['threshold']:g} ({settings['embeddings']})"
+    return (
+        f"{settings['metric']} over {same}, alpha {settings['alpha']:g}, {settings['scale']}; "
+        f"{settings['interval']} intervals of {settings['draws']} draws, seed {settings['seed']}"
+    )
+
+
+def _minus(settings: Document) -> str:
+    first, second = (_cut(settings[f"{name}_split"], 12) for name in ("train", "test"))
+    return f"PCR({first}) - PCR({second})"
+
+
+def _told(value: float | None, sign: str = "") -> str:
+    return "undefined" if value is None else f"{value:{sign}.4f}"
+
+
+def _span(found: Document, sign: str = "") -> str:
+    return f"{_told(found['ci_low'], sign)} to {_told(found['ci_high'], sign)}"
+
+
+def _cut(text: str, wide: int) -> str:
+    line = one_line(text)
+    return line if len(line) <= wide else f"{line[: wide - 1]}…"
+
+
+def _wrapped(text: str, indent: str = "    ") -> list[str]:
+    inner = indent + "    "
+    return textwrap.wrap(one_line(text), WIDTH, initial_indent=indent, subsequent_indent=inner)

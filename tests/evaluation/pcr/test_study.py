@@ -1,0 +1,150 @@
+"""From pairs to verdicts: models that remember what they should or should not."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import kstest  # type: ignore[import-untyped]
+
+from coreeval.errors import DatasetError, UsageError
+from coreeval.evaluation.pcr import Comparison, Form, Pair, Settings, study
+from coreeval.evaluation.pcr.comparison import compare
+from coreeval.evaluation.pcr.study import resampled
+from tests.evaluation.pcr.kit import pair, two_splits
+
+ASKED = Settings(metric="exact_match", consistency="exact", draws=1000)
+CLEAN = two_splits((300, 150, 240), (300, 150, 240))
+
+
+def compared(pairs: list[Pair], settings: Settings = ASKED) -> Comparison:
+    """Compare one file."""
+    return study({"it": pairs}, settings)["it"]
+
+
+def test_what_is_known_of_the_training_split_shows() -> None:
+    tuned = compared(two_splits((300, 270, 280), (300, 150, 240)))
+    assert tuned.verdict == "fine_tuned"
+    assert tuned.difference.pcr.ci_low > 0 and tuned.difference.p_value == 1 / 1001
+    dirty = compared(two_splits((300, 150, 240), (300, 270, 280)))
+    assert dirty.verdict == "contaminated"
+    assert dirty.difference.pcr.estimate == pytest.approx(-tuned.difference.pcr.estimate)
+
+
+def test_likeness_takes_enough_items() -> None:
+    """The same shares: 300 items a split cannot tell, 60,000 can."""
+    assert compared(CLEAN).verdict == "inconclusive"
+    large = compared(CLEAN * 40, replace(ASKED, draws=200))
+    assert large.verdict == "comparable" and large.difference.p_value > 0.05
+
+
+def test_scores_and_baselines_of_a_split() -> None:
+    found = compared(two_splits((100, 40, 80), (200, 100, 150)))
+    train = found.splits["train"]
+    assert (train.n, train.scored, train.performance, train.consistency) == (100, 100, 0.4, 0.8)
+    assert train.pcr.estimate == pytest.approx(math.tanh(0.41 / 0.81))
+    assert train.pcr.ci_low < train.pcr.estimate < train.pcr.ci_high
+    lost = {name: each.decline.estimate / each.performance for name, each in found.splits.items()}
+    assert found.difference.discrepancy.estimate == pytest.approx(lost["train"] - lost["test"])
+
+
+def test_other_splits_are_reported_and_change_nothing() -> None:
+    more = [*CLEAN, *(replace(each, split="dev") for each in CLEAN[:50])]
+    alone, beside = compared(CLEAN), compared(more)
+    assert set(beside.splits) == {"train", "test", "dev"}
+    assert alone.difference == beside.difference
+    assert compared(more, replace(ASKED, test="dev")).difference != alone.difference
+
+
+def test_the_seed_decides_and_nothing_else() -> None:
+    assert compared(CLEAN) == compared(CLEAN)
+    other = compared(CLEAN, replace(ASKED, seed=1))
+    assert other.difference != compared(CLEAN).difference
+    assert other.difference.pcr.estimate == compared(CLEAN).difference.pcr.estimate
+
+
+def test_empty_references_count_for_consistency_only() -> None:
+    blank = [pair("train", 1000 + n, "", ("yes", "no")) for n in range(100)]
+    found = compared([*two_splits((100, 40, 80), (100, 40, 80)), *blank])
+    train = found.splits["train"]
+    assert (train.n, train.scored, train.performance, train.consistency) == (200, 100, 0.4, 0.4)
+    assert found.notes[0].startswith("100 of 300 items have no reference")
+
+
+def test_a_split_without_references() -> None:
+    blank = [replace(each, reference="") for each in CLEAN if each.split == "test"]
+    found = compared([*CLEAN[:300], *blank])
+    assert found.verdict == "inconclusive" and "test has 0 items with a reference" in found.reason
+    assert math.isnan(found.difference.pcr.estimate)
+
+
+def test_few_items_are_no_verdict() -> None:
+    found = compared(two_splits((19, 19, 19), (300, 10, 200)))
+    assert found.verdict == "inconclusive" and "train has 19 items" in found.reason
+
+
+@pytest.mark.parametrize("said", ["", "I cannot help with that.", "我无法回答这个问题"])
+@pytest.mark.parametrize("metric", ["exact_match", "rouge_l", "bleu", "macro_f1"])
+def test_a_target_that_refuses_everything(metric: str, said: str) -> None:
+    refused = [replace(each, original_output=said, modified_output=said) for each in CLEAN]
+    found = compared(refused, replace(ASKED, metric=metric, draws=200))
+    assert found.verdict == "insufficient_signal"
+    assert found.splits["test"].consistency == 1
+
+
+def test_consistency_and_alpha_of_nothing() -> None:
+    never = [replace(each, modified_output=f"{each.id} {each.split}") for each in CLEAN]
+    linear = Form(alpha=0, scale="linear")
+    found = compared(never, replace(ASKED, form=linear))
+    assert found.splits["train"].pcr.estimate == math.inf
+    assert found.verdict == "inconclusive" and "not defined" in found.reason
+    assert compared(never, replace(ASKED, form=replace(linear, alpha=0.01))).verdict
+
+
+def test_p_values_are_adjusted_over_all_files() -> None:
+    other = two_splits((300, 160, 240), (300, 140, 240))
+    both = study({"a": CLEAN, "b": other}, ASKED)
+    assert both["b"].difference.p_adjusted == pytest.approx(
+        min(1, 2 * compared(other).difference.p_value)
+    )
+    assert both["a"].difference.p_adjusted == both["a"].difference.p_value
+
+
+def test_one_score_has_the_same_classes_in_every_split() -> None:
+    few = [pair("train", n, "yes", ("yes", "yes")) for n in range(30)]
+    many = [pair("test", n, "yes" if n % 2 else "no", ("yes", "yes")) for n in range(30)]
+    found = compared([*few, *many], replace(ASKED, metric="macro_f1"))
+    assert found.splits["train"].performance == 0.5
+
+
+@pytest.mark.parametrize("interval", ["percentile", "bca"])
+def test_on_alike_splits_intervals_hold_and_p_is_uniform(interval: str) -> None:
+    """200 made studies; benchmarks/pcr.py does it with more."""
+    held, p_values, form = [], [], Form(interval="bca" if interval == "bca" else "percentile")
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        sizes = [("train", 60), ("test", 90)]
+        pairs = [
+            pair(split, number, "yes", ("yes" if right else "no", "yes" if again else "no"))
+            for split, n in sizes
+            for number, (right, again) in enumerate(rng.random((n, 2)) < [0.4, 0.6])
+        ]
+        found = resampled({"it": pairs}, replace(ASKED, draws=300, seed=seed))
+        difference = compare(found, ("train", "test"), form)["it"].difference
+        held.append(difference.pcr.ci_low <= 0 <= difference.pcr.ci_high)
+        p_values.append(difference.p_value)
+    assert 0.90 <= np.mean(held) <= 0.99
+    assert kstest(p_values, "uniform").pvalue > 0.01
+
+
+def test_what_cannot_be_compared() -> None:
+    with pytest.raises(DatasetError, match="no pair of the split 'dev'") as missing:
+        compared(CLEAN, replace(ASKED, train="dev"))
+    assert (missing.value.where, missing.value.hint) == ("it", "there are train, test")
+    with pytest.raises(DatasetError) as empty:
+        compared([])
+    assert empty.value.hint == "no line of it is a pair"
+    with pytest.raises(UsageError, match="no metric 'f1'"):
+        compared(CLEAN, replace(ASKED, metric="f1"))
+    with pytest.raises(UsageError, match="no consistency 'same'"):
+        compared(CLEAN, replace(ASKED, consistency="same"))
