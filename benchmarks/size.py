@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
+from random import Random
 from unittest import mock
 
 import yaml
@@ -25,7 +26,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Durability
 
 from coreeval.config import load_config
-from coreeval.evaluation.arms import ARMS
+from coreeval.evaluation.arm_scores import ARMS
 from coreeval.graph import stages, threads
 from coreeval.graph.bundled import WINDOW, demo_data
 from coreeval.graph.comparison import compare
@@ -34,7 +35,7 @@ from coreeval.graph.run import first_manifest, refresh, resume, source_of
 from coreeval.graph.setup import set_up
 from coreeval.graph.work import REAL, job_of
 from coreeval.releases.manifest import read_manifest, write_manifest
-from coreeval.schema import Prediction
+from coreeval.schema import AnswerKind, Prediction
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_text
 from coreeval.tools.workspace import RunFiles, workspace_for
@@ -52,7 +53,7 @@ RESULTS = """
         '', 1, 'none', 'reworded',
         json_object('text', 'another text of about the length of a tweet, take ' || id),
         iif(seq % 20, json_object('text', 'a newer text of about that length, take ' || id), NULL),
-        '', '2026-01-01T00:00:00.000+00:00'
+        '', '2026-01-01T00:00:00.000+00:00', NULL
     FROM samples
 """
 """One in twenty samples is in no updated arm."""
@@ -166,16 +167,29 @@ def answer(folder: Path, samples: int) -> Figures:
 
 
 def predictions(target: str, samples: int) -> Iterator[Prediction]:
-    """Yield answers of which some are wrong, more of them in each further arm, and some invalid."""
+    """Yield answers of which some are wrong, more of them in each further arm.
+
+    One in ten of a template's answers is by chance, and three in two hundred are no label: samples
+    fare as differently as with a model that is unsure of many.
+    """
+    chance = Random(target)
     for place, arm in enumerate(ARMS):
         for number in range(samples):
             if arm == "updated" and number % 20 == 19:
                 continue
-            wrong = number % 10 <= place
-            said = "" if number % 97 == 0 else LABELS[(number + wrong) % len(LABELS)]
-            yield Prediction(
-                target=target, sample_id=str(number), arm=arm, answer=said, valid=bool(said)
-            )
+            known = (number + (number % 10 <= place)) % len(LABELS)
+            for template in (1, 2, 3):
+                luck = chance.random()
+                said = LABELS[chance.randrange(len(LABELS)) if luck < 0.1 else known]
+                kind: AnswerKind = "answered" if luck < 0.985 else "unparsed"
+                yield Prediction(
+                    target=target,
+                    source=arm,
+                    sample_id=str(number),
+                    template=template,
+                    answer=said if kind == "answered" else "",
+                    kind=kind if luck < 0.995 else "refused",
+                )
 
 
 def compare_only(folder: Path, samples: int) -> Figures:

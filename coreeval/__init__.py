@@ -2,7 +2,7 @@
 
 What a script may import:
 
-    from coreeval import refresh, resume, retry
+    from coreeval import evaluate, refresh, resume, retry
     done = refresh("coreeval.yaml", limit=50)
     print(done.run_dir, done.manifest.counts)
 """
@@ -10,13 +10,15 @@ What a script may import:
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from coreeval.graph.evaluating import evaluate
     from coreeval.graph.run import refresh, resume, retry
     from coreeval.graph.work import RunSummary
 
-__all__ = ["RunSummary", "refresh", "resume", "retry"]
+__all__ = ["RunSummary", "evaluate", "refresh", "resume", "retry"]
 
 _HOMES = {
     "RunSummary": "coreeval.graph.work",
+    "evaluate": "coreeval.graph.evaluating",
     "refresh": "coreeval.graph.run",
     "resume": "coreeval.graph.run",
     "retry": "coreeval.graph.run",

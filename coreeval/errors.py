@@ -22,7 +22,7 @@ Not among them is what goes wrong with one call, which fails one sample:
   - NoValidAnswer           the model was reached, and what it said is no answer
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 class CoreEvalError(Exception):
@@ -145,3 +145,9 @@ class ModelCallError(Exception):
 
 class NoValidAnswer(ModelCallError):
     """The model was reached and declined, broke off or garbled its answer: that is what it says."""
+
+    def __init__(
+        self, message: str, *, kind: Literal["refused", "truncated", "unparsed"] = "unparsed"
+    ) -> None:
+        super().__init__(message)
+        self.kind: Literal["refused", "truncated", "unparsed"] = kind

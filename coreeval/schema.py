@@ -38,6 +38,7 @@ Policy = Literal["allow", "neutral_only", "semantic_only", "skip"]
 Route = Literal["compose", "replace", "evidence"]
 DefectKind = Literal["facts", "label", "form", "unsafe"]
 Arm = Literal["original", "semantic", "updated"]
+AnswerKind = Literal["answered", "refused", "truncated", "unparsed"]
 Text = Annotated[str, StringConstraints(min_length=1)]
 
 
@@ -452,19 +453,24 @@ class Result(Value):
 
 
 class Prediction(Value):
-    """What one target said of one sample in one arm."""
+    """What one target said of one sample, asked with one template."""
 
     target: str
+    source: str
+    """Which texts it was asked about: an arm, or the name of other samples beside the run's."""
     sample_id: str
-    arm: Arm
+    template: int = Field(ge=0)
+    """Number of the task's template, from 1; 0 for a target that is shown none."""
     answer: str
     """A label name of the task, or empty."""
-    valid: bool
+    kind: AnswerKind = "answered"
     reason: str = ""
-    """Why the answer is invalid."""
+    """Why there is no label."""
+    version: str = ""
+    """Of the words round the text; an answer to other words is none to these."""
 
     @model_validator(mode="after")
-    def _answer_if_valid(self) -> Self:
-        if self.valid != bool(self.answer):
-            raise ValueError("a valid prediction has an answer, an invalid one has none")
+    def _answer_if_answered(self) -> Self:
+        if (self.kind == "answered") != bool(self.answer):
+            raise ValueError("an answered prediction has an answer, any other has none")
         return self

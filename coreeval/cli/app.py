@@ -11,6 +11,7 @@ from coreeval.cli.calls import calls
 from coreeval.cli.demo import demo
 from coreeval.cli.detect import detect
 from coreeval.cli.estimate import estimate
+from coreeval.cli.evaluate import evaluate
 from coreeval.cli.gdelt import gdelt
 from coreeval.cli.init import init
 from coreeval.cli.models import models
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for each in (demo, init, validate, estimate, refresh, resume, retry, status, trace):
+for each in (demo, init, validate, estimate, refresh, resume, retry, evaluate, status, trace):
     app.command()(each)
 for group in (prompts, models, calls, gdelt, detect):
     app.add_typer(group)

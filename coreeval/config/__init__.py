@@ -3,7 +3,7 @@
 Unknown keys are errors that name the nearest known one. Keys (secrets) are never part of it.
 """
 
-from coreeval.config.reading import changed_keys, load_config, parse_config
+from coreeval.config.reading import changed_keys, load_config, parse_config, parse_target
 from coreeval.config.values import (
     METHODS,
     ROLES,
@@ -29,4 +29,5 @@ __all__ = [
     "changed_keys",
     "load_config",
     "parse_config",
+    "parse_target",
 ]

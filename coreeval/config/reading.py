@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from coreeval.config.values import ROLES, Config, ModelConfig, ModelsConfig
+from coreeval.config.values import ROLES, Config, ModelConfig, ModelsConfig, TargetConfig
 from coreeval.errors import ConfigError
 
 M = TypeVar("M", bound=ModelConfig)
@@ -59,9 +59,24 @@ def parse_config(raw: Mapping[str, Any], *, where: str, base: Path) -> Config:
     return _absolute(config, base)
 
 
+def parse_target(text: str, *, base: Path) -> TargetConfig:
+    """Read a target as a config has it: `provider:name`, or a mapping that says more of it.
+
+    Raises:
+        ConfigError: it is neither, or has an unknown key or a value of the wrong kind.
+    """
+    try:
+        target = TargetConfig.model_validate(yaml.safe_load(text))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"the target is not YAML: {error}", where=text) from None
+    except ValidationError as error:
+        raise explain(error, TargetConfig, text) from None
+    return _opened(target, lambda path: _at(base, path))
+
+
 def _absolute(config: Config, base: Path) -> Config:
     def at(path: str) -> str:
-        return str((base / Path(path).expanduser()).resolve())
+        return _at(base, path)
 
     dataset, changes = config.dataset, dict[str, object]()
     if dataset.format != "hf":
@@ -82,18 +97,22 @@ def _absolute(config: Config, base: Path) -> Config:
 
 def _with_files(models: ModelsConfig, at: Callable[[str], str]) -> ModelsConfig:
     """Make the paths of `replay:FILE` and of `ca_file` absolute."""
-
-    def opened(model: M) -> M:
-        path = f"replay:{at(model.name)}" if model.provider == "replay" else model.model
-        ca_file = at(model.ca_file) if model.ca_file else None
-        return model.model_copy(update={"model": path, "ca_file": ca_file})
-
     changes: dict[str, object] = {
-        role: opened(own) for role in ROLES if (own := getattr(models, role))
+        role: _opened(own, at) for role in ROLES if (own := getattr(models, role))
     }
-    changes["default"] = opened(models.default)
-    changes["targets"] = tuple(opened(target) for target in models.targets)
+    changes["default"] = _opened(models.default, at)
+    changes["targets"] = tuple(_opened(target, at) for target in models.targets)
     return models.model_copy(update=changes)
+
+
+def _opened(model: M, at: Callable[[str], str]) -> M:
+    path = f"replay:{at(model.name)}" if model.provider == "replay" else model.model
+    ca_file = at(model.ca_file) if model.ca_file else None
+    return model.model_copy(update={"model": path, "ca_file": ca_file})
+
+
+def _at(base: Path, path: str) -> str:
+    return str((base / Path(path).expanduser()).resolve())
 
 
 def _override(raw: dict[str, Any], override: str) -> None:

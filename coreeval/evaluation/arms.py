@@ -1,106 +1,45 @@
-"""The three arms compared: what each target scores on them, and on the samples that two share.
+"""Comparing the arms: what each target scores on them, and on the samples that two share.
 
-A target's answers are read once, as a stream, into counts of samples that fared alike; every number
-is made from those counts, and only one target is in memory at a time.
+A target's answers are read once, as a stream, into two bytes an answer; every number is made from
+these, and only one target is in memory at a time.
 """
 
-from collections import Counter
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import compress
-from sys import intern
-from typing import TypeVar
 
-from coreeval.evaluation.scoring.classification import (
-    DRAWS,
-    LEVEL,
-    Pair,
-    Score,
-    Triple,
-    accuracy,
-    accuracy_difference,
-    macro_f1,
-    macro_f1_difference,
+import numpy as np
+
+from coreeval.evaluation.arm_scores import (
+    ARMS,
+    COMPARISONS,
+    ArmScore,
+    ArmScores,
+    ArmTable,
+    Comparison,
+    LabelCoverage,
+    TargetScores,
+    TemplateScore,
 )
-from coreeval.schema import Arm, Value
-
-Answer = tuple[Arm, str, str]
-"""(arm, id of the sample, answer); an invalid answer is the empty string."""
-_Columns = dict[Arm, list[str | None]]
-"""A target's answers by arm, in the benchmark's order; None where the arm has not the sample."""
-_Row = tuple[str, tuple[str | None, ...]]
-"""(label of the benchmark, answer in each arm that the target was asked about)."""
-_Key = TypeVar("_Key")
-
-ARMS: tuple[Arm, ...] = ("original", "semantic", "updated")
-COMPARISONS: tuple[tuple[Arm, Arm], ...] = (
-    ("original", "semantic"),
-    ("semantic", "updated"),
-    ("original", "updated"),
+from coreeval.evaluation.scoring.answers import (
+    FAULTS,
+    MISSING,
+    Mask,
+    Resampled,
+    Table,
+    View,
+    averaged,
+    difference,
+    resample,
+    score_of,
 )
-"""What is lost by rewording (surface memory), by new facts (knowledge), and by both."""
-DEFINITIONS = {
-    "accuracy": "share of right answers, invalid ones being wrong; Wilson score interval",
-    "macro_f1": "mean of the F1 of each label of the task, 0 for a label neither given nor due; "
-    "percentile bootstrap over samples",
-    "difference": "second arm minus first on the samples both have (negative: the score drops); "
-    "percentile bootstrap over samples, the two answers of a sample kept together",
-    "invalid": "answers that were refused, truncated or no label of the task",
-}
+from coreeval.evaluation.scoring.classification import DRAWS, proportion
+from coreeval.schema import Arm
+from coreeval.tools.stores.run_rows import Answer
 
-
-class ArmScore(Value):
-    """How a target did on some samples of one arm."""
-
-    arm: Arm
-    accuracy: Score
-    macro_f1: Score
-    invalid: int
-
-
-class LabelCoverage(Value):
-    """How many of a label's samples both arms have, of how many in the benchmark."""
-
-    label: str
-    shared: int
-    total: int
-
-
-class Comparison(Value):
-    """Two arms on the samples that both have."""
-
-    first: ArmScore
-    second: ArmScore
-    accuracy_difference: Score
-    macro_f1_difference: Score
-    coverage: tuple[LabelCoverage, ...]
-
-
-class ArmScores(Value):
-    """The arms each on all its samples, then in pairs on shared ones."""
-
-    arms: tuple[ArmScore, ...]
-    comparisons: tuple[Comparison, ...]
-
-
-class TargetScores(Value):
-    """One target, with and without the samples whose own label no judge could recover."""
-
-    target: str
-    all_samples: ArmScores
-    recoverable: ArmScores
-
-
-class ArmTable(Value):
-    """All targets on all arms, and how the numbers were made."""
-
-    targets: tuple[TargetScores, ...]
-    unrecoverable: int
-    """Samples of the benchmark that ended as label_unrecoverable."""
-    level: float = LEVEL
-    draws: int
-    seed: int
-    definitions: dict[str, str] = DEFINITIONS
+Way = tuple[Arm, int]
+"""An arm, and the number of the template that it was asked with."""
+_Part = tuple[bool, Arm, Arm | None]
+"""Whether it has recoverable samples only; an arm; the arm that it must share its samples with."""
 
 
 def compare_arms(
@@ -114,116 +53,175 @@ def compare_arms(
 ) -> ArmTable:
     """Score every target on every arm, and compare arms on the samples that both have.
 
-    `answers` gives each target with one answer for each arm and sample, without the rows filled by
-    `on_reject`; a target without any answer is left out. `gold` has the label names of the whole
-    benchmark by sample id. `unrecoverable` are the ids that ended as label_unrecoverable. Every
-    bootstrap starts from `seed`: none depends on another.
+    `answers` gives each target with one answer for each arm, template and sample, without the rows
+    filled by `on_reject`; a target without any answer is left out. `gold` has the label names of
+    the whole benchmark by sample id. `unrecoverable` are the ids that ended as label_unrecoverable.
+    Every bootstrap starts from `seed`: none depends on another.
     """
-    known = [key not in unrecoverable for key in gold]
-    scorer = _Scorer(labels, seed, draws)
     places = {key: place for place, key in enumerate(gold)}
-    due = list(gold.values())
+    codes = _codes_of(labels)
+    due = np.fromiter((codes["answered", label] for label in gold.values()), np.int16, len(gold))
+    known = np.fromiter((key not in unrecoverable for key in gold), np.bool_, len(gold))
 
     def scored() -> Iterator[TargetScores]:
         for target, said in answers:
-            if columns := _columns(target, said, places):
-                yield TargetScores(
-                    target=target,
-                    all_samples=scorer.score(columns, Counter(_rows(due, columns))),
-                    recoverable=scorer.score(
-                        columns, Counter(compress(_rows(due, columns), known))
-                    ),
+            if columns := _columns(target, said, places, codes):
+                every = np.column_stack(
+                    [np.frombuffer(each, np.int16) for each in columns.values()]
                 )
+                table = Table(due, every, len(labels))
+                yield _Scorer(table, known, tuple(columns), labels, seed, draws).scores(target)
 
     return ArmTable(
-        targets=tuple(scored()), unrecoverable=known.count(False), draws=draws, seed=seed
+        targets=tuple(scored()),
+        unrecoverable=int((~known).sum()),
+        draws=draws,
+        seed=seed,
     )
 
 
-@dataclass(frozen=True)
 class _Scorer:
-    """Scores what one target said, given how many samples fared alike."""
+    """Scores what one target said: every part is a view on the same table and the same draws."""
 
-    labels: Sequence[str]
-    seed: int
-    draws: int
+    def __init__(
+        self,
+        table: Table,
+        known: Mask,
+        ways: tuple[Way, ...],
+        labels: Sequence[str],
+        seed: int,
+        draws: int,
+    ) -> None:
+        self._table, self._known, self._labels = table, known, labels
+        self._asked, self._counted = table.asked, table.counted
+        self._ways: dict[Arm, dict[int, int]] = {}
+        """For each arm the column of each template."""
+        for column, (arm, template) in enumerate(ways):
+            self._ways.setdefault(arm, {})[template] = column
+        self._views = {part: self._view(part) for part in self._parts()}
+        found = resample(table, list(self._views.values()), seed=seed, draws=draws)
+        self._found = dict(zip(self._views, found, strict=True))
 
-    def score(self, arms: Iterable[Arm], rows: Mapping[_Row, int]) -> ArmScores:
-        place = {arm: number for number, arm in enumerate(arms)}
+    def scores(self, target: str) -> TargetScores:
+        """Return all scores of the target."""
+        every = self._arm_scores(False)
+        same = bool(self._known.all())
+        return TargetScores(
+            target=target,
+            all_samples=every,
+            recoverable=every if same else self._arm_scores(True),
+        )
+
+    def _parts(self) -> Iterator[_Part]:
+        for known in (False,) if self._known.all() else (False, True):
+            for arm in self._ways:
+                yield known, arm, None
+            for first, second in self._pairs():
+                yield known, first, second
+                yield known, second, first
+
+    def _pairs(self) -> list[tuple[Arm, Arm]]:
+        """Return the comparisons of arms that were asked with a template in common."""
+        ways = self._ways
+        return [
+            (first, second)
+            for first, second in COMPARISONS
+            if ways.get(first, {}).keys() & ways.get(second, {}).keys()
+        ]
+
+    def _has(self, part: _Part) -> Mask:
+        """Return which samples a part has."""
+        known, arm, beside = part
+        found = self._asked_in(arm) & self._asked_in(beside or arm)
+        return found & self._known if known else found
+
+    def _asked_in(self, arm: Arm) -> Mask:
+        columns = list(self._ways[arm].values())
+        return np.asarray(self._asked[:, columns].any(axis=1))
+
+    def _view(self, part: _Part) -> View:
+        _, arm, beside = part
+        own, other = self._ways[arm], self._ways[beside or arm]
+        templates = [template for template in own if template in other]
+        columns = [own[template] for template in templates]
+        both = self._counted[:, columns] & self._counted[:, [other[each] for each in templates]]
+        return View(tuple(templates), tuple(columns), both & self._has(part)[:, None])
+
+    def _arm_scores(self, known: bool) -> ArmScores:
         return ArmScores(
-            arms=tuple(self._arm(arm, _pairs(rows, place[arm])) for arm in place),
-            comparisons=tuple(
-                self._pair(first, second, _triples(rows, place[first], place[second]), rows)
-                for first, second in COMPARISONS
-                if {first, second} <= place.keys()
-            ),
+            arms=tuple(self._arm((known, arm, None)) for arm in self._ways),
+            comparisons=tuple(self._pair(known, *pair) for pair in self._pairs()),
         )
 
-    def _arm(self, arm: Arm, pairs: Mapping[Pair, int]) -> ArmScore:
+    def _arm(self, part: _Part) -> ArmScore:
+        view, found, some = self._views[part], self._found[part], self._has(part)
         return ArmScore(
-            arm=arm,
-            accuracy=accuracy(pairs),
-            macro_f1=macro_f1(pairs, self.labels, seed=self.seed, draws=self.draws),
-            invalid=sum(times for (_, answer), times in pairs.items() if not answer),
+            arm=part[1],
+            macro_f1=averaged(found.macro_f1, found),
+            accuracy=averaged(found.accuracy, found),
+            answers=self._table.kinds(view.ways, some),
+            templates=tuple(
+                self._template(number, way, place, found, some)
+                for place, (number, way) in enumerate(zip(view.templates, view.ways, strict=True))
+            ),
         )
 
-    def _pair(
-        self, first: Arm, second: Arm, triples: Mapping[Triple, int], rows: Mapping[_Row, int]
-    ) -> Comparison:
-        held = _summed((label, times) for (label, _, _), times in triples.items())
-        whole = _summed((label, times) for (label, _), times in rows.items())
+    def _template(
+        self, number: int, way: int, place: int, found: Resampled, some: Mask
+    ) -> TemplateScore:
+        n = int(found.each[place])
+        hits = round(found.accuracy[0, place] * n) if n else 0
+        return TemplateScore(
+            template=number,
+            macro_f1=score_of(found.macro_f1[:, place], n),
+            accuracy=proportion(hits, n),
+            answers=self._table.kinds((way,), some),
+        )
+
+    def _pair(self, known: bool, first: Arm, second: Arm) -> Comparison:
+        one, two = (known, first, second), (known, second, first)
+        before, after = self._found[one], self._found[two]
         return Comparison(
-            first=self._arm(first, _summed(((row[0], row[1]), n) for row, n in triples.items())),
-            second=self._arm(second, _summed(((row[0], row[2]), n) for row, n in triples.items())),
-            accuracy_difference=accuracy_difference(triples, seed=self.seed, draws=self.draws),
-            macro_f1_difference=macro_f1_difference(
-                triples, self.labels, seed=self.seed, draws=self.draws
-            ),
-            coverage=tuple(
-                LabelCoverage(label=name, shared=held[name], total=whole[name])
-                for name in self.labels
-            ),
+            first=self._arm(one),
+            second=self._arm(two),
+            macro_f1_difference=difference(before.macro_f1, after.macro_f1, before),
+            accuracy_difference=difference(before.accuracy, after.accuracy, before),
+            coverage=tuple(self._coverage(known, self._has(one))),
         )
 
-
-def _columns(target: str, said: Iterable[Answer], places: Mapping[str, int]) -> _Columns:
-    """Put a target's answers at the places of their samples; arms without any are left out."""
-    found: _Columns = {arm: [None] * len(places) for arm in ARMS}
-    for arm, key, answer in said:
-        place = places.get(key)
-        if place is None or found[arm][place] is not None:
-            raise ValueError(
-                "a second prediction, or one of no known sample: "
-                f"{target!r} said {answer!r} of {key!r} in the arm {arm}"
+    def _coverage(self, known: bool, shared: Mask) -> Iterator[LabelCoverage]:
+        for code, label in enumerate(self._labels):
+            due = self._table.due == code
+            total = due & self._known if known else due
+            yield LabelCoverage(
+                label=label, shared=int((due & shared).sum()), total=int(total.sum())
             )
-        found[arm][place] = intern(answer)  # a few labels, many times
-    return {arm: column for arm, column in found.items() if column.count(None) < len(column)}
 
 
-def _rows(due: Sequence[str], columns: _Columns) -> Iterator[_Row]:
-    return zip(due, zip(*columns.values(), strict=True), strict=True)
+def _codes_of(labels: Sequence[str]) -> dict[tuple[str, str], int]:
+    """Return the code of each kind of answer with its label."""
+    known = [("answered", label) for label in labels]
+    return {said: code for code, said in enumerate([*known, *((fault, "") for fault in FAULTS)])}
 
 
-def _pairs(rows: Mapping[_Row, int], place: int) -> Counter[Pair]:
-    """Count label and answer of one arm, over the samples that it has."""
-    return _summed(
-        ((label, answer), times)
-        for (label, said), times in rows.items()
-        if (answer := said[place]) is not None
-    )
-
-
-def _triples(rows: Mapping[_Row, int], first: int, second: int) -> Counter[Triple]:
-    """Count label and answers of two arms, over the samples that both have."""
-    return _summed(
-        ((label, one, two), times)
-        for (label, said), times in rows.items()
-        if (one := said[first]) is not None and (two := said[second]) is not None
-    )
-
-
-def _summed(counted: Iterable[tuple[_Key, int]]) -> Counter[_Key]:
-    found: Counter[_Key] = Counter()
-    for key, times in counted:
-        found[key] += times
-    return found
+def _columns(
+    target: str,
+    said: Iterable[Answer],
+    places: Mapping[str, int],
+    codes: Mapping[tuple[str, str], int],
+) -> dict[Way, "array[int]"]:
+    """Put a target's answers, as codes, at the places of their samples; ways in their order."""
+    found: dict[tuple[str, int], array[int]] = {}
+    for source, template, key, answer, kind in said:
+        column = found.get((source, template))
+        if column is None:
+            column = found[source, template] = array("h", [MISSING]) * len(places)
+        place, code = places.get(key), codes.get((kind, answer))
+        if place is None or code is None or column[place] != MISSING:
+            raise ValueError(
+                "a second prediction, or one of no known sample or label: "
+                f"{target!r} said {answer!r} of {key!r} in the arm {source}"
+            )
+        column[place] = code
+    ways = [(arm, number) for arm in ARMS for number in sorted({each for _, each in found})]
+    return {way: found[way] for way in ways if way in found}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from coreeval.tools.files import write_json, write_text
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.arms import ArmTable
+    from coreeval.evaluation.arm_scores import ArmTable
 
 Json = Mapping[str, Any]
 
@@ -43,7 +43,15 @@ def _page(document: Json) -> str:
     template = resources.files("coreeval.evaluation").joinpath("report.html.jinja")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["percent"] = _percent
+    environment.filters["interval"] = _interval
     return environment.from_string(template.read_text(encoding="utf-8")).render(**document)
+
+
+def _interval(score: Json) -> str:
+    """Return the ends of a score's interval; one sample has none."""
+    if score["ci_low"] is None:
+        return ""
+    return f"{_percent(score['ci_low'])} … {_percent(score['ci_high'])}"
 
 
 def _percent(share: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Asking a target model: one arm of samples in, one prediction for each sample out.
+"""Asking a target model: samples in, one prediction for each of them and each template out.
 
 A target answers every question itself: what it refuses, cuts short or garbles is its invalid
 answer, never another model's turn. What did not reach it is no answer at all: that prediction is
@@ -6,15 +6,17 @@ missing, and whoever asks is told why.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from string import Template
-from typing import Literal, Protocol, TypeVar, cast
+from typing import Literal, NamedTuple, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, create_model
 
 from coreeval.errors import ModelCallError, NoValidAnswer, PromptError
 from coreeval.models.shapes import AnswerShape
-from coreeval.schema import Arm, Prediction, Sample, Task, Value
+from coreeval.schema import AnswerKind, Prediction, Sample, Task, Value
 
 Message = dict[str, str]
 Item = TypeVar("Item")
@@ -70,57 +72,87 @@ class TargetAnswer(Value):
     label: str
 
 
+@dataclass(frozen=True)
+class Question:
+    """A sample, and the number of the template that it is asked about with."""
+
+    sample: Sample
+    template: int
+
+
+def questions_about(samples: Iterable[Sample], task: Task) -> Iterator[Question]:
+    """Yield each sample with every template of its task (CoreEval paper, appendix A.2)."""
+    for sample in samples:
+        for number in range(1, len(task.templates) + 1):
+            yield Question(sample, number)
+
+
+def nobody(_: Prediction) -> None:
+    """Tell nobody."""
+
+
 async def ask_target(
     target: str,
-    samples: Sequence[Sample],
+    questions: Sequence[Question],
     *,
-    arm: Arm,
+    source: str,
     task: Task,
     asker: Asks,
     line: Line,
     concurrency: int,
+    heard: Callable[[Prediction], None] = nobody,
 ) -> tuple[Prediction, ...]:
-    """Put one arm to one target, with the task's first template.
-
-    A sample whose question was not sent, or did not get through, has no prediction.
+    """Put questions to one target; one that was not sent or did not get through has no prediction.
 
     Args:
         target: The target's name as the config spells it; the predictions carry it.
-        samples: The samples of the arm, with the arm's texts in their fields.
-        arm: Which arm it is.
-        task: Gives the template and the labels that an answer may be.
+        questions: What is asked, the texts of the source in the fields of the samples.
+        source: Which texts these are.
+        task: Gives the templates and the labels that an answer may be.
         asker: The target, opened with the parameters of its config.
         line: Tells when to send no more, and is told what did not get through.
-        concurrency: Most samples asked about at the same time.
+        concurrency: Most questions open at the same time.
+        heard: Told of each answer as it comes.
 
     Raises:
-        PromptError: the template names a variable that the task does not have.
+        PromptError: a template names a variable that the task does not have.
         ModelUnusable: the target cannot be used at all; no prediction is made up for it.
         CredentialError: its key was refused.
     """
-    shape = answer_shape(task)
+    shape, version = answer_shape(task), version_of(task)
 
-    async def predict(sample: Sample) -> Prediction | None:
-        answer, reason = "", ""
+    async def predict(asked: Question) -> Prediction | None:
+        said = _Said()
         try:
-            answer = (await asker.ask([question(task, sample.fields)], shape)).label
+            message = question(task, asked.sample.fields, asked.template)
+            said = _Said((await asker.ask([message], shape)).label)
         except NoValidAnswer as error:
-            reason = str(error)
+            said = _Said(kind=error.kind, reason=str(error))
         except ModelCallError as error:
             line.failed(str(error))
             return None
         line.answered()
-        return Prediction(
+        prediction = Prediction(
             target=target,
-            sample_id=sample.id,
-            arm=arm,
-            answer=answer,
-            valid=bool(answer),
-            reason=reason,
+            source=source,
+            sample_id=asked.sample.id,
+            template=asked.template,
+            answer=said.label,
+            kind=said.kind,
+            reason=said.reason,
+            version=version,
         )
+        heard(prediction)
+        return prediction
 
-    found = await _each(samples, predict, concurrency, lambda: line.is_open)
+    found = await _each(questions, predict, concurrency, lambda: line.is_open)
     return tuple(prediction for prediction in found if prediction)
+
+
+class _Said(NamedTuple):
+    label: str = ""
+    kind: AnswerKind = "answered"
+    reason: str = ""
 
 
 def answer_shape(task: Task) -> AnswerShape[TargetAnswer]:
@@ -130,8 +162,14 @@ def answer_shape(task: Task) -> AnswerShape[TargetAnswer]:
     return AnswerShape(create_model("LabelAnswer", __base__=TargetAnswer, label=one_of))
 
 
-def question(task: Task, fields: Mapping[str, str]) -> Message:
-    """Return the message that asks for the label of one text.
+def version_of(task: Task) -> str:
+    """Return the hash of all that a target is asked besides the text."""
+    words = (*task.templates, FORMAT, task.target or "", *(label.name for label in task.labels))
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
+
+
+def question(task: Task, fields: Mapping[str, str], template: int) -> Message:
+    """Return the message that asks for the label of one text with a template, numbered from 1.
 
     Raises:
         PromptError: the template cannot be filled from the task's fields, labels and target.
@@ -142,12 +180,12 @@ def question(task: Task, fields: Mapping[str, str]) -> Message:
         "target": task.target or "",
     }
     try:
-        text = Template(task.templates[0]).substitute(known)
+        text = Template(task.templates[template - 1]).substitute(known)
     except (KeyError, ValueError) as error:
         problem = f"no variable ${error.args[0]}" if isinstance(error, KeyError) else str(error)
         raise PromptError(
-            f"the first template of task {task.name!r} cannot be filled: {problem}",
-            where="templates",
+            f"template {template} of the task {task.name!r} cannot be filled: {problem}",
+            where=f"templates.{template - 1}",
             hint=f"variables: {', '.join(f'${name}' for name in known)}; a dollar sign is $$",
         ) from None
     return {"role": "user", "content": f"{text}\n\n{FORMAT}"}

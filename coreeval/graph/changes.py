@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from coreeval.config import Config, changed_keys, load_config
+from coreeval.config import Config, TargetConfig, changed_keys, load_config
 from coreeval.errors import DatasetError
 from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
 from coreeval.releases.manifest import Manifest
@@ -29,6 +29,15 @@ def with_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None)
     if budget_usd is not None:
         free["budget_usd"] = budget_usd
     return frozen.model_copy(update={"run": frozen.run.model_copy(update=free)})
+
+
+def with_added(config: Config, manifest: Manifest) -> Config:
+    """Return a run's config with the targets that were added to it after the run."""
+    models, said = config.models, manifest.evaluation
+    known = {target.model for target in models.targets}
+    added = (TargetConfig.model_validate(target) for target in (said.added if said else ()))
+    targets = (*models.targets, *(target for target in added if target.model not in known))
+    return config.model_copy(update={"models": models.model_copy(update={"targets": targets})})
 
 
 def what_changed(manifest: Manifest, setup: Setup) -> list[str]:
@@ -57,7 +66,7 @@ def _changed_config(manifest: Manifest, frozen: Config) -> list[str]:
     now = load_config(source, manifest.source.overrides)
     free = {name: getattr(frozen.run, name) for name in FREE}
     alike = now.model_copy(update={"run": now.run.model_copy(update=free)})
-    return changed_keys(frozen, alike)
+    return changed_keys(frozen, with_added(alike, manifest))
 
 
 def _data_changed(manifest: Manifest, setup: Setup) -> bool:

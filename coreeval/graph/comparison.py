@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 from coreeval.graph.job import Job
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.arms import ArmTable
+    from coreeval.evaluation.arm_scores import ArmTable
 
 
 def compare(job: Job) -> "ArmTable":
     """Score the stored answers, arms against each other on the samples that both have."""
+    from coreeval.evaluation.arm_scores import ARMS
     from coreeval.evaluation.arms import compare_arms  # numpy, for the end of a run
 
     gold: dict[str, str] = {}
@@ -19,7 +20,10 @@ def compare(job: Job) -> "ArmTable":
         if outcome == "label_unrecoverable":
             unrecoverable.add(sample_id)
     return compare_arms(
-        ((each.model, job.store.answers(each.model)) for each in job.config.models.targets),
+        (
+            (target.model, job.store.answers(target.model, ARMS))
+            for target in job.config.models.targets
+        ),
         gold=gold,
         labels=[label.name for label in job.task.labels],
         unrecoverable=unrecoverable,

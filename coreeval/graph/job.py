@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from coreeval.agents.hiring import Hire
-from coreeval.config import Config
+from coreeval.config import Config, TargetConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import counts_note, target_of, targets_of
 from coreeval.graph.pool import Stop
@@ -50,6 +50,14 @@ class Job:
     def task(self) -> Task:
         """The benchmark's task."""
         return self.setup.task
+
+    @property
+    def asked_targets(self) -> list[TargetConfig]:
+        """The targets to ask: those of the config, until `coreeval evaluate` has said which."""
+        known, said = self.config.models.targets, self.manifest.evaluation
+        if said is None:
+            return list(known) if self.config.detect.evaluate else []
+        return [target for target in known if target.model in said.asked]
 
     @property
     def payer(self) -> str:

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
-from coreeval.graph.changes import sha256_of, what_changed, with_free_keys
+from coreeval.graph.changes import sha256_of, what_changed, with_added, with_free_keys
 from coreeval.graph.news import news_used, open_news
 from coreeval.graph.setup import (
     Setup,
@@ -32,6 +32,7 @@ from coreeval.releases.manifest import (
     write_manifest,
 )
 from coreeval.tools.files import write_text
+from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command, workspace_for
 
 IfChanged = Literal["refuse", "keep", "anew"]
@@ -73,7 +74,7 @@ def refresh(
     check_models(setup)
     source = source_of(path, overrides)
     manifest = first_manifest(setup, workspace, files, source, limit=limit)
-    with _locked(files):
+    with locked(files):
         _refuse_taken(files)
         _keep_config(files, loaded)
         open_store(files, around.now).close()  # there before the manifest that vouches for it
@@ -101,14 +102,14 @@ def resume(
         RunLocked: another process works on it.
         RunCorrupt: a store is damaged; nothing was overwritten.
     """
-    files, manifest, setup = _taken_up(run_dir, budget_usd)
+    files, manifest, setup = taken_up(run_dir, budget_usd)
     changed = what_changed(manifest, setup) if if_changed != "keep" else []
     if changed and if_changed == "anew":
         source = manifest.source
         return refresh(
             source.path,
             limit=manifest.limit,
-            run_dir=_new_dir(_workspace(manifest), setup.config, around.now()),
+            run_dir=_new_dir(workspace_of(manifest), setup.config, around.now()),
             overrides=source.overrides,
             around=around,
         )
@@ -119,8 +120,8 @@ def resume(
             hint="coreeval resume RUN --keep goes on with the run's own config and samples; "
             "--anew starts a new run with what is there now",
         )
-    with _locked(files):
-        return work_on(setup, manifest, files, _workspace(manifest), around)
+    with locked(files):
+        return work_on(setup, manifest, files, workspace_of(manifest), around)
 
 
 def retry(
@@ -132,15 +133,24 @@ def retry(
         RunStateError: no run there.
         RunLocked: another process works on it.
     """
-    files, manifest, setup = _taken_up(run_dir, budget_usd)
-    with _locked(files):
-        store = open_store(files, around.now)
-        store.forget("failed")
-        store.close()
-        return work_on(setup, manifest, files, _workspace(manifest), around)
+    files, manifest, setup = taken_up(run_dir, budget_usd)
+    with locked(files):
+        with closing(open_store(files, around.now)) as store:
+            store.forget("failed")
+            manifest = _asking_all(manifest, store)
+        return work_on(setup, manifest, files, workspace_of(manifest), around)
 
 
-def _taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, Manifest, Setup]:
+def _asking_all(manifest: Manifest, store: RunStore) -> Manifest:
+    """Return a manifest by which all targets are asked that have answered so far."""
+    said = manifest.evaluation
+    if said is None:
+        return manifest
+    asked = tuple(sorted({*said.asked, *store.targets()}))
+    return manifest.model_copy(update={"evaluation": said.model_copy(update={"asked": asked})})
+
+
+def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, Manifest, Setup]:
     """Return what a run that was started before stands on.
 
     Raises:
@@ -160,7 +170,7 @@ def _taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, 
     if config != frozen:
         _keep_config(files, config)
     now = datetime.fromisoformat(manifest.now)
-    return files, manifest, set_up(config, now, manifest)
+    return files, manifest, set_up(with_added(config, manifest), now, manifest)
 
 
 def _keep_config(files: RunFiles, config: Config) -> None:
@@ -255,12 +265,13 @@ def _new_dir(workspace: Workspace, config: Config, start: datetime) -> Path:
     return next(folder / name for name in names if not (folder / name).exists())
 
 
-def _workspace(manifest: Manifest) -> Workspace:
+def workspace_of(manifest: Manifest) -> Workspace:
+    """Return the workspace that a run was started in."""
     return Workspace(Path(manifest.workspace))
 
 
 @contextmanager
-def _locked(files: RunFiles) -> Iterator[None]:
+def locked(files: RunFiles) -> Iterator[None]:
     """Hold the run's lock; the system lets go of it when a process dies.
 
     Raises:

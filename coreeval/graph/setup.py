@@ -1,6 +1,7 @@
 """From a config to everything a run needs, checked before anything is written or spent."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from coreeval.agents.rules import DEFAULT_POLICY, Rules
 from coreeval.agents.takedown import NOTHING, load_takedown
-from coreeval.config import ROLES, Config, DatasetConfig, ModelConfig
+from coreeval.config import ROLES, Config, DatasetConfig, ModelConfig, TargetConfig
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
 from coreeval.evaluation.embedded import check_embedded
@@ -107,21 +108,39 @@ def check_models(setup: Setup) -> None:
         ConfigError: there is no such provider or embedded target.
         DatasetError: there is no train split to fit an embedded target on.
     """
+    config = setup.config
+    targets = config.models.targets if config.detect.evaluate else ()
+    _check_asked(setup, [*_playing(config), *targets])
+
+
+def check_targets(setup: Setup, targets: Sequence[TargetConfig]) -> None:
+    """Check some targets as far as that is free, as `check_models` does, and nobody else.
+
+    Raises:
+        CredentialError: a key is missing.
+        ModelUnusable: an endpoint does not answer.
+        ConfigError: there is no such provider or embedded target.
+        DatasetError: there is no train split to fit an embedded target on.
+    """
+    _check_asked(setup, targets)
+
+
+def _check_asked(setup: Setup, models: Sequence[ModelConfig]) -> None:
     seen: set[tuple[str, str | None, str]] = set()
-    for model in asked_models(setup.config):
+    asked = [model for model in models if not model.by_rules]
+    for model in asked:
         key = (model.model, model.base_url, model.key_env)
         if key not in seen:
             preflight(model)
         seen.add(key)
-    check_money(setup.config)
-    targets = setup.config.models.targets if setup.config.detect.evaluate else ()
-    for target in targets:
-        if target.embedded:
+    check_money(setup.config, asked)
+    for target in models:
+        if isinstance(target, TargetConfig) and target.embedded:
             check_embedded(target.model)
             _check_train_split(setup.config.dataset)
 
 
-def check_money(config: Config) -> None:
+def check_money(config: Config, models: Sequence[ModelConfig]) -> None:
     """Check that a budget can be kept: every model has a price, and it covers a call.
 
     Raises:
@@ -131,7 +150,7 @@ def check_money(config: Config) -> None:
     if budget is None:
         return
     prices = prices_of(config)
-    for model in asked_models(config):
+    for model in models:
         price = price_of(model, prices)
         if price is None and not config.run.allow_unpriced:
             raise ConfigError(
@@ -170,11 +189,10 @@ def _check_train_split(dataset: DatasetConfig) -> None:
         )
 
 
-def asked_models(config: Config) -> list[ModelConfig]:
-    """Return the models that are asked over a wire or from a file, roles first."""
-    roles = [config.models.of(role) for role in ROLES]
-    targets = config.models.targets if config.detect.evaluate else ()
-    return [model for model in (*roles, *targets) if not model.by_rules]
+def _playing(config: Config) -> list[ModelConfig]:
+    """Return the models that play roles."""
+    roles = (config.models.of(role) for role in ROLES)
+    return [model for model in roles if not model.by_rules]
 
 
 def graph_version(setup: Setup) -> str:

@@ -12,10 +12,10 @@ answer, now and later.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -39,6 +39,11 @@ one in 260,000 (benchmarks/faults.py)."""
 MOST_KEPT = 1_000_000
 """Most characters of an answer that are kept; none that is asked for has a hundredth of them."""
 _MOST_REASON = 500
+_KINDS: Mapping[str, Literal["refused", "truncated"]] = {
+    "refusal": "refused",
+    "truncated": "truncated",
+}
+"""What a chain whose last answer was bad for this reason comes to; `unparsed` for any other."""
 
 
 def accept(_value: BaseModel) -> None:
@@ -108,7 +113,8 @@ class Asker:
             draw = draw.after(record, reason, left=left) if left else draw.anew()
         raise NoValidAnswer(
             f"{self.role}: {self.model.name} gave no valid answer in {self._max_draws} draws; "
-            f"the last one: {reason}"
+            f"the last one: {reason}",
+            kind=_KINDS.get(reason, "unparsed"),
         )
 
     async def _draw(

@@ -81,7 +81,7 @@ def final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str
                 f"{model}: {failure.message}", where=endpoint, hint=_HINTS[failure.kind]
             )
         case "declined":
-            return NoValidAnswer(f"{model} declined: {failure.message}")
+            return NoValidAnswer(f"{model} declined: {failure.message}", kind="refused")
         case "transient" | "throttled" | "unsupported" | "rejected":
             return ModelCallError(f"{model} at {endpoint}: {failure.message}")
 

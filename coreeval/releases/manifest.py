@@ -79,6 +79,15 @@ class Cost(Value):
     by_model: tuple[dict[str, Any], ...] = ()
 
 
+class Evaluation(Value):
+    """What `coreeval evaluate` was told."""
+
+    added: tuple[dict[str, Any], ...] = ()
+    """Targets beside those of the config, as the config would have them."""
+    asked: tuple[str, ...] = ()
+    """Names of the targets that are asked, those added among them."""
+
+
 class Manifest(Value):
     """The manifest of one run."""
 
@@ -118,6 +127,8 @@ class Manifest(Value):
     workspace: str
     """Folder of the call store that the run shares."""
     limit: int | None = None
+    evaluation: Evaluation | None = None
+    """What was asked of targets after the run; None where only the config says it."""
     parent: str | None = None
     """The release that this one follows."""
 

@@ -116,8 +116,13 @@ class _Memory:
             return Known(range=spread(counts), basis=self._of_runs(len(counts)))
         return Known(range=calls_of(role, self.max_attempts), basis=STATED)
 
+    def questions(self, templates: int) -> Known:
+        """Return how often a target is asked about a sample: in each of its arms, each template."""
+        arms = self.arms()
+        return arms.model_copy(update={"range": arms.range.times(templates)})
+
     def arms(self) -> Known:
-        """Return in how many arms a sample is: so often a target is asked about it."""
+        """Return in how many arms a sample is."""
         each = list(self.earlier.arms.values())
         if all(len(shares) >= ENOUGH for shares in each):
             counts = [sum(arms) for arms in zip(*each, strict=True)]
@@ -134,39 +139,53 @@ async def _lines(bench: Bench, counted: Counted, cast: Cast, memory: _Memory) ->
     lines = list[Line]()
     for role, model in cast.roles.items():
         size = await size_of_role(bench, role, counted.drawn)
-        lines.append(_line(role, model, memory.calls(role), size, counted, cast, memory))
+        lines.append(
+            expected(role, model, memory.calls(role), size, counted.samples, cast, memory.seen)
+        )
     if cast.targets:
         size = size_of_target(bench, counted.drawn)
+        questions = memory.questions(len(bench.setup.task.templates))
         lines += [
-            _line("target", model, memory.arms(), size, counted, cast, memory)
+            expected("target", model, questions, size, counted.samples, cast, memory.seen)
             for model in cast.targets
         ]
     return lines
 
 
-def _line(
+def expected(
     role: str,
     model: ModelConfig,
     calls: Known,
     size: Size,
-    counted: Counted,
+    samples: int,
     cast: Cast,
-    memory: _Memory,
+    seen: Sequence[Seen],
 ) -> Line:
+    """Return what a model in a role is expected to cost, by what recorded calls tell of it.
+
+    Args:
+        role: A role, or `target`.
+        model: Who plays it.
+        calls: How often it is asked about a sample.
+        size: How long its prompts are.
+        samples: How many there are.
+        cast: Who is asked in the run.
+        seen: Recorded calls.
+    """
     player = player_of(role, model)
-    said = answer(memory.seen, player)
+    said = answer(seen, player)
     return line_of(
         Asked(
             role=role,
             model=player.model,
-            samples=counted.samples,
+            samples=samples,
             calls=calls,
             fixed=size.fixed,
             varied=size.varied,
-            density=density(memory.seen, player),
+            density=density(seen, player),
             answer=said,
-            duration=duration(memory.seen, player, said.range),
-            cached_share=cached_share(memory.seen, player),
+            duration=duration(seen, player, said.range),
+            cached_share=cached_share(seen, player),
             priced=cast.priced(model),
         )
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.config import ROLES, Config, ModelConfig
+from coreeval.config import ROLES, Config, ModelConfig, TargetConfig
 from coreeval.graph.forecast.estimates import Line, Unpriced
 from coreeval.graph.forecast.learning import Player
 from coreeval.graph.forecast.reckoning import Lane, Priced
@@ -65,8 +65,24 @@ def cast_of(config: Config) -> Cast:
     """
     models = config.models
     targets = models.targets if config.detect.evaluate else ()
+    roles = {role: models.of(role) for role in ROLES if not models.of(role).by_rules}
+    return _cast(config, roles, targets)
+
+
+def cast_of_targets(config: Config, targets: Sequence[TargetConfig]) -> Cast:
+    """Return who is asked where only targets are.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+    """
+    return _cast(config, {}, targets)
+
+
+def _cast(
+    config: Config, roles: dict[RoleName, ModelConfig], targets: Sequence[TargetConfig]
+) -> Cast:
     return Cast(
-        roles={role: models.of(role) for role in ROLES if not models.of(role).by_rules},
+        roles=roles,
         targets=tuple(target for target in targets if not target.embedded),
         prices=prices_of(config),
         concurrency=config.run.concurrency,

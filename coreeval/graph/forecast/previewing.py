@@ -59,7 +59,8 @@ def preview(
     done = refresh(config, limit=min(samples, counted.samples), overrides=overrides, around=around)
     _refuse_stopped(done)
     config_run = bench.setup.config.run
-    bill = bill_of(RunFiles(done.run_dir), bench.workspace, cast)
+    templates = len(bench.setup.task.templates)
+    bill = bill_of(RunFiles(done.run_dir), bench.workspace, cast, templates)
     rest = counted.samples - len(bill.by_sample)
     forecast = _Forecast(bill, cast, run=done.manifest.run, rest=rest, seed=config_run.seed)
     made = composed(

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from coreeval.errors import KnowledgeError, UsageError
 from coreeval.evaluation.benchmarks import iter_benchmark
-from coreeval.evaluation.targets import answer_shape, question
+from coreeval.evaluation.targets import Question, answer_shape, question, questions_about
 from coreeval.graph.bench.opening import Bench, bundled_bench
 from coreeval.graph.bench.rehearsal import FirstLook, Rehearsal
 from coreeval.graph.bench.shown import Shown, shown_in
@@ -65,11 +65,17 @@ def _questions(bench: Bench, samples: Sequence[Sample], whose: str) -> Size:
     sizes = []
     for sample in samples[:SHOWN]:
         task = task_for(bench.setup, sample)
-        sizes.append(size_of([question(task, sample.fields)], answer_shape(task).schema))
+        sizes += [size_of_question(asked, task) for asked in questions_about([sample], task)]
     return Size(
         fixed=0,
-        varied=Known(range=interval(sizes), basis=_rendered(sizes, whose)),
+        varied=Known(range=interval(sizes), basis=_rendered(samples[:SHOWN], whose)),
     )
+
+
+def size_of_question(asked: Question, task: Task) -> int:
+    """Return the characters of a question to a target, with the schema of its answer."""
+    message = question(task, asked.sample.fields, asked.template)
+    return size_of([message], answer_shape(task).schema)
 
 
 async def _shown(bench: Bench, role: RoleName, samples: Sequence[Sample]) -> list[Shown]:

@@ -50,13 +50,16 @@ class Bill:
     paid: Used
 
 
-def bill_of(files: RunFiles, workspace: Workspace, cast: Cast) -> Bill:
-    """Return what a finished run used; its answers must still be in the call store."""
+def bill_of(files: RunFiles, workspace: Workspace, cast: Cast, templates: int) -> Bill:
+    """Return what a finished run used; its answers must still be in the call store.
+
+    `templates` is the number of its task's templates: so often a target is asked about a text.
+    """
     with (
         closing(RunStore.open(files.require_store(), now=utc_now)) as store,
         closing(open_calls(workspace.calls)) as calls,
     ):
-        clerk = _Clerk(store, calls, cast)
+        clerk = _Clerk(store, calls, cast, templates)
         by_sample = clerk.by_sample()
         return Bill(by_sample=by_sample, paid=clerk.paid())
 
@@ -64,8 +67,8 @@ def bill_of(files: RunFiles, workspace: Workspace, cast: Cast) -> Bill:
 class _Clerk:
     """Reads a run's calls; each counts once for a sample, and once for the bill."""
 
-    def __init__(self, store: RunStore, calls: CallStore, cast: Cast) -> None:
-        self._store, self._calls = store, calls
+    def __init__(self, store: RunStore, calls: CallStore, cast: Cast, templates: int) -> None:
+        self._store, self._calls, self._templates = store, calls, templates
         self._prices = {
             (role, name_of(model)): _price(cast, model) for role, model in players(cast)
         }
@@ -86,7 +89,8 @@ class _Clerk:
         for player, one in self._calls_of(ended.sample.id):
             used[player] = used.get(player, Used()) + one
         arms = sum(texts(ended) is not None for texts in ARMS.values())
-        return used | {("target", name): each.times(arms) for name, each in per_call.items()}
+        asked = arms * self._templates
+        return used | {("target", name): each.times(asked) for name, each in per_call.items()}
 
     def _mean_of(self, target: ModelConfig) -> Used:
         """Return what one question to a target used on average."""

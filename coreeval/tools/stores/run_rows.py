@@ -3,7 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from coreeval.schema import Result, Sample, Verdict
+from coreeval.schema import AnswerKind, Result, Sample, Verdict
+
+Answer = tuple[str, int, str, str, AnswerKind]
+"""Of a prediction what scores need: source, template, id of the sample, label or empty, kind."""
 
 
 @dataclass(frozen=True, kw_only=True)

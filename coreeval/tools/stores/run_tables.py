@@ -118,11 +118,14 @@ predictions = Table(
     "predictions",
     metadata,
     Column("target", String, primary_key=True),
-    Column("arm", String, primary_key=True),
+    Column("source", String, primary_key=True),
+    Column("template", Integer, primary_key=True),
     Column("sample_id", String, primary_key=True),
     Column("answer", String, nullable=False),
-    Column("valid", Boolean, nullable=False),
+    Column("kind", String, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("version", String, nullable=False),
+    sqlite_with_rowid=False,  # it is large, and mostly key
 )
 stages = Table(
     "stages",
@@ -191,4 +194,36 @@ def _add_fetches(connection: Connection) -> None:
     fetches.create(connection, checkfirst=True)
 
 
-MIGRATIONS: Sequence[Migration] = (_first, _add_to_calls, _add_freshness, _add_fetches)
+_OLD_ANSWERS = """
+    INSERT INTO predictions
+    SELECT
+        target, arm, CASE WHEN target LIKE 'offline:%' THEN 0 ELSE 1 END, sample_id, answer,
+        CASE
+            WHEN valid THEN 'answered'
+            WHEN reason LIKE '%the last one: refusal' OR reason LIKE '% declined: %' THEN 'refused'
+            WHEN reason LIKE '%the last one: truncated' THEN 'truncated'
+            ELSE 'unparsed'
+        END,
+        reason, ''
+    FROM old_predictions
+"""
+
+
+def _tell_templates_apart(connection: Connection) -> None:
+    """Make room for answers to further templates: of those there, models had seen the first."""
+    there = {column["name"] for column in inspect(connection).get_columns("predictions")}
+    if "template" in there:
+        return
+    connection.execute(text("ALTER TABLE predictions RENAME TO old_predictions"))
+    predictions.create(connection)
+    connection.execute(text(_OLD_ANSWERS))
+    connection.execute(text("DROP TABLE old_predictions"))
+
+
+MIGRATIONS: Sequence[Migration] = (
+    _first,
+    _add_to_calls,
+    _add_freshness,
+    _add_fetches,
+    _tell_templates_apart,
+)

@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import delete, func, insert, select
 
 from coreeval.schema import (
-    Arm,
     BadRow,
     Freshness,
     Outcome,
@@ -24,7 +23,7 @@ from coreeval.schema import (
 )
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_file import chunks
-from coreeval.tools.stores.run_rows import Beat, Ended, Fetch
+from coreeval.tools.stores.run_rows import Answer, Beat, Ended, Fetch
 from coreeval.tools.stores.run_story import RunStory
 from coreeval.tools.stores.sql import Row, Write
 
@@ -162,7 +161,7 @@ class RunStore(RunStory):
         ids = select(t.results.c.sample_id).where(t.results.c.outcome == outcome)
         writes: list[Write] = [
             (delete(table).where(table.c.sample_id.in_(ids)), None)
-            for table in (t.facts, t.steps, t.verdicts, t.results)
+            for table in (t.facts, t.steps, t.verdicts, t.predictions, t.results)
         ]
         self._submit(writes).result()
         return forgotten
@@ -175,10 +174,28 @@ class RunStore(RunStory):
             write: Write = (self._put[t.predictions], [row.model_dump() for row in chunk])
             self._submit([write]).result()
 
-    def answers(self, target: str) -> Iterator[tuple[Arm, str, str]]:
-        """Stream what a target answered as (arm, id of the sample, answer or empty)."""
-        columns = (t.predictions.c[name] for name in ("arm", "sample_id", "answer"))
-        return self._tuples(select(*columns).where(t.predictions.c.target == target))
+    def answers(self, target: str, sources: Sequence[str]) -> Iterator[Answer]:
+        """Stream what a target answered about the texts of some sources, a template at a time."""
+        said = t.predictions.c
+        columns = (said.source, said.template, said.sample_id, said.answer, said.kind)
+        return self._tuples(select(*columns).where(said.target == target, said.source.in_(sources)))
+
+    def targets(self) -> set[str]:
+        """Return the targets that have answered anything."""
+        return {target for (target,) in self._tuples(select(t.predictions.c.target).distinct())}
+
+    def answered(
+        self, target: str, source: str, version: str, samples: Sequence[str]
+    ) -> set[tuple[str, int]]:
+        """Return (id, template) of the answers about these samples to words of one version."""
+        known = t.predictions.c
+        query = select(known.sample_id, known.template).where(
+            known.target == target,
+            known.source == source,
+            known.version == version,
+            known.sample_id.in_(samples),
+        )
+        return {(sample_id, template) for sample_id, template in self._tuples(query)}
 
     def finish_stage(self, name: str, detail: dict[str, Any]) -> None:
         """Note that a stage of the run is done."""
@@ -192,9 +209,12 @@ class RunStore(RunStory):
             return dict(row["detail"])
         return None
 
-    def reopen_stages(self) -> None:
-        """Forget that stages were done; they run again."""
-        self._submit([(delete(t.stages), None)]).result()
+    def reopen_stages(self, names: Sequence[str] = ()) -> None:
+        """Forget that stages, all or these, were done; they run again."""
+        chosen = delete(t.stages)
+        if names:
+            chosen = chosen.where(t.stages.c.name.in_(names))
+        self._submit([(chosen, None)]).result()
 
     def add_fetch(self, fetch: Fetch) -> None:
         """Store what a request to a remote news source came to."""

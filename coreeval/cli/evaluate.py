@@ -1,0 +1,117 @@
+"""`coreeval evaluate`: targets on the arms of a run that has ended."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coreeval.cli.arguments import BudgetOption, RunArgument
+from coreeval.cli.loading import loading
+from coreeval.cli.meanings import STATES
+from coreeval.cli.output import AsJson, Document, brief, command, show
+
+if TYPE_CHECKING:
+    from coreeval.graph.work import RunSummary
+
+
+def evaluate(
+    run: RunArgument,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET",
+            help="Whom to ask: provider:name, or a YAML mapping of a target's keys; repeatable. "
+            "By default all that the run knows.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")
+    ] = False,
+    budget: BudgetOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask targets about a run's arms, what is missing only, and write the report anew."""
+    if dry_run:
+        _foretell(run, target or [], budget, as_json)
+        return
+    with loading():
+        from coreeval.cli.progress import watching
+        from coreeval.graph.evaluating import evaluate as work
+        from coreeval.graph.work import Surroundings
+
+    with watching() as watch:
+        around = Surroundings(watch=watch)
+        done = work(run, targets=target or (), budget_usd=budget, around=around)
+    document = _document(done)
+    show(document, as_json, lambda: "\n".join(_words(document, done.run_dir)))
+    if done.manifest.status == "interrupted":
+        raise typer.Exit(130)
+
+
+def _foretell(run: Path, targets: list[str], budget: float | None, as_json: bool) -> None:
+    from coreeval.cli.estimate_words import estimate_document, estimate_lines
+    from coreeval.graph.forecast.evaluating import estimate_evaluation
+
+    made = estimate_evaluation(run, targets=targets, budget_usd=budget)
+    following = command("evaluate", run, *(word for one in targets for word in ("--target", one)))
+    show(estimate_document(made), as_json, lambda: "\n".join(estimate_lines(made, following)))
+
+
+def _document(done: "RunSummary") -> Document:
+    manifest, report = done.manifest, done.run_dir / "report.json"
+    complete = manifest.status == "complete"
+    scores = json.loads(report.read_text(encoding="utf-8"))["arms"] if complete else None
+    return {
+        "run": str(done.run_dir),
+        "status": manifest.status,
+        "asked": list(manifest.evaluation.asked if manifest.evaluation else ()),
+        "cost": manifest.cost.model_dump(mode="json"),
+        "arms": scores,
+        "report": str(done.run_dir / "report.html"),
+    }
+
+
+def _words(document: Document, run: Path) -> Iterator[str]:
+    yield f"{STATES[document['status']]}: asked {', '.join(document['asked'])}"
+    if document["arms"] is None:
+        yield f"go on:   {command('resume', run)}"
+        return
+    for target in document["arms"]["targets"]:
+        yield from _target_lines(target)
+    cost = document["cost"]
+    usd = "of unknown price" if cost["billed_usd"] is None else f"for {cost['billed_usd']:.2f} USD"
+    yield f"calls of the run so far: {cost['billed_calls']} asked {usd}"
+    yield f"report:  {brief(run / 'report.html')}"
+
+
+def _target_lines(target: Document) -> Iterator[str]:
+    scores = target["all_samples"]
+    yield ""
+    yield target["target"]
+    yield f"  {'arm':<22}{'macro-F1':>9}  {'95 % interval':<18}{'n':>7}{_HEADS}"
+    for arm in scores["arms"]:
+        yield f"  {arm['arm']:<22}{_figure(arm['macro_f1'])}{_kinds(arm['answers'])}"
+    if not any(arm["macro_f1"]["n"] for arm in scores["arms"]):
+        yield "  it refused every question: there is nothing to score"
+    for pair in scores["comparisons"]:
+        name = f"{pair['first']['arm']} -> {pair['second']['arm']}"
+        yield f"  {name:<22}{_figure(pair['macro_f1_difference'], sign='+')}"
+
+
+_FAULTS = ("refused", "unparsed", "truncated")
+_HEADS = "".join(f"{kind:>11}" for kind in _FAULTS)
+
+
+def _kinds(answers: Document) -> str:
+    return "".join(f"{answers[kind]:>11}" for kind in _FAULTS)
+
+
+def _figure(score: Document, sign: str = "") -> str:
+    """Return a score with its interval and its n, in columns."""
+    if score["estimate"] is None:
+        return f"{'n/a':>9}  {'':<18}{score['n']:>7}"
+    ends = (score["ci_low"], score["ci_high"])
+    known = "" if None in ends else " … ".join(format(end, f"{sign}.3f") for end in ends)
+    return f"{score['estimate']:>{sign}9.3f}  {known:<18}{score['n']:>7}"

@@ -1,0 +1,186 @@
+"""Scores of labels given to the same samples in several ways, all from one bootstrap.
+
+A way is one arm asked with one template. Samples are resampled with all that was said of them, so
+that templates stay together and arms stay paired. What is resampled are sums over samples: of many
+samples, sums over groups of them, so that time and memory do not grow with the draws.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coreeval.evaluation.scoring.classification import LEVEL, NOTHING, Score
+from coreeval.schema import AnswerKind
+
+Codes = NDArray[np.int16]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+Weights = NDArray[np.float32]
+"""How often each group counts, a line a draw; float32 holds whole numbers up to 2^24."""
+
+MISSING = -1
+"""The code of what was not asked; labels have the codes from 0."""
+FAULTS: tuple[AnswerKind, ...] = ("unparsed", "truncated", "refused")
+"""Kinds of answers without a label, in the order of their codes, which follow those of labels. The
+first two are predictions of their own, wrong and no class of the F1; a refusal is no prediction."""
+GROUPS = 5000
+"""Most that is resampled. More samples are put by chance into so many groups, which are resampled:
+that misses the variance by a fiftieth (its standard error, sqrt(2 / GROUPS)), less than the draws
+do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What was said of each sample."""
+
+    due: Codes
+    """Label of the benchmark, shape (samples,)."""
+    said: Codes
+    """What was said in each way, shape (samples, ways)."""
+    labels: int
+    """How many labels the task has."""
+
+    @property
+    def asked(self) -> Mask:
+        """Where there is an answer of any kind, shape (samples, ways)."""
+        return np.asarray(self.said != MISSING)
+
+    @property
+    def counted(self) -> Mask:
+        """Where there is a prediction: an answer that is no refusal."""
+        return np.asarray(self.asked & (self.said != self.labels + FAULTS.index("refused")))
+
+    def kinds(self, ways: Sequence[int], some: Mask) -> dict[AnswerKind, int]:
+        """Return how many answers of each kind some samples have in some ways."""
+        said = self.said[some][:, list(ways)]
+        found: dict[AnswerKind, int] = {
+            "answered": int(((said != MISSING) & (said < self.labels)).sum())
+        }
+        for place, kind in enumerate(FAULTS):
+            found[kind] = int((said == self.labels + place).sum())
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One arm asked with some templates, and which of its answers count."""
+
+    templates: tuple[int, ...]
+    ways: tuple[int, ...]
+    counted: Mask
+    """Shape (samples, templates)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """The scores of a view: on the samples as they are, then for each draw."""
+
+    macro_f1: Floats
+    """Shape (1 + draws, templates); nan where a draw has no sample of a template."""
+    accuracy: Floats
+    """The same."""
+    each: Numbers
+    """Samples that count for each template, shape (templates,)."""
+    n: int
+    """Samples that count for one template at least."""
+
+    @property
+    def used(self) -> Mask:
+        """Templates that have a sample at all: those that are averaged."""
+        return np.asarray(self.each > 0)
+
+
+def resample(table: Table, views: Sequence[View], *, seed: int, draws: int) -> list[Resampled]:
+    """Score views on the same draws of samples."""
+    chance, n = np.random.default_rng(seed), len(table.due)
+    groups = np.arange(n) if n <= GROUPS else chance.permutation(n) % GROUPS
+    weights = _weights(chance, min(n, GROUPS), draws)
+    return [_resampled(table, view, groups, weights) for view in views]
+
+
+def averaged(values: Floats, found: Resampled) -> Score:
+    """Return the mean over templates of one of a view's scores, with its percentile interval."""
+    return score_of(_mean(values, found.used), found.n)
+
+
+def difference(first: Floats, second: Floats, found: Resampled) -> Score:
+    """Return second minus first, averaged over templates; the same samples count for both."""
+    return score_of(_mean(second, found.used) - _mean(first, found.used), found.n)
+
+
+def score_of(values: Floats, n: int) -> Score:
+    """Return a score from its value and those of the draws; one sample gives no interval."""
+    if n == 0:
+        return NOTHING
+    if n == 1:
+        return Score(estimate=float(values[0]), ci_low=None, ci_high=None, n=1)
+    low, high = np.nanquantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Score(estimate=float(values[0]), ci_low=float(low), ci_high=float(high), n=n)
+
+
+def _mean(values: Floats, used: Mask) -> Floats:
+    if not used.any():
+        return np.full(len(values), np.nan)
+    return np.asarray(values[:, used].mean(axis=1))
+
+
+def _weights(chance: np.random.Generator, groups: int, draws: int) -> Weights:
+    """Draw as many groups as there are, again and again; the first line takes each once."""
+    found = np.ones((1 + draws, groups), np.float32)
+    for line in found[1:]:
+        line[:] = np.bincount(chance.integers(groups, size=groups), minlength=groups)
+    return found
+
+
+def _resampled(table: Table, view: View, groups: Numbers, weights: Weights) -> Resampled:
+    found = [
+        _of_way(_Sums.of(table, groups, table.said[:, way], view.counted[:, place]), weights)
+        for place, way in enumerate(view.ways)
+    ]
+    return Resampled(
+        macro_f1=np.stack([f1 for f1, _ in found], axis=1),
+        accuracy=np.stack([right for _, right in found], axis=1),
+        each=view.counted.sum(axis=0),
+        n=int(view.counted.any(axis=1).sum()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """What F1 and accuracy need of each group, shape (groups, labels), and its size."""
+
+    hits: Weights
+    due_and_given: Weights
+    number: Weights
+
+    @classmethod
+    def of(cls, table: Table, groups: Numbers, said: Codes, counted: Mask) -> "_Sums":
+        number, labels = int(groups.max(initial=-1)) + 1, table.labels
+
+        def by_label(codes: Codes, some: Mask) -> Weights:
+            cells = groups[some] * labels + codes[some]
+            found = np.bincount(cells, minlength=number * labels)
+            return found.reshape(number, labels).astype(np.float32)
+
+        given = counted & (said < labels)
+        return cls(
+            hits=by_label(said, given & (said == table.due)),
+            due_and_given=by_label(table.due, counted) + by_label(said, given),
+            number=np.bincount(groups[counted], minlength=number).astype(np.float32),
+        )
+
+
+def _of_way(sums: _Sums, weights: Weights) -> tuple[Floats, Floats]:
+    """Return macro-F1 and accuracy of one way for each line of weights.
+
+    The F1 is scikit-learn's `f1_score(labels=…, average="macro", zero_division=0)`.
+    """
+    hits, size, number = (
+        (weights @ each).astype(np.float64) for each in (sums.hits, sums.due_and_given, sums.number)
+    )
+    f1 = np.mean(2 * hits / np.maximum(size, 1), axis=1)
+    right = hits.sum(axis=1) / np.maximum(number, 1)
+    return np.where(number == 0, np.nan, f1), np.where(number == 0, np.nan, right)

@@ -1,0 +1,203 @@
+"""Putting samples to a target: what it has answered is kept, and only the rest is asked."""
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from coreeval.config import TargetConfig
+from coreeval.errors import RunError
+from coreeval.evaluation.benchmarks import iter_benchmark
+from coreeval.evaluation.embedded import EmbeddedTarget, Seen, fit_target, predict
+from coreeval.evaluation.targets import Line, Question, ask_target, questions_about, version_of
+from coreeval.graph.job import Job
+from coreeval.graph.progress import Progress
+from coreeval.graph.record import call_row
+from coreeval.models import Asker, CallRef, close_models, open_exchange, record_calls
+from coreeval.schema import Prediction, Sample, Task
+from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.run_rows import Step
+
+Chunk = tuple[str, Sequence[Sample]]
+"""The name of a source, and samples with the source's texts in their fields."""
+Chunks = Callable[[], Iterable[Chunk]]
+"""Gives the chunks, the same at each call: a few hundred samples each, so that memory does not grow
+with their number."""
+
+
+async def put_to_target(
+    job: Job, target: TargetConfig, chunks: Chunks, *, stage: str = "evaluate"
+) -> None:
+    """Ask a target about samples of any split, with every template, and store what it answers.
+
+    What the store has already is not asked again; `RunStore.answers` gives it back by source.
+    Returns early when the run is told to stop.
+
+    Args:
+        job: The run that pays and keeps the answers.
+        target: Who is asked.
+        chunks: The samples; ids are distinct within a source.
+        stage: What is shown as the stage of the run meanwhile.
+
+    Raises:
+        RunError: some questions did not get through; the answers to the others are stored.
+        CoreEvalError: the target cannot be used.
+    """
+    tally = await asyncio.to_thread(_Tally, job, target, chunks, stage)
+    if target.embedded:
+        await asyncio.to_thread(_put_to_embedded, job, target, chunks, tally)
+    else:
+        await _put_to_model(job, target, chunks, tally)
+
+
+class _Tally:
+    """Counts a target's answers and shows them."""
+
+    def __init__(self, job: Job, target: TargetConfig, chunks: Chunks, stage: str) -> None:
+        self._job, self._stage = job, stage
+        self._kinds = Counter[str]()
+        templates = 1 if target.embedded else len(job.task.templates)
+        self.total = sum(len(samples) * templates for _, samples in chunks())
+        self.done = 0
+        job.tell(stage, note=target.model)
+
+    def known(self, number: int) -> None:
+        """Count answers that the store had."""
+        self.done += number
+        self._kinds["known"] += number
+
+    def heard(self, prediction: Prediction) -> None:
+        """Count an answer that came just now."""
+        self.done += 1
+        self._kinds[prediction.kind] += 1
+        counts = {kind: number for kind, number in self._kinds.items() if number}
+        self._job.watch(
+            Progress(stage=self._stage, done=self.done, total=self.total, counts=counts)
+        )
+
+
+# -- embedded targets -----------------------------------------------------------------------------
+
+
+def _put_to_embedded(job: Job, target: TargetConfig, chunks: Chunks, tally: _Tally) -> None:
+    fitted: EmbeddedTarget | None = None
+    for source, samples in itertools.takewhile(lambda _: not job.stop.asked, chunks()):
+        known = job.store.answered(target.model, source, "", [one.id for one in samples])
+        missing = [sample for sample in samples if (sample.id, 0) not in known]
+        tally.known(len(samples) - len(missing))
+        if missing:
+            fitted = fitted or _fitted(job, target)
+            found = predict(fitted, missing, source=source)
+            job.store.add_predictions(found)
+            for prediction in found:
+                tally.heard(prediction)
+
+
+def _fitted(job: Job, target: TargetConfig) -> EmbeddedTarget:
+    dataset = job.config.dataset
+    rows = iter_benchmark(dataset, job.task, split=dataset.train_split)
+    seen = Seen(
+        train=[row for row in rows if isinstance(row, Sample)],
+        test=lambda: [ended.sample for ended in job.store.ended()],
+    )
+    return fit_target(target.model, job.task, seen, seed=job.config.run.seed)
+
+
+# -- models ---------------------------------------------------------------------------------------
+
+
+async def _put_to_model(job: Job, target: TargetConfig, chunks: Chunks, tally: _Tally) -> None:
+    """Ask an LLM through the call store."""
+    calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
+    line, numbered = Line(lambda: job.stop.asked), enumerate(chunks())
+    try:
+        asker = open_exchange(job.config, calls).asker(target, "target", max_draws=1, settle=True)
+        while line.is_open and (chunk := await asyncio.to_thread(next, numbered, None)):
+            number, (source, samples) = chunk
+            missing = await asyncio.to_thread(_missing, job, target, source, samples)
+            tally.known(len(samples) * len(job.task.templates) - len(missing))
+            with record_calls() as made:
+                answers = await _answers(job, target.model, asker, line, source, missing, tally)
+            await asyncio.to_thread(job.store.add_predictions, answers)
+            if made:
+                job.store.record(_step(job, target.model, number, source, made))
+    finally:
+        await close_models()
+        await asyncio.to_thread(calls.close)
+    if line.troubles and not job.stop.asked:
+        raise _unanswered(target.model, line, tally)
+
+
+def questions_left(job: Job, target: TargetConfig, chunks: Chunks) -> Iterator[Question]:
+    """Yield what a target would be asked now."""
+    for source, samples in chunks():
+        yield from _missing(job, target, source, samples)
+
+
+def _missing(
+    job: Job, target: TargetConfig, source: str, samples: Sequence[Sample]
+) -> list[Question]:
+    """Return the questions about samples that the store has no answer to."""
+    found: list[Question] = []
+    for task, part in _by_task(job, samples):
+        version, ids = version_of(task), [sample.id for sample in part]
+        known = job.store.answered(target.model, source, version, ids)
+        found += [
+            asked
+            for asked in questions_about(part, task)
+            if (asked.sample.id, asked.template) not in known
+        ]
+    return found
+
+
+def _by_task(job: Job, samples: Iterable[Sample]) -> Iterator[tuple[Task, list[Sample]]]:
+    """Yield samples in a row that have one task: several stance targets make several tasks."""
+    for task, part in itertools.groupby(samples, key=job.task_of):
+        yield task, list(part)
+
+
+async def _answers(
+    job: Job,
+    target: str,
+    asker: Asker,
+    line: Line,
+    source: str,
+    missing: Sequence[Question],
+    tally: _Tally,
+) -> Sequence[Prediction]:
+    answers: list[Prediction] = []
+    for task, part in itertools.groupby(missing, key=lambda asked: job.task_of(asked.sample)):
+        answers += await ask_target(
+            target,
+            list(part),
+            source=source,
+            task=task,
+            asker=asker,
+            line=line,
+            concurrency=job.config.run.concurrency,
+            heard=tally.heard,
+        )
+    return answers
+
+
+def _unanswered(target: str, line: Line, tally: _Tally) -> RunError:
+    """Return the error for a target that left questions without an answer."""
+    return RunError(
+        f"{target} left {tally.total - tally.done} of {tally.total} questions without an answer; "
+        f"the first: {line.troubles[0]}",
+        where="models.targets",
+        hint="see to its endpoint; what was answered is kept",
+    )
+
+
+def _step(job: Job, target: str, number: int, source: str, made: Sequence[CallRef]) -> Step:
+    """Return what the story of the run says about one chunk."""
+    return Step(
+        sample_id=f"target {target}",
+        attempt=number,
+        node=source,
+        started_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        seconds=sum(call.seconds for call in made),
+        calls=tuple(call_row(call, job.payer) for call in made),
+    )
