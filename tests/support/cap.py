@@ -7,10 +7,11 @@
 
 import gzip
 import json
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from coreeval.evaluation.benchmarks.options import bracketed_options
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "cap" / "predictions"
 SPLITS: dict[str, dict[str, str]] = {
@@ -20,11 +21,10 @@ SPLITS: dict[str, dict[str, str]] = {
 }
 """Our name of each split that a benchmark's files have."""
 Record = dict[str, object]
-_OPTION = re.compile(r"'([A-D])'\s*:\s*(.*?)\s*(?=,\s*'[A-D]'\s*:|\]\s*答案)", re.DOTALL)
 
 
 def records(predictions: Path, model: str) -> Iterator[Record]:
-    """Yield the pairs of a model, named `<benchmark>/<model>`, in the form that the command reads."""
+    """Yield the pairs of a model, named `<benchmark>/<model>`, as the command reads them."""
     folder = predictions / model
     for theirs, ours in SPLITS[model.partition("/")[0]].items():
         both = [_answers(folder, kind, theirs) for kind in ("ori", "mod")]
@@ -55,14 +55,8 @@ def _pair(original: Mapping[str, str], modified: Mapping[str, str]) -> Record:
         pair[f"{side}_output"] = answer["pred_output"]
         if "pred_opt" in answer:
             pair[f"{side}_choice"] = answer["pred_opt"]
-            pair[f"{side}_options"] = options(answer["input"])
+            pair[f"{side}_options"] = bracketed_options(answer["input"])
     return pair
-
-
-def options(question: str) -> dict[str, str]:
-    """Return the four options of a FinEval question by letter."""
-    _, _, listed = question.rpartition("选项")
-    return {letter: text for letter, text in _OPTION.findall(listed)}
 
 
 if __name__ == "__main__":

@@ -102,10 +102,18 @@ def _pair(line: Line) -> Pair | str:
 
 
 def _made(values: Mapping[str, object]) -> Pair:
-    texts = {name: str(values[name]) for name in _TEXTS}
-    choices = {name: _choice(values.get(name)) for name in _CHOICES}
-    options = {name: _lettered(values.get(name)) for name in _OPTIONS}
-    return Pair(**texts, **choices, **options)
+    split, own, reference, original, modified = (str(values[name]) for name in _TEXTS)
+    return Pair(
+        split=split,
+        id=own,
+        reference=reference,
+        original_output=original,
+        modified_output=modified,
+        original_choice=_choice(values.get("original_choice")),
+        modified_choice=_choice(values.get("modified_choice")),
+        original_options=_lettered(values.get("original_options")),
+        modified_options=_lettered(values.get("modified_options")),
+    )
 
 
 def _choice(value: object) -> str | None:

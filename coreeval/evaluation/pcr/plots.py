@@ -72,9 +72,7 @@ def draw_comparisons(
     return path
 
 
-def draw_ablation(
-    path: Path, ablation: Ablation, *, compared: tuple[str, str], title: str
-) -> Path:
+def draw_ablation(path: Path, ablation: Ablation, *, compared: tuple[str, str], title: str) -> Path:
     """Draw the difference over alpha for each scale, and over the threshold where there is one."""
     scales = list(dict.fromkeys(form.scale for form, _ in ablation.forms))
     rows = 2 if ablation.thresholds else 1
@@ -117,8 +115,10 @@ def _figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    look = {"text.parse_math": False, "svg.hashsalt": "coreeval", "font.size": 9}
-    with rc_context(look), warnings.catch_warnings():
+    with (
+        rc_context({"text.parse_math": False, "svg.hashsalt": "coreeval", "font.size": 9}),
+        warnings.catch_warnings(),
+    ):
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
@@ -186,9 +186,7 @@ def _differences(
     _tick_values(panel, [value for value, _ in cells], label)
 
 
-def _consistencies(
-    panel: "Axes", cells: Sequence[tuple[float, Mapping[str, Comparison]]]
-) -> None:
+def _consistencies(panel: "Axes", cells: Sequence[tuple[float, Mapping[str, Comparison]]]) -> None:
     styles = ("o-", "s--", "^:", "v-.")
     for place, (name, one) in enumerate(cells[0][1].items()):
         colour = SPLIT_COLOURS[place % len(SPLIT_COLOURS)]

@@ -12,7 +12,6 @@ from coreeval.evaluation.pcr.ratio import Array
 from coreeval.evaluation.pcr.resampling import bootstrap_sums, leave_one_out, permuted_sums
 from coreeval.evaluation.scoring import Consistency, Performance, PerItem
 
-
 _DRAWN, _DEALT = 1, 2
 """Streams of random numbers under one seed; 0 would be the stream of the bare seed."""
 _WHOSE = ("performance on the originals", "performance on the modified", "consistency")
@@ -95,9 +94,7 @@ def resample(
     )
 
 
-def _measured(
-    pairs: Sequence[Pair], performance: Performance, consistency: Consistency
-) -> _Items:
+def _measured(pairs: Sequence[Pair], performance: Performance, consistency: Consistency) -> _Items:
     due, again = [pair.reference for pair in pairs], [pair.modified_reference for pair in pairs]
     parts = (
         performance(due, [pair.original_output for pair in pairs]),

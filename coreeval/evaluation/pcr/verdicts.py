@@ -9,9 +9,7 @@ import numpy as np
 from coreeval.evaluation.pcr.ratio import Scale
 from coreeval.evaluation.pcr.statistics import SIGNIFICANCE, Estimate
 
-Verdict = Literal[
-    "fine_tuned", "contaminated", "comparable", "inconclusive", "insufficient_signal"
-]
+Verdict = Literal["fine_tuned", "contaminated", "comparable", "inconclusive", "insufficient_signal"]
 
 MIN_ITEMS: Final = 20
 """Ours: below it a bootstrap has too few items to tell how they vary."""
@@ -132,4 +130,6 @@ def _span(seen: Evidence) -> str:
 
 
 def _p(seen: Evidence) -> str:
-    return f"p is {seen.p_value:.4f}, {'not ' * (seen.p_value > SIGNIFICANCE)}at most {SIGNIFICANCE:g}"
+    return (
+        f"p is {seen.p_value:.4f}, {'not ' * (seen.p_value > SIGNIFICANCE)}at most {SIGNIFICANCE:g}"
+    )

@@ -87,7 +87,12 @@ def test_a_line_that_is_no_pair_is_kept_with_its_reason(
 
 
 def test_an_id_counts_once_in_a_split_and_again_in_another(path: Path) -> None:
-    lines = (RECORD, {**RECORD, "split": "test"}, {**RECORD, "reference": "no"}, {**RECORD, "id": 1})
+    lines = (
+        RECORD,
+        {**RECORD, "split": "test"},
+        {**RECORD, "reference": "no"},
+        {**RECORD, "id": 1},
+    )
     found = read(path, *lines)
     assert [(each.split, each.reference) for each in found.good] == [
         ("train", "yes"),

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from coreeval.evaluation.pcr.ratio import Array
 from coreeval.evaluation.pcr import MARGINS, SCALES, performance_consistency_ratio
+from coreeval.evaluation.pcr.ratio import Array
 from tests.evaluation.pcr.published import (
     ALPHA,
     ALPHAS,
@@ -131,14 +131,14 @@ def test_fineval_to_four_digits() -> None:
 def test_the_margins_lie_halfway_between_what_the_paper_reads_as_leakage_and_as_none() -> None:
     trained, passed_over = CELLS["finqa"]["finma_nlp"], CELLS["alphafin"]["baichuan"]
     for scale, margin in MARGINS.items():
-        both = [
-            np.subtract(
-                *(
-                    performance_consistency_ratio(cell.original, cell.consistency, scale=scale)
-                    for cell in (cells[0], cells[-1])
-                )
+        none, leakage = (
+            performance_consistency_ratio(
+                [cells[0].original, cells[-1].original],
+                [cells[0].consistency, cells[-1].consistency],
+                scale=scale,
             )
-            for cells in (trained, passed_over)
-        ]
-        assert both[1] < margin < both[0]
-        assert margin == pytest.approx(sum(both) / 2, rel=0.03)
+            @ [1, -1]
+            for cells in (passed_over, trained)
+        )
+        assert none < margin < leakage
+        assert margin == pytest.approx((none + leakage) / 2, rel=0.03)

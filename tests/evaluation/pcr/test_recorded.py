@@ -4,7 +4,7 @@ import pytest
 
 from coreeval.evaluation.pcr import Comparison, Pair, Settings, read_pairs, study
 from tests.evaluation.pcr.published import CELLS, SPLITS
-from tests.support.cap import SHARED, options, write
+from tests.support.cap import SHARED, write
 
 FINEVAL = Settings(metric="exact_match_squad", consistency="option")
 FINQA = Settings(metric="rouge_l", consistency="jaccard")
@@ -86,4 +86,3 @@ def test_every_option_of_fineval_is_read(recorded: dict[str, tuple[Pair, ...]]) 
         assert each.original_options and each.modified_options
         assert list(each.original_options) == list(each.modified_options) == list("ABCD")
         assert sorted(each.original_options.values()) == sorted(each.modified_options.values())
-    assert options("选项：['A':a, b, 'B': c [d]e]\n 答案：") == {"A": "a, b", "B": "c [d]e"}
