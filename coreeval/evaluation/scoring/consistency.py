@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.scoring.items import Floats, PerItem, mean
 from coreeval.evaluation.scoring.text import spaced
+from coreeval.tools.embeddings import Embeds
 
 THRESHOLD = 0.95
 """Cosine similarity from which two answers mean the same (CAP paper, section 4.2)."""
@@ -49,19 +49,6 @@ class Answered(Protocol):
     @property
     def modified_options(self) -> Mapping[str, str] | None:
         """The text of each option letter in the twin."""
-        ...
-
-
-class Embeds(Protocol):
-    """Anything that turns texts into vectors."""
-
-    @property
-    def name(self) -> str:
-        """The model, for the record."""
-        ...
-
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.floating]:
-        """Return an array of shape (texts, dimensions)."""
         ...
 
 

@@ -35,8 +35,8 @@ class Lengths:
 
     name = "lengths"
 
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        return np.array([[text.count("a"), text.count("b")] for text in texts], dtype=float)
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([[text.count("a"), text.count("b")] for text in texts], dtype=np.float32)
 
 
 def test_exact_compares_whole_answers() -> None:

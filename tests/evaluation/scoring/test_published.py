@@ -2,7 +2,15 @@
 
 import pytest
 
-from coreeval.evaluation.scoring import CONSISTENCY, PERFORMANCE
+from coreeval.evaluation.scoring import (
+    CONSISTENCY,
+    PERFORMANCE,
+    THRESHOLD,
+    at_least,
+    cosine_similarity,
+)
+from coreeval.tools.embeddings import open_embeddings
+from coreeval.tools.embeddings.opening import PACKAGE
 from tests.evaluation.recorded import Recorded, beside, recorded
 
 pytestmark = beside
@@ -71,6 +79,16 @@ def test_ectsum(split: str, scores: tuple[float, ...]) -> None:
     rows = recorded("ectsum/baichuan", f"{{}}_{split}_samples.json.gz")
     found = tuple(performance(rows, name) for name in ("rouge_1", "rouge_2", "rouge_l"))
     assert found == scores
+
+
+def test_ectsum_has_no_pair_that_means_the_same() -> None:
+    """The paper's C is 0 for Baichuan; the shortest pairs of validation, to be quick."""
+    pytest.importorskip(PACKAGE, reason="the weights of MiniLM are not installed")
+    rows = recorded("ectsum/baichuan", "{}_val_samples.json.gz")
+    short = sorted(rows, key=lambda row: len(row.original_output + row.modified_output))[:12]
+    similarity = cosine_similarity(short, open_embeddings("minilm"))
+    assert 0.3 < similarity.mean() < 0.7
+    assert at_least(similarity, THRESHOLD).score == 0
 
 
 def test_chinese_answers_to_english_references_are_named() -> None:
