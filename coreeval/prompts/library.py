@@ -36,16 +36,17 @@ def load_prompts(overlay: Path | None = None) -> Prompts:
         PromptError: the folder or a file cannot be read, a file is named like no role, or it uses
             other variables than the prompt it replaces.
     """
-    built_in = {role: _built_in(role) for role in ROLES}
+    built_in = {role: built_in_prompt(role) for role in ROLES}
     own = _read_folder(overlay) if overlay else {}
     for role, prompt in own.items():
         _check_variables(prompt, built_in[role])
     return Prompts(built_in | own)
 
 
-def _built_in(role: RoleName) -> Prompt:
-    text = (files("coreeval.prompts") / f"{role}.md").read_text(encoding="utf-8")
-    return Prompt(f"{role}.md", text)
+def built_in_prompt(name: str) -> Prompt:
+    """Return a prompt that comes with the package, by the name of its file."""
+    text = (files("coreeval.prompts") / f"{name}.md").read_text(encoding="utf-8")
+    return Prompt(f"{name}.md", text)
 
 
 def _read_folder(folder: Path) -> dict[RoleName, Prompt]:

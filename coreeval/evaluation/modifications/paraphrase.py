@@ -1,0 +1,98 @@
+"""Paraphrase: an item's input in other words, by a model, held to what it said before."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+from pydantic import BaseModel
+
+from coreeval.errors import NoValidAnswer
+from coreeval.evaluation.modifications.outcome import Modified, Unmodified
+from coreeval.models import AnswerShape, InvalidAnswer
+from coreeval.prompts import Prompt, as_data, built_in_prompt
+from coreeval.schema import Item, Text, Value
+from coreeval.tools.embeddings import Embeds
+
+FLOOR = 0.9
+"""Least cosine similarity of the two inputs by MiniLM; see docs/scoring.md for what it rests on."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Asks(Protocol):
+    """What answers: the models' Asker in a role of its own, through the call store."""
+
+    async def ask(
+        self,
+        messages: Sequence[dict[str, str]],
+        shape: AnswerShape[Answer],
+        *,
+        check: Callable[[Answer], None],
+    ) -> Answer:
+        """Return a valid answer; raise NoValidAnswer where there is none."""
+        ...
+
+
+class Paraphrase(Value):
+    """What the model answers."""
+
+    input: Text
+
+
+class Paraphraser:
+    """Puts items into other words; what changes numbers or drifts off is asked for again.
+
+    Args:
+        asker: The model.
+        embeds: Says how near the new text is to the old one.
+        floor: Least cosine similarity that passes.
+        prompt: The wording; the built-in one by default.
+    """
+
+    def __init__(
+        self, asker: Asks, embeds: Embeds, *, floor: float = FLOOR, prompt: Prompt | None = None
+    ) -> None:
+        self._asker = asker
+        self._embeds = embeds
+        self._floor = floor
+        self._prompt = prompt or built_in_prompt("paraphraser")
+        self._shape = AnswerShape(Paraphrase)
+
+    async def __call__(self, item: Item) -> Modified | Unmodified:
+        """Return the item in other words, or why there is none.
+
+        Raises:
+            ModelCallError: the model was not reached.
+        """
+        shown = {"input": item.input, "keep": [*_kept(item)]}
+        messages = self._prompt.fill(item=as_data(shown))
+        try:
+            said = await self._asker.ask(
+                messages, self._shape, check=lambda answer: self._check(item, answer.input)
+            )
+        except NoValidAnswer as error:
+            return Unmodified(id=item.id, reason=str(error))
+        return Modified(item=item.model_copy(update={"input": said.input}), changes={})
+
+    def _check(self, item: Item, text: str) -> None:
+        if " ".join(text.split()) == " ".join(item.input.split()):
+            raise InvalidAnswer("it is the input itself")
+        if changed := _kept(item) - _kept(item, text) or _numbers(text) - _numbers(item.input):
+            raise InvalidAnswer(f"numbers or options were changed: {', '.join(changed)}")
+        first, second = np.asarray(self._embeds([item.input, text]), dtype=np.float64)
+        length = float(np.linalg.norm(first) * np.linalg.norm(second)) or 1.0
+        if (near := float(first @ second) / length) < self._floor:
+            raise InvalidAnswer(f"it is too far from the input: {near:.3f} of {self._floor}")
+
+
+def _numbers(text: str) -> Counter[str]:
+    return Counter(_NUMBER.findall(text))
+
+
+def _kept(item: Item, text: str | None = None) -> Counter[str]:
+    """Return what must stay, as often as it occurs: numbers, and the texts of options."""
+    where = item.input if text is None else text
+    options = {option: where.count(option) for option in item.options.values()}
+    return _numbers(where) | Counter(options)
