@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from coreeval.errors import NoValidAnswer
 from coreeval.evaluation.modifications.outcome import Modified, Unmodified
+from coreeval.evaluation.scoring.text import spaced
 from coreeval.models import AnswerShape, InvalidAnswer
 from coreeval.prompts import Prompt, as_data, built_in_prompt
 from coreeval.schema import Item, Text, Value
@@ -17,6 +18,8 @@ from coreeval.tools.embeddings import Embeds
 
 FLOOR = 0.9
 """Least cosine similarity of the two inputs by MiniLM; see docs/scoring.md for what it rests on."""
+PIECE = 150
+"""Words of a piece: with their parts and punctuation, what MiniLM reads at once."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -81,10 +84,24 @@ class Paraphraser:
             raise InvalidAnswer("it is the input itself")
         if changed := _kept(item) - _kept(item, text) or _numbers(text) - _numbers(item.input):
             raise InvalidAnswer(f"numbers or options were changed: {', '.join(changed)}")
-        first, second = np.asarray(self._embeds([item.input, text]), dtype=np.float64)
-        length = float(np.linalg.norm(first) * np.linalg.norm(second)) or 1.0
-        if (near := float(first @ second) / length) < self._floor:
+        if (near := similarity(item.input, text, self._embeds)) < self._floor:
             raise InvalidAnswer(f"it is too far from the input: {near:.3f} of {self._floor}")
+
+
+def similarity(first: str, second: str, embeds: Embeds) -> float:
+    """Return the cosine similarity of two texts of any length.
+
+    A text's vector is the mean over its pieces: a small model reads no more than a few hundred
+    words, and the end of a long text would not count.
+    """
+    one, other = (embeds(_pieces(text)).astype(np.float64).mean(axis=0) for text in (first, second))
+    length = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / length if length else 0.0
+
+
+def _pieces(text: str) -> list[str]:
+    tokens = [*spaced(" ".join(text.split()))]
+    return [" ".join(tokens[at : at + PIECE]) for at in range(0, len(tokens), PIECE)]
 
 
 def _numbers(text: str) -> Counter[str]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from coreeval.errors import NoValidAnswer
 from coreeval.evaluation.modifications import Modified, Paraphraser, Unmodified
+from coreeval.evaluation.modifications.paraphrase import similarity
 from coreeval.models import AnswerShape, InvalidAnswer
 from coreeval.schema import Item
 from coreeval.tools.embeddings import Vectors
@@ -79,6 +80,13 @@ async def test_a_bad_one_is_asked_for_again(bad: str, reason: str) -> None:
     found = await Paraphraser(asker, Near())(ITEM)
     assert isinstance(found, Modified)
     assert asker.reasons == [reason]
+
+
+def test_the_end_of_a_long_text_counts() -> None:
+    text = "word " * 300
+    assert similarity(text, text, Near()) == pytest.approx(1)
+    assert similarity(text, f"{text} and bread " * 3, Near()) < 1
+    assert similarity("面" * 300, "面" * 300 + "bread", Near()) < 1
 
 
 async def test_a_floor_of_ones_own() -> None:
