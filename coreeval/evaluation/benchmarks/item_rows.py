@@ -6,7 +6,7 @@ from typing import Self
 
 from coreeval.evaluation.benchmarks.item_files import Record
 from coreeval.evaluation.benchmarks.options import lettered, option_spans
-from coreeval.evaluation.benchmarks.rows import bad_row
+from coreeval.evaluation.benchmarks.rows import bad_row, encodable
 from coreeval.schema import BadRow, Item
 
 
@@ -93,6 +93,8 @@ def _defect(entry: Entry, seen: set[str]) -> str | None:
         if not isinstance(value, str):
             kind = "missing" if value is None else f"no text but {type(value).__name__}"
             return f"{name} is {kind}"
+        if not encodable(value):
+            return f"{name} holds half a character (a lone surrogate)"
     if not str(entry.input).strip():
         return "input is empty"
     if entry.id is not None and not str(entry.id).strip():

@@ -106,12 +106,13 @@ def _defect(name: str, text: object) -> str | None:
         return f"the field {name} is no text but {type(text).__name__}"
     if not text.strip():
         return f"the field {name} is empty"
-    if not _encodable(text):
+    if not encodable(text):
         return f"the field {name} holds half a character (a lone surrogate)"
     return None
 
 
-def _encodable(text: str) -> bool:
+def encodable(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8: JSON may hold half a character."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -106,6 +106,7 @@ def test_own_lines_with_options_in_the_input_and_below_it(tmp_path: Path) -> Non
     [
         ({"output": "x"}, "input is missing"),
         ({"input": "x"}, "output is missing"),
+        ({"input": "x \ud83d", "output": "x"}, "input holds half a character"),
         ({"input": 3, "output": "x"}, "input is no text but int"),
         ({"input": " ", "output": "x"}, "input is empty"),
         ({"id": "", "input": "q", "output": "x"}, "the id is empty"),

@@ -2,18 +2,23 @@
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from coreeval.config import ModelConfig
 from coreeval.errors import NoValidAnswer
 from coreeval.evaluation.modifications import Modified, Paraphraser, Unmodified
 from coreeval.evaluation.modifications.paraphrase import similarity
-from coreeval.models import AnswerShape, InvalidAnswer
+from coreeval.models import AnswerShape, InvalidAnswer, close_models
 from coreeval.schema import Item
 from coreeval.tools.embeddings import Vectors
+from coreeval.tools.stores.calls import open_calls
+from tests.support.exchanges import exchange
+from tests.support.llm_server import LLMServer, script
 
 T = TypeVar("T", bound=BaseModel)
 INPUT = "What did sales of 2.5 do in 2014? A. rise B. fall"
@@ -100,3 +105,20 @@ async def test_without_a_valid_one_the_item_stays_unmodified() -> None:
     assert found == Unmodified(
         id="x", reason="no valid answer; the last one: it is the input itself"
     )
+
+
+async def test_a_models_asker_keeps_bad_ones_and_pays_once(tmp_path: Path) -> None:
+    replies = script(json.dumps({"input": INPUT}), json.dumps({"input": GOOD}))
+    store = open_calls(tmp_path / "calls.db")
+    async with LLMServer(replies).running() as server:
+        told = {"model": "openai:stub", "base_url": server.url}
+        asker = exchange(store).asker(ModelConfig.model_validate(told), "paraphraser")
+        found = [await Paraphraser(asker, Near())(ITEM) for _ in range(2)]
+        await close_models()
+    assert [one.item.input for one in found if isinstance(one, Modified)] == [GOOD, GOOD]
+    assert len(server.requests) == 2
+    assert sorted((call.valid, call.role) for call in store.records()) == [
+        (False, "paraphraser"),
+        (True, "paraphraser"),
+    ]
+    store.close()
