@@ -37,6 +37,14 @@ def test_no_place_has_its_text_again(texts: list[str], seed: int) -> None:
         assert all(texts[place] != texts[came] for place, came in enumerate(order))
 
 
+def test_a_rare_order_is_found_too() -> None:
+    texts = ["same"] * 13 + [str(n) for n in range(13)]
+    order = derangement(texts, seed=7, key="x")
+    assert order is not None
+    assert sorted(order) == [*range(26)]
+    assert all(texts[place] != texts[came] for place, came in enumerate(order))
+
+
 def test_all_orders_are_drawn_evenly() -> None:
     drawn = Counter(tuple(derangement("abcd", seed=7, key=str(n)) or ()) for n in range(900))
     assert len(drawn) == 9  # the derangements of four
