@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coreeval.evaluation.pcr.measured import Scores
+from coreeval.evaluation.pcr.permutation import studentised
 from coreeval.evaluation.pcr.ratio import ALPHA, Array, Scale, performance_consistency_ratio
-from coreeval.evaluation.pcr.replicates import Replicates, Resampled, Scores
+from coreeval.evaluation.pcr.replicates import Replicates, Resampled
 from coreeval.evaluation.pcr.statistics import (
     Estimate,
     Interval,
@@ -95,8 +97,10 @@ def _difference(found: Resampled, compared: tuple[str, str], form: Form) -> Diff
     first, second = (found.splits[name] for name in compared)
     pcr = _minus(_replicated(first, _ratio(form)), _replicated(second, _ratio(form)))
     lost = _minus(_replicated(first, _relative), _replicated(second, _relative))
-    dealt = [_ratio(form)(scores) for scores in found.dealt]
-    p_value, error = permutation_p(pcr.value, dealt[0] - dealt[1]), standard_error(pcr)
+    seen, drawn = (
+        studentised(groups, alpha=form.alpha, scale=form.scale) for groups in found.dealt
+    )
+    p_value, error = permutation_p(float(seen), drawn), standard_error(pcr)
     return Difference(
         pcr=estimate_of(pcr, form.interval),
         p_value=p_value,

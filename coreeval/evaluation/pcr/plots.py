@@ -108,17 +108,16 @@ def _figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
     """Give a figure to draw on, written whole when the block ends well; the same bytes each time.
 
     Names come from outside: a dollar sign is no formula, and a letter that the font lacks is drawn
-    as a box without a warning.
+    as a box without a warning; text of an SVG stays text, for whoever shows it to find a font.
     """
     import warnings
 
-    from matplotlib import rc_context
+    from matplotlib import rc_context, rcParams
     from matplotlib.figure import Figure
 
-    with (
-        rc_context({"text.parse_math": False, "svg.hashsalt": "coreeval", "font.size": 9}),
-        warnings.catch_warnings(),
-    ):
+    with rc_context(), warnings.catch_warnings():
+        rcParams["text.parse_math"], rcParams["font.size"] = False, 9
+        rcParams["svg.hashsalt"], rcParams["svg.fonttype"] = "coreeval", "none"
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure

@@ -24,6 +24,13 @@ SCALES: Final[dict[Scale, Callable[[Array], Array]]] = {
 }
 """What the ratio goes through: equation 9, equation 8, and the third form of section 5.4."""
 
+SLOPES: Final[dict[Scale, Callable[[Array], Array]]] = {
+    "tanh": lambda found: 1 - found**2,
+    "linear": np.ones_like,
+    "sigmoid": lambda found: found * (1 - found),
+}
+"""Each scale's derivative, from the value that it gives."""
+
 
 @overload
 def performance_consistency_ratio(
