@@ -4,15 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coreeval.evaluation.pcr.comparison import Comparison, Form, compare
 from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.pcr.ratio import SCALES
 from coreeval.evaluation.pcr.replicates import Resampled
 from coreeval.evaluation.pcr.study import COSINE, Settings, study
-from coreeval.evaluation.scoring import Embeds
+from coreeval.tools.embeddings import Embeds, Vectors
 
 ALPHAS: Final = (0.0, 0.001, 0.01, 0.1)
 """CAP, Table 3."""
@@ -35,14 +32,14 @@ class Remembering:
     """Embeddings that look at the same texts once only."""
 
     embeds: Embeds
-    known: dict[tuple[str, ...], NDArray[np.floating]] = field(default_factory=dict)
+    known: dict[tuple[str, ...], Vectors] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The model behind it."""
         return self.embeds.name
 
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.floating]:
+    def __call__(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of the texts, shape (texts, dimensions)."""
         key = tuple(texts)
         if key not in self.known:

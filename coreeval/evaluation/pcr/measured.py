@@ -39,9 +39,7 @@ class Measured:
         return Scores(*(part.value(own) for part, own in zip(self.parts, cut, strict=True)))
 
 
-def measured(
-    pairs: Sequence[Pair], performance: Performance, consistency: Consistency
-) -> Measured:
+def measured(pairs: Sequence[Pair], performance: Performance, consistency: Consistency) -> Measured:
     """Score all pairs at once, so that a score over classes has the same ones in every split."""
     due, again = [pair.reference for pair in pairs], [pair.modified_reference for pair in pairs]
     parts = (

@@ -13,9 +13,9 @@ from coreeval.evaluation.scoring import (
     PERFORMANCE,
     THRESHOLD,
     Consistency,
-    Embeds,
     cosine,
 )
+from coreeval.tools.embeddings import Embeds
 
 COSINE = "cosine"
 CONSISTENCIES = (*CONSISTENCY, COSINE)

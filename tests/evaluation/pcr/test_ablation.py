@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.pcr import Form, Pair, Settings, study
 from coreeval.evaluation.pcr.ablation import ALPHAS, THRESHOLDS, Ablation, Remembering, ablate
 from coreeval.evaluation.pcr.study import resampled
+from coreeval.tools.embeddings import Vectors
 from tests.evaluation.pcr.kit import two_splits
 
 ASKED = Settings(metric="exact_match", consistency="exact", draws=300)
@@ -23,10 +23,10 @@ class Angles:
     name = "angles"
     asked = 0
 
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.floating]:
+    def __call__(self, texts: Sequence[str]) -> Vectors:
         self.asked += 1
         turns = np.radians([float(text) for text in texts])
-        return np.column_stack([np.cos(turns), np.sin(turns)])
+        return np.column_stack([np.cos(turns), np.sin(turns)]).astype(np.float32)
 
 
 def ablated(settings: Settings, pairs: list[Pair], embeds: Remembering | None = None) -> Ablation:

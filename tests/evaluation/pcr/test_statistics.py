@@ -77,7 +77,12 @@ def test_an_undefined_replicate_leaves_no_interval(wrong: float) -> None:
     found = estimate_of(Replicated(0.1, drawn, np.zeros(3)), "percentile")
     assert found.estimate == 0.1 and math.isnan(found.ci_low) and math.isnan(found.ci_high)
     assert math.isnan(standard_error(Replicated(0.1, drawn, np.zeros(3))))
-    assert math.isnan(permutation_p(0.1, drawn)) and math.isnan(permutation_p(wrong, drawn[:2]))
+
+
+def test_p_needs_every_permutation_and_takes_infinite_ones() -> None:
+    assert math.isnan(permutation_p(0.1, np.array([0.2, math.nan])))
+    assert math.isnan(permutation_p(math.nan, np.array([0.2, 0.1])))
+    assert permutation_p(math.inf, np.array([0.2, -math.inf, math.inf])) == 3 / 4
 
 
 def test_p_counts_what_was_seen_and_both_sides() -> None:
