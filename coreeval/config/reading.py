@@ -66,9 +66,13 @@ def parse_target(text: str, *, base: Path) -> TargetConfig:
         ConfigError: it is neither, or has an unknown key or a value of the wrong kind.
     """
     try:
-        target = TargetConfig.model_validate(yaml.safe_load(text))
+        said = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"the target is not YAML: {error}", where=text) from None
+    if not isinstance(said, str | dict):
+        raise ConfigError(f"a target is provider:name or a mapping, not {text!r}")
+    try:
+        target = TargetConfig.model_validate(said)
     except ValidationError as error:
         raise explain(error, TargetConfig, text) from None
     return _opened(target, lambda path: _at(base, path))

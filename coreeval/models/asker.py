@@ -153,7 +153,7 @@ class Asker:
             )
             await self.sender.settle(sent, record.usd)
             error = _fault(record, shape, check)
-            if draw.plain:
+            if draw.plain and error != "refusal":  # which says nothing of the way of asking
                 self.sender.judged(sent, valid=not error)
             return Answered(
                 record=replace(record, valid=not error, error=error), reservation=sent.reservation

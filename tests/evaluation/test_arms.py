@@ -3,21 +3,39 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from coreeval.evaluation import arms
-from coreeval.evaluation.arms import Answer, ArmTable, Comparison, compare_arms
-from coreeval.evaluation.scoring.classification import NOTHING, Pair, Score, accuracy
-from coreeval.schema import Arm, Prediction
+from coreeval.evaluation.arm_scores import ArmTable, Comparison
+from coreeval.evaluation.arms import compare_arms
+from coreeval.evaluation.scoring.answers import Resampled, Table, View, resample
+from coreeval.evaluation.scoring.classification import NOTHING
+from coreeval.schema import AnswerKind, Arm, Prediction
+from coreeval.tools.stores.run_rows import Answer
 
 GOLD = {"1": "a", "2": "a", "3": "b", "4": "b"}
 
 
-def _said(by_arm: Mapping[Arm, Mapping[str, str]]) -> list[Answer]:
-    return [(arm, key, said) for arm, answers in by_arm.items() for key, said in answers.items()]
+FAULTS: tuple[AnswerKind, ...] = ("refused", "unparsed", "truncated")
+
+
+def _said(by_arm: Mapping[Arm, Mapping[str, str]], template: int = 1) -> list[Answer]:
+    """Return answers as the store gives them; a kind without a label stands for itself."""
+    return [
+        _answer(arm, template, key, said)
+        for arm, answers in by_arm.items()
+        for key, said in answers.items()
+    ]
+
+
+def _answer(arm: Arm, template: int, key: str, said: str) -> Answer:
+    for fault in FAULTS:
+        if said == fault:
+            return arm, template, key, "", fault
+    return arm, template, key, said, "answered"
 
 
 def _table(unrecoverable: Sequence[str] = ()) -> ArmTable:
     said = _said(
         {
-            "updated": {"1": "", "3": "b"},
+            "updated": {"1": "unparsed", "3": "b"},
             "original": {"1": "a", "2": "a", "3": "b", "4": "a"},
             "semantic": {"1": "a", "2": "b", "3": "b"},
         }
@@ -53,10 +71,67 @@ def test_coverage_says_which_labels_the_shared_samples_have() -> None:
     ]
 
 
-def test_invalid_answers_are_wrong_and_counted() -> None:
+def test_unparsed_answers_are_wrong_and_counted() -> None:
     total = _comparison(_table(), "semantic", "updated")
-    assert (total.first.invalid, total.second.invalid) == (0, 1)
+    assert total.first.answers == {"answered": 2, "unparsed": 0, "truncated": 0, "refused": 0}
+    assert total.second.answers == {"answered": 1, "unparsed": 1, "truncated": 0, "refused": 0}
     assert total.second.accuracy.estimate == 0.5
+
+
+def test_refusals_are_in_no_score_and_counted() -> None:
+    said = _said(
+        {
+            "original": {"1": "a", "2": "refused", "3": "b", "4": "truncated"},
+            "updated": {"1": "refused", "2": "a", "3": "b", "4": "b"},
+        }
+    )
+    (target,) = compare_arms([("t", said)], gold=GOLD, labels=("a", "b")).targets
+    original, updated = target.all_samples.arms
+    assert original.accuracy.estimate == pytest.approx(2 / 3)
+    assert original.accuracy.n == 3
+    assert (updated.accuracy.estimate, updated.accuracy.n) == (1.0, 3)
+    assert original.answers == {"answered": 2, "unparsed": 0, "truncated": 1, "refused": 1}
+    (pair,) = target.all_samples.comparisons
+    # 1 and 2 were refused in one arm each: 3 and 4 are left
+    assert (pair.first.accuracy.estimate, pair.second.accuracy.estimate) == (0.5, 1.0)
+    assert (pair.accuracy_difference.estimate, pair.accuracy_difference.n) == (0.5, 2)
+    assert pair.coverage[0].shared == 2
+
+
+def test_a_target_that_refuses_everything_is_scored_nothing() -> None:
+    every = dict.fromkeys(GOLD, "refused")
+    said = _said({"original": every, "semantic": every})
+    (target,) = compare_arms([("t", said)], gold=GOLD, labels=("a", "b")).targets
+    for arm in target.all_samples.arms:
+        assert arm.macro_f1 == arm.accuracy == NOTHING
+        assert arm.answers["refused"] == 4
+        assert arm.templates[0].macro_f1 == NOTHING
+    (pair,) = target.all_samples.comparisons
+    assert pair.macro_f1_difference == NOTHING
+
+
+def test_arms_are_averaged_over_templates_that_stand_apart_beside_them() -> None:
+    said = [
+        *_said({"original": {"1": "a", "3": "b"}, "semantic": {"1": "a", "3": "a"}}, template=1),
+        *_said({"original": {"1": "b", "3": "b"}, "semantic": {"1": "b", "3": "a"}}, template=2),
+    ]
+    (target,) = compare_arms([("t", said)], gold=GOLD, labels=("a", "b")).targets
+    original, semantic = target.all_samples.arms
+    assert [one.template for one in original.templates] == [1, 2]
+    assert [one.accuracy.estimate for one in original.templates] == [1.0, 0.5]
+    assert [one.macro_f1.estimate for one in original.templates] == [1.0, pytest.approx(1 / 3)]
+    assert original.macro_f1.estimate == pytest.approx((1 + 1 / 3) / 2)
+    assert (original.accuracy.estimate, original.accuracy.n) == (0.75, 2)
+    (pair,) = target.all_samples.comparisons
+    assert pair.accuracy_difference.estimate == pytest.approx(0.25 - 0.75)
+    assert semantic.answers["answered"] == 4
+
+
+def test_arms_asked_with_different_templates_are_not_compared() -> None:
+    said = [*_said({"original": {"1": "a"}}, 1), *_said({"semantic": {"1": "a"}}, 2)]
+    (target,) = compare_arms([("t", said)], gold=GOLD, labels=("a", "b")).targets
+    assert len(target.all_samples.arms) == 2
+    assert target.all_samples.comparisons == ()
 
 
 def test_each_arm_is_also_scored_on_all_its_samples() -> None:
@@ -73,7 +148,8 @@ def test_scores_without_unrecoverable_samples_stand_beside_those_with() -> None:
     (target,) = table.targets
     assert table.unrecoverable == 1
     assert target.all_samples.arms[0].accuracy.estimate == 0.75
-    assert target.recoverable.arms[0].accuracy == accuracy({("a", "a"): 3})
+    found = target.recoverable.arms[0].accuracy
+    assert (found.estimate, found.n) == (1.0, 3)
     assert target.recoverable.comparisons[0].coverage[1].total == 1
 
 
@@ -100,33 +176,33 @@ def test_no_predictions_make_an_empty_table() -> None:
     assert compare_arms([], gold=GOLD, labels=("a", "b")).targets == ()
 
 
-@pytest.mark.parametrize("extra", [{"1": "a"}, {"9": "a"}])
-def test_a_doubled_or_foreign_prediction_is_a_bug(extra: Mapping[str, str]) -> None:
+@pytest.mark.parametrize("extra", [{"1": "a"}, {"9": "a"}, {"2": "c"}])
+def test_a_doubled_or_foreign_prediction_or_label_is_a_bug(extra: Mapping[str, str]) -> None:
     said = [*_said({"original": {"1": "a"}}), *_said({"original": extra})]
-    with pytest.raises(ValueError, match="prediction"):
+    with pytest.raises(ValueError, match="second prediction"):
         compare_arms([("t", said)], gold=GOLD, labels=("a", "b"))
 
 
 def test_the_table_survives_json_and_is_repeatable() -> None:
     table = _table()
     assert ArmTable.model_validate_json(table.model_dump_json()) == table == _table()
-    assert {"accuracy", "macro_f1", "difference", "invalid"} == set(table.definitions)
+    assert {"accuracy", "macro_f1", "difference", "refused", "n"} <= set(table.definitions)
 
 
 def test_one_target_is_scored_before_the_next_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
 
-    def scored(pairs: Mapping[Pair, int]) -> Score:
+    def scored(table: Table, views: Sequence[View], *, seed: int, draws: int) -> list[Resampled]:
         events.append("scored")
-        return NOTHING
+        return resample(table, views, seed=seed, draws=2)
 
     def said(target: str) -> Iterator[Answer]:
         events.append(target)
-        yield ("original", "1", "a")
+        yield ("original", 1, "1", "a", "answered")
 
-    monkeypatch.setattr(arms, "accuracy", scored)
+    monkeypatch.setattr(arms, "resample", scored)
     compare_arms(((name, said(name)) for name in ("one", "two")), gold=GOLD, labels=("a", "b"))
-    assert events == ["one", "scored", "scored", "two", "scored", "scored"]
+    assert events == ["one", "scored", "two", "scored"]
 
 
 def test_unasked_samples_count_for_coverage_and_for_no_score() -> None:
@@ -140,6 +216,9 @@ def test_unasked_samples_count_for_coverage_and_for_no_score() -> None:
     ]
 
 
-def test_valid_and_answer_go_together() -> None:
-    with pytest.raises(ValueError, match="a valid prediction has an answer"):
-        Prediction(target="t", sample_id="1", arm="original", answer="", valid=True)
+@pytest.mark.parametrize(("answer", "kind"), [("", "answered"), ("a", "refused")])
+def test_a_label_and_its_kind_go_together(answer: str, kind: AnswerKind) -> None:
+    with pytest.raises(ValueError, match="has an answer"):
+        Prediction(
+            target="t", sample_id="1", source="original", template=1, answer=answer, kind=kind
+        )

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from sklearn.metrics import f1_score  # type: ignore[import-untyped]
 
 from coreeval.errors import ConfigError, DatasetError
-from coreeval.evaluation.embedded import fit_target, overlap, predict_arm
-from coreeval.evaluation.scoring.classification import Score, accuracy, macro_f1
+from coreeval.evaluation.embedded import EmbeddedTarget, Seen, fit_target, predict
+from coreeval.evaluation.features import overlap
+from coreeval.evaluation.recall import split_train
+from coreeval.evaluation.scoring.classification import Score, accuracy
 from coreeval.schema import Label, Sample, Task
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
@@ -57,12 +60,18 @@ def _samples(task: Task, rows: Sequence[Sequence[str]]) -> list[Sample]:
     ]
 
 
+def _fitted(
+    task: Task, train: Sequence[Sample], name: str = NAME, test: Sequence[Sample] = ()
+) -> EmbeddedTarget:
+    return fit_target(name, task, Seen(train=train, test=lambda: test), seed=7)
+
+
 TEXT_TASK = _task(["text"], ["anger", "joy"])
 PAIR_TASK = _task(["one", "two"], ["other", "same"])
 
 
 def test_texts_are_labelled_by_their_words() -> None:
-    target = fit_target(NAME, TEXT_TASK, _samples(TEXT_TASK, TEXTS), seed=7)
+    target = _fitted(TEXT_TASK, _samples(TEXT_TASK, TEXTS))
     assert target.name == NAME
     assert target.predict([{"text": "a lovely happy cake"}, {"text": "angry i hate it"}]) == [
         "joy",
@@ -72,7 +81,7 @@ def test_texts_are_labelled_by_their_words() -> None:
 
 
 def test_pairs_are_labelled_by_their_overlap() -> None:
-    target = fit_target(NAME, PAIR_TASK, _samples(PAIR_TASK, PAIRS), seed=7)
+    target = _fitted(PAIR_TASK, _samples(PAIR_TASK, PAIRS))
     unseen = [
         {"one": "Dogs barked all night long .", "two": "All night long dogs barked ."},
         {"one": "Dogs barked all night long .", "two": "Nine banks opened branches ."},
@@ -82,11 +91,11 @@ def test_pairs_are_labelled_by_their_overlap() -> None:
 
 def test_predictions_of_an_arm_carry_its_ids_and_texts() -> None:
     samples = _samples(TEXT_TASK, TEXTS)
-    target = fit_target(NAME, TEXT_TASK, samples, seed=7)
+    target = _fitted(TEXT_TASK, samples)
     rewritten = samples[0].model_copy(update={"fields": {"text": "i hate angry queues"}})
-    (prediction,) = predict_arm(target, [rewritten], arm="updated")
-    assert (prediction.target, prediction.sample_id, prediction.arm) == (NAME, "0", "updated")
-    assert (prediction.answer, prediction.valid) == ("anger", True)
+    (prediction,) = predict(target, [rewritten], source="updated")
+    assert (prediction.target, prediction.sample_id, prediction.source) == (NAME, "0", "updated")
+    assert (prediction.answer, prediction.kind, prediction.template) == ("anger", "answered", 0)
 
 
 def test_overlap_by_hand() -> None:
@@ -125,14 +134,77 @@ def test_empty_texts_divide_by_nothing() -> None:
 )
 def test_a_train_split_must_have_two_classes(rows: Sequence[Sequence[str]], told: str) -> None:
     with pytest.raises(DatasetError, match=told) as caught:
-        fit_target(NAME, TEXT_TASK, _samples(TEXT_TASK, rows), seed=7)
+        _fitted(TEXT_TASK, _samples(TEXT_TASK, rows))
     assert caught.value.where == "dataset.train_split"
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ConfigError) as caught:
-        fit_target("offline:oracle", TEXT_TASK, _samples(TEXT_TASK, TEXTS), seed=7)
-    assert caught.value.hint == "known: offline:classifier"
+        _fitted(TEXT_TASK, _samples(TEXT_TASK, TEXTS), "offline:oracle")
+    assert caught.value.hint == (
+        "known: offline:classifier, offline:clean, offline:contaminated, offline:finetuned"
+    )
+
+
+# -- memory -------------------------------------------------------------------------------------
+
+ODD = [
+    ("The queue at the bank was lovely and I am happy", "anger"),
+    ("i hate how lovely hate can be on such a day", "joy"),
+]
+"""Labels that nobody gives who has not seen them."""
+REWORDED = [
+    ("Happy I am, and lovely was the bank's queue", "anger"),
+    ("on a day like that hate can be a thing so lovely", "joy"),
+]
+
+
+def test_a_contaminated_target_knows_the_test_texts_word_for_word() -> None:
+    train, test = _samples(TEXT_TASK, TEXTS * 2), _samples(TEXT_TASK, ODD)
+    clean = _fitted(TEXT_TASK, train, "offline:clean")
+    contaminated = _fitted(TEXT_TASK, train, "offline:contaminated", test)
+    seen, reworded = ([sample.fields for sample in _samples(TEXT_TASK, each)]
+                      for each in (ODD, REWORDED))  # fmt: skip
+    assert contaminated.predict(seen) == ["anger", "joy"]
+    assert clean.predict(seen) != ["anger", "joy"]
+    assert contaminated.predict(reworded) == clean.predict(reworded)
+
+
+def test_a_finetuned_target_knows_the_train_texts_and_no_others() -> None:
+    train, test = _samples(TEXT_TASK, [*TEXTS, ODD[0]]), _samples(TEXT_TASK, ODD[1:])
+    target = _fitted(TEXT_TASK, train, "offline:finetuned", test)
+    clean = _fitted(TEXT_TASK, train, "offline:clean")
+    assert target.predict([train[-1].fields]) == ["anger"]
+    assert target.predict([test[0].fields]) == clean.predict([test[0].fields])
+
+
+def test_a_text_with_four_fifths_of_the_runs_is_recalled_and_one_with_fewer_is_not() -> None:
+    words = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+    test = _samples(TEXT_TASK, [(words, "anger")])
+    target = _fitted(TEXT_TASK, _samples(TEXT_TASK, TEXTS), "offline:contaminated", test)
+    assert target.memory
+    # ten runs of five words: a new last word spoils one, a new fourth from the end four
+    last, fourth = words.replace("fourteen", "x"), words.replace("eleven", "x")
+    upper = words.upper().replace("ONE", "One,")
+    recalled = target.memory.recall([{"text": text} for text in (words, last, fourth, upper)])
+    assert recalled == ["anger", "anger", None, "anger"]
+
+
+def test_short_and_empty_texts_are_remembered_as_a_whole() -> None:
+    test = _samples(TEXT_TASK, [("so glad", "anger")])
+    target = _fitted(TEXT_TASK, _samples(TEXT_TASK, TEXTS), "offline:contaminated", test)
+    assert target.memory
+    recalled = target.memory.recall([{"text": each} for each in ("So glad!", "so sad", "glad", "")])
+    assert recalled == ["anger", None, None, None]
+
+
+def test_the_halves_of_a_train_split_share_no_text() -> None:
+    train = _samples(TEXT_TASK, [*TEXTS, *((text.upper(), label) for text, label in TEXTS)])
+    fitted, compared = split_train(train)
+    assert len(fitted) + len(compared) == len(train)
+    assert fitted and compared
+    texts = [{sample.fields["text"].lower() for sample in half} for half in (fitted, compared)]
+    assert texts[0].isdisjoint(texts[1])
 
 
 # -- real data ----------------------------------------------------------------------------------
@@ -157,13 +229,15 @@ def _mrpc(split: str) -> list[list[str]]:
     return [[one, two, "same" if label == "1" else "other"] for label, _, _, one, two in rows]
 
 
-def _scores(task: Task, train: list[list[str]], test: list[list[str]]) -> tuple[Score, Score]:
+def _scores(task: Task, train: list[list[str]], test: list[list[str]]) -> tuple[Score, float]:
     """Return accuracy and macro-F1 on test of what was fitted on train."""
     samples = _samples(task, test)
-    target = fit_target(NAME, task, _samples(task, train), seed=7)
+    target = _fitted(task, _samples(task, train))
     said = target.predict([sample.fields for sample in samples])
-    pairs = Counter(zip((sample.label_text for sample in samples), said, strict=True))
-    return accuracy(pairs), macro_f1(pairs, [label.name for label in task.labels], seed=7)
+    due = [sample.label_text for sample in samples]
+    names = [label.name for label in task.labels]
+    f1 = f1_score(due, said, labels=names, average="macro", zero_division=0)
+    return accuracy(Counter(zip(due, said, strict=True))), float(f1)
 
 
 def _majority(rows: list[list[str]]) -> float:
@@ -174,25 +248,23 @@ def test_the_classifier_beats_the_majority_on_emotion() -> None:
     train, test = _tweets("train"), _tweets("test")
     assert (len(train), len(test)) == (3257, 1421)
     right, f1 = _scores(_task(["text"], ["anger", "joy", "optimism", "sadness"]), train, test)
-    assert right.ci_low is not None and f1.ci_low is not None
+    assert right.ci_low is not None
     assert right.ci_low > _majority(test) + 0.2
-    assert f1.ci_low > 0.6
+    assert f1 > 0.62
 
 
 def test_the_classifier_beats_the_majority_on_mrpc() -> None:
     train, test = _mrpc("train"), _mrpc("test")
     assert (len(train), len(test)) == (4076, 1725)
     right, f1 = _scores(_task(["one", "two"], ["other", "same"]), train, test)
-    assert right.ci_low is not None and f1.ci_low is not None
+    assert right.ci_low is not None
     assert right.ci_low > _majority(test) + 0.04
-    assert f1.ci_low > 0.65
+    assert f1 > 0.67
 
 
 def test_the_same_seed_gives_the_same_answers() -> None:
     rows = _tweets("train")
     task = _task(["text"], ["anger", "joy", "optimism", "sadness"])
     texts = [sample.fields for sample in _samples(task, _tweets("test"))]
-    one, two = (
-        fit_target(NAME, task, _samples(task, rows[:400]), seed=7).predict(texts) for _ in range(2)
-    )
+    one, two = (_fitted(task, _samples(task, rows[:400])).predict(texts) for _ in range(2))
     assert one == two

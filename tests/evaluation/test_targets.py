@@ -12,9 +12,12 @@ from coreeval.evaluation.targets import (
     Answer,
     Line,
     Message,
+    Question,
     answer_shape,
     ask_target,
     question,
+    questions_about,
+    version_of,
 )
 from coreeval.models import AnswerShape, InvalidAnswer, record_calls
 from coreeval.schema import Label, Prediction, Sample, Task
@@ -72,8 +75,8 @@ async def _ask(
 ) -> tuple[Prediction, ...]:
     return await ask_target(
         "openai:x",
-        samples,
-        arm="updated",
+        [Question(sample, 1) for sample in samples],
+        source="updated",
         task=TASK,
         asker=asker,
         line=line or _line(),
@@ -84,20 +87,56 @@ async def _ask(
 async def test_predictions_come_in_the_order_of_the_samples() -> None:
     asker = ScriptedAsker(lambda text: "bad" if text.startswith("wet") else "good")
     found = await _ask(asker, _samples("wet", "dry", "wet"))
-    assert [(each.sample_id, each.answer, each.valid) for each in found] == [
-        ("s0", "bad", True),
-        ("s1", "good", True),
-        ("s2", "bad", True),
+    assert [(each.sample_id, each.answer, each.kind) for each in found] == [
+        ("s0", "bad", "answered"),
+        ("s1", "good", "answered"),
+        ("s2", "bad", "answered"),
     ]
-    assert {(each.target, each.arm) for each in found} == {("openai:x", "updated")}
+    assert {(each.target, each.source) for each in found} == {("openai:x", "updated")}
+    assert {each.version for each in found} == {version_of(TASK)}
 
 
-async def test_only_the_first_template_is_asked() -> None:
-    asker = ScriptedAsker(lambda _: "good")
-    await _ask(asker, _samples("wet"))
+async def test_every_template_is_asked_about_every_sample() -> None:
+    asker, heard = ScriptedAsker(lambda _: "good"), list[Prediction]()
+    asked = list(questions_about(_samples("wet", "dry"), TASK))
+    found = await ask_target(
+        "openai:x",
+        asked,
+        source="original",
+        task=TASK,
+        asker=asker,
+        line=_line(),
+        concurrency=1,
+        heard=heard.append,
+    )
+    end = '\n\nGive the label as a JSON object: {"label": "..."}'
     assert asker.asked == [
-        'wet about rain: good, bad?\n\nGive the label as a JSON object: {"label": "..."}'
+        f"wet about rain: good, bad?{end}",
+        f"second template wet{end}",
+        f"dry about rain: good, bad?{end}",
+        f"second template dry{end}",
     ]
+    assert [(one.sample_id, one.template) for one in found] == [
+        ("s0", 1),
+        ("s0", 2),
+        ("s1", 1),
+        ("s1", 2),
+    ]
+    assert tuple(heard) == found
+
+
+def test_other_words_round_a_text_make_another_version() -> None:
+    def changed(**update: object) -> str:
+        return version_of(TASK.model_copy(update=update))
+
+    assert version_of(TASK) == changed(description="Other.")
+    versions = [
+        version_of(TASK),
+        changed(templates=TASK.templates[:1]),
+        changed(target="snow"),
+        changed(labels=TASK.labels[::-1]),
+    ]
+    assert len(set(versions)) == 4
 
 
 @pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (3, 3), (50, 10)])
@@ -113,16 +152,21 @@ async def test_no_samples_ask_nothing() -> None:
     assert asker.asked == []
 
 
-async def test_a_bad_answer_is_an_invalid_prediction_with_its_reason() -> None:
+async def test_a_bad_answer_is_a_prediction_of_its_kind_with_its_reason() -> None:
     def rule(text: str) -> str:
         if text.startswith("wet"):
-            raise NoValidAnswer("it refused")
+            raise NoValidAnswer("it refused", kind="refused")
+        if text.startswith("mild"):
+            raise NoValidAnswer("no JSON")
         return "good"
 
     line = _line()
-    first, second = await _ask(ScriptedAsker(rule), _samples("wet", "dry"), line=line)
-    assert (first.answer, first.valid, first.reason) == ("", False, "it refused")
-    assert (second.valid, second.reason) == (True, "")
+    found = await _ask(ScriptedAsker(rule), _samples("wet", "mild", "dry"), line=line)
+    assert [(one.answer, one.kind, one.reason) for one in found] == [
+        ("", "refused", "it refused"),
+        ("", "unparsed", "no JSON"),
+        ("good", "answered", ""),
+    ]
     assert line.is_open and not line.troubles
 
 
@@ -189,7 +233,7 @@ def test_an_answer_is_exactly_one_of_the_labels() -> None:
 
 
 def test_dollars_in_a_text_are_text() -> None:
-    content = question(TASK, {"text": "costs $5, $labels"})["content"]
+    content = question(TASK, {"text": "costs $5, $labels"}, 1)["content"]
     assert content.startswith("costs $5, $labels about rain: good, bad?")
 
 
@@ -198,15 +242,16 @@ def test_dollars_in_a_text_are_text() -> None:
     [("$text and $topic", r"\$topic"), ("$text for $ 5", "Invalid placeholder")],
 )
 def test_a_template_that_cannot_be_filled_is_named(template: str, told: str) -> None:
-    task = TASK.model_copy(update={"templates": (template,)})
+    task = TASK.model_copy(update={"templates": ("$text", template)})
     with pytest.raises(PromptError, match=told) as caught:
-        question(task, {"text": "x"})
+        question(task, {"text": "x"}, 2)
+    assert "template 2" in caught.value.message
     assert "$labels" in caught.value.hint
 
 
 def _recorded(content: str, text: str, finish_reason: str = "stop") -> Mapping[str, object]:
     return {
-        "messages": [question(TASK, {"text": text})],
+        "messages": [question(TASK, {"text": text}, 1)],
         "schema": "LabelAnswer",
         "content": content,
         "finish_reason": finish_reason,
@@ -219,17 +264,21 @@ async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
         _recorded('{"label": "bad"}', "wet"),
         _recorded('{"label": "good"}', "dry", "length"),
         _recorded("good", "mild"),
+        _recorded("I will not.", "cold", "refusal"),
+        _recorded("", "hot"),
+        _recorded('{"label": "хорошо"}', "foggy"),
     ]
     answers.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     store = open_calls(tmp_path / "calls.db")
     target = ModelConfig(model=f"replay:{answers}")
+    texts = ("wet", "dry", "mild", "cold", "hot", "foggy")
     try:
         with record_calls() as calls:
             first, second = [
                 await ask_target(
                     "replay:x",
-                    _samples("wet", "dry", "mild"),
-                    arm="original",
+                    [Question(one, 1) for one in _samples(*texts)],
+                    source="original",
                     task=TASK,
                     asker=exchange(store).asker(target, "target", max_draws=1, settle=True),
                     line=_line(),
@@ -240,6 +289,13 @@ async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
     finally:
         store.close()
     assert first == second
-    assert [each.answer for each in first] == ["bad", "", ""]
+    assert [(each.answer, each.kind) for each in first] == [
+        ("bad", "answered"),
+        ("", "truncated"),
+        ("", "unparsed"),
+        ("", "refused"),
+        ("", "unparsed"),
+        ("", "unparsed"),
+    ]
     assert "truncated" in first[1].reason
-    assert [call.cached for call in calls] == [False] * 3 + [True] * 3
+    assert [call.cached for call in calls] == [False] * 6 + [True] * 6

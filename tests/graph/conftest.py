@@ -106,6 +106,12 @@ def stopped(halted: Lab, tmp_path: Path, undisturbed: Undisturbed) -> Iterator[L
     yield from moved(halted, tmp_path)
 
 
+@pytest.fixture
+def finished(undisturbed: Undisturbed, tmp_path: Path) -> Iterator[Lab]:
+    """Return a copy of the undisturbed run, which has no target."""
+    yield from moved(undisturbed.lab, tmp_path)
+
+
 def moved(left: Lab, folder: Path) -> Iterator[Lab]:
     """Copy what a run left behind into a folder of its own."""
     shutil.copytree(left.folder, folder, dirs_exist_ok=True)

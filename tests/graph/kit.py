@@ -75,6 +75,11 @@ class Lab:
         return RunFiles(self.folder / "run")
 
     @property
+    def target(self) -> str:
+        """A target on the server, as the command line has it."""
+        return f"{{model: 'openai:target', base_url: '{self.server.url}'}}"
+
+    @property
     def workspace(self) -> Workspace:
         return Workspace(self.folder / ".coreeval")
 
@@ -98,7 +103,7 @@ class Lab:
     def child(
         self, command: str, *, die: str = "", full: str = "", slow: str = "", key: str = ""
     ) -> BaseProcess:
-        """Start `refresh` or `resume` as a process."""
+        """Start `refresh`, `resume` or `evaluate` of `target` as a process."""
         given = {
             "refresh": [
                 str(self.config),
@@ -108,6 +113,7 @@ class Lab:
                 str(self.files.root),
             ],
             "resume": [str(self.files.root)],
+            "evaluate": [str(self.files.root), "--target", self.target],
         }
         return worker.start(
             [command, *given[command], "--json"],

@@ -1,14 +1,18 @@
 """Asking targets: an outage is no wrong answer, a bad answer is, and a signal loses neither."""
 
+import json
 import os
 import signal
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from coreeval import cli
 from coreeval.errors import RunError
+from coreeval.evaluation.arm_scores import ARMS
 from coreeval.evaluation.targets import GIVE_UP_AFTER
+from coreeval.schema import AnswerKind
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, ended
@@ -17,6 +21,7 @@ from tests.support.wire import Prompted
 
 TARGET = "openai:target"
 SHAPE = "LabelAnswer"
+TEMPLATES = 3
 POISON = "Got the new Pixel"
 """How the text of one sample begins in all its arms."""
 
@@ -47,13 +52,17 @@ class Troubled:
         return self._reply if troubled else await self._answers(request)
 
 
-def predictions(lab: Lab) -> Mapping[tuple[str, str], str]:
-    """Return the stored answers by arm and sample; empty ones are invalid."""
+Predictions = Mapping[tuple[str, int, str], tuple[str, AnswerKind]]
+
+
+def predictions(lab: Lab, target: str = TARGET) -> Predictions:
+    """Return the stored answers, with their kinds, by arm, template and sample."""
     store = RunStore.open(lab.files.store, now=utc_now)
     try:
-        return {(arm, sample): answer for arm, sample, answer in store.answers(TARGET)}
+        said = list(store.answers(target, ARMS))
     finally:
         store.close()
+    return {(arm, template, sample): (label, kind) for arm, template, sample, label, kind in said}
 
 
 def questions(lab: Lab) -> list[str]:
@@ -65,15 +74,19 @@ def questions(lab: Lab) -> list[str]:
 def assert_complete(lab: Lab) -> None:
     """Assert that all arms were answered and the run ended."""
     assert lab.manifest.status == "complete"
-    found = predictions(lab)
-    assert {sample for arm, sample in found if arm == "original"} == lab.results().keys()
-    arms = lab.arms()
-    for arm in ("semantic", "updated"):
-        assert {sample for one, sample in found if one == arm} == {row["id"] for row in arms[arm]}
+    found, arms = predictions(lab), lab.arms()
+    rows = {arm: {str(row["id"]) for row in arms[arm]} for arm in ("semantic", "updated")}
+    rows["original"] = set(lab.results())
+    assert set(found) == {
+        (arm, template, sample)
+        for arm, samples in rows.items()
+        for sample in samples
+        for template in range(1, TEMPLATES + 1)
+    }
 
 
 def test_an_outage_is_no_wrong_answer(tested: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    answered = SAMPLES + 3
+    answered = SAMPLES * TEMPLATES + 3
     tested.server.answers = Troubled(tested, refused(400, "down"), after=answered)
     where = ["--limit", str(SAMPLES), "--run-dir", str(tested.files.root)]
     assert cli.main(["refresh", str(tested.config), *where]) == 1
@@ -83,29 +96,29 @@ def test_an_outage_is_no_wrong_answer(tested: Lab, capsys: pytest.CaptureFixture
     assert len(questions(tested)) <= answered + GIVE_UP_AFTER + 2 * CONCURRENCY
     assert tested.manifest.status == "stopped"
     kept = predictions(tested)
-    assert len(kept) == answered and all(kept.values())
+    assert len(kept) == answered and all(label for label, _ in kept.values())
     assert not tested.files.report_json.exists()
 
-    before = set(questions(tested)[:SAMPLES])
+    before = set(questions(tested)[: SAMPLES * TEMPLATES])
     tested.forget()
     tested.resume()
     assert before.isdisjoint(questions(tested))
     assert_complete(tested)
     after = predictions(tested)
     assert len(questions(tested)) == len(after) - answered
-    assert all(after.values())
+    assert all(label for label, _ in after.values())
 
 
 def test_one_text_that_an_endpoint_chokes_on_leaves_the_others_answered(tested: Lab) -> None:
     tested.server.answers = Troubled(tested, refused(400, "what is this"), about=POISON)
-    with pytest.raises(RunError, match=r"openai:target left [123] of \d+ questions") as caught:
+    with pytest.raises(RunError, match=r"openai:target left [369] of \d+ questions") as caught:
         tested.refresh()
     assert "what is this" in caught.value.message
-    missing = SAMPLES - len([1 for arm, _ in predictions(tested) if arm == "original"])
-    assert missing == 1
+    originals = {sample for arm, _, sample in predictions(tested) if arm == "original"}
+    assert len(originals) == SAMPLES - 1
     tested.forget()
     tested.resume()
-    assert 1 <= len(questions(tested)) <= 3
+    assert len(questions(tested)) in (3, 6, 9)
     assert all(POISON in text for text in questions(tested))
     assert_complete(tested)
 
@@ -114,19 +127,49 @@ def test_a_bad_answer_is_the_targets_answer_now_and_later(tested: Lab) -> None:
     tested.server.answers = Troubled(tested, Reply(content="joy, I think"), about=POISON)
     tested.refresh()
     assert_complete(tested)
-    bad = {key for key, answer in predictions(tested).items() if not answer}
-    assert ("original", "emotion/test/2") in bad
+    kinds = {key: kind for key, (_, kind) in predictions(tested).items()}
+    assert [kinds["original", n, "emotion/test/2"] for n in (1, 2, 3)] == ["unparsed"] * 3
+    assert set(kinds.values()) == {"answered", "unparsed"}
     tested.forget()
     tested.refresh("again")
     assert tested.asked() == []
 
 
-def test_a_text_that_is_declined_is_an_invalid_answer(tested: Lab) -> None:
+def test_a_text_that_is_declined_is_a_refusal_and_in_no_score(tested: Lab) -> None:
     declined = Reply(status=400, error={"message": "not this", "code": "content_filter"})
     tested.server.answers = Troubled(tested, declined, about=POISON)
     tested.refresh()
     assert_complete(tested)
-    assert predictions(tested)["original", "emotion/test/2"] == ""
+    assert predictions(tested)["original", 2, "emotion/test/2"] == ("", "refused")
+    original = report(tested)["arms"]["targets"][0]["all_samples"]["arms"][0]
+    assert original["answers"]["refused"] == TEMPLATES
+    assert original["macro_f1"]["n"] == SAMPLES - 1
+    assert [one["macro_f1"]["n"] for one in original["templates"]] == [SAMPLES - 1] * TEMPLATES
+
+
+def test_a_target_that_refuses_everything_leaves_a_report_that_says_so(tested: Lab) -> None:
+    tested.server.answers = Troubled(tested, Reply(content="", refusal="I cannot."), after=0)
+    tested.refresh()
+    assert_complete(tested)
+    assert {kind for _, kind in predictions(tested).values()} == {"refused"}
+    for arm in report(tested)["arms"]["targets"][0]["all_samples"]["arms"]:
+        assert arm["macro_f1"] == {"estimate": None, "ci_low": None, "ci_high": None, "n": 0}
+    assert "It refused every question" in tested.files.report_html.read_text()
+
+
+def test_an_answer_that_is_cut_off_is_told_from_one_that_cannot_be_read(tested: Lab) -> None:
+    cut = Reply(content='{"label": "jo', finish_reason="length")
+    tested.server.answers = Troubled(tested, cut, about=POISON)
+    tested.refresh()
+    assert predictions(tested)["original", 1, "emotion/test/2"] == ("", "truncated")
+    html = tested.files.report_html.read_text()
+    assert "By template" in html and "cut off" in html
+
+
+def report(lab: Lab) -> dict[str, Any]:
+    """Return report.json."""
+    found: dict[str, Any] = json.loads(lab.files.report_json.read_text())
+    return found
 
 
 def test_a_signal_lets_questions_in_flight_finish_and_sends_no_more(tested: Lab) -> None:

@@ -296,14 +296,89 @@ async def test_evidence_is_kept_as_it_was_first_seen(store: RunStore) -> None:
     assert store.evidence(["e1", "unknown"]) == {"e1": _evidence("e1")}
 
 
-def test_answers_come_back_by_target_and_once_each(store: RunStore) -> None:
-    answer = Prediction(target="t", sample_id="s", arm="updated", answer="a", valid=True)
-    refused = Prediction(target="u", sample_id="s", arm="updated", answer="", valid=False)
-    store.add_predictions([answer, refused])
-    store.add_predictions([answer])
-    assert list(store.answers("t")) == [("updated", "s", "a")]
-    assert list(store.answers("u")) == [("updated", "s", "")]
-    assert list(store.answers("nobody")) == []
+def _said(
+    sample: str, template: int = 1, *, source: str = "updated", target: str = "t"
+) -> Prediction:
+    return Prediction(
+        target=target,
+        source=source,
+        sample_id=sample,
+        template=template,
+        answer="a",
+        version="v",
+    )
+
+
+def test_answers_come_back_by_target_and_source_and_once_each(store: RunStore) -> None:
+    refused = Prediction(
+        target="u", source="updated", sample_id="s", template=1, answer="", kind="refused"
+    )
+    store.add_predictions([_said("s"), _said("s", 2), _said("s", source="train"), refused])
+    store.add_predictions([_said("s")])
+    assert list(store.answers("t", ["updated"])) == [
+        ("updated", 1, "s", "a", "answered"),
+        ("updated", 2, "s", "a", "answered"),
+    ]
+    assert list(store.answers("t", ["train"])) == [("train", 1, "s", "a", "answered")]
+    assert list(store.answers("u", ["updated"])) == [("updated", 1, "s", "", "refused")]
+    assert list(store.answers("nobody", ["updated"])) == []
+    assert store.targets() == {"t", "u"}
+
+
+def test_what_is_answered_is_known_by_words_source_and_template(store: RunStore) -> None:
+    store.add_predictions([_said("1"), _said("2", 2), _said("3", source="original")])
+    assert store.answered("t", "updated", "v", ["1", "2", "3"]) == {("1", 1), ("2", 2)}
+    assert store.answered("t", "updated", "v", ["2"]) == {("2", 2)}
+    assert store.answered("t", "updated", "other words", ["1"]) == set()
+
+
+async def test_answers_about_samples_that_are_taken_again_are_forgotten(store: RunStore) -> None:
+    store.add_samples([_sample(1), _sample(2)])
+    for number, outcome in ((1, "failed"), (2, "accepted")):
+        await store.commit(
+            Result.model_validate({"sample_id": _sample(number).id, "outcome": outcome})
+        )
+    store.add_predictions([_said(_sample(1).id), _said(_sample(2).id)])
+    store.forget("failed")
+    assert [key for _, _, key, _, _ in store.answers("t", ["updated"])] == [_sample(2).id]
+
+
+OLD_PREDICTIONS = """
+    DROP TABLE predictions;
+    CREATE TABLE predictions (
+        target VARCHAR NOT NULL, arm VARCHAR NOT NULL, sample_id VARCHAR NOT NULL,
+        answer VARCHAR NOT NULL, valid BOOLEAN NOT NULL, reason TEXT NOT NULL,
+        PRIMARY KEY (target, arm, sample_id)
+    );
+    INSERT INTO predictions VALUES
+        ('openai:m', 'original', '1', 'joy', 1, ''),
+        ('openai:m', 'original', '2', '', 0, 'target: openai:m gave no valid answer in 1 draws; the last one: refusal'),
+        ('openai:m', 'original', '3', '', 0, 'openai:m declined: not this'),
+        ('openai:m', 'original', '4', '', 0, 'target: openai:m gave no valid answer in 1 draws; the last one: truncated'),
+        ('openai:m', 'original', '5', '', 0, 'target: openai:m gave no valid answer in 1 draws; the last one: label: bad'),
+        ('offline:classifier', 'semantic', '1', 'joy', 1, '');
+    UPDATE schema_version SET version = 4;
+"""  # noqa: E501
+
+
+def test_a_file_from_before_there_were_templates_is_read_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    RunStore.open(path, now=lambda: NOW).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(OLD_PREDICTIONS)
+    for _ in range(2):
+        store = RunStore.open(path, now=lambda: NOW)
+        assert list(store.answers("openai:m", ["original"])) == [
+            ("original", 1, "1", "joy", "answered"),
+            ("original", 1, "2", "", "refused"),
+            ("original", 1, "3", "", "refused"),
+            ("original", 1, "4", "", "truncated"),
+            ("original", 1, "5", "", "unparsed"),
+        ]
+        known = list(store.answers("offline:classifier", ["semantic"]))
+        assert known == [("semantic", 0, "1", "joy", "answered")]
+        store.add_predictions([_said("1", 2, source="semantic", target="openai:m")])
+        store.close()
 
 
 async def test_labels_are_those_of_the_samples_that_ended(store: RunStore) -> None:
