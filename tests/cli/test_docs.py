@@ -85,6 +85,10 @@ def test_the_keys_of_each_document(
     for command, each in said.items():
         assert set(each.document) == documented(command), command
         assert each.err == ""
+    evaluated = shell("evaluate", "r", "--target", "offline:classifier", "--json").document
+    assert set(evaluated) == documented("coreeval evaluate")
+    estimated = shell("evaluate", "r", "--dry-run", "--json").document
+    assert set(estimated) == documented("coreeval estimate")
     assert set(re.findall(r"^## `coreeval (\w+)", DOCS["json.md"], re.MULTILINE)) | {
         "resume",
         "retry",
