@@ -134,6 +134,8 @@ def test_nothing_is_asked_and_only_the_estimate_is_kept(story: Story) -> None:
     assert set(story.before) == documented("coreeval estimate")
     assert story.before["samples"] == story.before["to_pay"] == SAMPLES
     assert [line["role"] for line in story.before["lines"]] == [*ROLES, "target"]
+    # the originals at least, with three templates
+    assert story.before["lines"][-1]["calls"]["low"] >= 3 * SAMPLES
     kept = read_estimate(Workspace(story.folder / ".coreeval"), "trial")
     assert kept and kept.model_dump(mode="json") == story.after
 

@@ -137,7 +137,7 @@ def _weights(chance: np.random.Generator, groups: int, draws: int) -> Weights:
 
 def _resampled(table: Table, view: View, groups: Numbers, weights: Weights) -> Resampled:
     found = [
-        _of_way(_Sums.of(table, groups, table.said[:, way], view.counted[:, place]), weights)
+        _scores(weights @ _sums(table, groups, table.said[:, way], view.counted[:, place]))
         for place, way in enumerate(view.ways)
     ]
     return Resampled(
@@ -148,39 +148,31 @@ def _resampled(table: Table, view: View, groups: Numbers, weights: Weights) -> R
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """What F1 and accuracy need of each group, shape (groups, labels), and its size."""
+def _sums(table: Table, groups: Numbers, said: Codes, counted: Mask) -> Weights:
+    """Return what one way's scores need of each group: how often it is counted, then by label.
 
-    hits: Weights
-    due_and_given: Weights
-    number: Weights
+    Shape (groups, 1 + 2 labels): hits of each label, then how often it is due or given.
+    """
+    number, labels = int(groups.max(initial=-1)) + 1, table.labels
 
-    @classmethod
-    def of(cls, table: Table, groups: Numbers, said: Codes, counted: Mask) -> "_Sums":
-        number, labels = int(groups.max(initial=-1)) + 1, table.labels
+    def by_label(codes: Codes, some: Mask) -> Numbers:
+        cells = groups[some] * labels + codes[some]
+        return np.bincount(cells, minlength=number * labels).reshape(number, labels)
 
-        def by_label(codes: Codes, some: Mask) -> Weights:
-            cells = groups[some] * labels + codes[some]
-            found = np.bincount(cells, minlength=number * labels)
-            return found.reshape(number, labels).astype(np.float32)
-
-        given = counted & (said < labels)
-        return cls(
-            hits=by_label(said, given & (said == table.due)),
-            due_and_given=by_label(table.due, counted) + by_label(said, given),
-            number=np.bincount(groups[counted], minlength=number).astype(np.float32),
-        )
+    given = counted & (said < labels)
+    size = by_label(table.due, counted) + by_label(said, given)
+    hits = by_label(said, given & (said == table.due))
+    every = np.bincount(groups[counted], minlength=number)
+    return np.column_stack([every, hits, size]).astype(np.float32)
 
 
-def _of_way(sums: _Sums, weights: Weights) -> tuple[Floats, Floats]:
-    """Return macro-F1 and accuracy of one way for each line of weights.
+def _scores(sums: Weights) -> tuple[Floats, Floats]:
+    """Return macro-F1 and accuracy for each line of sums.
 
     The F1 is scikit-learn's `f1_score(labels=…, average="macro", zero_division=0)`.
     """
-    hits, size, number = (
-        (weights @ each).astype(np.float64) for each in (sums.hits, sums.due_and_given, sums.number)
-    )
+    number, by_label = sums[:, 0].astype(np.float64), sums[:, 1:].astype(np.float64)
+    hits, size = np.split(by_label, 2, axis=1)
     f1 = np.mean(2 * hits / np.maximum(size, 1), axis=1)
     right = hits.sum(axis=1) / np.maximum(number, 1)
     return np.where(number == 0, np.nan, f1), np.where(number == 0, np.nan, right)
