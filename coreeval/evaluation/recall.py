@@ -20,7 +20,7 @@ RUN = 5
 """Words in a row that are remembered together."""
 RECALLED = 0.8
 """Share of a text's runs that must stand in one remembered text for that to be recalled: on
-TweetEval emotion 2 of 178 texts reworded by rules still have it (docs/targets.md)."""
+TweetEval emotion 1 of 178 texts reworded by rules still has it (docs/targets.md)."""
 
 
 class Memory:
