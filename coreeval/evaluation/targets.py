@@ -10,13 +10,14 @@ import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
-from typing import Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel
 
 from coreeval.errors import ModelCallError, NoValidAnswer, PromptError
+from coreeval.evaluation.label_shape import LabelShape
 from coreeval.models.shapes import AnswerShape
-from coreeval.schema import AnswerKind, Prediction, Sample, Task, Value
+from coreeval.schema import AnswerKind, Prediction, Sample, Task
 
 Message = dict[str, str]
 Item = TypeVar("Item")
@@ -66,12 +67,6 @@ class Line:
         self._in_a_row += 1
 
 
-class TargetAnswer(Value):
-    """What every target answers; the schema that is sent narrows it to the task's labels."""
-
-    label: str
-
-
 @dataclass(frozen=True)
 class Question:
     """A sample, and the number of the template that it is asked about with."""
@@ -119,7 +114,7 @@ async def ask_target(
         ModelUnusable: the target cannot be used at all; no prediction is made up for it.
         CredentialError: its key was refused.
     """
-    shape, version = answer_shape(task), version_of(task)
+    shape, version = LabelShape(task), version_of(task)
 
     async def predict(asked: Question) -> Prediction | None:
         said = _Said()
@@ -153,13 +148,6 @@ class _Said(NamedTuple):
     label: str = ""
     kind: AnswerKind = "answered"
     reason: str = ""
-
-
-def answer_shape(task: Task) -> AnswerShape[TargetAnswer]:
-    """Return the shape of an answer: exactly one of the task's label names."""
-    names = tuple(label.name for label in task.labels)
-    one_of = cast("type[str]", Literal[names])  # made at run time: the type checker sees a str
-    return AnswerShape(create_model("LabelAnswer", __base__=TargetAnswer, label=one_of))
 
 
 def version_of(task: Task) -> str:

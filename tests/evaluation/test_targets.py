@@ -7,13 +7,13 @@ import pytest
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ModelCallError, ModelUnusable, NoValidAnswer, PromptError
+from coreeval.evaluation.label_shape import LabelShape
 from coreeval.evaluation.targets import (
     GIVE_UP_AFTER,
     Answer,
     Line,
     Message,
     Question,
-    answer_shape,
     ask_target,
     question,
     questions_about,
@@ -224,12 +224,28 @@ async def test_an_unusable_target_stops_everything_as_itself() -> None:
 
 
 def test_an_answer_is_exactly_one_of_the_labels() -> None:
-    shape = answer_shape(TASK)
+    shape = LabelShape(TASK)
     assert shape.schema["properties"] == {"label": {"type": "string", "enum": ["good", "bad"]}}
     assert shape.parse('{"label": "bad"}').label == "bad"
-    for text in ('{"label": "Bad"}', '{"label": ""}', '{"label": "bad", "why": "x"}', "bad"):
+    for text in ('{"label": ""}', '{"label": "bad", "why": "x"}', "not bad", "good or bad", "böse"):
         with pytest.raises(InvalidAnswer):
             shape.parse(text)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "not-sad",
+        "Not_Sad.",
+        '"NOT SAD"',
+        "**not_sad**",
+        '{"label": " Not sad"}',
+        "```\nnot sad\n```",
+    ],
+)
+def test_a_bare_label_is_an_answer_whatever_its_case(said: str) -> None:
+    labels = (Label(id=0, name="not_sad", meaning="glad"), Label(id=1, name="sad", meaning="sad"))
+    assert LabelShape(TASK.model_copy(update={"labels": labels})).parse(said).label == "not_sad"
 
 
 def test_dollars_in_a_text_are_text() -> None:
@@ -263,7 +279,7 @@ async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
     lines = [
         _recorded('{"label": "bad"}', "wet"),
         _recorded('{"label": "good"}', "dry", "length"),
-        _recorded("good", "mild"),
+        _recorded("it feels good", "mild"),
         _recorded("I will not.", "cold", "refusal"),
         _recorded("", "hot"),
         _recorded('{"label": "хорошо"}', "foggy"),

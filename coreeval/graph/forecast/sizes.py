@@ -7,7 +7,8 @@ from statistics import fmean
 
 from coreeval.errors import KnowledgeError, UsageError
 from coreeval.evaluation.benchmarks import iter_benchmark
-from coreeval.evaluation.targets import Question, answer_shape, question, questions_about
+from coreeval.evaluation.label_shape import LabelShape
+from coreeval.evaluation.targets import Question, question, questions_about
 from coreeval.graph.bench.opening import Bench, bundled_bench
 from coreeval.graph.bench.rehearsal import FirstLook, Rehearsal
 from coreeval.graph.bench.shown import Shown, shown_in
@@ -75,7 +76,7 @@ def _questions(bench: Bench, samples: Sequence[Sample], whose: str) -> Size:
 def size_of_question(asked: Question, task: Task) -> int:
     """Return the characters of a question to a target, with the schema of its answer."""
     message = question(task, asked.sample.fields, asked.template)
-    return size_of([message], answer_shape(task).schema)
+    return size_of([message], LabelShape(task).schema)
 
 
 async def _shown(bench: Bench, role: RoleName, samples: Sequence[Sample]) -> list[Shown]:
