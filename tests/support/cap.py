@@ -17,6 +17,7 @@ SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "cap" / "predict
 SPLITS: dict[str, dict[str, str]] = {
     "fineval": {"dev": "train", "val": "test"},
     "finqa": {"train": "train", "dev": "dev", "test": "test"},
+    "ectsum": {f"{name}_samples": name for name in ("train", "val", "test")},
     "alphafin": {"research_train": "train", "research_eval": "test"},
 }
 """Our name of each split that a benchmark's files have."""
