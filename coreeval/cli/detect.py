@@ -1,6 +1,7 @@
 """`coreeval detect pcr`: is a score memory? Answered from recorded outputs, without asking."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,8 +12,8 @@ from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
     from coreeval.cli.pcr_words import Told
-    from coreeval.evaluation.pcr.ablation import Remembering
     from coreeval.evaluation.pcr.study import Settings
+    from coreeval.tools.embeddings import Embeds
 
 detect = typer.Typer(name="detect", help="Find out how much of a score is memory.")
 METRICS = "exact_match, exact_match_squad, accuracy, rouge_1, rouge_2, rouge_l, bleu, macro_f1"
@@ -106,15 +107,16 @@ def _report(
         require_picture(plot)
     read = {name: read_pairs(path) for name, path in files.items()}
     good = {name: each.good for name, each in read.items()}
-    embeds = _embeds(settings, embeddings)
-    found = resampled(good, settings, embeds=embeds)
+    with _opened(settings, embeddings) as embeds:
+        found = resampled(good, settings, embeds=embeds)
+        again = ablate(good, found, settings, embeds=embeds) if ablation else None
     told = Told(
         files=files,
         read=read,
         settings=settings,
         embeddings=embeds.name if embeds else None,
         comparisons=compare(found, (settings.train, settings.test), settings.form),
-        ablation=ablate(good, found, settings, embeds=embeds) if ablation else None,
+        ablation=again,
     )
     document = told_document(told, _drawn(told, plot) if plot else [])
     show(document, as_json, lambda: "\n".join(told_lines(document)))
@@ -149,15 +151,21 @@ def _named(text: str) -> tuple[str, Path]:
     return name, Path(file)
 
 
-def _embeds(settings: "Settings", model: str) -> "Remembering | None":
-    from coreeval.evaluation.pcr.ablation import Remembering
+@contextmanager
+def _opened(settings: "Settings", model: str) -> "Iterator[Embeds | None]":
+    """Open the embeddings that cosine consistency needs, kept in the cache of this workspace."""
     from coreeval.evaluation.pcr.study import COSINE
 
     if settings.consistency != COSINE:
-        return None
-    from coreeval.tools.embeddings import open_embeddings
+        yield None
+        return
+    from coreeval.tools.embeddings import CachedEmbeddings, open_embeddings
+    from coreeval.tools.json_cache import JsonCache
+    from coreeval.tools.workspace import workspace_for
 
-    return Remembering(open_embeddings(model))
+    embeds = open_embeddings(model)
+    with JsonCache(workspace_for(Path.cwd()).cache / "embeddings") as cache:
+        yield CachedEmbeddings(embeds, cache)
 
 
 def _drawn(told: "Told", plot: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 """Does the verdict depend on alpha, the scale or the threshold? (CAP: Table 3 and Figure 7)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from coreeval.evaluation.pcr.comparison import Comparison, Form, compare
@@ -9,7 +9,7 @@ from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.pcr.ratio import SCALES
 from coreeval.evaluation.pcr.replicates import Resampled
 from coreeval.evaluation.pcr.study import COSINE, Settings, study
-from coreeval.tools.embeddings import Embeds, Vectors
+from coreeval.tools.embeddings import Embeds
 
 ALPHAS: Final = (0.0, 0.001, 0.01, 0.1)
 """CAP, Table 3."""
@@ -27,26 +27,6 @@ class Ablation:
     """None but for cosine consistency: the others have no threshold."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remembering:
-    """Embeddings that look at the same texts once only."""
-
-    embeds: Embeds
-    known: dict[tuple[str, ...], Vectors] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The model behind it."""
-        return self.embeds.name
-
-    def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of the texts, shape (texts, dimensions)."""
-        key = tuple(texts)
-        if key not in self.known:
-            self.known[key] = self.embeds(texts)
-        return self.known[key]
-
-
 def ablate(
     files: Mapping[str, Sequence[Pair]],
     found: Mapping[str, Resampled],
@@ -56,7 +36,8 @@ def ablate(
 ) -> Ablation:
     """Compare again under each scale, alpha and threshold; `found` is what `resampled` made.
 
-    A margin that was given holds for the scale that was asked, the others have their own.
+    A margin that was given holds for the scale that was asked, the others have their own. `embeds`
+    is given the same texts for each threshold: it should remember them.
     """
     compared, asked = (settings.train, settings.test), settings.form
     forms = [

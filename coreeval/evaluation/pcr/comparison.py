@@ -7,7 +7,14 @@ import numpy as np
 
 from coreeval.evaluation.pcr.measured import Scores
 from coreeval.evaluation.pcr.permutation import studentised
-from coreeval.evaluation.pcr.ratio import ALPHA, Array, Scale, performance_consistency_ratio
+from coreeval.evaluation.pcr.ratio import (
+    ALPHA,
+    SCALES,
+    SLOPES,
+    Array,
+    Scale,
+    performance_consistency_ratio,
+)
 from coreeval.evaluation.pcr.replicates import Replicates, Resampled
 from coreeval.evaluation.pcr.statistics import (
     Estimate,
@@ -126,6 +133,7 @@ def _concluded(
             detectable=difference.detectable,
             alpha=form.alpha,
             margin=form.near,
+            slope=_slope(form, first.pcr.estimate, second.pcr.estimate),
         )
     )
     return Comparison(
@@ -151,6 +159,12 @@ def _ratio(form: Form) -> Statistic:
     return lambda scores: performance_consistency_ratio(
         np.asarray(scores.performance), scores.consistency, alpha=form.alpha, scale=form.scale
     )
+
+
+def _slope(form: Form, *pcr: float) -> float:
+    """Return how steep the scale is at the steeper of some values, as a share of that at 0."""
+    slope, start = SLOPES[form.scale], SCALES[form.scale](np.zeros(1))
+    return float(np.max(slope(np.array(pcr)) / slope(start)))
 
 
 def _decline(scores: Scores) -> Array:

@@ -18,6 +18,9 @@ MARGINS: Final[Mapping[Scale, float]] = {"tanh": 0.03, "linear": 0.03, "sigmoid"
 smallest that it reads as training on a split (FinQA, FinMA-NLP, train - test: 0.0377) and the
 largest that it passes over (AlphaFin, Baichuan: 0.0213; Tables 7 and 9), in each scale."""
 
+HIDDEN: Final = 0.1
+"""Ours: where the scale shows less than this share of a difference of ratios, likeness is none."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
@@ -33,6 +36,8 @@ class Evidence:
     detectable: float
     alpha: float
     margin: float
+    slope: float
+    """How steep the scale is at the steeper of both PCR, as a share of its steepness at 0."""
 
 
 Rule = Callable[[Evidence], str | None]
@@ -81,6 +86,16 @@ def _equivalent(seen: Evidence) -> str | None:
     )
 
 
+def _hidden(seen: Evidence) -> str | None:
+    """Hold where PCR is alike because it is at the end of its scale, as with consistency near 0."""
+    if not (seen.slope < HIDDEN and _equivalent(seen)):
+        return None
+    return (
+        "PCR is at the end of its scale in both splits, which hides differences: performance is "
+        "far above consistency; --scale linear has no end"
+    )
+
+
 def _above(seen: Evidence) -> str | None:
     if not (seen.difference.ci_low > 0 and seen.p_value <= SIGNIFICANCE):
         return None
@@ -112,6 +127,7 @@ RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
     ("inconclusive", _few_items),
     ("insufficient_signal", _no_signal),
     ("inconclusive", _undefined),
+    ("inconclusive", _hidden),
     ("comparable", _equivalent),
     ("fine_tuned", _above),
     ("contaminated", _below),

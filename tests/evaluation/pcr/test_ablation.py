@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.pcr import Form, Pair, Settings, study
-from coreeval.evaluation.pcr.ablation import ALPHAS, THRESHOLDS, Ablation, Remembering, ablate
+from coreeval.evaluation.pcr.ablation import ALPHAS, THRESHOLDS, Ablation, ablate
 from coreeval.evaluation.pcr.study import resampled
-from coreeval.tools.embeddings import Vectors
+from coreeval.tools.embeddings import CachedEmbeddings, Embeds, Vectors
+from coreeval.tools.json_cache import JsonCache
 from tests.evaluation.pcr.kit import two_splits
 
 ASKED = Settings(metric="exact_match", consistency="exact", draws=300)
@@ -29,7 +31,7 @@ class Angles:
         return np.column_stack([np.cos(turns), np.sin(turns)]).astype(np.float32)
 
 
-def ablated(settings: Settings, pairs: list[Pair], embeds: Remembering | None = None) -> Ablation:
+def ablated(settings: Settings, pairs: list[Pair], embeds: Embeds | None = None) -> Ablation:
     """Return the ablation of one file."""
     files = {"it": pairs}
     found = resampled(files, settings, embeds=embeds)
@@ -50,7 +52,7 @@ def test_every_scale_with_every_alpha_and_the_one_that_was_asked() -> None:
     assert not ablation.thresholds
 
 
-def test_consistency_falls_as_the_threshold_rises() -> None:
+def test_consistency_falls_as_the_threshold_rises(tmp_path: Path) -> None:
     """CAP, Figure 7."""
     rng = np.random.default_rng(1)
     turned = [
@@ -59,7 +61,8 @@ def test_consistency_falls_as_the_threshold_rises() -> None:
     ]
     angles = Angles()
     settings = replace(ASKED, consistency="cosine", threshold=0.93)
-    ablation = ablated(settings, turned, Remembering(angles))
+    with JsonCache(tmp_path) as cache:
+        ablation = ablated(settings, turned, CachedEmbeddings(angles, cache))
     assert [threshold for threshold, _ in ablation.thresholds] == sorted((*THRESHOLDS, 0.93))
     for name in ("train", "test"):
         shares = [found["it"].splits[name].consistency for _, found in ablation.thresholds]

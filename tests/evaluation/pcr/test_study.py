@@ -101,6 +101,20 @@ def test_consistency_and_alpha_of_nothing() -> None:
     assert compared(never, replace(ASKED, form=replace(linear, alpha=0.01))).verdict
 
 
+def test_answers_that_never_agree_are_not_called_comparable() -> None:
+    """Without consistency tanh is 1 in both splits, however unlike they are (CAP, Table 11)."""
+    never = [
+        replace(each, modified_output=f"{each.id} {each.split}")
+        for each in two_splits((300, 60, 0), (300, 40, 0))
+    ]
+    form = Form(alpha=0.001)
+    found = compared(never, replace(ASKED, form=form))
+    assert found.splits["train"].pcr.estimate == found.splits["test"].pcr.estimate == 1
+    assert found.verdict == "inconclusive" and "end of its scale" in found.reason
+    linear = replace(ASKED, form=replace(form, scale="linear"))
+    assert compared(never, linear).difference.pcr.estimate > 50
+
+
 def test_p_values_are_adjusted_over_all_files() -> None:
     other = two_splits((300, 160, 240), (300, 140, 240))
     both = study({"a": CLEAN, "b": other}, ASKED)

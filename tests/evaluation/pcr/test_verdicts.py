@@ -17,6 +17,7 @@ CLEAR = Evidence(
     detectable=0.14,
     alpha=0.01,
     margin=0.03,
+    slope=0.8,
 )
 
 
@@ -32,6 +33,12 @@ def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
         (with_interval(-0.3, -0.1), "contaminated", "here on test"),
         (with_interval(-0.02, 0.029, 0.9), "comparable", "is within 0.03 of 0"),
         (with_interval(0.01, 0.02), "comparable", "(+0.010 to +0.020) is within 0.03"),
+        (
+            replace(with_interval(-0.01, 0.01, 0.9), slope=0.05),
+            "inconclusive",
+            "at the end of its scale",
+        ),
+        (replace(CLEAR, slope=0.05), "fine_tuned", "is above 0"),
         (with_interval(-0.13, 0.05, 0.4), "inconclusive", "contains 0 and reaches past 0.03"),
         (with_interval(-0.02, 0.04, 0.4), "inconclusive", "differences from about 0.140 on"),
         (with_interval(0.01, 0.2, 0.06), "inconclusive", "leaves out 0, but p is 0.0600, not at"),
