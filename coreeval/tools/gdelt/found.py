@@ -13,7 +13,7 @@ from coreeval.schema import EntityQuery, Evidence, Window
 from coreeval.tools.gdelt.parts.compact import compact
 from coreeval.tools.gdelt.parts.shelf import Shelf
 from coreeval.tools.gdelt.rows import Article
-from coreeval.tools.gdelt.search import search
+from coreeval.tools.gdelt.search.batch import search
 from coreeval.tools.gdelt.store.layout import Layout
 from coreeval.tools.gdelt.store.ledger import Entry, FileRow, opened
 from coreeval.tools.gdelt.store.segments import write_articles, write_signals
@@ -41,11 +41,10 @@ class Found:
 
         `worst` is the place in `PRECISIONS` of the least certain publication time.
         """
-        with self._shelf.cursor() as cursor:
-            places = search(cursor, queries, window, k, worst, self._shelf.articles)
+        best = search(self._shelf, queries, window, k, worst)
         return {
-            query.id: tuple(map(self._traced, self._shelf.evidence(where)))
-            for query, where in zip(queries, places, strict=True)
+            query.id: tuple(map(self._traced, self._shelf.evidence(articles)))
+            for query, articles in zip(queries, best, strict=True)
         }
 
     def _traced(self, item: Evidence) -> Evidence:

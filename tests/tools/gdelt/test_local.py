@@ -229,11 +229,13 @@ def test_what_a_killed_build_left_is_cleared(news: Path, tmp_path: Path) -> None
 
 def test_a_damaged_store_names_the_folder_to_delete(news: Path, tmp_path: Path) -> None:
     index = open_folder(news, tmp_path / "cache")
-    (words,) = index.glob("parts/*/words.parquet")
-    words.write_bytes(b"nothing")
-    with pytest.raises(KnowledgeError, match="damaged") as caught:
-        open_local(news, tmp_path / "cache")
-    assert caught.value.where == str(index)
+    (words,) = index.glob("parts/*/index.bin")
+    whole = words.read_bytes()
+    for data in (b"", b"nothing", whole[:200], whole[:-1], whole[:30] + b"?" + whole[31:]):
+        words.write_bytes(data)
+        with pytest.raises(KnowledgeError, match="damaged") as caught:
+            open_local(news, tmp_path / "cache")
+        assert caught.value.where == str(index)
 
 
 def test_files_without_a_single_article(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from coreeval.schema import EntityQuery
-from coreeval.tools.gdelt.questions import TOPIC_SHARE
+from coreeval.tools.gdelt.search.questions import TOPIC_SHARE
 from coreeval.tools.gdelt.words import query_keys, stem
 
 

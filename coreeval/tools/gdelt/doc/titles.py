@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from coreeval.schema import EntityQuery
-from coreeval.tools.gdelt.questions import TOPIC_SHARE
+from coreeval.tools.gdelt.search.questions import TOPIC_SHARE
 from coreeval.tools.gdelt.titles import without_outlet
 from coreeval.tools.gdelt.words import keys, query_keys
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa  # type: ignore[import-untyped]
 
 from coreeval.tools.gdelt.parts.catalogue import (
     Part,
@@ -24,11 +25,13 @@ from coreeval.tools.gdelt.parts.catalogue import (
     segments,
 )
 from coreeval.tools.gdelt.parts.functions import add_functions
+from coreeval.tools.gdelt.parts.index import is_whole, pages_of
+from coreeval.tools.gdelt.parts.items import make_items
 from coreeval.tools.gdelt.parts.keys import make_keys
 from coreeval.tools.gdelt.parts.pages import make_pages
 from coreeval.tools.gdelt.parts.spans import Span, spans
 from coreeval.tools.gdelt.parts.stories import make_stories
-from coreeval.tools.gdelt.parts.tables import write_tables
+from coreeval.tools.gdelt.parts.writing import write_part
 
 MEMORY = "800MB"
 """DuckDB's share; with Python and the store's own tables it stays below 1.5 GB."""
@@ -40,7 +43,6 @@ _DROPPED = """
 SELECT dropped, count(*) FROM pages WHERE own AND dropped IS NOT NULL GROUP BY 1 ORDER BY 1
 """
 _PRECISION = "SELECT precision, count(*) FROM items GROUP BY 1 ORDER BY 1"
-_KNOWN = "CREATE TABLE known AS SELECT page FROM read_parquet($files)"
 _SALIENCE = """
 CREATE TABLE salience AS
 SELECT page_of(url) AS page, max(num_sources)::INTEGER AS sources
@@ -73,7 +75,7 @@ def compact(store: Path) -> Made:
         rows = _rows_by_day(listed)
         waiting: list[Part] = []
         made = 0, 0
-        for span, fingerprint in _stale(database, listed, rows):
+        for span, fingerprint in _stale(store, database, listed, rows):
             part = _make(store, database, span, fingerprint, listed, waiting)
             made = made[0] + 1, made[1] + part.rows
             waiting = _publish(database, [*waiting, part], rows)
@@ -91,10 +93,17 @@ def _rows_by_day(listed: Mapping[str, tuple[str, int]]) -> dict[date, int]:
 
 
 def _stale(
-    database: sqlite3.Connection, listed: Mapping[str, tuple[str, int]], rows: Mapping[date, int]
+    store: Path,
+    database: sqlite3.Connection,
+    listed: Mapping[str, tuple[str, int]],
+    rows: Mapping[date, int],
 ) -> list[tuple[Span, str]]:
-    """Return the spans that have no part made from their segments as they are."""
-    known = {(part.first, part.last, part.fingerprint) for part in parts(database)}
+    """Return the spans that have no whole part made from their segments as they are."""
+    known = {
+        (part.first, part.last, part.fingerprint)
+        for part in parts(database)
+        if is_whole(folder_of(store, part.id))
+    }
     wanted = [(span, _fingerprint(span, listed)) for span in spans(rows)]
     return [
         (span, fingerprint)
@@ -139,7 +148,11 @@ def _make(
     """Write one part beside its place and rename it."""
     known = [*parts(database), *waiting]
     number = _next_number(store, known)
-    earlier = [part for part in known if part.last < span.first.isoformat()]
+    earlier = [
+        part
+        for part in known
+        if part.last < span.first.isoformat() and is_whole(folder_of(store, part.id))
+    ]
     work = store / "parts" / WORK
     (work / "part").mkdir(parents=True)
     with _scratch(work) as scratch:
@@ -150,7 +163,8 @@ def _make(
         rows = make_pages(scratch, near, first, last)
         make_keys(scratch)
         make_stories(scratch)
-        write_tables(scratch, work / "part", number)
+        make_items(scratch)
+        write_part(scratch, work / "part")
         part = Part(
             id=number, first=first, last=last, fingerprint=fingerprint, rows=rows,
             articles=_count(scratch, "SELECT count(*) FROM items"),
@@ -182,11 +196,12 @@ def _load_known(
     files: Sequence[tuple[int, str]],
 ) -> None:
     """Make the tables `known`, pages that earlier parts have, and `files`, names by number."""
-    articles = [str(folder_of(store, part.id) / "articles.parquet") for part in earlier]
-    if articles:
-        scratch.execute(_KNOWN, {"files": articles})
-    else:
-        scratch.execute("CREATE TABLE known (page UBIGINT)")
+    scratch.execute("CREATE TABLE known (page UBIGINT)")
+    for part in earlier:
+        pages = pa.table({"page": pages_of(folder_of(store, part.id))})
+        scratch.register("pages_there", pages)
+        scratch.execute("INSERT INTO known FROM pages_there")
+        scratch.unregister("pages_there")
     scratch.execute(
         "CREATE TABLE files AS SELECT unnest(?::INTEGER[]) AS file, unnest(?::VARCHAR[]) AS name",
         [[number for number, _ in files], [name for _, name in files]],

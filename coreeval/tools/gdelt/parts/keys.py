@@ -19,8 +19,7 @@ SELECT token, titles, key_of(token) AS word FROM spelt
 """
 _VOCABULARY = """
 CREATE TABLE vocabulary AS
-SELECT word, row_number() OVER (ORDER BY sum(titles), word)::INTEGER AS rarity,
-       row_number() OVER (ORDER BY word)::INTEGER AS spelling
+SELECT word, row_number() OVER (ORDER BY sum(titles), word)::INTEGER AS rarity
 FROM normal WHERE word <> '' GROUP BY word
 """
 _KEYS = """
@@ -31,10 +30,10 @@ FROM tokens JOIN normal USING (token) JOIN vocabulary USING (word) GROUP BY n, r
 
 
 def make_keys(database: duckdb.DuckDBPyConnection) -> None:
-    """Make `vocabulary` (word, rarity, spelling) and `keys` (page n, rarity, place) from `pages`.
+    """Make `vocabulary` (word, rarity) and `keys` (page n, rarity, place) from `pages`.
 
-    `rarity` numbers the words, those in fewest headlines first, and `spelling` does in order of the
-    alphabet; `place` is 0 for a word of the headline, 1 for one that only the description has.
+    `rarity` numbers the words, those in fewest headlines first; `place` is 0 for a word of the
+    headline, 1 for one that only the description has.
     """
     for statement in (_TOKENS, _SPELT, _VOCABULARY, _KEYS, "DROP TABLE tokens; DROP TABLE normal"):
         database.execute(statement)

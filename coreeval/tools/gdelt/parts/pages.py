@@ -6,6 +6,7 @@ import duckdb
 
 from coreeval.tools.gdelt.dates import CLOCK_SKEW, OLDEST
 from coreeval.tools.gdelt.language import UNKNOWN
+from coreeval.tools.gdelt.themes import THEMES
 
 OFFERED = "en"
 """The language of the benchmarks; news in others would have to be translated first."""
@@ -21,7 +22,7 @@ WITH read AS (
 )
 SELECT page_of(url) AS page, day, url, title, snippet, crawled_at, stated_at, language, file, line,
        if(day BETWEEN $first AND $last, coalesce(entities, []), []) AS entities,
-       if(day BETWEEN $first AND $last, coalesce(themes, []), []) AS themes
+       if(day BETWEEN $first AND $last, [one FOR one IN themes IF one IN $themes], []) AS themes
 FROM read
 """
 # The better row of a page, completed by what only the others have. `worth` orders a page's rows.
@@ -114,7 +115,7 @@ def make_pages(
     to be compared with.
     """
     span = {"first": first, "last": last}
-    database.execute(_ROWS, {"segments": list(segments), **span})
+    database.execute(_ROWS, {"segments": list(segments), "themes": list(THEMES.values()), **span})
     database.execute(_PAGES, span)
     database.execute(_NUMBERED)
     counted = database.execute("SELECT count(*) FROM rows WHERE day BETWEEN $first AND $last", span)

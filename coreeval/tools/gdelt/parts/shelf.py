@@ -1,16 +1,18 @@
-"""An open store: its parts as one set of tables, and the texts of single articles."""
+"""An open store: the indexes of its parts, and the texts of single articles."""
 
 import hashlib
+import itertools
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from coreeval.errors import KnowledgeError
 from coreeval.schema import Evidence, NamedEntity, Precision
+from coreeval.tools.gdelt.parts.arrays import open_arrays
 from coreeval.tools.gdelt.parts.catalogue import (
     Part,
     catalogue,
@@ -19,18 +21,17 @@ from coreeval.tools.gdelt.parts.catalogue import (
     ignored_files,
     parts,
 )
-from coreeval.tools.gdelt.parts.tables import TABLES, TEXTS
+from coreeval.tools.gdelt.parts.index import INDEX, TEXTS, Articles, Index
 from coreeval.tools.gdelt.parts.texts import Texts
 from coreeval.tools.gdelt.stats import StoreStats
 from coreeval.tools.gdelt.untrusted import instruction_like
 
 PRECISIONS: tuple[Precision, ...] = ("exact", "url", "cluster", "crawl")
-"""Best first; a table holds the position."""
-_SETTINGS: dict[str, Any] = {"threads": 2, "memory_limit": "800MB"}
+"""Best first; an array holds the position."""
 
 
 class Shelf:
-    """The parts of one store; opening reads no articles, and several threads may ask."""
+    """The parts of one store; opening reads little of them, and several threads may ask."""
 
     def __init__(self, store: Path) -> None:
         with catalogue(store) as listed:
@@ -42,38 +43,48 @@ class Shelf:
                 where=str(store),
                 hint="bring news into it; its files have no row that is an article",
             )
-        self._texts: dict[int, Texts] = {}
-        self._database = duckdb.connect(config=_SETTINGS)
+        self._store = store
+        self._texts: list[Texts] = []
+        with self._undamaged():
+            self._texts = [Texts(folder_of(store, part.id) / TEXTS) for part in self._parts]
+            arrays = [open_arrays(folder_of(store, part.id) / INDEX) for part in self._parts]
+            self.articles = Articles.of(arrays)
+            """All of them, those of a part in order of time."""
+            sizes = [len(part["published"]) for part in arrays]
+            self._first = [0, *itertools.accumulate(sizes)][:-1]
+            self.indexes = [
+                Index.of(part, first) for part, first in zip(arrays, self._first, strict=True)
+            ]
+
+    @contextmanager
+    def _undamaged(self) -> Iterator[None]:
+        """Say what to do where a file is not what it should be."""
         try:
-            _view_tables(self._database, store, self._parts)
-            self._texts = {
-                part.id: Texts(folder_of(store, part.id) / TEXTS) for part in self._parts
-            }
-        except (duckdb.Error, OSError, ValueError) as error:
-            self.close()
+            yield
+        except (OSError, ValueError, LookupError) as error:
             raise KnowledgeError(
-                f"the news store is damaged: {error}",
-                where=str(store),
-                hint="delete its folder `parts`, or all of it: it is made again from the news",
+                f"a part of the news store is damaged, or made by another version: {error}",
+                where=str(self._store),
+                hint="`coreeval gdelt sync` makes it again from the news that the store keeps; if "
+                "knowledge.path is a folder of files, delete this store",
             ) from error
-        self.articles = sum(part.articles for part in self._parts)
-        """How many there are in all."""
 
     def close(self) -> None:
-        """Let go of files and memory."""
-        for texts in self._texts.values():
+        """Let go of the texts; what is mapped goes with the last who uses it."""
+        for texts in self._texts:
             texts.close()
-        self._database.close()
 
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection that sees the tables of parts/tables.py, all parts as one."""
-        return self._database.cursor()
-
-    def evidence(self, places: Iterable[tuple[int, int]]) -> tuple[Evidence, ...]:
-        """Return what is offered of the articles with these parts and numbers, in order."""
-        records = (record for part, number in places for record in self._texts[part].read([number]))
+    def evidence(self, articles: Iterable[int]) -> tuple[Evidence, ...]:
+        """Return what is offered of articles, in order."""
+        with self._undamaged():
+            records = [self._record(number) for number in articles]
         by_id = {record[0]: record for record in records}  # a page may be in two parts
         return tuple(to_evidence(record) for record in by_id.values())
+
+    def _record(self, article: int) -> list[Any]:
+        part = bisect_right(self._first, article) - 1
+        record: list[Any] = self._texts[part].read(article - self._first[part])
+        return record
 
     def stats(self) -> StoreStats:
         """Return what the store was made of."""
@@ -93,17 +104,10 @@ class Shelf:
             bad=dict(bad),
             duplicates=sum(part.duplicates for part in self._parts),
             dropped=dict(sorted(dropped.items())),
-            articles=self.articles,
+            articles=len(self.articles.published),
             clusters=sum(part.stories for part in self._parts),
             precision=dict(precision),
         )
-
-
-def _view_tables(database: duckdb.DuckDBPyConnection, store: Path, listed: Sequence[Part]) -> None:
-    database.execute("SET parquet_metadata_cache = true")
-    for table in TABLES:
-        files = [str(folder_of(store, part.id) / f"{table}.parquet") for part in listed]
-        database.read_parquet(files).create_view(table)
 
 
 def _fingerprint(listed: Sequence[Part]) -> str:
@@ -112,7 +116,7 @@ def _fingerprint(listed: Sequence[Part]) -> str:
 
 
 def to_evidence(record: Sequence[Any]) -> Evidence:
-    """Build evidence from a part's record (`RECORD` in parts/tables.py)."""
+    """Build evidence from a part's record (parts/writing.py)."""
     page, url, site, title, snippet, published, precision, story, entities, origin = record
     return Evidence(
         id=page,

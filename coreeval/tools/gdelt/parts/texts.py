@@ -6,7 +6,7 @@ the file ends with where each block ends and how long it is unpacked, then with 
 
 import json
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -33,14 +33,25 @@ def write_texts(path: Path, records: Iterable[str]) -> None:
 
 
 class Texts:
-    """The records of one file, by number; safe to read from several threads."""
+    """The records of one file, by number; safe to read from several threads.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is cut short.
+    """
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        (blocks,) = np.frombuffer(self._bytes[-8:], "<i8")
-        index = np.frombuffer(self._bytes[-8 - 16 * blocks : -8], "<i8")
-        self._ends, self._sizes = index[:blocks], index[blocks:]
+        index = len(self._bytes) - 8
+        blocks = int.from_bytes(self._bytes[index:], "little", signed=True) if index >= 0 else -1
+        start = index - 16 * blocks
+        if not 0 <= start <= index:
+            raise ValueError(f"{path.name} is cut short")
+        both = np.frombuffer(self._bytes[start:index], "<i8")
+        self._ends, self._sizes = both[:blocks], both[blocks:]
+        if start != (self._ends[-1] if blocks else 0):
+            raise ValueError(f"{path.name} is cut short")
         self._codec = pa.Codec(_CODEC)
 
     def __enter__(self) -> Self:
@@ -53,11 +64,15 @@ class Texts:
         """Let go of the file."""
         self._bytes.close()
 
-    def read(self, numbers: Iterable[int]) -> Iterator[list[Any]]:
-        """Yield the records with these numbers, in the order asked for."""
-        for number in numbers:
-            block, line = divmod(number, IN_A_BLOCK)
-            yield json.loads(self._unpacked(block).split(b"\n")[line])
+    def read(self, number: int) -> Any:  # noqa: ANN401 - a line of JSON
+        """Return the record with a number.
+
+        Raises:
+            ValueError: the file is damaged there.
+            LookupError: there is no such record.
+        """
+        block, line = divmod(number, IN_A_BLOCK)
+        return json.loads(self._unpacked(block).split(b"\n")[line])
 
     def _unpacked(self, block: int) -> bytes:
         start = self._ends[block - 1] if block else 0

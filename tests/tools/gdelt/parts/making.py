@@ -78,11 +78,25 @@ def offered(store: Path, *rows: Row) -> tuple[dict[str, Evidence], StoreStats]:
     add_rows(store, *rows)
     compact(store)
     shelf = Shelf(store)
-    with shelf.cursor() as cursor:
-        places = cursor.execute("SELECT part, article FROM articles ORDER BY ALL").fetchall()
-        found = {one.url: one for one in shelf.evidence(places)}
+    found = {one.url: one for one in held(shelf)}
     shelf.close()
     return found, shelf.stats()
+
+
+def held(shelf: Shelf) -> tuple[Evidence, ...]:
+    """Return all articles of a store."""
+    return shelf.evidence(range(len(shelf.articles.published)))
+
+
+def prior_of(store: Path, word: str) -> float:
+    """Return what the only article with a word has in its score whatever is asked."""
+    shelf = Shelf(store)
+    (index,) = shelf.indexes
+    term = index.terms.find(word)
+    assert term is not None
+    (item,) = index.words.of(term)
+    shelf.close()
+    return float(shelf.articles.prior[item >> 1])
 
 
 @contextmanager

@@ -10,12 +10,14 @@ from sqlite3 import Connection
 
 import pytest
 
+from coreeval.errors import KnowledgeError
 from coreeval.tools.gdelt.parts import compact as compacting
 from coreeval.tools.gdelt.parts import spans
 from coreeval.tools.gdelt.parts.catalogue import Part, catalogue, folder_of, parts, replace_parts
 from coreeval.tools.gdelt.parts.compact import KEPT_S, Made, compact
 from coreeval.tools.gdelt.parts.shelf import Shelf
-from tests.tools.gdelt.parts.making import Row, add_rows, add_signals, row
+from tests.tools.gdelt.parts import making
+from tests.tools.gdelt.parts.making import Row, add_rows, add_signals, prior_of, row
 
 FIRST = datetime(2026, 5, 24, 12, tzinfo=UTC)
 SUBJECTS = ("farmers", "bakers", "sailors", "teachers", "miners", "pilots", "clerks", "judges")
@@ -48,8 +50,7 @@ def spans_of(store: Path) -> list[tuple[int, int, int]]:
 def held(store: Path) -> dict[str, str]:
     """Return the story of each offered article, by URL."""
     shelf = Shelf(store)
-    places = shelf.cursor().execute("SELECT part, article FROM articles").fetchall()
-    found = {one.url: one.cluster for one in shelf.evidence(places)}
+    found = {one.url: one.cluster for one in making.held(shelf)}
     shelf.close()
     return found
 
@@ -132,10 +133,7 @@ def test_signals_count_where_no_copies_do(tmp_path: Path) -> None:
     add_rows(tmp_path, row("https://a.example/x", titles[0]), row("https://b.example/x", titles[1]))
     add_signals(tmp_path, "2026-06-10", a=19)
     compact(tmp_path)
-    shelf = Shelf(tmp_path)
-    prior = dict(shelf.cursor().execute("SELECT word, prior FROM words").fetchall())
-    shelf.close()
-    assert prior["farmer"] > prior["baker"]
+    assert prior_of(tmp_path, "farmer") > prior_of(tmp_path, "baker")
 
 
 def test_replaced_parts_stay_for_those_who_read_them(tmp_path: Path) -> None:
@@ -144,8 +142,7 @@ def test_replaced_parts_stay_for_those_who_read_them(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
     add_rows(tmp_path, on(0, "b"))
     compact(tmp_path)
-    with shelf.cursor() as cursor:
-        assert cursor.execute("SELECT count(*) FROM words SEMI JOIN articles USING (article)")
+    assert [one.url for one in making.held(shelf)] == ["https://a.example/0"]
     shelf.close()
     assert len(held(tmp_path)) == 2
     old = folder_of(tmp_path, 1)
@@ -162,12 +159,13 @@ def test_a_killed_compaction_loses_only_the_part_in_hand(large: None, tmp_path: 
         from pathlib import Path
         from coreeval.tools.gdelt.parts import compact, spans
         spans.SMALL_ROWS = 1
-        write = compact.write_tables
-        def killed(database, folder, part):
-            write(database, folder, part)
-            if part == 2:
+        write, parts = compact.write_part, []
+        def killed(database, folder):
+            write(database, folder)
+            parts.append(folder)
+            if len(parts) == 2:
                 os.kill(os.getpid(), signal.SIGKILL)
-        compact.write_tables = killed
+        compact.write_part = killed
         compact.compact(Path({str(tmp_path)!r}))
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)])
@@ -176,3 +174,31 @@ def test_a_killed_compaction_loses_only_the_part_in_hand(large: None, tmp_path: 
     assert compact(tmp_path) == Made(parts=3, rows=3)
     assert len(held(tmp_path)) == 13
     assert not (tmp_path / "parts" / ".work").exists()
+
+
+@pytest.mark.parametrize("file", ["index.bin", "texts.bin"])
+def test_a_damaged_part_is_made_again(large: None, tmp_path: Path, file: str) -> None:
+    add_rows(tmp_path, *(on(day, "a") for day in range(13)))
+    compact(tmp_path)
+    whole = held(tmp_path)
+    damaged = folder_of(tmp_path, 2) / file
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    with pytest.raises(KnowledgeError, match="cut short") as caught:
+        Shelf(tmp_path)
+    assert "coreeval gdelt sync" in caught.value.hint
+    assert compact(tmp_path) == Made(parts=1, rows=1)
+    assert held(tmp_path) == whole
+
+
+def test_parts_of_another_version_are_made_again(large: None, tmp_path: Path) -> None:
+    add_rows(
+        tmp_path, *(on(day, "a") for day in range(13)), on(12, "z") | {"url": on(1, "a")["url"]}
+    )
+    compact(tmp_path)
+    whole = held(tmp_path)
+    for index in tmp_path.glob("parts/*/index.bin"):
+        index.rename(index.with_name("words.parquet"))
+    with pytest.raises(KnowledgeError, match="another version"):
+        Shelf(tmp_path)
+    assert compact(tmp_path).parts == 4
+    assert held(tmp_path) == whole

@@ -2,8 +2,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from coreeval.tools.gdelt.parts.compact import compact
-from coreeval.tools.gdelt.parts.shelf import Shelf
-from tests.tools.gdelt.parts.making import SEEN, add_rows, offered, row
+from tests.tools.gdelt.parts.making import SEEN, add_rows, offered, prior_of, row
 
 STATED = datetime(2026, 6, 9, 7, tzinfo=UTC)
 
@@ -67,10 +66,7 @@ def test_copies_that_are_not_offered_make_a_story_notable(tmp_path: Path) -> Non
         row("https://f.example/x", title="Farmers plant more oats this year"),
     )
     compact(tmp_path)
-    shelf = Shelf(tmp_path)
-    told = dict(shelf.cursor().execute("SELECT word, prior FROM words").fetchall())
-    shelf.close()
-    assert told["ferry"] > told["oat"]
+    assert prior_of(tmp_path, "ferry") > prior_of(tmp_path, "oat")
 
 
 def test_two_rows_about_one_page_complete_each_other(tmp_path: Path) -> None:

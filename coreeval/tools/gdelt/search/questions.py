@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coreeval.schema import EntityQuery
+from coreeval.tools.gdelt.themes import THEMES
 from coreeval.tools.gdelt.words import query_keys
 
 TOPIC_SHARE = 0.3
@@ -12,18 +13,6 @@ TOPIC_SHARE = 0.3
 weighs more (ln(1 + articles / articles with the word)). A topic is a description, and a headline
 puts it its own way. With most of the words asked for, 39 of 60 samples had fewer than six
 candidates and found no knowledge (docs/quality.md, round 1)."""
-THEMES = {
-    "climate change": "ENV_CLIMATECHANGE",
-    "immigration": "IMMIGRATION",
-    "inflation": "ECON_INFLATION",
-    "natural disaster": "NATURAL_DISASTER",
-    "natural gas": "ENV_NATURALGAS",
-    "oil price": "ECON_OILPRICE",
-    "refugees": "REFUGEES",
-    "stock market": "ECON_STOCKMARKET",
-    "unemployment": "UNEMPLOYMENT",
-}
-"""GKG's themes for topics that have these words; all of them occur in real rows."""
 NAMED = ("named", "alias")
 """Rungs whose query is a name: all of its words must be there."""
 
@@ -34,7 +23,6 @@ class Spelling:
 
     query: int
     """Place of the query in the batch."""
-    number: int
     words: tuple[str, ...]
     share: float
     """The part of the words' weight that an article must have."""
@@ -46,8 +34,6 @@ class Spelling:
 class Asked:
     """One word of a spelling."""
 
-    query: int
-    spelling: int
     word: str
     weight: float
     """As a part of the spelling's whole weight."""
@@ -64,12 +50,9 @@ def _spellings(place: int, query: EntityQuery) -> Iterator[Spelling]:
     texts = [query.text, *query.aliases]
     texts += [cut for text in texts if (cut := _cut(text))]
     named = query.rung in NAMED
-    for number, words in enumerate(
-        dict.fromkeys(found for text in texts if (found := query_keys(text)))
-    ):
+    for words in dict.fromkeys(found for text in texts if (found := query_keys(text))):
         yield Spelling(
             query=place,
-            number=number,
             words=tuple(sorted(words)),
             share=1.0 if named else TOPIC_SHARE,
             alone=named and len(words) == 1 and bool(query.context),
@@ -89,27 +72,23 @@ def weighed(spelling: Spelling, held: Mapping[str, int], articles: int) -> Itera
 
     Words become seeds until what is left weighs less than an article may lack.
     """
-    weights = {word: math.log(1 + articles / held.get(word, 1)) for word in spelling.words}
+    weights = {word: math.log(1 + articles / (held.get(word) or 1)) for word in spelling.words}
     whole, left = sum(weights.values()), 1.0
     for word, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
         seed = left >= spelling.share - 1e-6
         left -= weight / whole
-        yield Asked(spelling.query, spelling.number, word, weight / whole, seed)
+        yield Asked(word, weight / whole, seed)
 
 
-def themes(queries: Sequence[EntityQuery]) -> Iterator[tuple[int, str]]:
-    """Yield (query, theme) for each GKG theme that a topic is part of."""
-    for place, query in enumerate(queries):
-        if query.rung not in NAMED:
-            words = query_keys(query.text)
-            yield from ((place, THEMES[text]) for text in THEMES if query_keys(text) <= words)
+def themes(query: EntityQuery) -> list[int]:
+    """Return the places in `THEMES` of the themes that a topic is part of."""
+    if query.rung in NAMED:
+        return []
+    words = query_keys(query.text)
+    return [place for place, text in enumerate(THEMES) if query_keys(text) <= words]
 
 
-def contexts(queries: Sequence[EntityQuery]) -> Iterator[tuple[int, int, str, int]]:
-    """Yield (query, context, word, words in the context), leaving out the query's own words."""
-    for place, query in enumerate(queries):
-        own = query_keys(query.text).union(*map(query_keys, query.aliases))
-        for number, text in enumerate(query.context):
-            words = query_keys(text) - own
-            for word in sorted(words):
-                yield place, number, word, len(words)
+def contexts(query: EntityQuery) -> list[frozenset[str]]:
+    """Return the words of each context of a query, without the query's own."""
+    own = query_keys(query.text).union(*map(query_keys, query.aliases))
+    return [words for text in query.context if (words := query_keys(text) - own)]

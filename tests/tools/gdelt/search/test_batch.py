@@ -6,8 +6,8 @@ import pytest
 from coreeval.schema import EntityQuery, Rung, Window
 from coreeval.tools.gdelt.local import LocalKnowledge
 from coreeval.tools.gdelt.parts.compact import compact
-from coreeval.tools.gdelt.parts.tables import CROWD
-from coreeval.tools.gdelt.questions import spellings, weighed
+from coreeval.tools.gdelt.parts.crowds import CROWD
+from coreeval.tools.gdelt.search.questions import spellings, weighed
 from tests.tools.gdelt.parts.making import add_rows, row
 
 JUNE = Window(start=datetime(2026, 6, 1, tzinfo=UTC), end=datetime(2026, 7, 1, tzinfo=UTC))

@@ -1,0 +1,157 @@
+"""What a part has for a query: articles by their text, by a name, by a theme."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coreeval.tools.gdelt.parts.postings import Flags, Items, Numbers, members
+from coreeval.tools.gdelt.search.questions import TOPIC_SHARE, Asked
+from coreeval.tools.gdelt.search.views import ONE, View
+
+NAMES_AT_MOST = 200
+"""Names that a spelling may stand for, the most mentioned first: 'John' is part of thousands."""
+IN_TITLE, IN_TEXT, BY_NAME = 0.40, 0.32, 0.20
+"""How well an article matches, as a part of its score (research: gdelt §8; nobody has tuned it)."""
+_LEAST = 1e-6
+"""Weights are compared with six digits."""
+Weights = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One spelling with its words weighed."""
+
+    words: tuple[Asked, ...]
+    share: float
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is looked for to answer one query."""
+
+    spellings: tuple[Wanted, ...]
+    themes: tuple[int, ...]
+    contexts: tuple[frozenset[str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Articles that a query finds, some of them in several ways."""
+
+    article: NDArray[np.int64]
+    """Number in the store."""
+    whole: Weights
+    """The part of the query's words that it has, by weight."""
+    match: Weights
+    """How well it matches: `IN_TITLE`, `IN_TEXT` or `BY_NAME`."""
+
+
+def find(view: View, question: Question, deep: int) -> Iterator[Found]:
+    """Yield what a part has for a query.
+
+    A match is either in the text (headline and description together) or in one name: the words of
+    a name that stand in two different names are no mention of it. `deep` is how many articles of
+    one day are looked at for a name that very many have.
+    """
+    for wanted in question.spellings:
+        for articles, whole, match in (
+            _in_text(view, wanted),
+            _in_names(view, wanted, None if wanted.alone else deep),
+        ):
+            counts = view.sure(articles)
+            if wanted.alone:
+                counts &= _settled(view, articles, question.contexts)
+            yield _found(view, articles[counts], whole[counts], match[counts])
+    for theme in question.themes:
+        articles = view.inside(view.index.themes.of(theme)) >> ONE
+        articles = articles[view.sure(articles)]
+        # After all articles that have enough of the topic's words.
+        yield _found(
+            view, articles, np.full(len(articles), TOPIC_SHARE), np.full(len(articles), BY_NAME)
+        )
+
+
+def _found(view: View, articles: Numbers, whole: Weights, match: Weights) -> Found:
+    return Found(articles.astype(np.int64) + view.index.first, whole, match)
+
+
+def _in_text(view: View, wanted: Wanted) -> tuple[Numbers, Weights, Weights]:
+    lists = [view.words(asked.word) for asked in wanted.words]
+    articles, whole, titled = _having(lists, [view.inside(items) for items in lists], wanted)
+    return articles, whole, np.where(titled, IN_TITLE, IN_TEXT)
+
+
+def _in_names(view: View, wanted: Wanted, deep: int | None) -> tuple[Numbers, Weights, Weights]:
+    lists = [view.names(asked.word) for asked in wanted.words]
+    names, whole, _ = _having(lists, lists, wanted)
+    if len(names) > NAMES_AT_MOST:
+        best = np.lexsort((names, -view.index.mentions.counts(names), -whole))[:NAMES_AT_MOST]
+        names, whole = names[best], whole[best]
+    articles, which = view.mentions(names, deep)
+    return articles, whole[which], np.full(len(articles), BY_NAME)
+
+
+def _having(
+    lists: Sequence[Items], inside: Sequence[Items], wanted: Wanted
+) -> tuple[Numbers, Weights, Flags]:
+    """Return what has enough of the words: numbers, the weight of their words, all words flagged.
+
+    Args:
+        lists: For each word what has it.
+        inside: The same, as far as it may be found.
+        wanted: The words, and how much of their weight is enough.
+    """
+    left = sum(asked.weight for asked, items in zip(wanted.words, lists, strict=True) if len(items))
+    seeds = [items >> ONE for asked, items in zip(wanted.words, inside, strict=True)
+             if asked.seed and left >= wanted.share - _LEAST]  # fmt: skip
+    numbers = _union(seeds)
+    whole, flagged = np.zeros(len(numbers)), np.ones(len(numbers), bool)
+    for asked, items in zip(wanted.words, lists, strict=True):
+        if not len(items) or not len(numbers):
+            continue
+        there, flag = members(items, numbers)
+        whole += asked.weight * there
+        flagged &= flag | ~there
+        left -= asked.weight
+        enough = whole + left >= wanted.share - _LEAST
+        if not enough.all():
+            numbers, whole, flagged = numbers[enough], whole[enough], flagged[enough]
+    whole = np.round(whole, 6)
+    enough = whole >= wanted.share
+    return numbers[enough], whole[enough], flagged[enough]
+
+
+def _union(several: Sequence[Numbers]) -> Numbers:
+    """Return the numbers of ascending lists, each once."""
+    if len(several) == 1:
+        return several[0]
+    joined = np.sort(np.concatenate(several)) if several else np.zeros(0, np.uint32)
+    return joined[np.diff(joined, prepend=joined[:1] - ONE) != 0] if len(joined) else joined
+
+
+def _settled(view: View, articles: Numbers, contexts: Sequence[frozenset[str]]) -> Flags:
+    """Tell which articles have a word of a context, or a name that has all words of one.
+
+    A name of a single word means many.
+    """
+    settled = np.zeros(len(articles), bool)
+    for words in contexts:
+        for word in words:
+            items = view.words(word)
+            if len(items):
+                settled |= members(items, articles)[0]
+        named, _ = view.mentions(_names_of(view, words))
+        settled |= np.isin(articles, named)
+    return settled
+
+
+def _names_of(view: View, words: frozenset[str]) -> Numbers:
+    """Return the names that have all of some words."""
+    lists = sorted((view.names(word) for word in words), key=len)
+    names = lists[0] >> ONE
+    for items in lists[1:]:
+        names = names[members(items, names)[0]] if len(names) else names
+    return names
