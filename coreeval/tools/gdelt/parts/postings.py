@@ -18,7 +18,6 @@ Numbers = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
 KEY = np.uint64(32)
 """Bits below the key where a key and an item are one number, so that sorting sorts both."""
-_ITEM = np.uint64(2**32 - 1)
 _ONE = np.uint32(1)
 
 
@@ -77,10 +76,10 @@ class Postings:
 
 def posting_arrays(name: str, packed: NDArray[np.uint64], keys: int) -> Arrays:
     """Return the arrays of `Postings` of `keys` keys from numbers `key << 32 | item`, sorted."""
-    counts = np.bincount((packed >> KEY).astype(np.int64), minlength=keys)
+    borders = np.arange(keys + 1, dtype=np.uint64) << KEY
     return {
-        f"{name}_starts": np.concatenate([[0], np.cumsum(counts)]).astype("<u4"),
-        name: (packed & _ITEM).astype("<u4"),
+        f"{name}_starts": packed.searchsorted(borders).astype("<u4"),
+        name: packed.astype("<u4"),  # drops the key
     }
 
 

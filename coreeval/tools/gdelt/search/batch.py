@@ -42,7 +42,7 @@ def _questions(queries: Sequence[EntityQuery], views: Sequence[View]) -> list[Qu
     wanted = spellings(queries)
     words = {word for spelling in wanted for word in spelling.words}
     held = {word: sum(len(view.words(word)) for view in views) for word in words}
-    articles = sum(len(view.index.published) for view in views)
+    articles = sum(len(view.index.published) for view in views) or 1
     weighted: dict[int, list[Wanted]] = {}
     for one in wanted:
         asked = Wanted(tuple(weighed(one, held, articles)), one.share, one.alone)
