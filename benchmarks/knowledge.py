@@ -56,13 +56,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        print(f"{chosen.days} days of {chosen.articles} pages, {os.cpu_count()} cores")
+        print(f"{chosen.days} days of {chosen.articles:,} pages, {os.cpu_count()} cores\n")
+        print("| step | what | figure | load |\n|---|---|---|---|")
         for step in STEPS:
             report(step, folder, chosen)
 
 
 def report(step: str, folder: Path, chosen: argparse.Namespace) -> None:
-    """Run one step in a process of its own and print its figures."""
+    """Run one step in a process of its own and print its figures, and how busy the machine was."""
     command = [sys.executable, "-m", "benchmarks.knowledge", "--step", step]
     for name in ("days", "articles", "seed"):
         command += [f"--{name}", str(getattr(chosen, name))]
@@ -70,7 +71,9 @@ def report(step: str, folder: Path, chosen: argparse.Namespace) -> None:
         [*command, "--folder", str(folder)], stdout=subprocess.PIPE, text=True, check=True
     )
     figures = json.loads(done.stdout.splitlines()[-1])
-    print(f"{step:<10}" + "   ".join(f"{name} {value}" for name, value in figures.items()))
+    load = f"{os.getloadavg()[0]:.1f}"
+    for name, figure in figures.items():
+        print(f"| {step} | {name} | {figure} | {load} |", flush=True)
 
 
 def list_segments(store: Path, listed: Mapping[str, tuple[str, int]]) -> None:
@@ -101,7 +104,7 @@ def generate(store: Path, chosen: argparse.Namespace) -> Figures:
         listed[path.relative_to(store).as_posix()] = name, pq.read_metadata(path).num_rows
     list_segments(store, listed)
     rows = sum(count for _, count in listed.values())
-    return {"rows": rows, "MB/day": megabytes(store / "segments") / chosen.days}
+    return {"rows": rows, "MB a day": round(megabytes(store / "segments") / chosen.days, 1)}
 
 
 def make_parts(store: Path, chosen: argparse.Namespace) -> Figures:
@@ -111,11 +114,11 @@ def make_parts(store: Path, chosen: argparse.Namespace) -> Figures:
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     return {
         "parts": made.parts,
-        "rows/s": int(made.rows / wall),
-        "rows/cpu_s": int(made.rows / cpu),
-        "wall_s": round(wall, 1),
-        "peak_MB": peak(),
-        "MB/day": round(megabytes(store / "parts") / chosen.days, 1),
+        "rows a second": int(made.rows / wall),
+        "rows a second of processor time": int(made.rows / cpu),
+        "seconds": round(wall, 1),
+        "most memory, MB": peak(),
+        "MB a day": round(megabytes(store / "parts") / chosen.days, 1),
     }
 
 
@@ -128,26 +131,30 @@ def ask_cold(store: Path, chosen: argparse.Namespace) -> Figures:
         opening = time.perf_counter() - start
         found = ask(opened, queries, chosen)
     return {
-        "page_cache": "dropped" if dropped else "not dropped",
-        "open_ms": round(1000 * opening, 1),
-        f"{len(names)}_names_s": round(time.perf_counter() - start, 2),
-        "evidence": found,
-        "peak_MB": peak(),
+        "page cache": "dropped" if dropped else "not dropped",
+        "to open, ms": round(1000 * opening, 1),
+        f"{len(names)} names, seconds": round(time.perf_counter() - start, 2),
+        "pieces of evidence": found,
+        "most memory, MB": peak(),
     }
 
 
 def ask_warm(store: Path, chosen: argparse.Namespace) -> Figures:
     """Ask again and again."""
     names, queries = entities(chosen)
+    described = topics(chosen)
     with open_local(store, store) as opened:
         ask(opened, queries, chosen)
         return {
-            f"{len(names)}_names_s": median(lambda: ask(opened, queries, chosen)),
-            "name_ms": 1000 * median(*[single(opened, query, chosen) for query in queries[:40]]),
-            f"{TOPICS}_topics_s": median(lambda: ask(opened, topics(chosen), chosen)),
-            "names_s": median(lambda: opened.names(window(chosen))),
-            "coverage_ms": 1000 * median(lambda: opened.coverage(window(chosen))),
-            "peak_MB": peak(),
+            f"{len(names)} names, seconds": median(lambda: ask(opened, queries, chosen)),
+            f"{len(names)} names, seconds of processor time": median(
+                lambda: ask(opened, queries, chosen), clock=time.process_time
+            ),
+            "one name, ms": in_ms(median(*[single(opened, one, chosen) for one in queries[:40]])),
+            f"{TOPICS} topics, seconds": median(lambda: ask(opened, described, chosen)),
+            "commonest names, seconds": median(lambda: opened.names(window(chosen))),
+            "coverage, ms": in_ms(median(lambda: opened.coverage(window(chosen)))),
+            "most memory, MB": peak(),
         }
 
 
@@ -188,15 +195,20 @@ def topics(chosen: argparse.Namespace) -> list[EntityQuery]:
     return [EntityQuery(id=f"t{at}", text=text, rung="concept") for at, text in enumerate(texts)]
 
 
-def median(*works: Callable[[], object]) -> float:
+def median(*works: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     """Return the median of the seconds that pieces of work take, each done several times."""
     took = []
     for work in works:
         for _ in range(ROUNDS):
-            start = time.perf_counter()
+            start = clock()
             work()
-            took.append(time.perf_counter() - start)
+            took.append(clock() - start)
     return round(statistics.median(took), 4)
+
+
+def in_ms(seconds: float) -> float:
+    """Return milliseconds."""
+    return round(1000 * seconds, 1)
 
 
 def drop_cache(store: Path) -> bool:

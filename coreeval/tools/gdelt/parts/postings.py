@@ -3,9 +3,10 @@
 An item of a list is a number and a flag in one: `number << 1 | flag`. The items of a list ascend.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -18,6 +19,8 @@ Numbers = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
 KEY = np.uint64(32)
 """Bits below the key where a key and an item are one number, so that sorting sorts both."""
+STRETCH = 128
+"""Every so many texts one is kept at hand, so that few are unpacked to find another."""
 _ONE = np.uint32(1)
 
 
@@ -37,10 +40,16 @@ class Strings(Sequence[str]):
         """Return a text in UTF-8, which sorts as texts do here."""
         return bytes(self._text[self._starts[number] : self._starts[number + 1]])
 
+    @cached_property
+    def _signposts(self) -> list[bytes]:
+        return [self.encoded(number) for number in range(0, len(self), STRETCH)]
+
     def find(self, text: str) -> int | None:
         """Return the number of a text that is among sorted ones."""
         wanted = text.encode()
-        at = bisect_left(range(len(self)), wanted, key=self.encoded)
+        stretch = max(bisect_right(self._signposts, wanted) - 1, 0) * STRETCH
+        ahead = range(stretch, min(stretch + STRETCH, len(self)))
+        at = stretch + bisect_left(ahead, wanted, key=self.encoded)
         return at if at < len(self) and self.encoded(at) == wanted else None
 
 

@@ -34,8 +34,8 @@ class Named:
         """Count the mentions of each name."""
         index = view.index
         counts = view.counting(index.mentions.items)
-        behind = np.concatenate([[0], np.cumsum(counts)])[index.mentions.starts]
-        totals = np.diff(behind)
+        # Each name has a mention, so that no list is empty, as reduceat wants it.
+        totals = np.add.reduceat(counts, index.mentions.starts[:-1], dtype=np.int64)
         names = np.flatnonzero(totals)
         return cls(view, counts, names, totals[names])
 
@@ -46,11 +46,13 @@ def commonest(views: Sequence[View]) -> list[NamedEntity]:
     Of names that are mentioned equally often the first of the alphabet are taken. The type is the
     commonest one that is not `other`, which stands for none.
     """
-    parts = [Named.of(view) for view in views]
+    parts = [Named.of(view) for view in views if len(view.index.shown)]
+    if not parts:
+        return []
     hashes = [part.view.index.hashes[part.names] for part in parts]
-    _, joined = np.unique(np.concatenate([*hashes, np.zeros(0, np.uint64)]), return_inverse=True)
+    _, joined = np.unique(np.concatenate(hashes), return_inverse=True)
     groups = np.split(joined, np.cumsum([len(one) for one in hashes])[:-1])
-    totals = np.bincount(joined, np.concatenate([*(part.totals for part in parts), np.zeros(0)]))
+    totals = np.bincount(joined, np.concatenate([part.totals for part in parts]))
     least = (
         np.partition(totals, -NAMES_AT_MOST)[-NAMES_AT_MOST] if len(totals) > NAMES_AT_MOST else 0
     )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from coreeval.tools.gdelt.parts.postings import Flags, Items, Numbers, members
 from coreeval.tools.gdelt.search.questions import TOPIC_SHARE, Asked
-from coreeval.tools.gdelt.search.views import ONE, View
+from coreeval.tools.gdelt.search.views import NOTHING, ONE, View
 
 NAMES_AT_MOST = 200
 """Names that a spelling may stand for, the most mentioned first: 'John' is part of thousands."""
@@ -61,6 +61,8 @@ def find(view: View, question: Question, deep: int) -> Iterator[Found]:
             _in_text(view, wanted),
             _in_names(view, wanted, None if wanted.alone else deep),
         ):
+            if not len(articles):
+                continue
             counts = view.sure(articles)
             if wanted.alone:
                 counts &= _settled(view, articles, question.contexts)
@@ -104,32 +106,31 @@ def _having(
         inside: The same, as far as it may be found.
         wanted: The words, and how much of their weight is enough.
     """
-    left = sum(asked.weight for asked, items in zip(wanted.words, lists, strict=True) if len(items))
-    seeds = [items >> ONE for asked, items in zip(wanted.words, inside, strict=True)
-             if asked.seed and left >= wanted.share - _LEAST]  # fmt: skip
-    numbers = _union(seeds)
+    there = [both for both in zip(wanted.words, lists, strict=True) if len(both[1])]
+    left = sum(asked.weight for asked, _ in there)
+    seeds = [items for asked, items in zip(wanted.words, inside, strict=True) if asked.seed]
+    numbers = _union(seeds) if left >= wanted.share - _LEAST else NOTHING
     whole, flagged = np.zeros(len(numbers)), np.ones(len(numbers), bool)
-    for asked, items in zip(wanted.words, lists, strict=True):
-        if not len(items) or not len(numbers):
-            continue
-        there, flag = members(items, numbers)
-        whole += asked.weight * there
-        flagged &= flag | ~there
+    for asked, items in there:
+        if not len(numbers):
+            break
+        has, flag = members(items, numbers)
+        whole += asked.weight * has
+        flagged &= flag | ~has
         left -= asked.weight
         enough = whole + left >= wanted.share - _LEAST
         if not enough.all():
             numbers, whole, flagged = numbers[enough], whole[enough], flagged[enough]
-    whole = np.round(whole, 6)
-    enough = whole >= wanted.share
-    return numbers[enough], whole[enough], flagged[enough]
+    enough = np.round(whole, 6) >= wanted.share
+    return numbers[enough], np.round(whole[enough], 6), flagged[enough]
 
 
-def _union(several: Sequence[Numbers]) -> Numbers:
+def _union(several: Sequence[Items]) -> Numbers:
     """Return the numbers of ascending lists, each once."""
     if len(several) == 1:
-        return several[0]
-    joined = np.sort(np.concatenate(several)) if several else np.zeros(0, np.uint32)
-    return joined[np.diff(joined, prepend=joined[:1] - ONE) != 0] if len(joined) else joined
+        return several[0] >> ONE
+    joined = np.sort(np.concatenate(several)) >> ONE
+    return joined[np.flatnonzero(np.diff(joined, prepend=joined[:1] + ONE))]
 
 
 def _settled(view: View, articles: Numbers, contexts: Sequence[frozenset[str]]) -> Flags:

@@ -1,11 +1,13 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from coreeval.tools.gdelt.parts.arrays import ALIGNED, open_arrays, write_arrays
 
-WRITTEN = {
+WRITTEN: dict[str, NDArray[Any]] = {
     "numbers": np.arange(1000, dtype=np.int64) - 500,
     "none": np.zeros(0, np.uint32),
     "big_endian": np.arange(7, dtype=">u4"),

@@ -28,8 +28,8 @@ def test_only_crowds_are_ranked_by_day() -> None:
     expected = []
     for name, article in mentions:
         day = sorted(days[name, published[article] // DAY_S])
-        place = day.index((told_often[article], -prior[article], article))
-        expected.append(min(place, DEEPEST) if len(day) > CROWD else 0)
+        before = day.index((told_often[article], -prior[article], article))
+        expected.append(min(before, DEEPEST) if len(day) > CROWD else 0)
     assert found == expected
     assert {len(day) > CROWD for day in days.values()} == {True, False}
 

@@ -20,4 +20,5 @@ def test_a_small_benchmark_runs_through(tmp_path: Path) -> None:
     cold = knowledge.ask_cold(tmp_path, chosen)
     assert made["rows"] == knowledge.generate(tmp_path, chosen)["rows"]
     assert parts["parts"] == 1
-    assert isinstance(cold["evidence"], int) and cold["evidence"] > 20
+    found = cold["pieces of evidence"]
+    assert isinstance(found, int) and found > 20
