@@ -1,4 +1,4 @@
-"""Search and counts over several parts, against the rules applied to one article after the other."""
+"""Search and counts over several parts, against the rules applied article by article."""
 
 import random
 from collections import Counter, defaultdict
@@ -11,32 +11,17 @@ from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.local import LocalKnowledge
 from coreeval.tools.gdelt.parts import spans
 from coreeval.tools.gdelt.parts.compact import compact
+from coreeval.tools.gdelt.words import word_set
 from tests.tools.gdelt.parts.making import Row, add_rows, row
 
 START = datetime(2026, 5, 20, tzinfo=UTC)
 DAYS, A_DAY = 16, 25
-WORDS = [
-    "ferries",
-    "farmers",
-    "bakers",
-    "pilots",
-    "miners",
-    "clerks",
-    "judges",
-    "sailors",
-    "harbours",
-    "castles",
-    "bridges",
-    "tunnels",
-    "orchards",
-    "vineyards",
-    "glaciers",
-    "meadows",
-    "lanterns",
-    "trumpets",
-    "carpets",
-    "kettles",
-]
+WORDS = sorted(
+    word_set(
+        "ferries farmers bakers pilots miners clerks judges sailors harbours castles bridges "
+        "tunnels orchards vineyards glaciers meadows lanterns trumpets carpets kettles"
+    )
+)
 NAMES = [f"{first} {last}" for first in ("Anna", "Boris", "Carla") for last in ("Dorn", "Egger")]
 KINDS = ("person", "organisation", "other")
 WINDOWS = [
