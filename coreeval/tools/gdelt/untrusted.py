@@ -72,4 +72,6 @@ def instruction_like(*texts: str) -> bool:
 
 def _plain(text: str) -> str:
     """Undo what hides letters: entities, wide and fancy forms, look-alikes."""
+    if text.isascii() and "&" not in text:
+        return text
     return unicodedata.normalize("NFKC", html.unescape(text)).translate(_FOLDED)

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from coreeval.errors import KnowledgeError
-from coreeval.schema import Evidence, NamedEntity, Precision
+from coreeval.schema import EntityType, Evidence, NamedEntity, Precision
 from coreeval.tools.gdelt.parts.arrays import open_arrays
 from coreeval.tools.gdelt.parts.catalogue import (
     Part,
@@ -115,6 +116,11 @@ def _fingerprint(listed: Sequence[Part]) -> str:
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
+@lru_cache(maxsize=1 << 14)
+def _named(name: str, kind: EntityType) -> NamedEntity:
+    return NamedEntity(name=name, type=kind)
+
+
 def to_evidence(record: Sequence[Any]) -> Evidence:
     """Build evidence from a part's record (parts/writing.py)."""
     page, url, site, title, snippet, published, precision, story, entities, origin = record
@@ -126,7 +132,7 @@ def to_evidence(record: Sequence[Any]) -> Evidence:
         snippet=snippet,
         published_at=datetime.fromtimestamp(published, tz=UTC),
         published_precision=PRECISIONS[precision],
-        entities=tuple(NamedEntity(name=name, type=kind) for name, kind in entities),
+        entities=tuple(_named(name, kind) for name, kind in entities),
         cluster=story,
         origin=origin,
         instruction_like=instruction_like(title, snippet),

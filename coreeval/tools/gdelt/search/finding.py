@@ -14,7 +14,7 @@ NAMES_AT_MOST = 200
 """Names that a spelling may stand for, the most mentioned first: 'John' is part of thousands."""
 IN_TITLE, IN_TEXT, BY_NAME = 0.40, 0.32, 0.20
 """How well an article matches, as a part of its score (research: gdelt §8; nobody has tuned it)."""
-_LEAST = 1e-6
+_LEAST = 5e-7
 """Weights are compared with six digits."""
 Weights = NDArray[np.float64]
 
@@ -106,23 +106,28 @@ def _having(
         inside: The same, as far as it may be found.
         wanted: The words, and how much of their weight is enough.
     """
-    there = [both for both in zip(wanted.words, lists, strict=True) if len(both[1])]
-    left = sum(asked.weight for asked, _ in there)
-    seeds = [items for asked, items in zip(wanted.words, inside, strict=True) if asked.seed]
-    numbers = _union(seeds) if left >= wanted.share - _LEAST else NOTHING
+    left = sum(asked.weight for asked, items in zip(wanted.words, lists, strict=True) if len(items))
+    seeds = [place for place, asked in enumerate(wanted.words) if asked.seed]
+    if left < wanted.share - _LEAST or not any(len(inside[place]) for place in seeds):
+        return NOTHING, np.zeros(0), np.zeros(0, bool)
+    numbers = _union([inside[place] for place in seeds])
     whole, flagged = np.zeros(len(numbers)), np.ones(len(numbers), bool)
-    for asked, items in there:
-        if not len(numbers):
-            break
+    counted: list[int] = []
+    if len(seeds) == 1:
+        counted, (seed,) = seeds, seeds
+        whole += wanted.words[seed].weight
+        flagged = (inside[seed] & ONE).astype(bool)
+        left -= wanted.words[seed].weight
+    for place, (asked, items) in enumerate(zip(wanted.words, lists, strict=True)):
+        if place in counted or not len(items) or not len(numbers):
+            continue
         has, flag = members(items, numbers)
         whole += asked.weight * has
         flagged &= flag | ~has
         left -= asked.weight
-        enough = whole + left >= wanted.share - _LEAST
-        if not enough.all():
-            numbers, whole, flagged = numbers[enough], whole[enough], flagged[enough]
-    enough = np.round(whole, 6) >= wanted.share
-    return numbers[enough], np.round(whole[enough], 6), flagged[enough]
+        enough = whole >= wanted.share - _LEAST - left
+        numbers, whole, flagged = numbers[enough], whole[enough], flagged[enough]
+    return numbers, whole.round(6), flagged
 
 
 def _union(several: Sequence[Items]) -> Numbers:
