@@ -104,7 +104,7 @@ class LocalKnowledge:
         A stated type counts more than `other`, which stands for none.
         """
         with self._open() as shelf:
-            return commonest([View.of(index, window, self._worst) for index in shelf.indexes])
+            return commonest(View.of(shelf, window, self._worst))
 
 
 def open_local(path: Path, cache: Path, *, min_precision: Precision = "cluster") -> LocalKnowledge:

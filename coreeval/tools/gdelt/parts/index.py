@@ -46,6 +46,8 @@ class Index:
 
     first: int
     """Number in the store of the part's first article."""
+    first_name: int
+    """The same of its first name; a name that several parts have is several."""
     published: NDArray[np.int64]
     precision: NDArray[np.uint8]
     terms: Strings
@@ -68,7 +70,7 @@ class Index:
     """Articles by theme; the key is its place in `THEMES`."""
 
     @classmethod
-    def of(cls, arrays: Arrays, first: int) -> "Index":
+    def of(cls, arrays: Arrays, first: int, first_name: int) -> "Index":
         """Return the index that a part's arrays are."""
 
         def strings(name: str) -> Strings:
@@ -79,6 +81,7 @@ class Index:
 
         return cls(
             first=first,
+            first_name=first_name,
             published=arrays["published"],
             precision=arrays["precision"],
             terms=strings("terms"),

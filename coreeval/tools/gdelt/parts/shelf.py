@@ -13,7 +13,7 @@ from typing import Any
 
 from coreeval.errors import KnowledgeError
 from coreeval.schema import EntityType, Evidence, NamedEntity, Precision
-from coreeval.tools.gdelt.parts.arrays import open_arrays
+from coreeval.tools.gdelt.parts.arrays import Arrays, open_arrays
 from coreeval.tools.gdelt.parts.catalogue import (
     Part,
     catalogue,
@@ -51,11 +51,9 @@ class Shelf:
             arrays = [open_arrays(folder_of(store, part.id) / INDEX) for part in self._parts]
             self.articles = Articles.of(arrays)
             """All of them, those of a part in order of time."""
-            sizes = [len(part["published"]) for part in arrays]
-            self._first = [0, *itertools.accumulate(sizes)][:-1]
-            self.indexes = [
-                Index.of(part, first) for part, first in zip(arrays, self._first, strict=True)
-            ]
+            self._first = _firsts(arrays, "published")
+            names = _firsts(arrays, "hashes")
+            self.indexes = [Index.of(*one) for one in zip(arrays, self._first, names, strict=True)]
 
     @contextmanager
     def _undamaged(self) -> Iterator[None]:
@@ -109,6 +107,11 @@ class Shelf:
             clusters=sum(part.stories for part in self._parts),
             precision=dict(precision),
         )
+
+
+def _firsts(parts: Sequence[Arrays], array: str) -> list[int]:
+    """Return how many items of an array the parts before each have."""
+    return [0, *itertools.accumulate(len(part[array]) for part in parts[:-1])]
 
 
 def _fingerprint(listed: Sequence[Part]) -> str:

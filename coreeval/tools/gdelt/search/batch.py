@@ -27,22 +27,20 @@ def search(
     `worst` is the place in `PRECISIONS` of the least certain publication time.
     """
     start, end = seconds(window.start), seconds(window.end)
-    views = [View.of(index, window, worst) for index in shelf.indexes]
-    inside = [view for view in views if not view.empty]
+    view = View.of(shelf, window, worst)
     decay, deep = max((end - start) / 3, 1.0), max(2 * k, DEPTH)
     return [
-        best([found for view in inside for found in find(view, question, deep)],
-             shelf.articles, end, decay, k)
-        for question in _questions(queries, views)
-    ]  # fmt: skip
+        best(list(find(view, question, deep)), shelf.articles, end, decay, k)
+        for question in _questions(queries, view)
+    ]
 
 
-def _questions(queries: Sequence[EntityQuery], views: Sequence[View]) -> list[Question]:
+def _questions(queries: Sequence[EntityQuery], view: View) -> list[Question]:
     """Return what to look for; how much a word weighs is the same whatever the window."""
     wanted = spellings(queries)
     words = {word for spelling in wanted for word in spelling.words}
-    held = {word: sum(len(view.words(word)) for view in views) for word in words}
-    articles = sum(len(view.index.published) for view in views) or 1
+    held = {word: view.held(word) for word in words}
+    articles = len(view.articles.published) or 1
     weighted: dict[int, list[Wanted]] = {}
     for one in wanted:
         asked = Wanted(tuple(weighed(one, held, articles)), one.share, one.alone)

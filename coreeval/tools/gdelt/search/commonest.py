@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.schema import NamedEntity
+from coreeval.tools.gdelt.parts.index import Index
 from coreeval.tools.gdelt.parts.items import KINDS
 from coreeval.tools.gdelt.parts.postings import Flags
-from coreeval.tools.gdelt.search.views import View
+from coreeval.tools.gdelt.search.views import ONE, Seen, View
 
 NAMES_AT_MOST = 20_000
 """The commonest names of a window; the rest of a month's 400,000 are mentioned once or twice."""
@@ -21,7 +22,7 @@ Groups = NDArray[np.intp]
 class Named:
     """The mentions of one part that count, and the names that they are of."""
 
-    view: View
+    index: Index
     counts: Flags
     """Which mentions are in the window and certain enough."""
     names: NDArray[np.intp]
@@ -30,26 +31,27 @@ class Named:
     """How many each has."""
 
     @classmethod
-    def of(cls, view: View) -> "Named":
+    def of(cls, part: Seen, worst: int) -> "Named":
         """Count the mentions of each name."""
-        index = view.index
-        counts = view.counting(index.mentions.items)
+        index = part.index
+        counts = index.precision[index.mentions.items >> ONE] <= worst
+        counts &= part.counts(index.mentions.items)
         # Each name has a mention, so that no list is empty, as reduceat wants it.
         totals = np.add.reduceat(counts, index.mentions.starts[:-1], dtype=np.int64)
         names = np.flatnonzero(totals)
-        return cls(view, counts, names, totals[names])
+        return cls(index, counts, names, totals[names])
 
 
-def commonest(views: Sequence[View]) -> list[NamedEntity]:
+def commonest(view: View) -> list[NamedEntity]:
     """Return the commonest names in what is seen, in order of the alphabet, with their types.
 
     Of names that are mentioned equally often the first of the alphabet are taken. The type is the
     commonest one that is not `other`, which stands for none.
     """
-    parts = [Named.of(view) for view in views if len(view.index.shown)]
+    parts = [Named.of(part, view.worst) for part in view.parts if len(part.index.shown)]
     if not parts:
         return []
-    hashes = [part.view.index.hashes[part.names] for part in parts]
+    hashes = [part.index.hashes[part.names] for part in parts]
     _, joined = np.unique(np.concatenate(hashes), return_inverse=True)
     groups = np.split(joined, np.cumsum([len(one) for one in hashes])[:-1])
     totals = np.bincount(joined, np.concatenate([part.totals for part in parts]))
@@ -72,7 +74,7 @@ def _shown(parts: Sequence[Named], groups: Sequence[Groups], wanted: Flags) -> d
     for part, group in zip(parts, groups, strict=True):
         there = wanted[group]
         for name, one in zip(part.names[there].tolist(), group[there].tolist(), strict=True):
-            text = part.view.index.shown[name]
+            text = part.index.shown[name]
             found[one] = min(text, found.get(one, text))
     return found
 
@@ -85,7 +87,7 @@ def _kinds(
     row_of[taken] = np.arange(len(taken))
     table = np.zeros((len(taken), len(KINDS)), np.int64)
     for part, group in zip(parts, groups, strict=True):
-        index = part.view.index
+        index = part.index
         rows = np.full(len(index.shown), -1)
         rows[part.names] = row_of[group]
         row = np.repeat(rows, index.mentions.counts(np.arange(len(rows), dtype=np.uint32)))

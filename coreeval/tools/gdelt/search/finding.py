@@ -1,4 +1,4 @@
-"""What a part has for a query: articles by their text, by a name, by a theme."""
+"""What a store has for a query: articles by their text, by a name, by a theme."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Question:
 class Found:
     """Articles that a query finds, some of them in several ways."""
 
-    article: NDArray[np.int64]
+    article: Numbers
     """Number in the store."""
     whole: Weights
     """The part of the query's words that it has, by weight."""
@@ -50,7 +50,7 @@ class Found:
 
 
 def find(view: View, question: Question, deep: int) -> Iterator[Found]:
-    """Yield what a part has for a query.
+    """Yield what there is for a query.
 
     A match is either in the text (headline and description together) or in one name: the words of
     a name that stand in two different names are no mention of it. `deep` is how many articles of
@@ -66,57 +66,57 @@ def find(view: View, question: Question, deep: int) -> Iterator[Found]:
             counts = view.sure(articles)
             if wanted.alone:
                 counts &= _settled(view, articles, question.contexts)
-            yield _found(view, articles[counts], whole[counts], match[counts])
+            yield Found(articles[counts], whole[counts], match[counts])
     for theme in question.themes:
-        articles = view.inside(view.index.themes.of(theme)) >> ONE
+        articles = view.themed(theme) >> ONE
         articles = articles[view.sure(articles)]
         # After all articles that have enough of the topic's words.
-        yield _found(
-            view, articles, np.full(len(articles), TOPIC_SHARE), np.full(len(articles), BY_NAME)
-        )
-
-
-def _found(view: View, articles: Numbers, whole: Weights, match: Weights) -> Found:
-    return Found(articles.astype(np.int64) + view.index.first, whole, match)
+        few = np.full(len(articles), TOPIC_SHARE)
+        yield Found(articles, few, np.full(len(articles), BY_NAME))
 
 
 def _in_text(view: View, wanted: Wanted) -> tuple[Numbers, Weights, Weights]:
-    lists = [view.words(asked.word) for asked in wanted.words]
-    articles, whole, titled = _having(lists, [view.inside(items) for items in lists], wanted)
+    articles, whole, titled = _having([view.words(asked.word) for asked in wanted.words], wanted)
     return articles, whole, np.where(titled, IN_TITLE, IN_TEXT)
 
 
 def _in_names(view: View, wanted: Wanted, deep: int | None) -> tuple[Numbers, Weights, Weights]:
-    lists = [view.names(asked.word) for asked in wanted.words]
-    names, whole, _ = _having(lists, lists, wanted)
+    names, whole, _ = _having([view.names(asked.word) for asked in wanted.words], wanted)
     if len(names) > NAMES_AT_MOST:
-        best = np.lexsort((names, -view.index.mentions.counts(names), -whole))[:NAMES_AT_MOST]
-        names, whole = names[best], whole[best]
+        kept = _most_mentioned(view, names, whole)
+        names, whole = names[kept], whole[kept]
     articles, which = view.mentions(names, deep)
     return articles, whole[which], np.full(len(articles), BY_NAME)
 
 
-def _having(
-    lists: Sequence[Items], inside: Sequence[Items], wanted: Wanted
-) -> tuple[Numbers, Weights, Flags]:
+def _most_mentioned(view: View, names: Numbers, whole: Weights) -> NDArray[np.intp]:
+    """Return which names are looked at: so many of each part, in order."""
+    kept = []
+    for part, here, own in view.divided(names):
+        mentioned = part.index.mentions.counts(own)
+        best = np.lexsort((own, -mentioned, -whole[here]))[:NAMES_AT_MOST]
+        kept.append(np.sort(best) + here.start)
+    return np.concatenate(kept)
+
+
+def _having(lists: Sequence[Items], wanted: Wanted) -> tuple[Numbers, Weights, Flags]:
     """Return what has enough of the words: numbers, the weight of their words, all words flagged.
 
     Args:
         lists: For each word what has it.
-        inside: The same, as far as it may be found.
         wanted: The words, and how much of their weight is enough.
     """
     left = sum(asked.weight for asked, items in zip(wanted.words, lists, strict=True) if len(items))
     seeds = [place for place, asked in enumerate(wanted.words) if asked.seed]
-    if left < wanted.share - _LEAST or not any(len(inside[place]) for place in seeds):
+    if left < wanted.share - _LEAST or not any(len(lists[place]) for place in seeds):
         return NOTHING, np.zeros(0), np.zeros(0, bool)
-    numbers = _union([inside[place] for place in seeds])
+    numbers = _union([lists[place] for place in seeds])
     whole, flagged = np.zeros(len(numbers)), np.ones(len(numbers), bool)
     counted: list[int] = []
     if len(seeds) == 1:
         counted, (seed,) = seeds, seeds
         whole += wanted.words[seed].weight
-        flagged = (inside[seed] & ONE).astype(bool)
+        flagged = (lists[seed] & ONE).astype(bool)
         left -= wanted.words[seed].weight
     for place, (asked, items) in enumerate(zip(wanted.words, lists, strict=True)):
         if place in counted or not len(items) or not len(numbers):

@@ -32,12 +32,11 @@ def best(finds: Sequence[Found], articles: Articles, end: int, decay: float, k: 
         decay: Seconds after which recency counts by a factor of e less.
         k: How many are wanted.
     """
-    article, whole, match = (
-        np.concatenate([getattr(found, name) for found in finds] or [np.zeros(0)])
-        for name in ("article", "whole", "match")
-    )
-    if not len(article):
+    if not finds:
         return []
+    article = np.concatenate([found.article for found in finds]).astype(np.int64)
+    whole = np.concatenate([found.whole for found in finds])
+    match = np.concatenate([found.match for found in finds])
     published = articles.published[article]
     score = match + RECENCY * np.exp((published - end) / decay) + articles.prior[article]
     height = whole * _WORDS_FIRST + score
