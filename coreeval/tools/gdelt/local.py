@@ -20,7 +20,7 @@ from coreeval.tools.gdelt.folder import open_folder
 from coreeval.tools.gdelt.parts.shelf import PRECISIONS, Shelf
 from coreeval.tools.gdelt.search.batch import search
 from coreeval.tools.gdelt.search.commonest import commonest
-from coreeval.tools.gdelt.search.coverage import coverage, times, uncovered
+from coreeval.tools.gdelt.search.coverage import coverage, uncovered
 from coreeval.tools.gdelt.search.views import View
 from coreeval.tools.gdelt.stats import StoreStats
 
@@ -79,7 +79,7 @@ class LocalKnowledge:
             }
         missing = [query for query, evidence in found.items() if not evidence]
         reason: NoEvidence = "no_news"
-        if missing and not len(times(self._shelf.articles, self._worst, window)):
+        if missing and not View.of(self._shelf, window, self._worst).any():
             reason = "not_covered"
         return Retrieval(by_query=found, reasons=dict.fromkeys(missing, reason))
 

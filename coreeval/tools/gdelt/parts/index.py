@@ -7,16 +7,22 @@ stays in the mapped file until it is looked at.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coreeval.schema import EntityType
 from coreeval.tools.gdelt.parts.arrays import Arrays, open_arrays
 from coreeval.tools.gdelt.parts.postings import Postings, Strings
 from coreeval.tools.gdelt.parts.texts import Texts
 
 INDEX, TEXTS = "index.bin", "texts.bin"
 """A part's files."""
+KINDS: tuple[EntityType, ...] = tuple(
+    sorted(get_args(EntityType), key=lambda kind: (kind == "other", kind))
+)
+"""Types of names; an array holds the position. `other`, which stands for none, is the last."""
 
 
 @dataclass(frozen=True, slots=True)

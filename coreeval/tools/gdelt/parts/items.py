@@ -1,20 +1,14 @@
 """What a part offers: its articles, numbered in order of time, and the names that each mentions."""
 
-from typing import get_args
-
 import duckdb
 
-from coreeval.schema import EntityType
 from coreeval.tools.gdelt.names import title_names
+from coreeval.tools.gdelt.parts.index import KINDS
 from coreeval.tools.gdelt.parts.pages import BY_CLUSTER, BY_CRAWL
 
 TITLED_UP_TO = 20_000
 """Articles of a part up to which headlines are searched for names: enough for article lists; where
 there is more, there is GKG, which has named everybody who matters."""
-KINDS: tuple[EntityType, ...] = tuple(
-    sorted(get_args(EntityType), key=lambda kind: (kind == "other", kind))
-)
-"""Types of names; an array holds the position. `other`, which stands for none, is the last."""
 
 # A story gives its undated members the time of its earliest dated one, unless seen before it.
 _DATED = f"""

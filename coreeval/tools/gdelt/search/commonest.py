@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.schema import NamedEntity
-from coreeval.tools.gdelt.parts.index import Index
-from coreeval.tools.gdelt.parts.items import KINDS
+from coreeval.tools.gdelt.parts.index import KINDS, Index
 from coreeval.tools.gdelt.parts.postings import Flags
 from coreeval.tools.gdelt.search.views import ONE, Seen, View
 

@@ -49,8 +49,8 @@ class Seen:
         """Tell which items of any lists are in the window."""
         if self.whole:
             return np.ones(len(items), bool)
-        after: Flags = items >= self.bounds[0]
-        return after & (items < self.bounds[1])
+        inside: Flags = (items >= self.bounds[0]) & (items < self.bounds[1])
+        return inside
 
     def mentions(self, names: Numbers, deep: int | None) -> tuple[Numbers, NDArray[np.intp]]:
         """Return what `View.mentions` does, of this part's own numbers."""
@@ -82,6 +82,13 @@ class View:
         """Return what is seen of a store."""
         parts = tuple(Seen.of(index, window) for index in shelf.indexes)
         return cls(parts, shelf.articles, worst)
+
+    def any(self) -> bool:
+        """Tell whether there is an article at all."""
+        return any(
+            (part.index.precision[slice(*(part.bounds >> ONE).tolist())] <= self.worst).any()
+            for part in self.parts
+        )
 
     def held(self, word: str) -> int:
         """Return how many articles have a word, whatever the window."""
