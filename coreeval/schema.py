@@ -20,6 +20,7 @@ Outcome = Literal[
     "failed",
 ]
 SemanticStatus = Literal["reworded", "unchanged", "label_changed", "policy"]
+TrainStatus = Literal["open", "reworded", "unchanged", "label_changed", "policy", "failed"]
 Precision = Literal["exact", "url", "cluster", "crawl"]
 Rung = Literal["named", "alias", "concept", "sibling", "structure", "none"]
 EntityType = Literal[
@@ -450,6 +451,16 @@ class Result(Value):
     facts: tuple[ReplacedFact, ...] = ()
     freshness: Freshness | None = None
     """None for a sample without replaced facts."""
+
+
+class TrainEnd(Value):
+    """What became of an item of the train split when it was reworded."""
+
+    status: TrainStatus = "open"
+    semantic: dict[str, str] | None = None
+    """Its text in other words; kept, with another label too, as evidence."""
+    reason: str = ""
+    """Why it cannot be compared."""
 
 
 class Prediction(Value):

@@ -12,6 +12,7 @@ from coreeval.config.values import (
     Method,
     ModelConfig,
     ModelsConfig,
+    PcrConfig,
     PriceConfig,
     TargetConfig,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Method",
     "ModelConfig",
     "ModelsConfig",
+    "PcrConfig",
     "PriceConfig",
     "TargetConfig",
     "changed_keys",

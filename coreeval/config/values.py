@@ -239,10 +239,28 @@ class SafetyConfig(Value):
         return {flag: policy for flag in flags if (policy := getattr(self, flag))}
 
 
+class PcrConfig(Value):
+    """Whether a score is memory: CAP's PCR of the train split beside that of the test split."""
+
+    train_split: str | None = None
+    """None: the dataset's."""
+    samples: Annotated[int, Field(ge=1)] = 500
+    """Train items that are drawn and reworded."""
+    metric: Literal["accuracy", "macro_f1"] = "accuracy"
+    """What counts as performance."""
+
+
 class DetectConfig(Value):
     """What is measured after the refresh."""
 
     evaluate: bool = True
+    pcr: PcrConfig | None = None
+    """Off where it is absent."""
+
+    @property
+    def asks_targets(self) -> bool:
+        """True where anything is measured for which targets are asked."""
+        return self.evaluate or self.pcr is not None
 
 
 class Config(Value):
@@ -260,3 +278,9 @@ class Config(Value):
     """What may be written into samples that touch real people or do harm (research: pilot §4)."""
     prompts: str | None = None
     """Folder whose *.md files replace the built-in prompts of the same name."""
+
+    @property
+    def compared_split(self) -> str:
+        """The train split that PCR draws from."""
+        asked = self.detect.pcr
+        return (asked and asked.train_split) or self.dataset.train_split

@@ -1,10 +1,11 @@
-"""The wiring of the two graphs, and nothing else."""
+"""The wiring of the graphs, and nothing else."""
 
 from typing import TYPE_CHECKING, Literal
 
 from langgraph.graph import END, START, StateGraph
 
 from coreeval.graph.state import (
+    REWORDING_NODES,
     RUN_NODES,
     SAMPLE_NODES,
     RunInput,
@@ -42,8 +43,21 @@ def build_sample_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
     return builder
 
 
+def build_rewording_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
+    """Reword one train item as the samples are reworded; no news is looked for."""
+    builder = StateGraph(SampleState, input_schema=SampleInput)
+    for name in REWORDING_NODES:
+        builder.add_node(name, wrap(name, getattr(nodes, name)))
+    builder.add_edge(START, "extract")
+    builder.add_conditional_edges("extract", _after_extract, ["judge_original", END])
+    builder.add_edge("judge_original", "reword")
+    builder.add_edge("reword", "judge_semantic")
+    builder.add_edge("judge_semantic", END)
+    return builder
+
+
 def build_run_graph(nodes: "RunNodes") -> RunGraph:
-    """A whole run: plan, refresh all samples, assemble the arms, ask the targets, report."""
+    """A whole run: plan, refresh all samples, assemble the arms, detect, report."""
     builder = StateGraph(RunState, input_schema=RunInput)
     for name in RUN_NODES:
         builder.add_node(name, getattr(nodes, name))
@@ -51,7 +65,8 @@ def build_run_graph(nodes: "RunNodes") -> RunGraph:
     builder.add_edge("plan", "refresh")
     builder.add_conditional_edges("refresh", _after_refresh, ["assemble", END])
     builder.add_edge("assemble", "evaluate")
-    builder.add_conditional_edges("evaluate", _after_evaluate, ["report", END])
+    builder.add_conditional_edges("evaluate", _after_evaluate, ["pcr", END])
+    builder.add_conditional_edges("pcr", _after_pcr, ["report", END])
     builder.add_edge("report", END)
     return builder
 
@@ -76,5 +91,10 @@ def _after_refresh(state: RunState) -> str:
 
 
 def _after_evaluate(state: RunState) -> str:
+    """Nothing more is asked once the run was told to stop."""
+    return END if state["stopped"] else "pcr"
+
+
+def _after_pcr(state: RunState) -> str:
     """Without all answers there is no report: the run was told to stop."""
     return END if state["stopped"] else "report"

@@ -1,22 +1,13 @@
-"""The evaluate stage: every target is asked about the three arms."""
+"""The stages that ask targets: about the three arms, and about items of the train split."""
 
 import asyncio
-import itertools
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 
+from coreeval.config import TargetConfig
 from coreeval.graph.asking import Chunk, put_to_target
 from coreeval.graph.job import Job
-from coreeval.releases.arms import original_fields, semantic_fields, updated_fields
-from coreeval.schema import Arm, Sample
-from coreeval.tools.stores.run_rows import Ended
-
-CHUNK = 1000
-"""Samples looked at together."""
-ARMS: dict[Arm, Callable[[Ended], Mapping[str, str] | None]] = {
-    "original": original_fields,
-    "semantic": semantic_fields,
-    "updated": lambda ended: updated_fields(ended, "drop"),
-}
+from coreeval.graph.rewording import reword_train
+from coreeval.graph.sources import arm_chunks, split_chunks
 
 
 async def evaluate_targets(job: Job) -> list[str]:
@@ -27,31 +18,42 @@ async def evaluate_targets(job: Job) -> list[str]:
     """
     done = await asyncio.to_thread(job.store.stage, "evaluate")
     if done is None:
-        done = {"targets": [name async for name in _asked(job)]}
-        if not job.stop.asked:
-            await asyncio.to_thread(job.store.finish_stage, "evaluate", done)
+        done = await _asked(job, "evaluate", job.asked_targets, arm_chunks)
     return list(done["targets"])
 
 
-async def _asked(job: Job) -> AsyncIterator[str]:
-    """Ask one target after the other until the run is told to stop."""
-    for target in job.asked_targets:
+async def compare_splits(job: Job) -> list[str]:
+    """Reword items of the train split and ask the targets about them, where PCR is to be measured.
+
+    Without a target to compare nothing is reworded. Returns the targets that were asked.
+
+    Raises:
+        CoreEvalError: what no item could survive; a target that cannot be used, or that left
+            questions without an answer.
+    """
+    if not job.compared_targets:
+        return []
+    done = await asyncio.to_thread(job.store.stage, "pcr")
+    if done is None:
+        await reword_train(job)
+        done = await _asked(job, "pcr", job.compared_targets, split_chunks)
+    return list(done["targets"])
+
+
+async def _asked(
+    job: Job,
+    stage: str,
+    targets: Sequence[TargetConfig],
+    chunks: Callable[[Job], Iterator[Chunk]],
+) -> dict[str, list[str]]:
+    """Ask one target after the other, and note that the stage is done unless told to stop."""
+    asked = list[str]()
+    for target in targets:
         if not job.stop.asked:
-            await put_to_target(job, target, lambda: arm_chunks(job))
+            await put_to_target(job, target, lambda: chunks(job), stage=stage)
         if job.stop.asked:
-            return
-        yield target.model
-
-
-def arm_chunks(job: Job) -> Iterator[Chunk]:
-    """Yield the samples of the arms, with the arm's texts in their fields."""
-    every = job.store.ended()
-    while ended := list(itertools.islice(every, CHUNK)):
-        for arm, texts in ARMS.items():
-            samples = [_told(one.sample, fields) for one in ended if (fields := texts(one))]
-            if samples:
-                yield arm, samples
-
-
-def _told(sample: Sample, fields: Mapping[str, str]) -> Sample:
-    return sample.model_copy(update={"fields": dict(fields)})
+            return {"targets": asked}
+        asked.append(target.model)
+    done = {"targets": asked}
+    await asyncio.to_thread(job.store.finish_stage, stage, done)
+    return done

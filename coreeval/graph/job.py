@@ -54,10 +54,17 @@ class Job:
     @property
     def asked_targets(self) -> list[TargetConfig]:
         """The targets to ask: those of the config, until `coreeval evaluate` has said which."""
+        asked = self.config.detect.evaluate or self.manifest.evaluation is not None
+        return self._chosen_targets() if asked else []
+
+    @property
+    def compared_targets(self) -> list[TargetConfig]:
+        """The targets to ask about the train split too: the same, where the config wants PCR."""
+        return self._chosen_targets() if self.config.detect.pcr else []
+
+    def _chosen_targets(self) -> list[TargetConfig]:
         known, said = self.config.models.targets, self.manifest.evaluation
-        if said is None:
-            return list(known) if self.config.detect.evaluate else []
-        return [target for target in known if target.model in said.asked]
+        return [target for target in known if said is None or target.model in said.asked]
 
     @property
     def payer(self) -> str:

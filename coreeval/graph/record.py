@@ -2,15 +2,12 @@
 
 import time
 
-from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
+from coreeval.graph.state import REWORDING_NODES, SampleNode, SampleState, SampleUpdate, Wrap
 from coreeval.models.calls import CallRef, record_calls
 from coreeval.schema import Verdict
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores.run_rows import CallRow, Step
 from coreeval.tools.stores.runs import RunStore
-
-BEFORE_ATTEMPTS = {"extract", "judge_original", "reword", "judge_semantic"}
-"""Nodes that run once, whatever the number of attempts."""
 
 
 class InFlight:
@@ -51,7 +48,7 @@ def recorder(store: RunStore, in_flight: InFlight, now: Clock, payer: str) -> Wr
                 finally:
                     step = Step(
                         sample_id=state["sample_id"],
-                        attempt=0 if name in BEFORE_ATTEMPTS else state.get("attempt", 1),
+                        attempt=0 if name in REWORDING_NODES else state.get("attempt", 1),
                         node=name,
                         started_at=started.isoformat(timespec="microseconds"),
                         seconds=round(time.perf_counter() - clock, 6),

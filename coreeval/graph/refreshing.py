@@ -40,9 +40,9 @@ async def refresh_samples(job: Job) -> None:
     async with AsyncExitStack() as stack:
         pending, counts = await asyncio.to_thread(_open_samples, job)
         in_flight = InFlight(job.now)
-        crew = await asyncio.to_thread(_open_crew, job, stack)
+        crew = await asyncio.to_thread(open_crew, job, stack)
         threads = await _open_threads(job, crew, in_flight, stack)
-        await stack.enter_async_context(_beating(job, in_flight))
+        await stack.enter_async_context(beating(job, in_flight))
         if crew.knowledge.remote:
             await gather_news(job, crew, threads, pending)
             pending, counts = await asyncio.to_thread(_open_samples, job)
@@ -89,7 +89,8 @@ async def _open_threads(
     )
 
 
-def _open_crew(job: Job, stack: AsyncExitStack) -> Crew:
+def open_crew(job: Job, stack: AsyncExitStack) -> Crew:
+    """Open news and calls, and return who works with them; the stack closes them."""
     knowledge = open_news(job.setup, job.workspace, job)
     stack.push_async_callback(asyncio.to_thread, knowledge.close)
     calls = open_calls(job.workspace.calls, job.payer)
@@ -144,7 +145,7 @@ def _train(job: Job) -> list[Sample]:
 
 
 @asynccontextmanager
-async def _beating(job: Job, in_flight: InFlight) -> AsyncIterator[None]:
+async def beating(job: Job, in_flight: InFlight) -> AsyncIterator[None]:
     """Leave a sign of life every few seconds while the block runs."""
 
     async def beat() -> None:

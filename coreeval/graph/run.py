@@ -17,6 +17,7 @@ from coreeval.graph.changes import sha256_of, what_changed, with_added, with_fre
 from coreeval.graph.news import news_used, open_news
 from coreeval.graph.setup import (
     Setup,
+    check_compared,
     check_dataset,
     check_models,
     fingerprints,
@@ -72,6 +73,7 @@ def refresh(
     setup = set_up(loaded, start)
     check_dataset(setup)
     check_models(setup)
+    check_compared(setup)
     source = source_of(path, overrides)
     manifest = first_manifest(setup, workspace, files, source, limit=limit)
     with locked(files):
@@ -137,6 +139,8 @@ def retry(
     with locked(files):
         with closing(open_store(files, around.now)) as store:
             store.forget("failed")
+            if store.forget_failed_train():
+                store.reopen_stages(("pcr", "report"))
             manifest = _asking_all(manifest, store)
         return work_on(setup, manifest, files, workspace_of(manifest), around)
 

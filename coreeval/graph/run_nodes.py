@@ -7,7 +7,7 @@ looking up a call by its key, an indexed read that a thread would make twice as 
 import asyncio
 
 from coreeval.graph import stages
-from coreeval.graph.detection import evaluate_targets
+from coreeval.graph.detection import compare_splits, evaluate_targets
 from coreeval.graph.job import Job
 from coreeval.graph.refreshing import refresh_samples
 from coreeval.graph.state import RunState, RunUpdate
@@ -36,9 +36,14 @@ class RunNodes:
         return await asyncio.to_thread(stages.assemble, self._job)
 
     async def evaluate(self, state: RunState) -> RunUpdate:
-        """Ask the configured targets the arms."""
+        """Ask the targets about the arms."""
         asked = await evaluate_targets(self._job)
         return RunUpdate(evaluated=asked, stopped=self._job.stop.asked)
+
+    async def pcr(self, state: RunState) -> RunUpdate:
+        """Ask them about items of the train split too, where the config says so."""
+        asked = await compare_splits(self._job)
+        return RunUpdate(compared=asked, stopped=self._job.stop.asked)
 
     async def report(self, state: RunState) -> RunUpdate:
         """Write the report for people and for programs."""

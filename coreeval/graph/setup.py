@@ -109,7 +109,7 @@ def check_models(setup: Setup) -> None:
         DatasetError: there is no train split to fit an embedded target on.
     """
     config = setup.config
-    targets = config.models.targets if config.detect.evaluate else ()
+    targets = config.models.targets if config.detect.asks_targets else ()
     _check_asked(setup, [*_playing(config), *targets])
 
 
@@ -137,7 +137,9 @@ def _check_asked(setup: Setup, models: Sequence[ModelConfig]) -> None:
     for target in models:
         if isinstance(target, TargetConfig) and target.embedded:
             check_embedded(target.model)
-            _check_train_split(setup.config.dataset)
+            _refuse_same_split(
+                setup.config.dataset, setup.config.dataset.train_split, _FITTED, "dataset"
+            )
 
 
 def check_money(config: Config, models: Sequence[ModelConfig]) -> None:
@@ -175,16 +177,32 @@ def _priced_like(name: str, prices: Prices) -> str:
     return f"priced are {', '.join(near)}; " if near else ""
 
 
-def _check_train_split(dataset: DatasetConfig) -> None:
-    """Check that there is a train split, and that it is not the one that is refreshed."""
-    train, split = known_split(dataset, dataset.train_split), known_split(dataset)
+_FITTED = "an embedded target would be fitted on the split that it is tested on"
+_COMPARED = "PCR would compare a split with itself"
+
+
+def check_compared(setup: Setup) -> None:
+    """Check that PCR has a split to compare with, where the config wants PCR.
+
+    Raises:
+        DatasetError: there is none, or it is the one that is refreshed.
+    """
+    config = setup.config
+    if config.detect.pcr:
+        place = "detect.pcr" if config.detect.pcr.train_split else "dataset"
+        _refuse_same_split(config.dataset, config.compared_split, _COMPARED, place)
+
+
+def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, place: str) -> None:
+    """Refuse a train split that is not there, or that is the one that is refreshed."""
+    train, split = known_split(dataset, other), known_split(dataset)
     same_files = dataset.format != "hf" and (
         fingerprint(dataset, train) == fingerprint(dataset, split)
     )
     if train == split or same_files:
         raise DatasetError(
-            f"an embedded target would be fitted on the split that it is tested on, {split!r}",
-            where="dataset.train_split",
+            f"{problem}, {split!r}",
+            where=f"{place}.train_split",
             hint=f"name another split: {', '.join(splits_of(dataset))}",
         )
 

@@ -1,4 +1,4 @@
-"""The state of the two graphs: ids, counts and small JSON values, never documents or answers."""
+"""The state of the graphs: ids, counts and small JSON values, never documents or answers."""
 
 import operator
 from collections.abc import Callable
@@ -19,7 +19,8 @@ SAMPLE_NODES = (
     "check",
     "reflect",
 )
-RUN_NODES = ("plan", "refresh", "assemble", "evaluate", "report")
+REWORDING_NODES = ("extract", "judge_original", "reword", "judge_semantic")
+RUN_NODES = ("plan", "refresh", "assemble", "evaluate", "pcr", "report")
 Json = dict[str, Any]
 """A value of the schema as plain JSON, so that checkpoints need no classes to be read."""
 
@@ -101,7 +102,9 @@ class RunUpdate(TypedDict, total=False):
     assembled: dict[str, int]
     """Rows by arm."""
     evaluated: list[str]
-    """Targets that were asked."""
+    """Targets that were asked about the arms."""
+    compared: list[str]
+    """Targets that were asked about train items too."""
     stopped: bool
     """True when the run was told to stop before all targets were asked."""
     report: str

@@ -190,16 +190,18 @@ class SampleThreads:
             last = await self.app.aget_state(self._config(thread_id))
         state = cast(SampleState, fresh_sample(sample_id) | last.values)
         if state.get("outcome") not in BEFORE_FAILED:
-            state["outcome"], state["reason"] = "failed", self._reason(error)
+            state["outcome"], state["reason"] = "failed", trouble_of(error, self.timeout_s)
         return result_of(state, [])
 
-    def _reason(self, error: Exception) -> str:
-        if isinstance(error, TimeoutError):
-            return f"took longer than {self.timeout_s:g} s (run.sample_timeout_s)"
-        if isinstance(error, ModelCallError):
-            return str(error)
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+
+def trouble_of(error: Exception, timeout_s: float) -> str:
+    """Return why a sample failed, in words for the story."""
+    if isinstance(error, TimeoutError):
+        return f"took longer than {timeout_s:g} s (run.sample_timeout_s)"
+    if isinstance(error, ModelCallError):
+        return str(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
 
 
 def _facts(sample_id: str, state: SampleState) -> Sequence[ReplacedFact]:

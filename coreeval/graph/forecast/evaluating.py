@@ -7,7 +7,6 @@ from pathlib import Path
 
 from coreeval.config import TargetConfig
 from coreeval.graph.asking import questions_left
-from coreeval.graph.detection import arm_chunks
 from coreeval.graph.evaluating import Prepared, prepared, refuse_open
 from coreeval.graph.forecast.estimates import Estimate, Line, fit_of, summed
 from coreeval.graph.forecast.estimating import REUSED, THOUGHTS, expected
@@ -20,6 +19,7 @@ from coreeval.graph.forecast.sizes import Size, size_of_question
 from coreeval.graph.job import Job
 from coreeval.graph.run import workspace_of
 from coreeval.graph.setup import check_targets
+from coreeval.graph.sources import arm_chunks
 from coreeval.graph.work import REAL, job_of
 
 RENDERED = 300

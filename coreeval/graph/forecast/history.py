@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from coreeval.config import ROLES, ModelsConfig
 from coreeval.errors import CoreEvalError
-from coreeval.graph.detection import ARMS
 from coreeval.graph.forecast.learning import Seen
 from coreeval.graph.forecast.sizes import size_of
+from coreeval.graph.sources import ARMS
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.schema import Arm, RoleName
 from coreeval.tools.clock import utc_now

@@ -6,8 +6,8 @@ from dataclasses import astuple, dataclass, fields
 from typing import Self
 
 from coreeval.config import ModelConfig
-from coreeval.graph.detection import ARMS
 from coreeval.graph.forecast.players import Cast, name_of, players
+from coreeval.graph.sources import ARMS
 from coreeval.tools.clock import utc_now
 from coreeval.tools.prices import cost
 from coreeval.tools.stores.calls import CallStore, open_calls

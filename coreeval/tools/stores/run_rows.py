@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from coreeval.schema import AnswerKind, Result, Sample, Verdict
+from coreeval.schema import AnswerKind, Result, Sample, TrainEnd, Verdict
 
 Answer = tuple[str, int, str, str, AnswerKind]
 """Of a prediction what scores need: source, template, id of the sample, label or empty, kind."""
@@ -52,6 +52,14 @@ class Ended:
 
     sample: Sample
     result: Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainItem:
+    """A drawn item of the train split together with what became of it."""
+
+    sample: Sample
+    end: TrainEnd
 
 
 @dataclass(frozen=True, kw_only=True)

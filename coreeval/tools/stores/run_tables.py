@@ -155,6 +155,19 @@ fetches = Table(
     Column("cost_usd", Float, nullable=False),
     Column("notes", JSON, nullable=False),
 )
+train_items = Table(
+    "train_items",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("split", String, nullable=False),
+    Column("fields", JSON, nullable=False),
+    Column("label", Integer, nullable=False),
+    Column("label_text", String, nullable=False),
+    Column("status", String, nullable=False),
+    Column("semantic", JSON),
+    Column("reason", Text, nullable=False),
+)
 Index("results_by_outcome", results.c.outcome)
 
 
@@ -220,10 +233,16 @@ def _tell_templates_apart(connection: Connection) -> None:
     connection.execute(text("DROP TABLE old_predictions"))
 
 
+def _add_train_items(connection: Connection) -> None:
+    """Add the drawn items of the train split; a new file is created with them."""
+    train_items.create(connection, checkfirst=True)
+
+
 MIGRATIONS: Sequence[Migration] = (
     _first,
     _add_to_calls,
     _add_freshness,
     _add_fetches,
     _tell_templates_apart,
+    _add_train_items,
 )

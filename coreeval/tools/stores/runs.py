@@ -25,10 +25,11 @@ from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_file import chunks
 from coreeval.tools.stores.run_rows import Answer, Beat, Ended, Fetch
 from coreeval.tools.stores.run_story import RunStory
+from coreeval.tools.stores.run_train import RunTrain
 from coreeval.tools.stores.sql import Row, Write
 
 
-class RunStore(RunStory):
+class RunStore(RunStory, RunTrain):
     """Everything that one run knows, in run.db."""
 
     # -- samples --------------------------------------------------------------------------------
@@ -45,14 +46,14 @@ class RunStore(RunStory):
                     connection.execute(t.bad_rows.insert(), bad)
 
     def sample(self, sample_id: str) -> Sample:
-        """Return one sample.
+        """Return one sample of the benchmark, or one train item as a sample.
 
         Raises:
             KeyError: there is none with this id.
         """
         for row in self._rows(select(*_SAMPLE).where(t.samples.c.id == sample_id)):
             return Sample.model_validate(row)
-        raise KeyError(sample_id)
+        return self.train_item(sample_id).sample
 
     def pending(self) -> list[str]:
         """Return the ids of samples without a result, in the benchmark's order."""

@@ -1,0 +1,55 @@
+"""The texts that targets are asked about, in chunks that a run can hold."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from coreeval.graph.asking import Chunk
+from coreeval.graph.drawing import reworded_test
+from coreeval.graph.job import Job
+from coreeval.releases.arms import original_fields, semantic_fields, updated_fields
+from coreeval.schema import Arm, Sample
+from coreeval.tools.stores.run_rows import Ended
+
+T = TypeVar("T")
+CHUNK = 1000
+"""Samples looked at together."""
+ARMS: dict[Arm, Callable[[Ended], Mapping[str, str] | None]] = {
+    "original": original_fields,
+    "semantic": semantic_fields,
+    "updated": lambda ended: updated_fields(ended, "drop"),
+}
+
+
+def arm_chunks(job: Job) -> Iterator[Chunk]:
+    """Yield the samples of the arms, with the arm's texts in their fields."""
+    for ended in _batches(job.store.ended()):
+        for arm, texts in ARMS.items():
+            samples = [_told(one.sample, fields) for one in ended if (fields := texts(one))]
+            if samples:
+                yield arm, samples
+
+
+def split_chunks(job: Job) -> Iterator[Chunk]:
+    """Yield the items that PCR compares, of either split, as they are and reworded."""
+    yield from train_chunks(job)
+    for ended in _batches(reworded_test(job)):
+        yield "original", [one.sample for one in ended]
+        yield "semantic", [_told(one.sample, one.result.semantic or {}) for one in ended]
+
+
+def train_chunks(job: Job) -> Iterator[Chunk]:
+    """Yield the items of the train split, as they are and reworded."""
+    for items in _batches(job.store.reworded_train()):
+        yield "train", [one.sample for one in items]
+        yield "train_semantic", [_told(one.sample, one.end.semantic or {}) for one in items]
+
+
+def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
+    every = iter(rows)
+    while some := list(itertools.islice(every, CHUNK)):
+        yield some
+
+
+def _told(sample: Sample, fields: Mapping[str, str]) -> Sample:
+    return sample.model_copy(update={"fields": dict(fields)})
