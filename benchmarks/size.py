@@ -29,7 +29,7 @@ from coreeval.config import load_config
 from coreeval.evaluation.arm_scores import ARMS
 from coreeval.graph import stages, threads
 from coreeval.graph.bundled import WINDOW, demo_data
-from coreeval.graph.comparison import compare
+from coreeval.graph.comparison import compare_arms
 from coreeval.graph.job import Job
 from coreeval.graph.run import first_manifest, refresh, resume, source_of
 from coreeval.graph.setup import set_up
@@ -197,7 +197,7 @@ def compare_only(folder: Path, samples: int) -> Figures:
 
     def work() -> None:
         job = opened(folder)
-        compare(job)
+        compare_arms(job)
         job.store.close()
 
     return measured(work)

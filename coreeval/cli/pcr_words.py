@@ -3,16 +3,14 @@
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 
 from coreeval.cli.output import Document, brief, one_line
 from coreeval.evaluation.pcr.ablation import Ablation
-from coreeval.evaluation.pcr.comparison import Comparison, Difference, SplitResult
+from coreeval.evaluation.pcr.comparison import Comparison
+from coreeval.evaluation.pcr.document import comparison_document, ends, number, settings_document
 from coreeval.evaluation.pcr.pairs import Pairs
-from coreeval.evaluation.pcr.statistics import LEVEL, SIGNIFICANCE, Estimate
-from coreeval.evaluation.pcr.study import COSINE, Settings
-from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
+from coreeval.evaluation.pcr.study import Settings
 
 SHOWN = 5
 """Bad lines of a file that are listed; `--json` has them all."""
@@ -38,58 +36,21 @@ class Told:
 def told_document(told: Told, plots: Sequence[Path]) -> Document:
     """Return the comparison of one file, or a list of them."""
     found = [_comparison(told, name) for name in told.comparisons]
-    rest = {"plots": [str(path) for path in plots], "settings": _settings(told)}
+    rest = {
+        "plots": [str(path) for path in plots],
+        "settings": settings_document(told.settings, told.embeddings),
+    }
     return {**found[0], **rest} if len(found) == 1 else {"comparisons": found, **rest}
 
 
 def _comparison(told: Told, name: str) -> Document:
-    one, read = told.comparisons[name], told.read[name]
+    read = told.read[name]
     return {
         "name": name,
         "pairs": str(told.files[name]),
-        "splits": {split: _split(each) for split, each in one.splits.items()},
-        "difference": _difference(one.difference),
-        "verdict": one.verdict,
-        "reason": one.reason,
-        "baselines": _baselines(one),
-        "notes": list(one.notes),
+        **comparison_document(told.comparisons[name]),
         "bad_rows": [row.model_dump() for row in read.bad],
         "ablation": _ablation(told.ablation, name) if told.ablation else None,
-    }
-
-
-def _split(each: SplitResult) -> Document:
-    return {
-        "n": each.n,
-        "scored": each.scored,
-        "performance": _number(each.performance),
-        "consistency": _number(each.consistency),
-        "pcr": _number(each.pcr.estimate),
-        **_ends(each.pcr),
-    }
-
-
-def _difference(found: Difference) -> Document:
-    return {
-        "estimate": _number(found.pcr.estimate),
-        **_ends(found.pcr),
-        "p_value": _number(found.p_value),
-        "p_adjusted": _number(found.p_adjusted),
-        "standard_error": _number(found.standard_error),
-        "detectable": _number(found.detectable),
-    }
-
-
-def _baselines(one: Comparison) -> Document:
-    declines = {name: each.decline for name, each in one.splits.items()}
-    discrepancy = one.difference.discrepancy
-    return {
-        "decline": {name: _number(each.estimate) for name, each in declines.items()},
-        "discrepancy": _number(discrepancy.estimate),
-        "intervals": {
-            "decline": {name: _ends(each) for name, each in declines.items()},
-            "discrepancy": _ends(discrepancy),
-        },
     }
 
 
@@ -102,43 +63,13 @@ def _ablation(ablation: Ablation, name: str) -> Document:
 
 def _cell(one: Comparison) -> Document:
     return {
-        "consistency": {name: _number(each.consistency) for name, each in one.splits.items()},
-        "pcr": {name: _number(each.pcr.estimate) for name, each in one.splits.items()},
-        "difference": _number(one.difference.pcr.estimate),
-        **_ends(one.difference.pcr),
-        "p_adjusted": _number(one.difference.p_adjusted),
+        "consistency": {name: number(each.consistency) for name, each in one.splits.items()},
+        "pcr": {name: number(each.pcr.estimate) for name, each in one.splits.items()},
+        "difference": number(one.difference.pcr.estimate),
+        **ends(one.difference.pcr),
+        "p_adjusted": number(one.difference.p_adjusted),
         "verdict": one.verdict,
     }
-
-
-def _settings(told: Told) -> Document:
-    asked, form = told.settings, told.settings.form
-    return {
-        "metric": asked.metric,
-        "consistency": asked.consistency,
-        "threshold": asked.threshold if asked.consistency == COSINE else None,
-        "embeddings": told.embeddings,
-        "alpha": form.alpha,
-        "scale": form.scale,
-        "train_split": asked.train,
-        "test_split": asked.test,
-        "interval": form.interval,
-        "level": LEVEL,
-        "draws": asked.draws,
-        "seed": asked.seed,
-        "margin": form.near,
-        "min_items": MIN_ITEMS,
-        "significance": round(SIGNIFICANCE, 6),
-    }
-
-
-def _ends(found: Estimate) -> Document:
-    return {"ci_low": _number(found.ci_low), "ci_high": _number(found.ci_high)}
-
-
-def _number(value: float) -> float | None:
-    """Return a number that JSON has; what is not defined is null."""
-    return value if isfinite(value) else None
 
 
 # -- words ----------------------------------------------------------------------------------------

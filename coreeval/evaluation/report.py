@@ -14,11 +14,23 @@ Json = Mapping[str, Any]
 
 
 def write_report(
-    *, json_path: Path, html_path: Path, manifest: Json, ruled: Sequence[str], arms: "ArmTable"
+    *,
+    json_path: Path,
+    html_path: Path,
+    manifest: Json,
+    ruled: Sequence[str],
+    arms: "ArmTable",
+    pcr: Json | None,
 ) -> None:
     """Write both forms of the report; text from outside is escaped.
 
-    `ruled` names the roles that the offline rules played.
+    Args:
+        json_path: The form for programs.
+        html_path: The form for people.
+        manifest: The run's.
+        ruled: The roles that the offline rules played.
+        arms: The targets on the arms.
+        pcr: The splits compared; None where the run was not to.
     """
     document = {
         "run": manifest["run"],
@@ -32,6 +44,7 @@ def write_report(
         "cost": manifest["cost"],
         "knowledge": manifest["knowledge"],
         "arms": arms.model_dump(mode="json"),
+        "pcr": pcr,
     }
     write_json(json_path, document)
     write_text(html_path, _page(document))
@@ -44,6 +57,9 @@ def _page(document: Json) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["percent"] = _percent
     environment.filters["interval"] = _interval
+    environment.filters["figure"] = _figure
+    environment.filters["span"] = _span
+    environment.filters["pcr_axis"] = _pcr_axis
     return environment.from_string(template.read_text(encoding="utf-8")).render(**document)
 
 
@@ -52,6 +68,26 @@ def _interval(score: Json) -> str:
     if score["ci_low"] is None:
         return ""
     return f"{_percent(score['ci_low'])} … {_percent(score['ci_high'])}"
+
+
+def _figure(value: float | None, sign: str = "") -> str:
+    return "n/a" if value is None else f"{value:{sign}.3f}"
+
+
+def _span(found: Json) -> str:
+    """Return the ends of an interval of PCR; one that is not defined has none."""
+    if found["ci_low"] is None:
+        return ""
+    return f"{_figure(found['ci_low'], '+')} … {_figure(found['ci_high'], '+')}"
+
+
+def _pcr_axis(pcr: Json) -> Json:
+    """Return the ends of the axis on which the differences of PCR are drawn."""
+    shown = [one["difference"][end] for one in pcr["targets"]
+             for end in ("estimate", "ci_low", "ci_high")]  # fmt: skip
+    margin = pcr["settings"]["margin"]
+    known = [-1.2 * margin, 1.2 * margin, *(value for value in shown if value is not None)]
+    return {"low": min(known), "high": max(known)}
 
 
 def _percent(share: float | None) -> str:

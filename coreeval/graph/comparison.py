@@ -1,17 +1,24 @@
-"""What the report rests on: the stored answers of the targets, arm against arm."""
+"""What the report rests on: the stored answers of the targets, by arm and by split."""
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, get_args
 
+from coreeval.graph.drawing import reworded_test
 from coreeval.graph.job import Job
+from coreeval.schema import TrainStatus
 
 if TYPE_CHECKING:
     from coreeval.evaluation.arm_scores import ArmTable
+    from coreeval.evaluation.pcr.asked import Asked, Labels
+
+Document = dict[str, Any]
 
 
-def compare(job: Job) -> "ArmTable":
+def compare_arms(job: Job) -> "ArmTable":
     """Score the stored answers, arms against each other on the samples that both have."""
+    from coreeval.evaluation import arms  # numpy, for the end of a run
     from coreeval.evaluation.arm_scores import ARMS
-    from coreeval.evaluation.arms import compare_arms  # numpy, for the end of a run
 
     gold: dict[str, str] = {}
     unrecoverable: set[str] = set()
@@ -19,7 +26,7 @@ def compare(job: Job) -> "ArmTable":
         gold[sample_id] = label
         if outcome == "label_unrecoverable":
             unrecoverable.add(sample_id)
-    return compare_arms(
+    return arms.compare_arms(
         (
             (target.model, job.store.answers(target.model, ARMS))
             for target in job.config.models.targets
@@ -29,3 +36,47 @@ def compare(job: Job) -> "ArmTable":
         unrecoverable=unrecoverable,
         seed=job.config.run.seed,
     )
+
+
+def compare_splits(job: Job) -> Document | None:
+    """Compare PCR of the train split and of the test split; None where the config wants none."""
+    from coreeval.evaluation.pcr.asked import compare_asked
+    from coreeval.evaluation.pcr.document import comparison_document, settings_document
+    from coreeval.evaluation.pcr.study import Settings
+
+    asked = job.config.detect.pcr
+    if asked is None:
+        return None
+    train = {item.sample.id: item.sample.label_text for item in job.store.reworded_train()}
+    test = {ended.sample.id: ended.sample.label_text for ended in reworded_test(job)}
+    settings = Settings(metric=asked.metric, consistency="exact", seed=job.config.run.seed)
+    found = compare_asked(dict(_asked(job, {"train": train, "test": test})), settings)
+    return {
+        "targets": [{"name": name, **comparison_document(one)} for name, one in found.items()],
+        "items": {"train": _drawn(job), "test": _taken(job, len(test))},
+        "settings": settings_document(settings, None),
+    }
+
+
+def _asked(job: Job, labels: "Labels") -> "Iterator[tuple[str, Asked]]":
+    """Yield each target that has answered anything, with its answers."""
+    from coreeval.evaluation.pcr.asked import SOURCES, pairs_of
+
+    sources, there = [name for both in SOURCES.values() for name in both], job.store.targets()
+    for target in job.config.models.targets:
+        if target.model in there:
+            answers = job.store.answers(target.model, sources)
+            yield target.model, pairs_of(answers, labels, job.templates_of(target))
+
+
+def _drawn(job: Job) -> Document:
+    """Return what became of the items of the train split."""
+    counts = Counter(job.store.train_counts())
+    known = {status: counts[status] for status in get_args(TrainStatus) if status != "open"}
+    return {"split": job.config.compared_split, "drawn": counts.total(), **known}
+
+
+def _taken(job: Job, compared: int) -> Document:
+    """Return how many samples of the benchmark are compared."""
+    split, total = job.config.dataset.split, job.store.total()
+    return {"split": split, "samples": total, "reworded": compared}

@@ -66,6 +66,10 @@ class Job:
         known, said = self.config.models.targets, self.manifest.evaluation
         return [target for target in known if said is None or target.model in said.asked]
 
+    def templates_of(self, target: TargetConfig) -> range:
+        """Return the numbers of the templates that a target is asked with; embedded ones: 0."""
+        return range(1) if target.embedded else range(1, len(self.task.templates) + 1)
+
     @property
     def payer(self) -> str:
         """The run's name in the call store, so that its calls are known as its own."""

@@ -2,7 +2,7 @@
 
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.report import write_report
-from coreeval.graph.comparison import compare
+from coreeval.graph.comparison import compare_arms, compare_splits
 from coreeval.graph.job import Job
 from coreeval.graph.state import RunUpdate
 from coreeval.releases.arms import write_arms
@@ -46,7 +46,8 @@ def report(job: Job) -> RunUpdate:
             html_path=job.files.report_html,
             manifest=job.current_manifest().model_dump(mode="json"),
             ruled=job.config.models.ruled,
-            arms=compare(job),
+            arms=compare_arms(job),
+            pcr=compare_splits(job),
         )
         job.store.finish_stage("report", {})
     return RunUpdate(report=str(job.files.report_html))

@@ -9,6 +9,7 @@ import numpy as np
 from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.pcr.ratio import Array
 from coreeval.evaluation.scoring import Consistency, Performance, PerItem
+from coreeval.evaluation.scoring.items import averaged
 
 _WHOSE = ("performance on the originals", "performance on the modified", "consistency")
 
@@ -47,6 +48,15 @@ def measured(pairs: Sequence[Pair], performance: Performance, consistency: Consi
         performance(again, [pair.modified_output for pair in pairs]),
         consistency(pairs),
     )
+    return Measured(rows=np.hstack([part.sums for part in parts]), parts=parts)
+
+
+def measured_together(each: Sequence[Measured]) -> Measured:
+    """Average the scores of the same pairs asked in several ways; each keeps all of its answers."""
+    performance, modified, consistency = (
+        averaged(parts) for parts in zip(*(one.parts for one in each), strict=True)
+    )
+    parts = (performance, modified, consistency)
     return Measured(rows=np.hstack([part.sums for part in parts]), parts=parts)
 
 

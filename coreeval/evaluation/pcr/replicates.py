@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from coreeval.evaluation.pcr.measured import Measured, Scores, measured, notes_on
 from coreeval.evaluation.pcr.pairs import Pair
-from coreeval.evaluation.pcr.permutation import Dealt, deal
+from coreeval.evaluation.pcr.permutation import Dealt, Group, deal
 from coreeval.evaluation.pcr.resampling import bootstrap_sums, leave_one_out
 from coreeval.evaluation.scoring import Consistency, Performance
 
@@ -40,6 +40,15 @@ class Resampled:
     notes: tuple[str, ...]
 
 
+_UNKNOWN = Scores(*[np.array(np.nan)] * 3)
+_NOTHING = Replicates(
+    n=0, scored=0, seen=_UNKNOWN, drawn=Scores(*[np.array([np.nan])] * 3),
+    left_out=Scores(*[np.array([np.nan])] * 3),
+)  # fmt: skip
+_NOT_DEALT = Dealt(*[(Group(_UNKNOWN, _UNKNOWN), Group(_UNKNOWN, _UNKNOWN))] * 2)
+"""Of a split without items everything is unknown, and so is what it is compared with."""
+
+
 def resample(
     pairs: Sequence[Pair],
     *,
@@ -54,15 +63,24 @@ def resample(
     Each split draws from its own stream of random numbers: one more changes nothing for the others.
     """
     items = measured(pairs, performance, consistency)
-    names = np.array([pair.split for pair in pairs])
+    return resample_measured(items, pairs, compared=compared, draws=draws, seed=seed)
+
+
+def resample_measured(
+    items: Measured, pairs: Sequence[Pair], *, compared: tuple[str, str], draws: int, seed: int
+) -> Resampled:
+    """Resample pairs that have been scored; a compared split without any has no number at all."""
+    names = np.array([pair.split for pair in pairs], dtype=np.str_)
     has_reference = np.array([bool(pair.reference.strip()) for pair in pairs])
     first, second = (names == name for name in compared)
     return Resampled(
         splits={
             name: _replicates(items, names == name, has_reference, draws, _stream(seed, name))
-            for name in dict.fromkeys(pair.split for pair in pairs)
+            for name in dict.fromkeys([*(pair.split for pair in pairs), *compared])
         },
-        dealt=deal(items, first, second, draws, np.random.default_rng([seed, _DEALT])),
+        dealt=deal(items, first, second, draws, np.random.default_rng([seed, _DEALT]))
+        if first.any() and second.any()
+        else _NOT_DEALT,
         notes=notes_on(pairs, items),
     )
 
@@ -75,6 +93,8 @@ def _replicates(
     rng: np.random.Generator,
 ) -> Replicates:
     rows = items.rows[chosen]
+    if not len(rows):
+        return _NOTHING
     return Replicates(
         n=len(rows),
         scored=int(np.count_nonzero(has_reference[chosen])),

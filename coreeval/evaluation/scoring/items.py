@@ -42,6 +42,19 @@ def mean(
     return PerItem(np.column_stack([each * weight, weight]), ratio, notes)
 
 
+def averaged(parts: Sequence[PerItem]) -> PerItem:
+    """Return the mean of several scores of the same items, each of which counts with all of its."""
+    ends = np.cumsum([part.sums.shape[-1] for part in parts])[:-1]
+
+    def value(sums: Floats) -> Floats:
+        cut = np.split(sums, ends, axis=-1)
+        each = [part.value(own) for part, own in zip(parts, cut, strict=True)]
+        return np.asarray(np.mean(each, axis=0))
+
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    return PerItem(np.hstack([part.sums for part in parts]), value, notes)
+
+
 def ratio(sums: Floats) -> Floats:
     """Return first sum over second, nan where the second is 0."""
     top, bottom = sums[..., 0], sums[..., 1]

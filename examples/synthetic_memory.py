@@ -1,0 +1,84 @@
+"""Generate the synthetic items on which the demo shows PCR at work; nobody wrote or said them.
+
+    python examples/synthetic_memory.py [DIR]
+
+Each item is one sentence put together by chance: a feeling, and what happened. There are so many
+words for each feeling that a small classifier, fitted on a part of the train split, knows half of
+them: it is right about as often on items that it has not seen, whatever the split, and wrong often
+enough that remembering an item shows.
+"""
+
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SEED = 7
+SIZES = {"train": 200, "test": 100}
+FEELINGS = {
+    "anger": "livid furious fuming seething outraged annoyed irritated resentful bitter hostile "
+    "infuriated mad disgusted raging offended frustrated aggravated angry provoked enraged",
+    "joy": "happy joyful delighted elated ecstatic thrilled cheerful merry glad grateful thankful "
+    "proud excited playful lively blessed smiling laughing jubilant cheery",
+    "optimism": "hopeful optimistic brave inspired motivated positive hoping stronger confident "
+    "faithful trusting courageous encouraged upbeat determined reassured fearless ready "
+    "unafraid believing",
+    "sadness": "sad saddened depressed unhappy heartbroken lonely gloomy miserable hurt upset "
+    "disappointed devastated sorrowful melancholy weary numb disheartened hopeless discouraged "
+    "tearful",
+}
+HOW = "totally very really completely certainly".split()
+LINKS = "because when while after although".split()
+WHO = (
+    "the employees", "several neighbours", "my colleagues", "the officials", "the scientists",
+    "everyone here", "someone upstairs", "the new firm", "most of the guests", "lots of people",
+    "a lot of visitors", "the old company", "two cousins", "the drivers", "my flatmates",
+)  # fmt: skip
+DID = (
+    "postponed", "bought", "halted", "unveiled", "ended", "tried to move", "agreed to keep",
+    "were able to repair", "declined to show", "wanted to have",
+)  # fmt: skip
+WHAT = (
+    "annual fair", "enormous garden", "strange photo", "yearly concert", "brand-new kitchen",
+    "biggest tent", "additional bus", "wooden bridge", "chess evening", "song contest",
+    "window display", "bread recipe", "lantern walk", "boat trip", "paper calendar",
+    "evening class", "roof terrace", "team shirt", "odd film", "harbour tour",
+)  # fmt: skip
+WHEN = "again|all day|all night|every day|tonight|at the moment|right now|also".split("|")
+
+
+def main(folder: Path) -> None:
+    """Write a file for each split."""
+    luck = random.Random(SEED)
+    texts = _texts(luck)
+    for split, size in SIZES.items():
+        lines = [_line(split, number, *next(texts)) for number in range(1, size + 1)]
+        (folder / f"{split}.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+def _texts(luck: random.Random) -> Iterator[tuple[str, str]]:
+    """Yield labels in turn, each with a sentence that was not there before."""
+    known = set[str]()
+    while True:
+        for label, words in FEELINGS.items():
+            text = _sentence(luck, luck.choice(words.split()))
+            while text in known:
+                text = _sentence(luck, luck.choice(words.split()))
+            known.add(text)
+            yield label, text
+
+
+def _sentence(luck: random.Random, feeling: str) -> str:
+    who, did, what, when = (luck.choice(words) for words in (WHO, DID, WHAT, WHEN))
+    return f"I'm {luck.choice(HOW)} {feeling} {luck.choice(LINKS)} {who} {did} the {what} {when}."
+
+
+def _line(split: str, number: int, label: str, text: str) -> str:
+    item = {"id": f"synthetic/{split}/{number}", "text": text, "label": label}
+    return json.dumps(item) + "\n"
+
+
+if __name__ == "__main__":
+    here = Path(__file__).parent / "demo" / "synthetic_memory"
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else here)
