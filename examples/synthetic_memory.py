@@ -3,9 +3,9 @@
     python examples/synthetic_memory.py [DIR]
 
 Each item is one sentence put together by chance: a feeling, and what happened. There are so many
-words for each feeling that a small classifier, fitted on a part of the train split, knows half of
-them: it is right about as often on items that it has not seen, whatever the split, and wrong often
-enough that remembering an item shows.
+words for each feeling that a small classifier, fitted on half of the train split, is right on about
+half of the items that it has not seen: often enough to be one, wrong often enough that remembering
+an item shows.
 """
 
 import json
@@ -17,19 +17,17 @@ from pathlib import Path
 SEED = 7
 SIZES = {"train": 200, "test": 100}
 FEELINGS = {
-    "anger": "livid furious fuming seething outraged annoyed irritated resentful bitter hostile "
-    "infuriated mad disgusted raging offended frustrated aggravated angry provoked enraged",
-    "joy": "happy joyful delighted elated ecstatic thrilled cheerful merry glad grateful thankful "
-    "proud excited playful lively blessed smiling laughing jubilant cheery",
-    "optimism": "hopeful optimistic brave inspired motivated positive hoping stronger confident "
-    "faithful trusting courageous encouraged upbeat determined reassured fearless ready "
-    "unafraid believing",
-    "sadness": "sad saddened depressed unhappy heartbroken lonely gloomy miserable hurt upset "
-    "disappointed devastated sorrowful melancholy weary numb disheartened hopeless discouraged "
-    "tearful",
+    "anger": "livid|furious|fuming|seething|outraged|annoyed|irritated|resentful|bitter|hostile|"
+    "infuriated|mad|disgusted|raging",
+    "joy": "happy|joyful|delighted|elated|ecstatic|thrilled|cheerful|merry|glad|grateful|thankful|"
+    "proud|excited|playful",
+    "optimism": "hopeful|optimistic|brave|inspired|motivated|positive|hoping|stronger|believing|"
+    "full of faith|full of trust|full of courage|full of strength|full of hope",
+    "sadness": "sad|saddened|depressed|unhappy|heartbroken|lonely|gloomy|miserable|hurt|upset|"
+    "disappointed|devastated|numb|weary",
 }
-HOW = "totally very really completely certainly".split()
-LINKS = "because when while after although".split()
+HOW = ["totally", "very", "really", "completely", "certainly"]
+LINKS = ["because", "when", "while", "after", "although"]
 WHO = (
     "the employees", "several neighbours", "my colleagues", "the officials", "the scientists",
     "everyone here", "someone upstairs", "the new firm", "most of the guests", "lots of people",
@@ -45,7 +43,9 @@ WHAT = (
     "window display", "bread recipe", "lantern walk", "boat trip", "paper calendar",
     "evening class", "roof terrace", "team shirt", "odd film", "harbour tour",
 )  # fmt: skip
-WHEN = "again|all day|all night|every day|tonight|at the moment|right now|also".split("|")
+WHEN = (
+    "again", "all day", "all night", "every day", "tonight", "at the moment", "right now", "also",
+)  # fmt: skip
 
 
 def main(folder: Path) -> None:
@@ -62,9 +62,9 @@ def _texts(luck: random.Random) -> Iterator[tuple[str, str]]:
     known = set[str]()
     while True:
         for label, words in FEELINGS.items():
-            text = _sentence(luck, luck.choice(words.split()))
+            text = _sentence(luck, luck.choice(words.split("|")))
             while text in known:
-                text = _sentence(luck, luck.choice(words.split()))
+                text = _sentence(luck, luck.choice(words.split("|")))
             known.add(text)
             yield label, text
 

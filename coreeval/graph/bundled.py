@@ -1,5 +1,9 @@
-"""The bundled demo: five small benchmarks and their news, with configs for the offline roles."""
+"""The bundled demo: five small benchmarks and their news, with configs for the offline roles.
 
+A sixth, of generated items, is for PCR: with three targets of which it is known what they remember.
+"""
+
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -14,6 +18,8 @@ DATASETS: dict[str, dict[str, str]] = {
     "mrpc": {"format": "mrpc", "path": "mrpc"},
     "rte": {"format": "rte", "path": "rte"},
 }
+MEMORY = "synthetic_memory"
+REMEMBERING = ("offline:clean", "offline:finetuned", "offline:contaminated")
 WINDOW = {"start": "2025-08-01", "end": "2026-10-01"}
 """The span of the fixture's news, so that the demo gives the same every day."""
 
@@ -30,15 +36,33 @@ def write_configs(folder: Path) -> list[Path]:
     return [_write_config(folder, task) for task in DATASETS]
 
 
+def write_memory_config(folder: Path) -> Path:
+    """Write the config by which PCR tells apart who remembers what of the generated items."""
+    dataset, detect = {"format": "jsonl", "path": MEMORY}, {"evaluate": False, "pcr": {}}
+    return _write(folder, MEMORY, "emotion", dataset, REMEMBERING, detect=detect)
+
+
 def _write_config(folder: Path, task: str) -> Path:
-    data, dataset = demo_data(), DATASETS[task]
+    return _write(folder, task, task, DATASETS[task], ["offline:classifier"])
+
+
+def _write(
+    folder: Path,
+    name: str,
+    task: str,
+    dataset: Mapping[str, str],
+    targets: Sequence[str],
+    **more: object,
+) -> Path:
+    data = demo_data()
     config = {
-        "name": f"demo-{task}",
+        "name": f"demo-{name}",
         "task": task,
         "dataset": {**dataset, "path": str(data / dataset["path"]), "split": "test"},
         "knowledge": {"path": str(data / "news"), "window": WINDOW, "min_precision": "crawl"},
-        "models": {"default": "offline", "targets": [{"model": "offline:classifier"}]},
+        "models": {"default": "offline", "targets": [{"model": target} for target in targets]},
+        **more,
     }
-    path = folder / f"{task}.yaml"
+    path = folder / f"{name}.yaml"
     write_text(path, yaml.safe_dump(config, sort_keys=False))
     return path
