@@ -83,12 +83,15 @@ def _row(name: str, figures: "Range", written: Callable[[float], str]) -> str:
 
 def _roles(lines: Sequence["Line"]) -> Iterator[str]:
     wide = max(len(line.model) for line in lines)
-    yield f"{'likely':<13}{'model':<{wide}}{'calls':>10}{'prompt':>10}{'answers':>10}{'USD':>10}"
-    for line in lines:
+    names = [line.role if line.stage == "run" else f"{line.role}, pcr" for line in lines]
+    role = max(13, *(len(name) + 2 for name in names))
+    heads = "".join(f"{head:>10}" for head in ("calls", "prompt", "answers", "USD"))
+    yield f"{'likely':<{role}}{'model':<{wide}}{heads}"
+    for name, line in zip(names, lines, strict=True):
         tokens = (line.prompt_tokens, line.completion_tokens)
         counted = "".join(f"{_amount(each.likely):>10}" for each in tokens)
         usd = UNKNOWN if line.usd is None else _usd(line.usd.likely)
-        who = f"{line.role:<13}{line.model:<{wide}}"
+        who = f"{name:<{role}}{line.model:<{wide}}"
         yield f"{who}{_count(line.calls.likely):>10}{counted}{usd:>10}"
 
 

@@ -51,6 +51,8 @@ def _checks(config: "Config", path: Path) -> Iterator[Document]:
     yield _check("benchmark", lambda: _benchmark(setup))
     yield _check("news", lambda: _news(setup, path))
     yield _check("models", lambda: _models(setup))
+    if config.detect.pcr:
+        yield _check("pcr", lambda: _pcr(setup))
 
 
 def _check(name: str, look: Callable[[], list[str]]) -> Document:
@@ -130,6 +132,20 @@ def _models(setup: "Setup") -> list[str]:
         players.setdefault(models.of(role).model, []).append(role)
     roles = [f"{model}: {', '.join(played)}" for model, played in players.items()]
     return [*roles, *(f"target: {target.model}" for target in models.targets)]
+
+
+def _pcr(setup: "Setup") -> list[str]:
+    from itertools import islice
+
+    from coreeval.graph.drawing import drawn_most, train_rows
+    from coreeval.graph.setup import check_compared
+
+    check_compared(setup)
+    most, split = drawn_most(setup.config, None), setup.config.compared_split
+    if not most:
+        return ["no target to compare: name some under models.targets"]
+    there = sum(1 for _ in islice(train_rows(setup), most))
+    return [f"{there} items are drawn of the split {split!r} and reworded"]
 
 
 def _words(document: Document, config: Path) -> Iterator[str]:

@@ -32,6 +32,17 @@ def lowest(rows: Iterable[T], most: int, *, id_of: Callable[[T], str], seed: int
     return heapq.nsmallest(most, rows, key=place)
 
 
+def drawn_most(config: Config, limit: int | None) -> int:
+    """Return how many items of the train split a run draws at most: none without a target.
+
+    A run that takes only the first samples takes no more train items than these.
+    """
+    asked = config.detect.pcr
+    if asked is None or not config.models.targets:
+        return 0
+    return asked.samples if limit is None else min(limit, asked.samples)
+
+
 def draw_train(setup: Setup, most: int) -> list[Sample]:
     """Draw at most so many items of the train split.
 

@@ -15,7 +15,7 @@ from langgraph.errors import GraphDrained
 
 from coreeval.errors import CoreEvalError
 from coreeval.graph.build import build_rewording_graph
-from coreeval.graph.drawing import draw_train
+from coreeval.graph.drawing import draw_train, drawn_most
 from coreeval.graph.job import Job
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import work_through
@@ -62,12 +62,9 @@ async def reword_train(job: Job) -> None:
 
 def _drawn(job: Job) -> tuple[list[str], Counter[str]]:
     """Return the open items and the counts of the others, drawn if none has been."""
-    asked = job.config.detect.pcr
-    if asked and not job.store.train_counts():
+    if not job.store.train_counts():
         job.tell(STAGE, note=f"drawing items of the split {job.config.compared_split!r}")
-        limit = job.manifest.limit
-        most = asked.samples if limit is None else min(limit, asked.samples)
-        job.store.add_train(draw_train(job.setup, most))
+        job.store.add_train(draw_train(job.setup, drawn_most(job.config, job.manifest.limit)))
     counts = Counter(job.store.train_counts())
     if counts.pop("open", 0):
         check_models(job.setup)

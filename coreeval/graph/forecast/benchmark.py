@@ -9,6 +9,7 @@ from pathlib import Path
 
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import iter_benchmark, target_of
+from coreeval.graph.drawing import drawn_most, train_rows
 from coreeval.graph.setup import Setup
 from coreeval.schema import Sample
 from coreeval.tasks import ALL_TARGETS
@@ -22,6 +23,8 @@ class Counted:
     """A benchmark, counted."""
 
     samples: int
+    train: int = 0
+    """Items of the train split that are drawn for PCR."""
     by_target: dict[str, int]
     """For each stance target, where there are several."""
     drawn: tuple[Sample, ...]
@@ -37,7 +40,7 @@ def count(setup: Setup, limit: int | None) -> Counted:
     """
     dataset = setup.config.dataset
     if dataset.format == "hf" and not Path(dataset.path).exists():
-        return _on_hub(dataset.path, limit)
+        return _on_hub(setup, limit)
     chance, drawn, by_target = random.Random(setup.config.run.seed), list[Sample](), Counter[str]()
     number = 0
     for sample in islice(_samples(setup), limit):
@@ -49,7 +52,17 @@ def count(setup: Setup, limit: int | None) -> Counted:
             drawn[place] = sample
     chance.shuffle(drawn)
     several = dataset.target == ALL_TARGETS
-    return Counted(samples=number, by_target=dict(by_target) if several else {}, drawn=tuple(drawn))
+    return Counted(
+        samples=number,
+        train=_train(setup, limit),
+        by_target=dict(by_target) if several else {},
+        drawn=tuple(drawn),
+    )
+
+
+def _train(setup: Setup, limit: int | None) -> int:
+    most = drawn_most(setup.config, limit)
+    return sum(1 for _ in islice(train_rows(setup), most)) if most else 0
 
 
 def _samples(setup: Setup) -> Iterator[Sample]:
@@ -57,11 +70,12 @@ def _samples(setup: Setup) -> Iterator[Sample]:
     return (row for row in rows if isinstance(row, Sample))
 
 
-def _on_hub(path: str, limit: int | None) -> Counted:
+def _on_hub(setup: Setup, limit: int | None) -> Counted:
     if limit is None:
         raise DatasetError(
             "an estimate downloads nothing, so the samples of a hub's dataset are not counted",
-            where=path,
+            where=setup.config.dataset.path,
             hint="say how many there are: --limit N",
         )
-    return Counted(samples=limit, by_target={}, drawn=())
+    train = drawn_most(setup.config, limit)
+    return Counted(samples=limit, train=train, by_target={}, drawn=())

@@ -21,11 +21,13 @@ RESTS_ON = ("calls", "prompts", "tokens", "answers", "seconds")
 
 
 class Line(Value):
-    """What one role asks of one model in the whole run."""
+    """What one role asks of one model in the whole run, or in a stage of its own."""
 
     role: str
     """A role, or `target`."""
     model: str
+    stage: Literal["run", "pcr"] = "run"
+    """`pcr` for what is asked only because of it."""
     calls: Range
     prompt_tokens: Range
     completion_tokens: Range

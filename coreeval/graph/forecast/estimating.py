@@ -1,12 +1,14 @@
 """Estimating a run without spending anything: what is here is counted, rendered and remembered."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from coreeval.config import ModelConfig
 from coreeval.graph.bench.opening import Bench, open_bench
+from coreeval.graph.drawing import TEST_MOST
 from coreeval.graph.forecast.benchmark import Counted, count
 from coreeval.graph.forecast.estimates import Estimate, Line, fit_of, keep, summed
 from coreeval.graph.forecast.history import ENOUGH, Earlier, earlier, remembered
@@ -23,7 +25,7 @@ from coreeval.graph.forecast.players import Cast, cast_of, player_of, rules_note
 from coreeval.graph.forecast.ranges import Basis, Known, total
 from coreeval.graph.forecast.reckoning import Asked, line_of, seconds_of_run
 from coreeval.graph.forecast.sizes import Size, size_of_role, size_of_target
-from coreeval.graph.forecast.stated import ARMS, calls_of
+from coreeval.graph.forecast.stated import ARMS, ASKED_AGAIN, REWORDING, calls_of
 from coreeval.schema import RoleName
 from coreeval.tools.clock import Clock, utc_now
 
@@ -121,6 +123,19 @@ class _Memory:
         arms = self.arms()
         return arms.model_copy(update={"range": arms.range.times(templates)})
 
+    def rewordings(self, role: RoleName) -> Known:
+        """Return how often a role is asked about a train item."""
+        if role == "label_judge":
+            return Known(range=REWORDING[role] * ASKED_AGAIN, basis=STATED)
+        return self.calls(role)
+
+    def reworded(self) -> Known:
+        """Return how likely it is that there is a sample in other words."""
+        counts = self.earlier.arms["semantic"]
+        if len(counts) >= ENOUGH:
+            return Known(range=spread(counts), basis=self._of_runs(len(counts)))
+        return Known(range=ARMS["semantic"], basis=STATED)
+
     def arms(self) -> Known:
         """Return in how many arms a sample is."""
         each = list(self.earlier.arms.values())
@@ -136,20 +151,70 @@ class _Memory:
 
 
 async def _lines(bench: Bench, counted: Counted, cast: Cast, memory: _Memory) -> list[Line]:
-    lines = list[Line]()
-    for role, model in cast.roles.items():
-        size = await size_of_role(bench, role, counted.drawn)
-        lines.append(
-            expected(role, model, memory.calls(role), size, counted.samples, cast, memory.seen)
+    sizes = {role: await size_of_role(bench, role, counted.drawn) for role in cast.roles}
+    lines = [
+        expected(role, model, memory.calls(role), sizes[role], counted.samples, cast, memory.seen)
+        for role, model in cast.roles.items()
+    ]
+    rewording = _rewording(counted, cast, memory, sizes)
+    if not cast.targets:
+        return [*lines, *rewording]
+    size = size_of_target(bench, counted.drawn)
+    return [*lines, *_evaluation(bench, counted, cast, memory, size), *rewording,
+            *_comparison(bench, counted, cast, memory, size)]  # fmt: skip
+
+
+def _evaluation(
+    bench: Bench, counted: Counted, cast: Cast, memory: _Memory, size: Size
+) -> list[Line]:
+    """Return what asking about the arms costs."""
+    if not bench.setup.config.detect.evaluate:
+        return []
+    questions = memory.questions(len(bench.setup.task.templates))
+    return [
+        expected("target", model, questions, size, counted.samples, cast, memory.seen)
+        for model in cast.targets
+    ]
+
+
+def _rewording(
+    counted: Counted, cast: Cast, memory: _Memory, sizes: Mapping[RoleName, Size]
+) -> list[Line]:
+    """Return what rewording train items costs."""
+    return [
+        expected(
+            role,
+            cast.roles[role],
+            memory.rewordings(role),
+            sizes[role],
+            counted.train,
+            cast,
+            memory.seen,
+            stage="pcr",
         )
-    if cast.targets:
-        size = size_of_target(bench, counted.drawn)
-        questions = memory.questions(len(bench.setup.task.templates))
-        lines += [
-            expected("target", model, questions, size, counted.samples, cast, memory.seen)
-            for model in cast.targets
-        ]
-    return lines
+        for role in REWORDING
+        if role in cast.roles and counted.train
+    ]
+
+
+def _comparison(
+    bench: Bench, counted: Counted, cast: Cast, memory: _Memory, size: Size
+) -> list[Line]:
+    """Return what asking for PCR costs: about each reworded item as it is and reworded.
+
+    About those of the test split targets are asked already where they are asked about the arms.
+    """
+    if not counted.train:
+        return []
+    test = 0 if bench.setup.config.detect.evaluate else min(counted.samples, TEST_MOST)
+    texts = 2 * (counted.train + test)
+    share = memory.reworded()
+    questions = share.range.times(len(bench.setup.task.templates) * texts)
+    calls = share.model_copy(update={"range": questions})
+    return [
+        expected("target", model, calls, size, 1, cast, memory.seen, stage="pcr")
+        for model in cast.targets
+    ]
 
 
 def expected(
@@ -160,6 +225,8 @@ def expected(
     samples: int,
     cast: Cast,
     seen: Sequence[Seen],
+    *,
+    stage: Literal["run", "pcr"] = "run",
 ) -> Line:
     """Return what a model in a role is expected to cost, by what recorded calls tell of it.
 
@@ -171,6 +238,7 @@ def expected(
         samples: How many there are.
         cast: Who is asked in the run.
         seen: Recorded calls.
+        stage: What it is asked for.
     """
     player = player_of(role, model)
     said = answer(seen, player)
@@ -178,6 +246,7 @@ def expected(
         Asked(
             role=role,
             model=player.model,
+            stage=stage,
             samples=samples,
             calls=calls,
             fixed=size.fixed,

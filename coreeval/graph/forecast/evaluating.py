@@ -1,12 +1,12 @@
 """What asking the targets of a run that has ended will cost: its questions are counted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
 from coreeval.config import TargetConfig
-from coreeval.graph.asking import questions_left
+from coreeval.graph.asking import Chunk, questions_left
 from coreeval.graph.evaluating import Prepared, prepared, refuse_open
 from coreeval.graph.forecast.estimates import Estimate, Line, fit_of, summed
 from coreeval.graph.forecast.estimating import REUSED, THOUGHTS, expected
@@ -19,9 +19,13 @@ from coreeval.graph.forecast.sizes import Size, size_of_question
 from coreeval.graph.job import Job
 from coreeval.graph.run import workspace_of
 from coreeval.graph.setup import check_targets
-from coreeval.graph.sources import arm_chunks
+from coreeval.graph.sources import arm_chunks, train_chunks
 from coreeval.graph.work import REAL, job_of
 
+REWORDING = (
+    "items of the train split are still to be reworded for PCR: neither that nor the questions "
+    "about them are in these figures; coreeval estimate CONFIG has them"
+)
 RENDERED = 300
 """Questions whose length is measured, the first that are open."""
 
@@ -68,13 +72,30 @@ def _estimate(found: Prepared, job: Job, budget_usd: float | None) -> Estimate:
         concurrency=cast.concurrency,
         unpriced=cast.unpriced(lines),
         budget=fit_of(left, totals),
-        notes=(*([THOUGHTS] if thoughts else []), *([REUSED] if seen else [])),
+        notes=(
+            *([THOUGHTS] if thoughts else []),
+            *([REUSED] if seen else []),
+            *([REWORDING] if _open_train(job) else []),
+        ),
     )
+
+
+def _chunks(job: Job) -> Iterator[Chunk]:
+    """Yield the texts of the arms, and those of train items where PCR is measured."""
+    yield from arm_chunks(job)
+    if job.compared_targets:
+        yield from train_chunks(job)
+
+
+def _open_train(job: Job) -> bool:
+    """Tell whether train items are still to be reworded."""
+    counts = job.store.train_counts()
+    return bool(job.compared_targets) and (not counts or "open" in counts)
 
 
 def _line(job: Job, target: TargetConfig, cast: Cast, seen: Sequence[Seen]) -> Line:
     """Return what is left to ask a target: so many questions, each about one sample."""
-    left = questions_left(job, target, lambda: arm_chunks(job))
+    left = questions_left(job, target, lambda: _chunks(job))
     first = list(islice(left, RENDERED))
     number = len(first) + sum(1 for _ in left)
     sizes = [size_of_question(asked, job.task_of(asked.sample)) for asked in first] or [0]

@@ -64,7 +64,7 @@ def cast_of(config: Config) -> Cast:
         ConfigError: the file of prices cannot be used.
     """
     models = config.models
-    targets = models.targets if config.detect.evaluate else ()
+    targets = models.targets if config.detect.asks_targets else ()
     roles = {role: models.of(role) for role in ROLES if not models.of(role).by_rules}
     return _cast(config, roles, targets)
 

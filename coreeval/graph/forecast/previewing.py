@@ -23,7 +23,7 @@ from coreeval.graph.forecast.estimating import composed
 from coreeval.graph.forecast.players import Cast, cast_of, name_of, players, rules_note
 from coreeval.graph.forecast.ranges import Basis, Range
 from coreeval.graph.forecast.reckoning import Priced
-from coreeval.graph.forecast.usage import MEASURES, Bill, Seat, Used, bill_of
+from coreeval.graph.forecast.usage import MEASURES, Bill, BySample, Seat, Used, bill_of
 from coreeval.graph.run import refresh
 from coreeval.graph.work import REAL, RunSummary, Surroundings
 from coreeval.tools.workspace import RunFiles, command
@@ -59,10 +59,17 @@ def preview(
     done = refresh(config, limit=min(samples, counted.samples), overrides=overrides, around=around)
     _refuse_stopped(done)
     config_run = bench.setup.config.run
-    templates = len(bench.setup.task.templates)
-    bill = bill_of(RunFiles(done.run_dir), bench.workspace, cast, templates)
-    rest = counted.samples - len(bill.by_sample)
-    forecast = _Forecast(bill, cast, run=done.manifest.run, rest=rest, seed=config_run.seed)
+    bill = bill_of(
+        RunFiles(done.run_dir),
+        bench.workspace,
+        cast,
+        templates=len(bench.setup.task.templates),
+        arms=bench.setup.config.detect.evaluate,
+    )
+    rest, train = counted.samples - len(bill.by_sample), counted.train - len(bill.by_train)
+    forecast = _Forecast(
+        bill, cast, run=done.manifest.run, rest=(rest, train), seed=config_run.seed
+    )
     made = composed(
         bench,
         counted,
@@ -102,15 +109,24 @@ def _preview(done: RunSummary, bill: Bill, *, priced: bool) -> Preview:
 
 
 class _Forecast:
-    """What the other samples will use, each player's and all figures with their own interval."""
+    """What the other samples will use, each player's and all figures with their own interval.
 
-    def __init__(self, bill: Bill, cast: Cast, *, run: str, rest: int, seed: int) -> None:
+    `rest` is the number of other samples, and of other items of the train split.
+    """
+
+    def __init__(
+        self, bill: Bill, cast: Cast, *, run: str, rest: tuple[int, int], seed: int
+    ) -> None:
         self._prices = {(role, name_of(model)): cast.priced(model) for role, model in players(cast)}
         self._basis = Basis(origin=f"samples of the run {run}", n=len(bill.by_sample))
-        found = extrapolate(_table(bill, list(self._prices)), rest, seed=seed)
+        who = list(self._prices)
+        found = extrapolate(_table(bill.by_sample, who), rest[0], seed=seed)
+        if bill.by_train:
+            more = extrapolate(_table(bill.by_train, who), rest[1], seed=seed)
+            found = [one + other for one, other in zip(found, more, strict=True)]
         width = len(MEASURES)
         self._parts = [found[at : at + width] for at in range(0, len(found), width)]
-        asked = {player for used in bill.by_sample for player in used}
+        asked = {player for used in (*bill.by_sample, *bill.by_train) for player in used}
         self.priced = all(priced.price for who, priced in self._prices.items() if who in asked)
         """Whether all that were asked have a known price."""
 
@@ -145,10 +161,10 @@ class _Forecast:
         )
 
 
-def _table(bill: Bill, who: Sequence[Seat]) -> Table:
+def _table(by_sample: BySample, who: Sequence[Seat]) -> Table:
     """Return a row for each sample: what each player used, then what all of them used."""
     rows = []
-    for used in bill.by_sample:
+    for used in by_sample:
         each = [used.get(player, Used()) for player in who]
         rows.append([value for one in (*each, sum(each, Used())) for value in astuple(one)])
     return np.array(rows, dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from coreeval.config import PriceConfig
 from coreeval.graph.forecast.estimates import RESTS_ON, Line
@@ -24,6 +25,7 @@ class Asked:
 
     role: str
     model: str
+    stage: Literal["run", "pcr"] = "run"
     samples: int
     calls: Known
     """For each sample."""
@@ -60,6 +62,7 @@ def line_of(asked: Asked) -> Line:
     return Line(
         role=asked.role,
         model=asked.model,
+        stage=asked.stage,
         calls=calls.whole(),
         prompt_tokens=prompt.whole(),
         completion_tokens=answer.whole(),
@@ -119,10 +122,18 @@ def _cost(
 def seconds_of_run(
     lines: Sequence[Line], lanes: Sequence[Lane], *, concurrency: int, samples: int
 ) -> Range:
-    """Return how long the run takes: the refresh, then one target after the other.
+    """Return how long the run takes, one stage after the other."""
+    stages = [[line for line in lines if line.stage == stage] for stage in ("run", "pcr")]
+    return total(_seconds_of_stage(each, lanes, concurrency, samples) for each in stages)
 
-    The refresh is as long as its slowest model, or as all its calls at as many samples a time as
-    run together.
+
+def _seconds_of_stage(
+    lines: Sequence[Line], lanes: Sequence[Lane], concurrency: int, samples: int
+) -> Range:
+    """Return how long a stage takes: the refresh, or rewording, then one target after the other.
+
+    The first is as long as its slowest model, or as all its calls at as many samples a time as run
+    together.
     """
     roles = [line for line in lines if line.role != "target"]
     together = max(1, min(concurrency, samples))

@@ -45,6 +45,12 @@ ARMS: Mapping[Arm, Range] = {
     "updated": between(0.15, 0.7, 1),
 }
 """Share of the samples that each arm has."""
+REWORDING: Mapping[RoleName, Range] = {
+    "extractor": exactly(1),
+    "rewriter": _CALLS["rewriter"].first,
+    "label_judge": between(1.5, 1.9, 2),
+}
+"""Calls of a role for each train item: what comes before the news for a sample."""
 _ANSWERS: Mapping[str, Range] = {
     "extractor": between(150, 300, 700),
     "replacer": between(150, 350, 900),

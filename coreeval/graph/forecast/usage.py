@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import astuple, dataclass, fields
+from functools import cached_property
 from typing import Self
 
 from coreeval.config import ModelConfig
@@ -47,21 +48,26 @@ class Bill:
     """What a run used, sample by sample, and what of it was paid for now."""
 
     by_sample: BySample
+    by_train: BySample
+    """What each item of the train split used."""
     paid: Used
 
 
-def bill_of(files: RunFiles, workspace: Workspace, cast: Cast, templates: int) -> Bill:
+def bill_of(
+    files: RunFiles, workspace: Workspace, cast: Cast, *, templates: int, arms: bool
+) -> Bill:
     """Return what a finished run used; its answers must still be in the call store.
 
-    `templates` is the number of its task's templates: so often a target is asked about a text.
+    `templates` is the number of its task's templates: so often a target is asked about a text;
+    `arms` tells whether it is asked about all arms, or about what PCR compares.
     """
     with (
         closing(RunStore.open(files.require_store(), now=utc_now)) as store,
         closing(open_calls(workspace.calls)) as calls,
     ):
         clerk = _Clerk(store, calls, cast, templates)
-        by_sample = clerk.by_sample()
-        return Bill(by_sample=by_sample, paid=clerk.paid())
+        by_sample, by_train = clerk.by_sample(arms=arms), clerk.by_train()
+        return Bill(by_sample=by_sample, by_train=by_train, paid=clerk.paid())
 
 
 class _Clerk:
@@ -75,22 +81,32 @@ class _Clerk:
         self._targets = [model for role, model in players(cast) if role == "target"]
         self._bought: dict[str, Used] = {}
 
-    def by_sample(self) -> BySample:
+    def by_sample(self, *, arms: bool) -> BySample:
         """Return what each sample used, targets included."""
-        per_call = {name_of(target): self._mean_of(target) for target in self._targets}
-        return [self._of_sample(ended, per_call) for ended in self._store.ended()]
+        asked_as = _arms if arms else _compared
+        return [self._of(ended.sample.id, asked_as(ended)) for ended in self._store.ended()]
+
+    def by_train(self) -> BySample:
+        """Return what each train item used, targets included."""
+        ids = dict.fromkeys(self._store.train_ids(), 0)
+        ids |= {item.sample.id: 2 for item in self._store.reworded_train()}
+        return [self._of(item, texts) for item, texts in ids.items()]
 
     def paid(self) -> Used:
         """Return what was paid for, once all samples have been read."""
         return sum(self._bought.values(), Used())
 
-    def _of_sample(self, ended: Ended, per_call: Mapping[str, Used]) -> Mapping[Seat, Used]:
+    @cached_property
+    def _per_call(self) -> Mapping[str, Used]:
+        return {name_of(target): self._mean_of(target) for target in self._targets}
+
+    def _of(self, sample_id: str, texts: int) -> Mapping[Seat, Used]:
+        """Return what a sample used about so many of whose texts targets were asked."""
         used: dict[Seat, Used] = {}
-        for player, one in self._calls_of(ended.sample.id):
+        for player, one in self._calls_of(sample_id):
             used[player] = used.get(player, Used()) + one
-        arms = sum(texts(ended) is not None for texts in ARMS.values())
-        asked = arms * self._templates
-        return used | {("target", name): each.times(asked) for name, each in per_call.items()}
+        asked = texts * self._templates
+        return used | {("target", name): each.times(asked) for name, each in self._per_call.items()}
 
     def _mean_of(self, target: ModelConfig) -> Used:
         """Return what one question to a target used on average."""
@@ -113,6 +129,14 @@ class _Clerk:
                     call.completion_tokens)  # fmt: skip
         known = record.usd if record and record.usd is not None else usd
         return Used(1.0, call.prompt_tokens, call.completion_tokens, call.seconds, known)
+
+
+def _arms(ended: Ended) -> int:
+    return sum(texts(ended) is not None for texts in ARMS.values())
+
+
+def _compared(ended: Ended) -> int:
+    return 2 if ARMS["original"](ended) and ARMS["semantic"](ended) else 0
 
 
 _Price = Callable[[int, int, int], float]

@@ -59,6 +59,11 @@ class RunTrain(RunFile):
         query = select(known.id).where(known.status == "open").order_by(known.seq)
         return [item_id for (item_id,) in self._tuples(query)]
 
+    def train_ids(self) -> list[str]:
+        """Return the ids of all items, in the order drawn."""
+        query = select(t.train_items.c.id).order_by(t.train_items.c.seq)
+        return [item_id for (item_id,) in self._tuples(query)]
+
     def train_counts(self) -> dict[str, int]:
         """Return how many items have each status."""
         status = t.train_items.c.status
