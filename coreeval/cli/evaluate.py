@@ -10,7 +10,7 @@ import typer
 from coreeval.cli.arguments import BudgetOption, RunArgument
 from coreeval.cli.loading import loading
 from coreeval.cli.meanings import STATES
-from coreeval.cli.output import AsJson, Document, brief, command, show
+from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 
 if TYPE_CHECKING:
     from coreeval.graph.work import RunSummary
@@ -62,13 +62,14 @@ def _foretell(run: Path, targets: list[str], budget: float | None, as_json: bool
 def _document(done: "RunSummary") -> Document:
     manifest, report = done.manifest, done.run_dir / "report.json"
     complete = manifest.status == "complete"
-    scores = json.loads(report.read_text(encoding="utf-8"))["arms"] if complete else None
+    found = json.loads(report.read_text(encoding="utf-8")) if complete else {}
     return {
         "run": str(done.run_dir),
         "status": manifest.status,
         "asked": list(manifest.evaluation.asked if manifest.evaluation else ()),
         "cost": manifest.cost.model_dump(mode="json"),
-        "arms": scores,
+        "arms": found.get("arms"),
+        "pcr": found.get("pcr"),
         "report": str(done.run_dir / "report.html"),
     }
 
@@ -80,6 +81,7 @@ def _words(document: Document, run: Path) -> Iterator[str]:
         return
     for target in document["arms"]["targets"]:
         yield from _target_lines(target)
+    yield from _pcr_lines(document["pcr"])
     cost = document["cost"]
     usd = "of unknown price" if cost["billed_usd"] is None else f"for {cost['billed_usd']:.2f} USD"
     yield f"calls of the run so far: {cost['billed_calls']} asked {usd}"
@@ -98,6 +100,20 @@ def _target_lines(target: Document) -> Iterator[str]:
     for pair in scores["comparisons"]:
         name = f"{pair['first']['arm']} -> {pair['second']['arm']}"
         yield f"  {name:<22}{_figure(pair['macro_f1_difference'], sign='+')}"
+
+
+def _pcr_lines(pcr: Document | None) -> Iterator[str]:
+    """Yield the difference of PCR and the verdict for each target, where the run compares it."""
+    if not pcr or not pcr["targets"]:
+        return
+    yield ""
+    yield "PCR of the train split minus that of the test split, with 95 % intervals"
+    for one in pcr["targets"]:
+        verdict, found = one["verdict"].replace("_", " "), one["difference"]
+        known = "undefined"
+        if None not in (found["estimate"], found["ci_low"]):
+            known = "{estimate:+.3f} ({ci_low:+.3f} … {ci_high:+.3f})".format(**found)
+        yield f"  {one_line(one['name'])}: {known}: {verdict}: {one['reason']}"
 
 
 _FAULTS = ("refused", "unparsed", "truncated")

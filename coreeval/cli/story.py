@@ -29,6 +29,9 @@ def story_lines(story: Document) -> Iterator[str]:
 
 def _end_lines(story: Document) -> Iterator[str]:
     result = story["result"]
+    if story["train_item"] is not None:
+        yield from _train_lines(story["train_item"])
+        return
     if result is None:
         yield "no outcome yet"
         return
@@ -39,6 +42,12 @@ def _end_lines(story: Document) -> Iterator[str]:
     yield from _texts("updated", result["updated"] or {})
     yield from _sources(result["facts"], story["evidence"])
     yield from _newness(result["freshness"])
+
+
+def _train_lines(end: Document) -> Iterator[str]:
+    yield f"item of the train split, {end['status'].replace('_', ' ')}"
+    yield from _wrapped(end["reason"])
+    yield from _texts("reworded", end["semantic"] or {})
 
 
 def _step_lines(step: Document, evidence: Document) -> Iterator[str]:

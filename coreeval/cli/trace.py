@@ -101,9 +101,18 @@ def _story(store: "RunStore", run: Path, sample_id: str) -> Document:
     return {
         "sample": sample.model_dump(mode="json"),
         "result": result.model_dump(mode="json") if result else None,
+        "train_item": _train_item(store, sample_id),
         "steps": steps,
         "evidence": {key: item.model_dump(mode="json") for key, item in evidence.items()},
     }
+
+
+def _train_item(store: "RunStore", item_id: str) -> Document | None:
+    """Return what became of an item of the train split; None for a sample of the benchmark."""
+    try:
+        return store.train_item(item_id).end.model_dump(mode="json")
+    except KeyError:
+        return None
 
 
 def _unknown(store: "RunStore", run: Path, wanted: str) -> UsageError:

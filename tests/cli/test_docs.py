@@ -118,6 +118,10 @@ def test_the_demo_ends_with_where_to_look(shell: Shell, monkeypatch: pytest.Monk
     assert report
     assert (shell.folder / report[1]).exists()
     assert "played by rules" in said.out
+    assert "SYNTHETIC" in said.out
+    memory = dict(re.findall(r"^(offline:\w+) .* … [+-][\d.]+ +(.+)$", said.out, re.MULTILINE))
+    assert memory.pop("offline:clean") in {"inconclusive", "comparable"}
+    assert memory == {"offline:finetuned": "fine tuned", "offline:contaminated": "contaminated"}
 
 
 def test_every_kind_of_error_is_listed() -> None:

@@ -79,9 +79,12 @@ class OfflineAnswers:
             seed=config.run.seed,
             train=_samples(config, config.dataset.train_split),
         )
+        both = [
+            *_samples(config, config.dataset.split),
+            *_samples(config, config.dataset.train_split),
+        ]
         self._known = {
-            _text_key(sample.fields, sample.label_text): sample
-            for sample in reversed(_samples(config, config.dataset.split))
+            _text_key(sample.fields, sample.label_text): sample for sample in reversed(both)
         }
         self._extractions: dict[str, Extraction] = {}
         self._answers: dict[str, asyncio.Task[Said]] = {}

@@ -1,0 +1,271 @@
+"""PCR in a run: train items are reworded and asked about, once, whatever befalls the run."""
+
+import json
+import os
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from coreeval.config import load_config
+from coreeval.errors import BudgetSpent, CredentialError, DatasetError
+from coreeval.graph.bundled import MEMORY, demo_data
+from coreeval.graph.evaluating import evaluate
+from coreeval.graph.forecast.evaluating import REWORDING, estimate_evaluation
+from coreeval.graph.run import resume, retry
+from coreeval.graph.state import REWORDING_NODES
+from coreeval.schema import TrainStatus
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.workspace import Workspace
+from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, config_of, ended
+from tests.support.answers import OfflineAnswers
+from tests.support.careless import Careless
+from tests.support.llm_server import LLMServer, Reply, Request, refused
+from tests.support.wire import Prompted
+
+DRAWN = 16
+TEMPLATES = 3
+IN_TRAIN = SAMPLES + 5
+"""The request of this number for an extraction is about a train item."""
+MakeLab = Callable[[Path], Lab]
+
+
+@pytest.fixture(scope="module")
+def make_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeLab]:
+    """Serve the roles and a target on generated items; return what makes a workspace."""
+    folder = tmp_path_factory.mktemp("generated")
+    for split in ("train", "test"):
+        lines = (demo_data() / MEMORY / f"{split}.jsonl").read_text().splitlines(keepends=True)
+        (folder / f"{split}.jsonl").write_text("".join(lines[:SAMPLES]))
+    changes = {"dataset": {"format": "jsonl", "path": str(folder)}}
+    config = folder / "any.yaml"
+    config.write_text(yaml.safe_dump(config_of("http://127.0.0.1:9/v1") | changes))
+    answers = OfflineAnswers(load_config(config), folder)
+    server = LLMServer(answers)
+
+    def make(where: Path) -> Lab:
+        shutil.copytree(Workspace(folder).gdelt, Workspace(where / ".coreeval").gdelt)
+        made = Lab(where, server, Careless(answers), changes | {"detect": detect()})
+        made.write(models=models(server.url))
+        made.forget()
+        return made
+
+    with server.in_thread():
+        yield make
+    answers.close()
+
+
+@pytest.fixture
+def lab(make_lab: MakeLab, tmp_path: Path) -> Lab:
+    return make_lab(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return what the report of a run says that nothing happens to."""
+    made = make_lab(tmp_path_factory.mktemp("whole"))
+    made.refresh()
+    return report(made)
+
+
+def detect(**more: object) -> dict[str, object]:
+    return {"pcr": {"samples": DRAWN}} | more
+
+
+def models(url: str) -> dict[str, Any]:
+    one = {"base_url": url}
+    target = {"model": "openai:target", **one}
+    return {"default": {"model": "openai:scripted", **one}, "targets": [target]}
+
+
+def forget_calls(lab: Lab) -> None:
+    """Forget what was answered, so that another run has to ask it."""
+    for file in lab.workspace.root.glob("calls.db*"):
+        file.unlink()
+
+
+def report(lab: Lab) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(lab.files.report_json.read_text())["pcr"]
+    return found
+
+
+def statuses(lab: Lab) -> Counter[str]:
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        return Counter(store.train_counts())
+
+
+def test_train_items_are_reworded_asked_about_and_compared(lab: Lab, whole: dict[str, Any]) -> None:
+    lab.refresh()
+    assert report(lab) == whole
+    train, test = whole["items"]["train"], whole["items"]["test"]
+    assert train["drawn"] == DRAWN == sum(statuses(lab).values())
+    assert train["reworded"] == statuses(lab)["reworded"] >= 10
+    assert (train["split"], test["split"], test["samples"]) == ("train", "test", SAMPLES)
+    (target,) = whole["targets"]
+    counted = {split: each["n"] for split, each in target["splits"].items()}
+    assert counted == {"train": train["reworded"], "test": test["reworded"]}
+    assert target["verdict"] == "inconclusive" and "20 are the least" in target["reason"]
+    assert "inconclusive" in lab.files.report_html.read_text()
+
+    assert lab.manifest.counts["total"] == SAMPLES, "train items are no samples"
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        said = list(store.answers("openai:target", ["train", "train_semantic"]))
+        one = next(item for item in store.reworded_train())
+        assert {step.node for step in store.steps(one.sample.id)} == set(REWORDING_NODES)
+    assert len(said) == 2 * TEMPLATES * train["reworded"]
+    assert all(sample.startswith("train:") for _, _, sample, _, _ in said)
+    assert max(Counter(lab.asked()).values()) == 1, "something was asked twice"
+
+
+def test_without_the_arms_only_what_is_compared_is_asked(lab: Lab, whole: dict[str, Any]) -> None:
+    lab.write(detect=detect(evaluate=False))
+    lab.refresh()
+    assert report(lab) == whole
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        sources = ["original", "semantic", "updated"]
+        asked = Counter(source for source, *_ in store.answers("openai:target", sources))
+    compared = TEMPLATES * whole["items"]["test"]["reworded"]
+    assert asked == {"original": compared, "semantic": compared}
+
+
+@pytest.mark.parametrize(("shape", "count"), [("extraction", IN_TRAIN), ("LabelAnswer", 130)])
+def test_killed_it_goes_on_and_asks_nothing_again(
+    lab: Lab, whole: dict[str, Any], shape: str, count: int
+) -> None:
+    lab.trap(shape, count, lambda: os.kill(child.pid or 0, signal.SIGKILL))
+    child = lab.child("refresh")
+    assert ended(child) == -signal.SIGKILL
+    answered = lab.answered()
+    lab.forget()
+    lab.resume()
+    assert answered.isdisjoint(lab.asked())
+    assert (lab.manifest.status, report(lab)) == ("complete", whole)
+
+
+def test_ctrl_c_leaves_items_open_and_resume_ends_them(lab: Lab, whole: dict[str, Any]) -> None:
+    lab.trap("extraction", IN_TRAIN, lambda: os.kill(child.pid or 0, signal.SIGINT))
+    child = lab.child("refresh")
+    assert ended(child) == 130
+    assert lab.manifest.status == "interrupted"
+    assert statuses(lab)["open"] >= DRAWN - 5 - CONCURRENCY
+    answered = lab.answered()
+    assert len(answered) == len(lab.asked()), "what was in flight was waited for"
+    lab.forget()
+    lab.resume()
+    assert answered.isdisjoint(lab.asked())
+    assert report(lab) == whole
+
+
+def test_a_refused_key_stops_the_run_and_no_item_fails(lab: Lab, whole: dict[str, Any]) -> None:
+    lab.trap("extraction", IN_TRAIN, lambda: refused(401, "bad key"))
+    with pytest.raises(CredentialError):
+        lab.refresh()
+    assert lab.manifest.status == "stopped"
+    assert not statuses(lab)["failed"] and statuses(lab)["open"]
+    lab.forget()
+    lab.resume()
+    assert report(lab) == whole
+
+
+def test_the_budget_holds_for_train_items_too(lab: Lab, whole: dict[str, Any]) -> None:
+    given = models(lab.server.url)
+    for one, usd in ((given["default"], 1000), (given["targets"][0], 0)):
+        one |= {"price": {"input": 0, "output": usd}, "max_tokens": 100}
+    lab.write(models=given, run={"concurrency": 1})
+    cost = lab.refresh("measured").manifest.cost.billed_usd
+    assert cost
+    forget_calls(lab)
+    lab.write(run={"concurrency": 1, "budget_usd": 0.8 * cost})
+    with pytest.raises(BudgetSpent):
+        lab.refresh()
+    assert statuses(lab)["open"] and sum(statuses(lab).values()) == DRAWN
+    assert (lab.manifest.cost.billed_usd or 0) <= 0.8 * cost
+    resume(lab.files.root, budget_usd=2 * cost)
+    assert report(lab) == whole
+
+
+class Choking:
+    """Answers well but for a text, about which it is in trouble."""
+
+    def __init__(self, lab: Lab, about: str) -> None:
+        self._answers, self._about = lab.answers, about
+
+    async def __call__(self, request: Request) -> str | Reply:
+        prompted = Prompted(request)
+        if self._about in prompted.user and prompted.shape == "extraction":
+            return refused(400, "not this one")
+        return await self._answers(request)
+
+
+def test_an_item_that_fails_is_told_and_can_be_retried(lab: Lab, whole: dict[str, Any]) -> None:
+    lab.refresh("before")
+    with closing(RunStore.open(lab.folder / "before" / "run.db", now=utc_now)) as store:
+        doomed = next(store.reworded_train()).sample
+    forget_calls(lab)
+    lab.server.answers = Choking(lab, doomed.fields["text"])
+    lab.refresh()
+    assert report(lab)["items"]["train"]["failed"] == 1
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        end = store.train_item(doomed.id).end
+    assert (end.status, "not this one" in end.reason) == ("failed", True)
+    lab.forget()
+    retry(lab.files.root)
+    assert report(lab) == whole
+
+
+def test_a_run_without_it_draws_nothing(lab: Lab) -> None:
+    lab.write(detect={"evaluate": True})
+    lab.refresh(limit=2)
+    assert report(lab) is None
+    assert statuses(lab) == Counter()
+    assert "Is the score memory?" not in lab.files.report_html.read_text()
+
+
+def test_without_a_target_nothing_is_reworded_until_one_is_asked(
+    lab: Lab, whole: dict[str, Any]
+) -> None:
+    target = yaml.safe_dump({"model": "openai:target", "base_url": lab.server.url})
+    lab.write(models={"default": {"model": "openai:scripted", "base_url": lab.server.url}})
+    lab.refresh()
+    assert (statuses(lab), report(lab)["targets"]) == (Counter(), [])
+    assert REWORDING in estimate_evaluation(lab.files.root, targets=[target]).notes
+    evaluate(lab.files.root, targets=[target])
+    assert report(lab) == whole
+    left = estimate_evaluation(lab.files.root, targets=[target])
+    assert (left.totals.calls.high, REWORDING in left.notes) == (0, False)
+
+
+def test_a_target_that_is_added_is_asked_about_train_items(lab: Lab) -> None:
+    lab.refresh()
+    lab.forget()
+    evaluate(lab.files.root, targets=["offline:classifier"])
+    assert lab.asked() == []
+    assert [one["name"] for one in report(lab)["targets"]] == [
+        "openai:target",
+        "offline:classifier",
+    ]
+    both = [one["splits"]["train"]["n"] for one in report(lab)["targets"]]
+    assert both[0] == both[1] > 0
+
+
+@pytest.mark.parametrize(("split", "problem"), [("test", "with itself"), ("nowhere", "no split")])
+def test_a_split_that_cannot_be_compared_is_refused_at_once(
+    lab: Lab, split: str, problem: str
+) -> None:
+    lab.write(detect={"pcr": {"train_split": split}})
+    with pytest.raises(DatasetError, match=problem):
+        lab.refresh()
+    assert lab.asked() == []
+    assert not lab.files.root.exists()
+
+
+def test_every_status_is_in_the_report(whole: dict[str, Any]) -> None:
+    known = set(TrainStatus.__args__) - {"open"}  # type: ignore[attr-defined]
+    assert set(whole["items"]["train"]) == known | {"split", "drawn"}
