@@ -104,3 +104,27 @@ def test_the_key_may_be_in_a_file_beside_the_config(
     said = shell("validate", config)
     assert said.code == 0
     assert "secret" not in said.out + said.err
+
+
+def test_the_split_that_pcr_compares_is_checked(shell: Shell) -> None:
+    changes = {"models.targets": ["offline:classifier"], "detect": {"pcr": {"samples": 10}}}
+    said = shell("validate", shell.config(changes))
+    assert said.code == 0
+    assert "10 items are drawn of the split 'train' and reworded" in said.out
+    changes["detect"] = {"pcr": {"train_split": "test"}}
+    checks = shell("validate", shell.config(changes), "--json").document["checks"]
+    (wrong,) = [check for check in checks if not check["ok"]]
+    assert (wrong["name"], wrong["error"]["where"]) == ("pcr", "detect.pcr.train_split")
+    assert "with itself" in wrong["error"]["message"]
+
+
+def test_pcr_without_a_target_is_told(shell: Shell) -> None:
+    said = shell("validate", shell.config({"detect": {"pcr": {}}}))
+    assert said.code == 0
+    assert "no target to compare" in said.out
+
+
+def test_an_unknown_key_of_pcr_names_the_known_one(shell: Shell) -> None:
+    said = shell("validate", shell.config({"detect": {"pcr": {"sample": 10}}}))
+    assert said.code == 2
+    assert "unknown key 'detect.pcr.sample'" in said.err and "'samples'" in said.err

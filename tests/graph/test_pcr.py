@@ -17,7 +17,9 @@ from coreeval.config import load_config
 from coreeval.errors import BudgetSpent, CredentialError, DatasetError
 from coreeval.graph.bundled import MEMORY, demo_data
 from coreeval.graph.evaluating import evaluate
+from coreeval.graph.forecast.estimating import estimate
 from coreeval.graph.forecast.evaluating import REWORDING, estimate_evaluation
+from coreeval.graph.forecast.previewing import preview
 from coreeval.graph.run import resume, retry
 from coreeval.graph.state import REWORDING_NODES
 from coreeval.schema import TrainStatus
@@ -253,6 +255,44 @@ def test_a_target_that_is_added_is_asked_about_train_items(lab: Lab) -> None:
     ]
     both = [one["splits"]["train"]["n"] for one in report(lab)["targets"]]
     assert both[0] == both[1] > 0
+
+
+def calls_about_train(lab: Lab) -> Counter[str]:
+    """Return by role how many calls there were to reword train items."""
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        steps = [step for item in store.train_ids() for step in store.steps(item)]
+    return Counter(call.role for step in steps for call in step.calls)
+
+
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_an_estimate_holds_what_it_costs(lab: Lab, evaluated: bool) -> None:
+    lab.write(detect=detect(evaluate=evaluated))
+    made = estimate(lab.config, limit=SAMPLES)
+    assert lab.asked() == []
+    found = lab.refresh().manifest
+    assert made.totals.calls.low <= found.cost.billed_calls <= made.totals.calls.high
+    counted = calls_about_train(lab) + Counter(target=2 * TEMPLATES * statuses(lab)["reworded"])
+    if not evaluated:
+        counted["target"] += 2 * TEMPLATES * report(lab)["items"]["test"]["reworded"]
+    lines = {line.role: line for line in made.lines if line.stage == "pcr"}
+    assert set(lines) == set(counted) == {"extractor", "rewriter", "label_judge", "target"}
+    for role, line in lines.items():
+        assert line.calls.low <= counted[role] <= line.calls.high
+    alone = estimate(lab.config, limit=SAMPLES, overrides=["detect.pcr=null"])
+    assert {line.stage for line in alone.lines} == {"run"}
+    assert alone.seconds.likely < estimate(lab.config, limit=SAMPLES).seconds.likely
+
+
+def test_a_preview_is_reused_and_foretells_the_rest(lab: Lab) -> None:
+    made = preview(lab.config, 8)
+    assert made.preview and made.preview.billed_calls == len(lab.asked())
+    before = set(lab.asked())
+    lab.forget()
+    done = lab.refresh(limit=None)
+    assert before.isdisjoint(lab.asked())
+    asked = len(lab.asked())
+    assert done.manifest.cost.cached_calls == len(before)
+    assert made.totals.calls.low <= asked <= made.totals.calls.high
 
 
 @pytest.mark.parametrize(("split", "problem"), [("test", "with itself"), ("nowhere", "no split")])
