@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from coreeval import cli
 from coreeval.config import load_config
 from coreeval.errors import BudgetSpent, CredentialError, DatasetError
 from coreeval.graph.bundled import MEMORY, demo_data
@@ -309,3 +311,20 @@ def test_a_split_that_cannot_be_compared_is_refused_at_once(
 def test_every_status_is_in_the_report(whole: dict[str, Any]) -> None:
     known = set(TrainStatus.__args__) - {"open"}  # type: ignore[attr-defined]
     assert set(whole["items"]["train"]) == known | {"split", "drawn"}
+
+
+def test_the_story_of_a_train_item_and_the_verdict_are_told(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab.refresh(limit=6)
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        item = next(store.reworded_train())
+    assert cli.main(["trace", str(lab.files.root), item.sample.id]) == 0
+    said = capsys.readouterr().out
+    assert "item of the train split, reworded" in said
+    assert "judge_semantic" in said and "no outcome" not in said
+    assert cli.main(["evaluate", str(lab.files.root)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"openai:target: [+-]\S+ \(.* … .*\): inconclusive: train has \d", said)
+    assert cli.main(["evaluate", str(lab.files.root), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pcr"] == report(lab)
