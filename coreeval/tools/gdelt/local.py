@@ -56,7 +56,8 @@ class LocalKnowledge:
         with self._idle:
             self._asked += 1
         try:
-            yield self._shelf
+            with self._shelf.undamaged(IndexError):
+                yield self._shelf
         finally:
             with self._idle:
                 self._asked -= 1

@@ -238,6 +238,19 @@ def test_a_damaged_store_names_the_folder_to_delete(news: Path, tmp_path: Path) 
         assert caught.value.where == str(index)
 
 
+async def test_what_is_damaged_inside_is_told_when_it_is_read(news: Path, tmp_path: Path) -> None:
+    store = open_folder(news, tmp_path / "cache")
+    (texts,) = store.glob("parts/*/texts.bin")
+    whole = texts.read_bytes()
+    texts.unlink()
+    texts.write_bytes(whole[:10] + bytes(30) + whole[40:])
+    with (
+        open_local(news, tmp_path / "cache") as opened,
+        pytest.raises(KnowledgeError, match="damaged"),
+    ):
+        await ask(opened, "ferry")
+
+
 def test_files_without_a_single_article(tmp_path: Path) -> None:
     write(tmp_path / "a.gkg.csv", gkg_line(title=""))
     with pytest.raises(KnowledgeError, match="holds no articles"):

@@ -109,9 +109,9 @@ def pages_of(folder: Path) -> NDArray[np.uint64]:
 
 
 def is_whole(folder: Path) -> bool:
-    """Tell whether a part's files are there, in this version's format and not cut short."""
+    """Tell whether a part's files are there, in this version's format, as they were written."""
     try:
-        open_arrays(folder / INDEX)
+        open_arrays(folder / INDEX, checked=True)
         Texts(folder / TEXTS).close()
     except (OSError, ValueError):
         return False

@@ -46,7 +46,7 @@ class Shelf:
             )
         self._store = store
         self._texts: list[Texts] = []
-        with self._undamaged():
+        with self.undamaged(OSError, ValueError):
             self._texts = [Texts(folder_of(store, part.id) / TEXTS) for part in self._parts]
             arrays = [open_arrays(folder_of(store, part.id) / INDEX) for part in self._parts]
             self.articles = Articles.of(arrays)
@@ -56,11 +56,11 @@ class Shelf:
             self.indexes = [Index.of(*one) for one in zip(arrays, self._first, names, strict=True)]
 
     @contextmanager
-    def _undamaged(self) -> Iterator[None]:
-        """Say what to do where a file is not what it should be."""
+    def undamaged(self, *signs: type[Exception]) -> Iterator[None]:
+        """Say what to do where `signs` show that a file is not what it should be."""
         try:
             yield
-        except (OSError, ValueError, LookupError) as error:
+        except signs as error:
             raise KnowledgeError(
                 f"a part of the news store is damaged, or made by another version: {error}",
                 where=str(self._store),
@@ -75,7 +75,7 @@ class Shelf:
 
     def evidence(self, articles: Iterable[int]) -> tuple[Evidence, ...]:
         """Return what is offered of articles, in order."""
-        with self._undamaged():
+        with self.undamaged(OSError, ValueError, LookupError):
             records = [self._record(number) for number in articles]
         by_id = {record[0]: record for record in records}  # a page may be in two parts
         return tuple(to_evidence(record) for record in by_id.values())

@@ -106,28 +106,27 @@ def _having(lists: Sequence[Items], wanted: Wanted) -> tuple[Numbers, Weights, F
         lists: For each word what has it.
         wanted: The words, and how much of their weight is enough.
     """
-    left = sum(asked.weight for asked, items in zip(wanted.words, lists, strict=True) if len(items))
-    seeds = [place for place, asked in enumerate(wanted.words) if asked.seed]
-    if left < wanted.share - _LEAST or not any(len(lists[place]) for place in seeds):
+    both = [each for each in zip(wanted.words, lists, strict=True) if len(each[1])]
+    left = sum(asked.weight for asked, _ in both)
+    seeds = [items for asked, items in both if asked.seed]
+    if left < wanted.share - _LEAST or not seeds:
         return NOTHING, np.zeros(0), np.zeros(0, bool)
-    numbers = _union([lists[place] for place in seeds])
+    numbers = _union(seeds)
     whole, flagged = np.zeros(len(numbers)), np.ones(len(numbers), bool)
-    counted: list[int] = []
-    if len(seeds) == 1:
-        counted, (seed,) = seeds, seeds
-        whole += wanted.words[seed].weight
-        flagged = (lists[seed] & ONE).astype(bool)
-        left -= wanted.words[seed].weight
-    for place, (asked, items) in enumerate(zip(wanted.words, lists, strict=True)):
-        if place in counted or not len(items) or not len(numbers):
-            continue
-        has, flag = members(items, numbers)
+    for asked, items in both:
+        alone = len(seeds) == 1 and asked.seed
+        has, flag = _each(items) if alone else members(items, numbers)
         whole += asked.weight * has
         flagged &= flag | ~has
         left -= asked.weight
         enough = whole >= wanted.share - _LEAST - left
         numbers, whole, flagged = numbers[enough], whole[enough], flagged[enough]
     return numbers, whole.round(6), flagged
+
+
+def _each(items: Items) -> tuple[Flags, Flags]:
+    """Return what `members` does of a list's own numbers."""
+    return np.ones(len(items), bool), (items & ONE).astype(bool)
 
 
 def _union(several: Sequence[Items]) -> Numbers:

@@ -46,3 +46,18 @@ def test_a_changed_header_is_refused(tmp_path: Path) -> None:
         (tmp_path / "y").write_bytes(changed)
         with pytest.raises(ValueError):
             open_arrays(tmp_path / "y")
+
+
+def test_any_changed_number_is_seen_by_its_sum(tmp_path: Path) -> None:
+    write_arrays(tmp_path / "x", WRITTEN)
+    whole = (tmp_path / "x").read_bytes()
+    for array in WRITTEN.values():
+        little = array.astype(array.dtype.newbyteorder("<")).tobytes()
+        changed = bytearray(whole)
+        changed[whole.index(little) + len(little) // 2] ^= 4
+        (tmp_path / "y").write_bytes(changed)
+        if little:
+            assert list(open_arrays(tmp_path / "y")) == list(WRITTEN)
+            with pytest.raises(ValueError, match="damaged"):
+                open_arrays(tmp_path / "y", checked=True)
+    assert list(open_arrays(tmp_path / "x", checked=True)) == list(WRITTEN)

@@ -202,3 +202,13 @@ def test_parts_of_another_version_are_made_again(large: None, tmp_path: Path) ->
         Shelf(tmp_path)
     assert compact(tmp_path).parts == 4
     assert held(tmp_path) == whole
+
+
+def test_a_changed_byte_is_found_by_the_next_sync(large: None, tmp_path: Path) -> None:
+    add_rows(tmp_path, *(on(day, "a") for day in range(13)))
+    compact(tmp_path)
+    index = folder_of(tmp_path, 3) / "index.bin"
+    data = bytearray(index.read_bytes())
+    data[data.index(b"plant")] ^= 1
+    index.write_bytes(data)
+    assert compact(tmp_path) == Made(parts=1, rows=1)
