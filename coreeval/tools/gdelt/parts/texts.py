@@ -43,6 +43,8 @@ class Texts:
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if hasattr(mmap, "MADV_RANDOM"):
+            self._bytes.madvise(mmap.MADV_RANDOM)  # or the system reads far ahead of each record
         index = len(self._bytes) - 8
         blocks = int.from_bytes(self._bytes[index:], "little", signed=True) if index >= 0 else -1
         start = index - 16 * blocks

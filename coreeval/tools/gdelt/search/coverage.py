@@ -31,7 +31,8 @@ def coverage(articles: Articles, worst: int, window: Window) -> Coverage:
     found = times(articles, worst, window)
     if not len(found):
         return Coverage(articles=0, gaps=_gaps(window, []))
-    days = np.unique(found // DAY_S).tolist()
+    since = int(found.min()) // DAY_S
+    days = (np.flatnonzero(np.bincount(found // DAY_S - since)) + since).tolist()
     return Coverage(
         articles=len(found),
         first=_time(found.min()),
