@@ -3,7 +3,14 @@
 Unknown keys are errors that name the nearest known one. Keys (secrets) are never part of it.
 """
 
-from coreeval.config.reading import changed_keys, load_config, parse_config, parse_target
+from coreeval.config.item_values import ItemConfig
+from coreeval.config.reading import (
+    changed_keys,
+    load_config,
+    load_item_config,
+    parse_config,
+    parse_target,
+)
 from coreeval.config.values import (
     METHODS,
     ROLES,
@@ -22,6 +29,7 @@ __all__ = [
     "ROLES",
     "Config",
     "DatasetConfig",
+    "ItemConfig",
     "Method",
     "ModelConfig",
     "ModelsConfig",
@@ -30,6 +38,7 @@ __all__ = [
     "TargetConfig",
     "changed_keys",
     "load_config",
+    "load_item_config",
     "parse_config",
     "parse_target",
 ]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from coreeval.config.item_values import ITEM_FORMATS, ItemConfig
 from coreeval.config.values import ROLES, Config, ModelConfig, ModelsConfig, TargetConfig
 from coreeval.errors import ConfigError
 
@@ -20,11 +21,54 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
     Raises:
         ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind.
     """
+    raw, where = read_changed(path, overrides)
+    if speaks_of_items(raw):
+        raise ConfigError(
+            "this config asks targets about a benchmark of items: there is nothing to refresh",
+            where=where,
+            hint=f"coreeval detect pcr {path}",
+        )
+    return parse_config(raw, where=where, base=path.parent)
+
+
+def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
+    """Read the YAML config of asking about items, in the same way.
+
+    Raises:
+        ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind; or it is
+            the config of a run.
+    """
+    raw, where = read_changed(path, overrides)
+    if not speaks_of_items(raw) and raw.keys() & _OF_RUNS:
+        raise ConfigError(
+            "this config is of a run: it has a task or knowledge, and no benchmark of items",
+            where=where,
+            hint=f"coreeval refresh {path}; for PCR of items name a dataset.format of "
+            f"{', '.join(ITEM_FORMATS)}",
+        )
+    try:
+        config = ItemConfig.model_validate(raw)
+    except ValidationError as error:
+        raise explain(error, ItemConfig, where) from None
+    return _absolute_items(config, path.parent)
+
+
+_OF_RUNS = {"task", "knowledge"}
+
+
+def speaks_of_items(raw: Mapping[str, Any]) -> bool:
+    """Tell whether a config asks about items; `jsonl` does so where nothing is refreshed."""
+    dataset = raw.get("dataset")
+    named = dataset.get("format") if isinstance(dataset, dict) else None
+    return named in ITEM_FORMATS and (named != "jsonl" or not raw.keys() & _OF_RUNS)
+
+
+def read_changed(path: Path, overrides: Iterable[str]) -> tuple[dict[str, Any], str]:
+    """Return a file's mapping with `key.path=value` overrides, and how errors call it."""
     raw, changes = read_mapping(path), list(overrides)
     for change in changes:
         _override(raw, change)
-    where = f"{path} with {', '.join(changes)}" if changes else str(path)
-    return parse_config(raw, where=where, base=path.parent)
+    return raw, f"{path} with {', '.join(changes)}" if changes else str(path)
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -96,6 +140,28 @@ def _absolute(config: Config, base: Path) -> Config:
     changes["models"] = _with_files(config.models, at)
     if config.run.prices:
         changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})
+    return config.model_copy(update=changes)
+
+
+def _absolute_items(config: ItemConfig, base: Path) -> ItemConfig:
+    def at(path: str) -> str:
+        return _at(base, path)
+
+    models, run, pcr = config.models, config.run, config.detect.pcr
+    changes: dict[str, object] = {
+        "dataset": config.dataset.model_copy(update={"path": at(config.dataset.path)}),
+        "models": models.model_copy(
+            update={
+                "targets": tuple(_opened(target, at) for target in models.targets),
+                "rewriter": models.rewriter and _opened(models.rewriter, at),
+            }
+        ),
+    }
+    if run.prices:
+        changes["run"] = run.model_copy(update={"prices": at(run.prices)})
+    if pcr.modified:
+        modified = pcr.model_copy(update={"modified": at(pcr.modified)})
+        changes["detect"] = config.detect.model_copy(update={"pcr": modified})
     return config.model_copy(update=changes)
 
 

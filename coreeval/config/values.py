@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
 
@@ -158,6 +159,14 @@ class TargetConfig(ModelConfig):
         return self.provider == "offline"
 
 
+def refuse_twice(targets: Sequence[TargetConfig]) -> None:
+    """Refuse targets of the same name: what they answer is kept by it."""
+    names = [target.model for target in targets]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"targets has {twice[0]!r} more than once")
+
+
 class ModelsConfig(Value):
     """Which model plays which role."""
 
@@ -183,10 +192,7 @@ class ModelsConfig(Value):
 
     @model_validator(mode="after")
     def _distinct_targets(self) -> Self:
-        names = [target.model for target in self.targets]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"targets has {twice[0]!r} more than once")
+        refuse_twice(self.targets)
         return self
 
     def of(self, role: RoleName) -> ModelConfig:

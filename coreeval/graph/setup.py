@@ -9,7 +9,7 @@ from pathlib import Path
 
 from coreeval.agents.rules import DEFAULT_POLICY, Rules
 from coreeval.agents.takedown import NOTHING, load_takedown
-from coreeval.config import ROLES, Config, DatasetConfig, ModelConfig, TargetConfig
+from coreeval.config import ROLES, Config, DatasetConfig, ItemConfig, ModelConfig, TargetConfig
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
 from coreeval.evaluation.embedded import check_embedded
@@ -126,14 +126,7 @@ def check_targets(setup: Setup, targets: Sequence[TargetConfig]) -> None:
 
 
 def _check_asked(setup: Setup, models: Sequence[ModelConfig]) -> None:
-    seen: set[tuple[str, str | None, str]] = set()
-    asked = [model for model in models if not model.by_rules]
-    for model in asked:
-        key = (model.model, model.base_url, model.key_env)
-        if key not in seen:
-            preflight(model)
-        seen.add(key)
-    check_money(setup.config, asked)
+    check_reached(setup.config, [model for model in models if not model.by_rules])
     for target in models:
         if isinstance(target, TargetConfig) and target.embedded:
             check_embedded(target.model)
@@ -142,7 +135,24 @@ def _check_asked(setup: Setup, models: Sequence[ModelConfig]) -> None:
             )
 
 
-def check_money(config: Config, models: Sequence[ModelConfig]) -> None:
+def check_reached(config: Config | ItemConfig, models: Sequence[ModelConfig]) -> None:
+    """Check that models can be asked and paid, as far as that is free.
+
+    Raises:
+        CredentialError: a key is missing.
+        ModelUnusable: an endpoint does not answer.
+        ConfigError: there is no such provider, or the budget cannot be kept.
+    """
+    seen: set[tuple[str, str | None, str]] = set()
+    for model in models:
+        key = (model.model, model.base_url, model.key_env)
+        if key not in seen:
+            preflight(model)
+        seen.add(key)
+    check_money(config, models)
+
+
+def check_money(config: Config | ItemConfig, models: Sequence[ModelConfig]) -> None:
     """Check that a budget can be kept: every model has a price, and it covers a call.
 
     Raises:

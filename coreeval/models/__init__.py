@@ -8,7 +8,7 @@ from coreeval.models.model import Identity, Model
 from coreeval.models.preflight import preflight
 from coreeval.models.providers import PROVIDERS, open_model
 from coreeval.models.retry import Retry
-from coreeval.models.shapes import AnswerShape, InvalidAnswer
+from coreeval.models.shapes import AnswerShape, InvalidAnswer, PlainShape
 
 __all__ = [
     "PROVIDERS",
@@ -19,6 +19,7 @@ __all__ = [
     "Identity",
     "InvalidAnswer",
     "Model",
+    "PlainShape",
     "Retry",
     "close_models",
     "open_exchange",

@@ -153,7 +153,8 @@ class Asker:
             )
             await self.sender.settle(sent, record.usd)
             error = _fault(record, shape, check)
-            if draw.plain and error != "refusal":  # which says nothing of the way of asking
+            told = error != "refusal"  # which says nothing of the way of asking
+            if shape.schema and draw.plain and told:
                 self.sender.judged(sent, valid=not error)
             return Answered(
                 record=replace(record, valid=not error, error=error), reservation=sent.reservation

@@ -15,7 +15,7 @@ class Form:
     """How one answer is to be given."""
 
     schema: Mapping[str, object]
-    """Strict JSON schema of the answer."""
+    """Strict JSON schema of the answer; empty where it may have any form."""
     name: str
     """What the schema is called on the wire."""
     method: Method

@@ -34,6 +34,7 @@ class Question:
     messages: Sequence[Mapping[str, str]]
     """What is asked, as `role` and `content`."""
     schema: Mapping[str, object]
+    """Empty where the answer may have any form."""
     name: str
     """What the schema is called."""
     size: int
@@ -134,7 +135,9 @@ class Sender:
                 tries.append(failure.message)
 
     def _form(self, question: Question) -> Form:
-        method = self.abilities.method(self.model, looser=question.looser)
+        method: Method = "text"
+        if question.schema:
+            method = self.abilities.method(self.model, looser=question.looser)
         return Form(
             schema=question.schema,
             name=question.name,
@@ -145,7 +148,7 @@ class Sender:
         )
 
     def _another_way(self, failure: CallFailure, form: Form) -> bool:
-        if failure.refused == "method":
+        if failure.refused == "method" and form.schema:
             return self.abilities.refused(self.model, form.method)
         if failure.refused == "limit":
             return self.abilities.refused_limit(self.model, plain=form.plain_limit)

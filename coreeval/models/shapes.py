@@ -6,7 +6,7 @@ from typing import Generic, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from coreeval.models.reading import json_text, mended
+from coreeval.models.reading import json_text, mended, without_thoughts
 from coreeval.models.schemas import Narrowing, strict_schema
 
 T = TypeVar("T", bound=BaseModel)
@@ -61,6 +61,26 @@ class AnswerShape(Generic[T]):
             raise InvalidAnswer(_complaint(error)) from None
         _check(value, self._narrowing, at="")
         return value
+
+
+class PlainAnswer(BaseModel):
+    """What a model said, in its own words."""
+
+    text: str
+    """Without thoughts; all else as it came, down to blanks. It may be empty."""
+
+
+class PlainShape(AnswerShape[PlainAnswer]):
+    """No shape at all: the endpoint is asked for none, and whatever is said is the answer."""
+
+    def __init__(self) -> None:
+        super().__init__(PlainAnswer, name="plain")
+        self.schema = {}
+
+    def parse(self, text: str, *, mend: bool = False) -> PlainAnswer:
+        """Return what was said."""
+        bare = without_thoughts(text)
+        return PlainAnswer(text=text if bare == text else bare.strip())
 
 
 def _mended(text: str) -> object:

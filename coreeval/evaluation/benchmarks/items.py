@@ -36,6 +36,8 @@ class Layout:
 
     names: tuple[str, ...]
     """Names that the file of a split may have, most likely first."""
+    modified: str
+    """Name of the file with its modified items, beside it or in a folder of their own."""
     read: Read
     make: Make
 
@@ -54,13 +56,28 @@ def _fineval(record: Record) -> Entry | str:
 
 
 LAYOUTS: dict[str, Layout] = {
-    "fineval": Layout(("ori_{split}.json", "{split}.json"), json_list, _fineval),
-    "finqa": Layout(
-        ("ori_{split}.json", "{split}.json", "finqa_{split}.json"), json_list, finqa.entry
+    "fineval": Layout(
+        ("ori_{split}.json", "{split}.json"), "mod_{split}.json", json_list, _fineval
     ),
-    "alphafin": Layout(("research_ori_{split}.json", "{split}.json"), json_list, _prepared),
-    "ectsum": Layout(("ori_{split}_samples.json", "{split}.json"), json_list, _prepared),
-    "jsonl": Layout(("{split}.jsonl",), json_lines, own_item),
+    "finqa": Layout(
+        ("ori_{split}.json", "{split}.json", "finqa_{split}.json"),
+        "mod_{split}.json",
+        json_list,
+        finqa.entry,
+    ),
+    "alphafin": Layout(
+        ("research_ori_{split}.json", "{split}.json"),
+        "research_mod_{split}.json",
+        json_list,
+        _prepared,
+    ),
+    "ectsum": Layout(
+        ("ori_{split}_samples.json", "{split}.json"),
+        "mod_{split}_samples.json",
+        json_list,
+        _prepared,
+    ),
+    "jsonl": Layout(("{split}.jsonl",), "mod_{split}.jsonl", json_lines, own_item),
 }
 """By the name of the benchmark; `jsonl` is a user's own: input, output, options, id."""
 
@@ -82,6 +99,23 @@ def load_items(benchmark: str, path: Path, split: str) -> Items:
     if benchmark == "ectsum" and ectsum.has_texts(path, split):
         return _gathered(ectsum.texts(path, split), benchmark, path, split, _prepared)
     file = found_file(path, split, layout.names)
+    return _gathered(layout.read(file), benchmark, file, split, layout.make)
+
+
+def load_modified(benchmark: str, path: Path, split: str) -> Items:
+    """Read recorded modified items of a split; each has the id, or else the place, of its item.
+
+    Args:
+        benchmark: A key of `LAYOUTS`.
+        path: The folder with a file for each split, that of the benchmark or another.
+        split: The name of the split.
+
+    Raises:
+        ConfigError: there is no such benchmark.
+        DatasetError: there is nothing to read, or not one entry is an item.
+    """
+    layout = _layout(benchmark)
+    file = found_file(path, split, (layout.modified, *layout.names))
     return _gathered(layout.read(file), benchmark, file, split, layout.make)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.config import ROLES, Config, ModelConfig, TargetConfig
+from coreeval.config import ROLES, Config, ItemConfig, ModelConfig
 from coreeval.graph.forecast.estimates import Line, Unpriced
 from coreeval.graph.forecast.learning import Player
 from coreeval.graph.forecast.reckoning import Lane, Priced
@@ -69,7 +69,7 @@ def cast_of(config: Config) -> Cast:
     return _cast(config, roles, targets)
 
 
-def cast_of_targets(config: Config, targets: Sequence[TargetConfig]) -> Cast:
+def cast_of_targets(config: Config | ItemConfig, targets: Sequence[ModelConfig]) -> Cast:
     """Return who is asked where only targets are.
 
     Raises:
@@ -79,11 +79,13 @@ def cast_of_targets(config: Config, targets: Sequence[TargetConfig]) -> Cast:
 
 
 def _cast(
-    config: Config, roles: dict[RoleName, ModelConfig], targets: Sequence[TargetConfig]
+    config: Config | ItemConfig,
+    roles: dict[RoleName, ModelConfig],
+    targets: Sequence[ModelConfig],
 ) -> Cast:
     return Cast(
         roles=roles,
-        targets=tuple(target for target in targets if not target.embedded),
+        targets=tuple(target for target in targets if not target.by_rules),
         prices=prices_of(config),
         concurrency=config.run.concurrency,
     )

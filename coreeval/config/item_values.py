@@ -1,0 +1,99 @@
+"""Asking targets about a benchmark of items: a config of its own beside that of a run."""
+
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import Field, model_validator
+
+from coreeval.config.values import ModelConfig, TargetConfig, refuse_twice
+from coreeval.schema import Value
+
+
+ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]
+ITEM_FORMATS: tuple[ItemFormat, ...] = get_args(ItemFormat)
+
+
+class ItemDatasetConfig(Value):
+    """Where the items are and how to read them."""
+
+    format: ItemFormat
+    path: str
+    """Folder with a file for each split, relative to the config."""
+
+
+class ItemModelsConfig(Value):
+    """Who is asked, and who puts items into other words."""
+
+    targets: Annotated[tuple[TargetConfig, ...], Field(min_length=1)]
+    rewriter: ModelConfig | None = None
+    """Writes paraphrases; needed for no other modification."""
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> Self:
+        refuse_twice(self.targets)
+        embedded = [target.model for target in self.targets if target.embedded]
+        if embedded:
+            raise ValueError(
+                f"{embedded[0]} cannot be asked: it is a small classifier of labelled samples, and "
+                "items want an answer in words; coreeval evaluate RUN asks it"
+            )
+        if self.rewriter and self.rewriter.by_rules:
+            raise ValueError(f"rewriter: only a model writes paraphrases, not {self.rewriter.model}")
+        return self
+
+
+class ItemRunConfig(Value):
+    """How asking behaves."""
+
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    seed: int = 7
+    """Of the items that are drawn, and of how they are modified."""
+    budget_usd: Annotated[float, Field(gt=0)] | None = None
+    """Most that asking under this config's name may cost, all that it has cost so far included."""
+    allow_unpriced: bool = False
+    """Whether a model without a price may be asked under a budget; what it costs is not counted."""
+    prices: str | None = None
+    """File of prices that come before the built-in ones."""
+
+
+class ItemPcrConfig(Value):
+    """What is compared; what is absent is the benchmark's own, as in the CAP paper."""
+
+    train_split: str | None = None
+    test_split: str | None = None
+    samples: Annotated[int, Field(ge=1)] = 500
+    """Most items of each split that are asked about."""
+    modification: Literal["option_shuffle", "year_shift", "paraphrase"] | None = None
+    modified: str | None = None
+    """Folder of recorded modified items, in place of a modification."""
+    floor: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Least similarity of a paraphrase to its item."""
+    metric: str | None = None
+    consistency: str | None = None
+    threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Cosine similarity from which two answers mean the same."""
+    embeddings: str = "minilm"
+    """For paraphrases, and for cosine consistency."""
+    alpha: Annotated[float, Field(ge=0)] | None = None
+    scale: Literal["tanh", "linear", "sigmoid"] = "tanh"
+
+    @model_validator(mode="after")
+    def _modified_once(self) -> Self:
+        if self.modified and self.modification:
+            raise ValueError("modified items are recorded or made: give modified or modification")
+        return self
+
+
+class ItemDetectConfig(Value):
+    """What is measured."""
+
+    pcr: ItemPcrConfig = ItemPcrConfig()
+
+
+class ItemConfig(Value):
+    """Everything that asking about items may vary."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    dataset: ItemDatasetConfig
+    models: ItemModelsConfig
+    run: ItemRunConfig = ItemRunConfig()
+    detect: ItemDetectConfig = ItemDetectConfig()
