@@ -1,5 +1,6 @@
 """Arguments that several commands share."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -54,3 +55,11 @@ UnpricedOption = Annotated[
         help="Under a budget, ask models without a price too; what they cost is not counted.",
     ),
 ]
+
+
+def of_money(budget: float | None, allow_unpriced: bool) -> Iterator[str]:
+    """Yield what the options about money say as overrides of the config."""
+    if budget is not None:
+        yield f"run.budget_usd={budget}"
+    if allow_unpriced:
+        yield "run.allow_unpriced=true"

@@ -105,7 +105,7 @@ def gc(
             stack.enter_context(at_rest(runs))
         opened = call_waste.opened if dry_run else call_waste.opened_alone
         connection = stack.enter_context(opened(path))
-        keep = _keep(references(runs), older_than, every_run=keep_runs)
+        keep = _keep(here, references(runs), older_than, every_run=keep_runs)
         waste = call_waste.find_waste(connection, keep)
         agreed = bool(waste) and not dry_run and (yes or _agreed(waste_lines(waste), as_json))
         if agreed:
@@ -160,12 +160,13 @@ def _keys_of(run: Path) -> list[str]:
 # -- what goes ------------------------------------------------------------------------------------
 
 
-def _keep(references: "References", days: int, *, every_run: bool) -> "Keep":
+def _keep(here: "Workspace", references: "References", days: int, *, every_run: bool) -> "Keep":
     from coreeval.releases.references import is_run
     from coreeval.tools.stores.call_waste import Keep
 
     def stays(payer: str) -> bool:
-        return payer in references.payers or (every_run and is_run(payer))
+        paying = payer in references.payers or payer in here.item_payers
+        return paying or (every_run and is_run(payer))
 
     since = utc_now() - timedelta(days=days)
     return Keep(keys=references.keys, payer=stays, since=since.isoformat(timespec="milliseconds"))

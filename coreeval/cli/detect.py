@@ -1,19 +1,13 @@
-"""`coreeval detect pcr`: is a score memory? Answered from recorded outputs, without asking."""
+"""`coreeval detect pcr`: is a score memory? By asking targets, or from recorded outputs."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from coreeval.cli.output import AsJson, show
+from coreeval.cli.arguments import BudgetOption, SetOption, UnpricedOption, of_money
+from coreeval.cli.output import AsJson
 from coreeval.errors import UsageError
-
-if TYPE_CHECKING:
-    from coreeval.cli.pcr_words import Told
-    from coreeval.evaluation.pcr.study import Settings
-    from coreeval.tools.embeddings import Embeds
 
 detect = typer.Typer(name="detect", help="Find out how much of a score is memory.")
 METRICS = "exact_match, exact_match_squad, accuracy, rouge_1, rouge_2, rouge_l, bleu, macro_f1"
@@ -23,6 +17,15 @@ WHERE = "coreeval detect pcr"
 
 @detect.command("pcr")
 def pcr(
+    context: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[CONFIG]",
+            help="Ask the targets of this YAML config about its benchmark; or else give --pairs.",
+            show_default=False,
+        ),
+    ] = None,
     pairs: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,15 +72,26 @@ def pcr(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the result as .svg or .png.")
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", file_okay=False, help="Where the pairs of targets are put."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")
+    ] = False,
+    budget: BudgetOption = None,
+    allow_unpriced: UnpricedOption = False,
+    setting: SetOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare performance over consistency in training with that in test (the CAP paper's PCR)."""
     from coreeval.evaluation.pcr.comparison import Form
     from coreeval.evaluation.pcr.study import Settings
 
+    _refuse_mixed(context, asking=config is not None)
     settings = Settings(
-        metric=_given(metric, "--metric", METRICS),
-        consistency=_given(consistency, "--consistency", CONSISTENCIES),
+        metric=metric if config else _given(metric, "--metric", METRICS),
+        consistency=consistency if config else _given(consistency, "--consistency", CONSISTENCIES),
         threshold=threshold,
         form=Form(alpha=alpha, scale=scale, interval=interval, margin=margin),
         draws=draws,
@@ -85,41 +99,55 @@ def pcr(
         train=train,
         test=test,
     )
-    _report(_files(pairs or []), settings, embeddings, ablation, plot, as_json)
+    if config is None:
+        from coreeval.cli.pcr_report import Shown, compare_files
 
+        shown = Shown(ablation=ablation, plot=plot, as_json=as_json)
+        compare_files(pairs or [], settings, embeddings, shown)
+        return
+    from coreeval.cli.pcr_asking import Asking, ask_and_compare
+    from coreeval.cli.pcr_report import Shown
 
-def _report(
-    files: Mapping[str, Path],
-    settings: "Settings",
-    embeddings: str,
-    ablation: bool,
-    plot: Path | None,
-    as_json: bool,
-) -> None:
-    from coreeval.cli.pcr_words import Told, told_document, told_lines
-    from coreeval.evaluation.pcr.ablation import ablate
-    from coreeval.evaluation.pcr.comparison import compare
-    from coreeval.evaluation.pcr.pairs import read_pairs
-    from coreeval.evaluation.pcr.plots import require_picture
-    from coreeval.evaluation.pcr.study import resampled
-
-    if plot:
-        require_picture(plot)
-    read = {name: read_pairs(path) for name, path in files.items()}
-    good = {name: each.good for name, each in read.items()}
-    with _opened(settings, embeddings) as embeds:
-        found = resampled(good, settings, embeds=embeds)
-        again = ablate(good, found, settings, embeds=embeds) if ablation else None
-    told = Told(
-        files=files,
-        read=read,
-        settings=settings,
-        embeddings=embeds.name if embeds else None,
-        comparisons=compare(found, (settings.train, settings.test), settings.form),
-        ablation=again,
+    asking = Asking(
+        config=config,
+        overrides=(*(setting or ()), *of_money(budget, allow_unpriced)),
+        out=out,
+        dry_run=dry_run,
+        shown=Shown(ablation=ablation, plot=plot, as_json=as_json),
     )
-    document = told_document(told, _drawn(told, plot) if plot else [])
-    show(document, as_json, lambda: "\n".join(told_lines(document)))
+    ask_and_compare(asking, settings)
+
+
+_OF_CONFIG = {
+    "metric": "metric",
+    "consistency": "consistency",
+    "alpha": "alpha",
+    "scale": "scale",
+    "threshold": "threshold",
+    "embeddings": "embeddings",
+    "train": "train_split",
+    "test": "test_split",
+}
+"""Options that a config has as keys of detect.pcr."""
+_OF_ASKING = ("out", "dry_run", "budget", "allow_unpriced", "setting")
+
+
+def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
+    """Refuse options that would be passed over: those of recorded pairs, or those of asking."""
+    flags = {param.name or "": param.opts[0] for param in context.command.params}
+    sources = {name: context.get_parameter_source(name) for name in flags}
+    given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+    for name in given:
+        if asking and name == "pairs":
+            hint = "give CONFIG to ask targets, or --pairs for what they said before"
+            raise UsageError("CONFIG and --pairs exclude each other", where=WHERE, hint=hint)
+        if asking and name in _OF_CONFIG:
+            key = f"detect.pcr.{_OF_CONFIG[name]}"
+            hint = f"write {key} into it, or give --set {key}=..."
+            raise UsageError(f"{flags[name]} comes from the config here", where=WHERE, hint=hint)
+        if not asking and name in _OF_ASKING:
+            hint = "give CONFIG to ask targets"
+            raise UsageError(f"{flags[name]} is for asking targets", where=WHERE, hint=hint)
 
 
 def _given(text: str, option: str, known: str) -> str:
@@ -127,61 +155,3 @@ def _given(text: str, option: str, known: str) -> str:
     if not text:
         raise UsageError(f"{option} is missing", where=WHERE, hint=f"give one of {known}")
     return text
-
-
-def _files(pairs: Sequence[str]) -> dict[str, Path]:
-    """Return each file by its name: what stands before `=`, else the file's own."""
-    named = [_named(text) for text in pairs]
-    files = dict(named)
-    if not named:
-        raise UsageError("--pairs is missing", where=WHERE, hint="give --pairs FILE.jsonl")
-    if len(files) < len(named):
-        raise UsageError(
-            "two files have the same name", where=WHERE, hint="write --pairs NAME=FILE for each"
-        )
-    return files
-
-
-def _named(text: str) -> tuple[str, Path]:
-    name, equals, file = text.partition("=")
-    if Path(text).exists() or not equals:
-        return Path(text).stem, Path(text)
-    if not name.strip() or not file:
-        raise UsageError(f"{text!r} is no NAME=FILE", where="--pairs")
-    return name, Path(file)
-
-
-@contextmanager
-def _opened(settings: "Settings", model: str) -> "Iterator[Embeds | None]":
-    """Open the embeddings that cosine consistency needs, kept in the cache of this workspace."""
-    from coreeval.evaluation.pcr.study import COSINE
-
-    if settings.consistency != COSINE:
-        yield None
-        return
-    from coreeval.tools.embeddings import CachedEmbeddings, open_embeddings
-    from coreeval.tools.json_cache import JsonCache
-    from coreeval.tools.workspace import workspace_for
-
-    embeds = open_embeddings(model)
-    with JsonCache(workspace_for(Path.cwd()).cache / "embeddings") as cache:
-        yield CachedEmbeddings(embeds, cache)
-
-
-def _drawn(told: "Told", plot: Path) -> list[Path]:
-    """Draw the result, and the ablation in a file beside it."""
-    from coreeval.evaluation.pcr.plots import ablation_path, draw_ablation, draw_comparisons
-
-    asked, form = told.settings, told.settings.form
-    compared, title = (asked.train, asked.test), f"{asked.metric} over {asked.consistency}"
-    first = draw_comparisons(
-        plot,
-        told.comparisons,
-        compared=compared,
-        margin=form.near,
-        title=f"{title}, alpha {form.alpha:g}, {form.scale}: PCR with 95 % intervals",
-    )
-    if not told.ablation:
-        return [first]
-    second = ablation_path(plot)
-    return [first, draw_ablation(second, told.ablation, compared=compared, title=title)]

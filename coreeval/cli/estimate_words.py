@@ -43,6 +43,21 @@ def estimate_lines(estimate: "Estimate", run: str) -> Iterator[str]:
     yield f"next: {run}"
 
 
+def in_short(estimate: "Estimate") -> str:
+    """Return the likely sums on one line, for before the asking begins."""
+    totals = estimate.totals
+    if totals.usd is None:
+        money = f"at an unknown price ({', '.join(one.model for one in estimate.unpriced)})"
+    else:
+        usd = totals.usd
+        money = f"{_usd(usd.likely)} USD ({_usd(usd.low)} to {_usd(usd.high)})"
+    return (
+        f"{estimate.name}: {estimate.samples:,} items, {_count(totals.calls.likely)} calls, "
+        f"{_amount(totals.prompt_tokens.likely)} prompt tokens, "
+        f"{_amount(totals.completion_tokens.likely)} answer tokens, {money}"
+    )
+
+
 def _heading(estimate: "Estimate") -> Iterator[str]:
     yield f"{estimate.name}: {estimate.samples:,} samples, task {estimate.task}"
     if estimate.by_target:

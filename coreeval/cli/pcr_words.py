@@ -24,6 +24,8 @@ class Told:
 
     files: Mapping[str, Path]
     read: Mapping[str, Pairs]
+    asked: Mapping[str, Document]
+    """What became of the questions, where they were asked just now."""
     settings: Settings
     embeddings: str | None
     comparisons: Mapping[str, Comparison]
@@ -48,6 +50,7 @@ def _comparison(told: Told, name: str) -> Document:
     return {
         "name": name,
         "pairs": str(told.files[name]),
+        "asked": told.asked.get(name),
         **comparison_document(told.comparisons[name]),
         "bad_rows": [row.model_dump() for row in read.bad],
         "ablation": _ablation(told.ablation, name) if told.ablation else None,
@@ -56,8 +59,10 @@ def _comparison(told: Told, name: str) -> Document:
 
 def _ablation(ablation: Ablation, name: str) -> Document:
     forms = ({"scale": form.scale, "alpha": form.alpha, **_cell(each[name])}
-             for form, each in ablation.forms)  # fmt: skip
-    thresholds = ({"threshold": at, **_cell(each[name])} for at, each in ablation.thresholds)
+             for form, each in ablation.forms if name in each)  # fmt: skip
+    thresholds = (
+        {"threshold": at, **_cell(each[name])} for at, each in ablation.thresholds if name in each
+    )
     return {"forms": list(forms), "thresholds": list(thresholds)}
 
 
@@ -90,6 +95,8 @@ def told_lines(document: Document) -> Iterator[str]:
 def _comparison_lines(one: Document, settings: Document, count: int) -> Iterator[str]:
     yield f"-- {one_line(one['name'])} ".ljust(WIDTH, "-")
     yield from _file_lines(one)
+    if one["asked"]:
+        yield from _asked_lines(one["asked"])
     yield from _split_table(one, settings)
     yield from _difference_lines(one, settings, count)
     yield from _wrapped(f"{one['verdict'].replace('_', ' ')}: {one['reason']}", "")
@@ -106,9 +113,27 @@ def _file_lines(one: Document) -> Iterator[str]:
     good = sum(split["n"] for split in one["splits"].values())
     yield f"{file}: {good} pairs" + (f"; {len(bad)} bad lines are left out" if bad else "")
     for row in bad[:SHOWN]:
-        yield from _wrapped(f"bad line {row['line']}: {row['reason']}")
+        of = "" if row["file"] == Path(one["pairs"]).name else f" of {row['file']}"
+        yield from _wrapped(f"bad line {row['line']}{of}: {row['reason']}")
     if len(bad) > SHOWN:
         yield f"    and {len(bad) - SHOWN} more, all of them with --json"
+
+
+def _asked_lines(asked: Document) -> Iterator[str]:
+    """Yield for each split what was asked and what came of it, as far as it is out of the usual."""
+    for name, split in asked["splits"].items():
+        kinds = ", ".join(f"{count} {kind}" for kind, count in split["questions"].items() if count)
+        parts = [
+            f"{one_line(name)}: {split['drawn']} of {split['items']} items, "
+            f"{asked['modification'].replace('_', ' ')}; questions: {kinds or 'none'}"
+        ]
+        for reason, left in split["left_out"].items():
+            parts.append(f"{left} items left out: {reason}")
+        if split["unchanged"]:
+            parts.append(f"{split['unchanged']} modified items have the item's own text")
+        if split["unclear"]:
+            parts.append(f"{split['unclear']} answers choose no option clearly")
+        yield from _wrapped("; ".join(parts))
 
 
 def _split_table(one: Document, settings: Document) -> Iterator[str]:
@@ -131,6 +156,8 @@ def _difference_lines(one: Document, settings: Document, count: int) -> Iterator
     p = f"p {_told(found['p_value'])} ({settings['draws']} permutations)"
     if count > 1:
         p = f"{p}, {_told(found['p_adjusted'])} with all {count} comparisons (Benjamini-Hochberg)"
+    if found["estimate"] is None and not any(split["n"] for split in one["splits"].values()):
+        return
     yield f"  {_minus(settings)} {_told(found['estimate'], '+')}, {_span(found, '+')}"
     yield f"  {p}"
     yield f"  smallest difference that these items show in 80 %: {_told(found['detectable'])}"

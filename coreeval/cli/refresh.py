@@ -12,6 +12,7 @@ from coreeval.cli.arguments import (
     RunArgument,
     SetOption,
     UnpricedOption,
+    of_money,
 )
 from coreeval.cli.loading import loading
 from coreeval.cli.meanings import STATES, offline_note, offline_roles, outcome_lines
@@ -45,7 +46,7 @@ def refresh(
 
     with watching() as watch:
         around = Surroundings(watch=watch)
-        overrides = [*(setting or ()), *_of_money(budget, allow_unpriced)]
+        overrides = [*(setting or ()), *of_money(budget, allow_unpriced)]
         done = work(config, limit=limit, run_dir=run_dir, overrides=overrides, around=around)
     _finish(done, as_json)
 
@@ -92,13 +93,6 @@ def retry(run: RunArgument, budget: BudgetOption = None, as_json: AsJson = False
     if not before.counts["failed"]:
         note("no sample of the run had failed")
     _finish(done, as_json)
-
-
-def _of_money(budget: float | None, allow_unpriced: bool) -> Iterator[str]:
-    if budget is not None:
-        yield f"run.budget_usd={budget}"
-    if allow_unpriced:
-        yield "run.allow_unpriced=true"
 
 
 def _manifest(run: Path) -> "Manifest":

@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 from coreeval.config.values import ModelConfig, TargetConfig, refuse_twice
 from coreeval.schema import Value
 
-
 ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]
 ITEM_FORMATS: tuple[ItemFormat, ...] = get_args(ItemFormat)
 
@@ -37,7 +36,9 @@ class ItemModelsConfig(Value):
                 "items want an answer in words; coreeval evaluate RUN asks it"
             )
         if self.rewriter and self.rewriter.by_rules:
-            raise ValueError(f"rewriter: only a model writes paraphrases, not {self.rewriter.model}")
+            raise ValueError(
+                f"rewriter: only a model writes paraphrases, not {self.rewriter.model}"
+            )
         return self
 
 

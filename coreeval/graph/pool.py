@@ -4,10 +4,13 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from langgraph.runtime import RunControl
 
 from coreeval.errors import CoreEvalError
+
+Item = TypeVar("Item")
 
 
 class Stop:
@@ -42,7 +45,7 @@ class Stop:
 
 
 async def work_through(
-    ids: Iterable[str], work: Callable[[str], Awaitable[None]], *, concurrency: int, stop: Stop
+    ids: Iterable[Item], work: Callable[[Item], Awaitable[None]], *, concurrency: int, stop: Stop
 ) -> None:
     """Work on `concurrency` samples at a time, finishing samples rather than starting them.
 

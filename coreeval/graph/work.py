@@ -1,8 +1,7 @@
 """Working on a run: its graph, its signals, and how it is left behind."""
 
 import asyncio
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from coreeval.graph.job import Job
 from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.run_nodes import RunNodes
 from coreeval.graph.setup import Setup, prompt_versions
+from coreeval.graph.signals import heeding_signals
 from coreeval.releases.manifest import Manifest, Status, write_manifest
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.runs import RunStore
@@ -121,7 +121,7 @@ def _run(job: Job) -> None:
 
 
 async def _run_graph(job: Job) -> None:
-    with _signals(job), _deadline(job):
+    with heeding_signals(job.stop, lambda: _stopping(job)), _deadline(job):
         app = build_run_graph(RunNodes(job)).compile()
         await app.ainvoke({"note": ""})
     if job.stop.error:
@@ -147,34 +147,8 @@ def _deadline(job: Job) -> Iterator[None]:
         alarm.cancel()
 
 
-@contextmanager
-def _signals(job: Job) -> Iterator[None]:
-    """Let the first SIGINT or SIGTERM drain the run and the second stop it at once."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-
-    def stop(name: str) -> None:
-        if job.stop.asked and task:
-            task.cancel()
-            return
-        job.stop.ask(name)
-        job.tell("stopping", note="finishing the steps in flight; once more stops at once")
-
-    handled = _handle(loop, stop)
-    try:
-        yield
-    finally:
-        for number in handled:
-            loop.remove_signal_handler(number)
-
-
-def _handle(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> list[int]:
-    """Install the handlers; outside the main thread signals are the caller's own affair."""
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop, number.name)
-    except (RuntimeError, ValueError, NotImplementedError):
-        return []
-    return [signal.SIGINT, signal.SIGTERM]
+def _stopping(job: Job) -> None:
+    job.tell("stopping", note="finishing the steps in flight; once more stops at once")
 
 
 def _closed(job: Job, status: Status) -> Manifest:

@@ -42,9 +42,24 @@ class Workspace:
         return self.root / "runs"
 
     @property
+    def pcr(self) -> Path:
+        """What targets said about benchmarks of items, by the config's name."""
+        return self.root / "pcr"
+
+    @property
+    def item_payers(self) -> set[str]:
+        """Who paid for what `pcr` holds, by the names in the call store."""
+        return {item_payer(path.name) for path in self.pcr.glob("*/")}
+
+    @property
     def estimates(self) -> Path:
         """The last estimate of each config, by the config's name."""
         return self.root / "estimates"
+
+
+def item_payer(name: str) -> str:
+    """Return who pays for the questions of a config about items, in the call store."""
+    return f"pcr@{name}"
 
 
 def workspace_for(base: Path) -> Workspace:

@@ -11,9 +11,9 @@ from functools import cache
 
 Way = tuple[re.Pattern[str], ...]
 """Patterns that are as sure as each other; what they name are groups."""
-_WRAP = r"""(?:[\s"'“”‘’`*_(\[{【「《<:$\\=]|boxed|textbf|text|mathrm)*"""
+_WRAP = r"""(?:[\s"'\u2018-\u201d`*_(\[{【「《<:$\\=]|boxed|textbf|text|mathrm)*"""
 """What may stand between the words before a letter and the letter: marks, Markdown, LaTeX."""
-_END = r"""(?=\s*(?:\Z|[.:,;、)\]}'"”’*。」】>\n]))"""
+_END = r"""(?=\s*(?:\Z|[.:,;、)\]}'"\u2019\u201d*。」】>\n]))"""
 _IS = r"(?i:\s+(?:is|are|would be|should be|must be|will be|option|choice|letter|the|correct))*"
 _SHALL = r"(?:\s|应该|应当|应|可能|就|则|只能|最终|更|选项|选择|选|[是为]){0,4}"
 _SIGNS = " \t\n\r.。\"'`*,;"
@@ -22,7 +22,7 @@ _SIGNS = " \t\n\r.。\"'`*,;"
 def read_choice(text: str, options: Mapping[str, str]) -> str:
     """Return the letter of the option that an answer chooses; empty where that is not clear.
 
-    Clear are a letter alone, "the answer is (B)", "答案：B", "选B", a letter with its mark or its
+    Clear are a letter alone, "the answer is (B)", "答案:B", "选B", a letter with its mark or its
     option behind it at the beginning, and the very text of one option. Full-width letters are like
     others, small ones are none, and neither the article A nor the pronoun I is a choice.
     """

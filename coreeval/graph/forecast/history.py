@@ -59,6 +59,10 @@ class Earlier:
 # -- calls ----------------------------------------------------------------------------------------
 
 
+OTHERS = ("target", "target_text", "paraphraser")
+"""Roles beside those of the team: targets asked for labels and for text, twins of items."""
+
+
 def remembered(workspace: Workspace) -> list[Seen]:
     """Return the last calls of each role and of targets; none where there is no call store.
 
@@ -70,7 +74,7 @@ def remembered(workspace: Workspace) -> list[Seen]:
     with closing(open_calls(workspace.calls)) as store:
         return [
             seen_of(record)
-            for role in (*ROLES, "target")
+            for role in (*ROLES, *OTHERS)
             for record in store.newest(role, REMEMBERED)
         ]
 

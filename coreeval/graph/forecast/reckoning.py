@@ -10,6 +10,9 @@ from coreeval.graph.forecast.ranges import Basis, Known, Range, between, total
 from coreeval.graph.forecast.stated import CACHED_FROM
 from coreeval.tools.prices import cost
 
+TARGET = "target"
+"""How the roles of targets begin, asked for labels or for text."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Priced:
@@ -135,7 +138,7 @@ def _seconds_of_stage(
     The first is as long as its slowest model, or as all its calls at as many samples a time as run
     together.
     """
-    roles = [line for line in lines if line.role != "target"]
+    roles = [line for line in lines if not line.role.startswith(TARGET)]
     together = max(1, min(concurrency, samples))
     paths = [total(line.call_seconds for line in roles).times(1 / together)]
     paths += [_of_model([line for line in roles if line.model == lane.model], lane)
@@ -144,7 +147,7 @@ def _seconds_of_stage(
         _of_model([line], lane)
         for line in lines
         for lane in lanes
-        if line.role == "target" and line.model == lane.model
+        if line.role.startswith(TARGET) and line.model == lane.model
     ]
     return longest(paths) + total(targets)
 

@@ -59,6 +59,8 @@ _ANSWERS: Mapping[str, Range] = {
     "fact_judge": between(80, 200, 600),
     "label_judge": between(25, 45, 120),
     "target": between(8, 12, 60),
+    "target_text": between(2, 100, 600),
+    "paraphraser": between(80, 300, 1500),
 }
 """Tokens of an answer."""
 _THOUGHTLESS = {None, "none", "minimal"}

@@ -1,0 +1,138 @@
+"""`coreeval detect pcr`: from pairs to what is printed and drawn, wherever the pairs are from."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coreeval.cli.output import Document, show
+from coreeval.cli.pcr_words import Told, told_document, told_lines
+from coreeval.errors import UsageError
+from coreeval.evaluation.pcr.ablation import ablate
+from coreeval.evaluation.pcr.comparison import compare
+from coreeval.evaluation.pcr.pairs import Pairs, read_pairs
+from coreeval.evaluation.pcr.silent import silent_comparison
+from coreeval.evaluation.pcr.study import COSINE, Settings, resampled
+from coreeval.tools.embeddings import Embeds
+from coreeval.tools.workspace import Workspace, workspace_for
+
+WHERE = "coreeval detect pcr"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """How results are to be shown."""
+
+    ablation: bool
+    plot: Path | None
+    as_json: bool
+
+    def check(self) -> None:
+        """Refuse a file that is no picture, before anything is asked or computed."""
+        from coreeval.evaluation.pcr.plots import require_picture
+
+        if self.plot:
+            require_picture(self.plot)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """Pairs by name, and what is known of them beside."""
+
+    files: Mapping[str, Path]
+    pairs: Mapping[str, Pairs]
+    asked: Mapping[str, Document] = field(default_factory=dict)
+    """What became of the questions, where they were asked just now."""
+    silent: Mapping[str, str] = field(default_factory=dict)
+    """Why there is nothing to compare, by the names of those where it is so."""
+
+
+def compare_files(pairs: Sequence[str], settings: Settings, embeddings: str, shown: Shown) -> None:
+    """Compare files that are named as FILE or NAME=FILE."""
+    files = _files(pairs)
+    shown.check()
+    read = Read(files=files, pairs={name: read_pairs(path) for name, path in files.items()})
+    if settings.consistency != COSINE:
+        report(read, settings, None, shown)
+        return
+    with opened(embeddings, workspace_for(Path.cwd())) as embeds:
+        report(read, settings, embeds, shown)
+
+
+def report(
+    read: Read,
+    settings: Settings,
+    embeds: Embeds | None,
+    shown: Shown,
+    more: Sequence[str] = (),
+) -> None:
+    """Print and draw the comparison of all pairs; `more` are lines for people at the end."""
+    good = {name: each.good for name, each in read.pairs.items() if name not in read.silent}
+    found = resampled(good, settings, embeds=embeds)
+    compared = (settings.train, settings.test)
+    comparisons = compare(found, compared, settings.form)
+    comparisons |= {name: silent_comparison(compared, why) for name, why in read.silent.items()}
+    told = Told(
+        files=read.files,
+        read=read.pairs,
+        asked=read.asked,
+        settings=settings,
+        embeddings=embeds.name if embeds else None,
+        comparisons={name: comparisons[name] for name in read.files},
+        ablation=ablate(good, found, settings, embeds=embeds) if shown.ablation else None,
+    )
+    plots = _drawn(told, shown.plot, list(good)) if shown.plot and good else []
+    document = told_document(told, plots)
+    show(document, shown.as_json, lambda: "\n".join([*told_lines(document), *more]))
+
+
+@contextmanager
+def opened(model: str, workspace: Workspace) -> Iterator[Embeds]:
+    """Open embeddings, which a workspace's cache remembers."""
+    from coreeval.tools.embeddings import CachedEmbeddings, open_embeddings
+    from coreeval.tools.json_cache import JsonCache
+
+    embeds = open_embeddings(model)
+    with JsonCache(workspace.cache / "embeddings") as cache:
+        yield CachedEmbeddings(embeds, cache)
+
+
+def _files(pairs: Sequence[str]) -> dict[str, Path]:
+    """Return each file by its name: what stands before `=`, else the file's own."""
+    named = [_named(text) for text in pairs]
+    files = dict(named)
+    if not named:
+        raise UsageError("--pairs is missing", where=WHERE, hint="give --pairs FILE.jsonl")
+    if len(files) < len(named):
+        raise UsageError(
+            "two files have the same name", where=WHERE, hint="write --pairs NAME=FILE for each"
+        )
+    return files
+
+
+def _named(text: str) -> tuple[str, Path]:
+    name, equals, file = text.partition("=")
+    if Path(text).exists() or not equals:
+        return Path(text).stem, Path(text)
+    if not name.strip() or not file:
+        raise UsageError(f"{text!r} is no NAME=FILE", where="--pairs")
+    return name, Path(file)
+
+
+def _drawn(told: Told, plot: Path, names: Sequence[str]) -> list[Path]:
+    """Draw the results of these names, and the ablation in a file beside it."""
+    from coreeval.evaluation.pcr.plots import ablation_path, draw_ablation, draw_comparisons
+
+    asked, form = told.settings, told.settings.form
+    compared, title = (asked.train, asked.test), f"{asked.metric} over {asked.consistency}"
+    first = draw_comparisons(
+        plot,
+        {name: told.comparisons[name] for name in names},
+        compared=compared,
+        margin=form.near,
+        title=f"{title}, alpha {form.alpha:g}, {form.scale}: PCR with 95 % intervals",
+    )
+    if not told.ablation:
+        return [first]
+    second = ablation_path(plot)
+    return [first, draw_ablation(second, told.ablation, compared=compared, title=title)]

@@ -1,0 +1,112 @@
+"""What a target said to items and their twins, as the pairs that a comparison reads."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from coreeval.evaluation.pcr.pairs import Pair
+from coreeval.evaluation.pcr.twins import Twins
+from coreeval.evaluation.scoring.choices import read_choice
+from coreeval.schema import AnswerKind, Item
+from coreeval.tools.files import write_text
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a target said to one text; no text where it declined or was cut short."""
+
+    kind: AnswerKind
+    text: str = ""
+
+
+Answers = Mapping[str, Answer]
+"""By the text that was asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitAsked:
+    """What became of a split's questions: two an item, the original and the modified text."""
+
+    items: int
+    """Items that were asked about."""
+    compared: int
+    """Of them, those with two answers."""
+    kinds: Mapping[AnswerKind, int]
+    """Questions by what came of them."""
+    unclear: int
+    """Answers of which no option's letter could be read; 0 where there are no options."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetAsked:
+    """What one target said: the pairs, and what could be none."""
+
+    pairs: tuple[Pair, ...]
+    splits: Mapping[str, SplitAsked]
+
+    @property
+    def silence(self) -> str:
+        """Why there is nothing to compare: a split without a pair; empty where there is none."""
+        told = [
+            f"none of {asked.items} items of {name} has two answers ({_counted(asked.kinds)})"
+            for name, asked in self.splits.items()
+            if not asked.compared
+        ]
+        return "; ".join(told)
+
+
+def _counted(kinds: Mapping[AnswerKind, int]) -> str:
+    counts = [f"{number} {kind}" for kind, number in kinds.items() if number]
+    return f"of {sum(kinds.values())} questions: {', '.join(counts) or 'nothing to ask'}"
+
+
+def asked_of(twins: Iterable[Twins], answers: Answers) -> TargetAsked:
+    """Return the pairs of a target's answers; an item that lacks one answer of two is in none."""
+    pairs, splits = list[Pair](), dict[str, SplitAsked]()
+    for each in twins:
+        own = list(_pairs(each, answers))
+        pairs += own
+        splits[each.drawn.split] = _split(each, own, answers)
+    return TargetAsked(pairs=tuple(pairs), splits=splits)
+
+
+def _pairs(twins: Twins, answers: Answers) -> Iterator[Pair]:
+    for item, twin in twins.pairs:
+        first, second = answers[item.input], answers[twin.input]
+        if first.kind == second.kind == "answered":
+            yield Pair(
+                split=twins.drawn.split,
+                id=item.id,
+                reference=item.output,
+                original_output=first.text,
+                modified_output=second.text,
+                original_choice=_choice(first, item),
+                modified_choice=_choice(second, twin),
+                original_options=item.options or None,
+                modified_options=twin.options or None,
+            )
+
+
+def _choice(answer: Answer, item: Item) -> str | None:
+    return read_choice(answer.text, item.options) if item.options else None
+
+
+def _split(twins: Twins, pairs: Sequence[Pair], answers: Answers) -> SplitAsked:
+    kinds = Counter(answers[one.input].kind for pair in twins.pairs for one in pair)
+    choices = [choice for pair in pairs for choice in (pair.original_choice, pair.modified_choice)]
+    order: tuple[AnswerKind, ...] = ("answered", "refused", "truncated", "unparsed")
+    return SplitAsked(
+        items=len(twins.pairs),
+        compared=len(pairs),
+        kinds={kind: kinds[kind] for kind in order},
+        unclear=choices.count(""),
+    )
+
+
+def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
+    """Write pairs as the file that `read_pairs` reads, in one replacement."""
+    known = ({key: value for key, value in asdict(pair).items() if value is not None}
+             for pair in pairs)  # fmt: skip
+    write_text(path, "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in known))

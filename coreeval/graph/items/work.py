@@ -1,0 +1,136 @@
+"""Asking all that a plan says, through the call store: a stop or a kill costs what is in flight."""
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from coreeval.config import TargetConfig
+from coreeval.errors import CoreEvalError, Interrupted, RunLocked
+from coreeval.evaluation.modifications import Paraphraser
+from coreeval.evaluation.modifications.paraphrase import FLOOR
+from coreeval.evaluation.pcr.answered import TargetAsked, asked_of, write_pairs
+from coreeval.evaluation.pcr.twins import Twins
+from coreeval.graph.items.asking import Desk, answers_of, paraphrased
+from coreeval.graph.items.plan import PARAPHRASE_ROLE, TARGET_ROLE, Plan
+from coreeval.graph.progress import Progress, Watch, unwatched
+from coreeval.graph.signals import heeding_signals
+from coreeval.models import Exchange, close_models, open_exchange
+from coreeval.tools.embeddings import Embeds
+from coreeval.tools.stores.calls import CallStore, open_calls
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What came of asking."""
+
+    files: Mapping[str, Path]
+    """Of pairs, by target."""
+    asked: Mapping[str, TargetAsked]
+    """By target."""
+    twins: tuple[Twins, ...]
+    """Of the training split, then of the test split."""
+
+
+def ask_items(
+    plan: Plan, *, out: Path | None = None, embeds: Embeds | None = None, watch: Watch = unwatched
+) -> Found:
+    """Ask each target about the items and their twins, and write its pairs.
+
+    Args:
+        plan: What is asked; `plan_of` makes it.
+        out: Folder of the files; by default `pcr/<name>` of the workspace.
+        embeds: Hold paraphrases to their floor; no other modification needs them.
+        watch: Told of the progress.
+
+    Raises:
+        BudgetSpent: another call may cost more than the budget has left.
+        Interrupted: a signal stopped it. In both cases the same call goes on from there.
+        RunLocked: another process asks for this config.
+        RunError: questions got no answer, or a model cannot be used; what was answered is kept.
+    """
+    folder = plan.workspace.pcr / plan.config.name
+    with _locked(folder):
+        try:
+            return asyncio.run(_ask(plan, out or folder, embeds, watch))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            raise Interrupted(
+                "stopped: what was answered is kept and not asked again",
+                where=str(plan.source),
+                hint=_WAY_ON,
+            ) from None
+        except CoreEvalError as error:
+            error.hint = f"{error.hint}; {_WAY_ON}" if error.hint else _WAY_ON
+            raise
+
+
+_WAY_ON = "then the same command goes on"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / "pcr.lock", timeout=0):
+            yield
+    except Timeout:
+        raise RunLocked(
+            "another process asks for this config", where=str(folder), hint="wait for it"
+        ) from None
+
+
+async def _ask(plan: Plan, out: Path, embeds: Embeds | None, watch: Watch) -> Found:
+    desk = Desk(concurrency=plan.config.run.concurrency, watch=watch)
+    calls = await asyncio.to_thread(open_calls, plan.workspace.calls, plan.payer)
+    try:
+        with heeding_signals(desk.stop, lambda: watch(_STOPPING)):
+            return await _asked(plan, out, embeds, desk, calls)
+    finally:
+        await close_models()
+        await asyncio.to_thread(calls.close)
+
+
+_STOPPING = Progress(
+    stage="stopping", note="waiting for the answers in flight; once more stops at once"
+)
+
+
+async def _asked(
+    plan: Plan, out: Path, embeds: Embeds | None, desk: Desk, calls: CallStore
+) -> Found:
+    """Have twins written where a model has to, then ask one target after the other."""
+    exchange = open_exchange(plan.config, calls)
+    twins = plan.twins or await _paraphrased(plan, exchange, embeds, desk)
+    names, asked = file_names(plan.config.models.targets), dict[str, TargetAsked]()
+    files = {target: out / name for target, name in names.items()}
+    for target in plan.config.models.targets:
+        asker = exchange.asker(target, TARGET_ROLE, max_draws=1, settle=True)
+        found = asked_of(twins, await answers_of(desk, asker, twins))
+        await asyncio.to_thread(write_pairs, files[target.model], found.pairs)
+        asked[target.model] = found
+    return Found(files=files, asked=asked, twins=twins)
+
+
+async def _paraphrased(
+    plan: Plan, exchange: Exchange, embeds: Embeds | None, desk: Desk
+) -> tuple[Twins, ...]:
+    rewriter, floor = plan.config.models.rewriter, plan.config.detect.pcr.floor
+    if rewriter is None or embeds is None:
+        raise ValueError("a paraphrase needs a model and embeddings")
+    asker = exchange.asker(rewriter, PARAPHRASE_ROLE)
+    paraphraser = Paraphraser(asker, embeds, floor=FLOOR if floor is None else floor)
+    return await paraphrased(desk, rewriter.model, paraphraser, plan.drawn)
+
+
+def file_names(targets: Sequence[TargetConfig]) -> dict[str, str]:
+    """Return the name of each target's file, without what a file system may not bear."""
+    names = dict[str, str]()
+    for target in targets:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", target.model)[-100:]
+        taken = sum(name.casefold() == plain.casefold() for name in names.values())
+        names[target.model] = f"{plain}-{len(names) + 1}" if taken else plain
+    return {target: f"{name}.jsonl" for target, name in names.items()}
