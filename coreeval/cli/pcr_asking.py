@@ -104,17 +104,15 @@ def _read(plan: "Plan", found: "Found") -> Read:
     return Read(
         files=found.files,
         pairs={name: Pairs(good=one.pairs, bad=bad) for name, one in found.asked.items()},
-        asked={
-            name: _asked_document(plan.modification, found.twins, one)
-            for name, one in found.asked.items()
-        },
+        asked={name: _asked_document(plan, found.twins, one) for name, one in found.asked.items()},
         silent=silent,
     )
 
 
-def _asked_document(modification: str, twins: Sequence[Twins], asked: TargetAsked) -> Document:
+def _asked_document(plan: "Plan", twins: Sequence[Twins], asked: TargetAsked) -> Document:
     return {
-        "modification": modification,
+        "modification": plan.modification,
+        "answer": plan.config.detect.pcr.answer,
         "splits": {each.drawn.split: _split(each, asked) for each in twins},
     }
 

@@ -68,6 +68,9 @@ class ItemPcrConfig(Value):
     """Folder of recorded modified items, in place of a modification."""
     floor: Annotated[float, Field(ge=0, le=1)] | None = None
     """Least similarity of a paraphrase to its item."""
+    answer: Literal["text", "letter"] = "text"
+    """What is scored where there are options: the whole answer, as in the CAP paper, or the letter
+    that it chooses; an answer that chooses none clearly stays as it is."""
     metric: str | None = None
     consistency: str | None = None
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None

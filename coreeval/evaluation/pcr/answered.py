@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from coreeval.evaluation.pcr.pairs import Pair
@@ -62,11 +62,17 @@ def _counted(kinds: Mapping[AnswerKind, int]) -> str:
     return f"of {sum(kinds.values())} questions: {', '.join(counts) or 'nothing to ask'}"
 
 
-def asked_of(twins: Iterable[Twins], answers: Answers) -> TargetAsked:
-    """Return the pairs of a target's answers; an item that lacks one answer of two is in none."""
+def asked_of(twins: Iterable[Twins], answers: Answers, *, letters: bool = False) -> TargetAsked:
+    """Return the pairs of a target's answers; an item that lacks one answer of two is in none.
+
+    Args:
+        twins: What was asked.
+        answers: What was said.
+        letters: Whether the letter that an answer chooses stands for it, where it is clear.
+    """
     pairs, splits = list[Pair](), dict[str, SplitAsked]()
     for each in twins:
-        own = list(_pairs(each, answers))
+        own = [_lettered(pair) if letters else pair for pair in _pairs(each, answers)]
         pairs += own
         splits[each.drawn.split] = _split(each, own, answers)
     return TargetAsked(pairs=tuple(pairs), splits=splits)
@@ -87,6 +93,14 @@ def _pairs(twins: Twins, answers: Answers) -> Iterator[Pair]:
                 original_options=item.options or None,
                 modified_options=twin.options or None,
             )
+
+
+def _lettered(pair: Pair) -> Pair:
+    return replace(
+        pair,
+        original_output=pair.original_choice or pair.original_output,
+        modified_output=pair.modified_choice or pair.modified_output,
+    )
 
 
 def _choice(answer: Answer, item: Item) -> str | None:

@@ -109,7 +109,8 @@ async def _asked(
     files = {target: out / name for target, name in names.items()}
     for target in plan.config.models.targets:
         asker = exchange.asker(target, TARGET_ROLE, max_draws=1, settle=True)
-        found = asked_of(twins, await answers_of(desk, asker, twins))
+        answers = await answers_of(desk, asker, twins)
+        found = asked_of(twins, answers, letters=plan.config.detect.pcr.answer == "letter")
         await asyncio.to_thread(write_pairs, files[target.model], found.pairs)
         asked[target.model] = found
     return Found(files=files, asked=asked, twins=twins)
