@@ -5,7 +5,7 @@ import os
 import re
 import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class Models:
     def __init__(self) -> None:
         self.left = -1
         """Requests until `spring` is called."""
-        self.spring = lambda: None
+        self.spring: Callable[[], None] = lambda: None
 
     def __call__(self, request: Request) -> str | Reply:
         self.left -= 1

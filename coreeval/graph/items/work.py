@@ -122,7 +122,7 @@ async def _paraphrased(
     rewriter, floor = plan.config.models.rewriter, plan.config.detect.pcr.floor
     if rewriter is None or embeds is None:
         raise ValueError("a paraphrase needs a model and embeddings")
-    asker = exchange.asker(rewriter, PARAPHRASE_ROLE)
+    asker = exchange.asker(rewriter, PARAPHRASE_ROLE, settle=True)
     paraphraser = Paraphraser(asker, embeds, floor=FLOOR if floor is None else floor)
     return await paraphrased(desk, rewriter.model, paraphraser, plan.drawn)
 
