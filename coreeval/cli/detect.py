@@ -89,6 +89,9 @@ def pcr(
     from coreeval.evaluation.pcr.study import Settings
 
     _refuse_mixed(context, asking=config is not None)
+    if config is None and not pairs:
+        hint = "give --pairs FILE.jsonl, or a CONFIG whose targets are asked"
+        raise UsageError("--pairs is missing", where=WHERE, hint=hint)
     settings = Settings(
         metric=metric if config else _given(metric, "--metric", METRICS),
         consistency=consistency if config else _given(consistency, "--consistency", CONSISTENCIES),

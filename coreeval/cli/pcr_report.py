@@ -101,8 +101,6 @@ def _files(pairs: Sequence[str]) -> dict[str, Path]:
     """Return each file by its name: what stands before `=`, else the file's own."""
     named = [_named(text) for text in pairs]
     files = dict(named)
-    if not named:
-        raise UsageError("--pairs is missing", where=WHERE, hint="give --pairs FILE.jsonl")
     if len(files) < len(named):
         raise UsageError(
             "two files have the same name", where=WHERE, hint="write --pairs NAME=FILE for each"

@@ -144,15 +144,15 @@ def plan_with_rewriter(folder: Path, server: LLMServer) -> Plan:
         items = [{"input": f"How long is {split} {n}?", "output": "short"} for n in range(10)]
         text = "\n".join(json.dumps(each) for each in items)
         (folder / f"{split}.jsonl").write_text(text, encoding="utf-8")
-    model = {"base_url": server.url}
+    rewriter = {"model": "openai:rewriter", "base_url": server.url}
     pcr = {"metric": "exact_match", "consistency": "exact", "modification": "paraphrase"}
     return planned(
         folder,
         {
             "dataset": {"format": "jsonl", "path": "."},
             "models": {
-                "rewriter": {"model": "openai:rewriter", **model},
-                "targets": [{"model": "openai:target", **model}],
+                "rewriter": rewriter,
+                "targets": [{**rewriter, "model": "openai:target"}],
             },
             "detect": {"pcr": pcr},
         },
