@@ -32,7 +32,7 @@ def evaluate(
     budget: BudgetOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask targets about a run's arms, what is missing only, and write the report anew."""
+    """Ask targets about a run's arms: only what is missing."""
     if dry_run:
         _foretell(run, target or [], budget, as_json)
         return

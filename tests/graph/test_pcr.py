@@ -266,16 +266,14 @@ def calls_about_train(lab: Lab) -> Counter[str]:
     return Counter(call.role for step in steps for call in step.calls)
 
 
-@pytest.mark.parametrize("evaluated", [True, False])
-def test_an_estimate_holds_what_it_costs(lab: Lab, evaluated: bool) -> None:
-    lab.write(detect=detect(evaluate=evaluated))
+def test_an_estimate_holds_what_it_costs(lab: Lab) -> None:
+    lab.write(detect=detect(evaluate=False))
     made = estimate(lab.config, limit=SAMPLES)
     assert lab.asked() == []
     found = lab.refresh().manifest
     assert made.totals.calls.low <= found.cost.billed_calls <= made.totals.calls.high
     counted = calls_about_train(lab) + Counter(target=2 * TEMPLATES * statuses(lab)["reworded"])
-    if not evaluated:
-        counted["target"] += 2 * TEMPLATES * report(lab)["items"]["test"]["reworded"]
+    counted["target"] += 2 * TEMPLATES * report(lab)["items"]["test"]["reworded"]
     lines = {line.role: line for line in made.lines if line.stage == "pcr"}
     assert set(lines) == set(counted) == {"extractor", "rewriter", "label_judge", "target"}
     for role, line in lines.items():

@@ -63,7 +63,7 @@ def test_no_real_tweet_raises_an_alarm_against_itself(name: str) -> None:
 
 
 def test_no_real_pair_raises_an_alarm_against_itself() -> None:
-    assert _alarms(PAIRS, _pairs()) == Counter()
+    assert _alarms(PAIRS, _pairs()[::3]) == Counter()
 
 
 def test_nearly_every_real_pair_is_spaced_as_the_code_would() -> None:
@@ -73,7 +73,7 @@ def test_nearly_every_real_pair_is_spaced_as_the_code_would() -> None:
 
 
 def test_another_real_text_is_almost_never_taken_for_an_update() -> None:
-    samples = _pairs()
+    samples = _pairs()[::2]
     missed = 0
     for one, other in zip(samples, samples[7:], strict=False):
         given = brief(one, extraction=clean_extraction(PAIRS, one, Extraction()))
