@@ -18,8 +18,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, chdir, contextmanager
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from unittest import mock
@@ -29,6 +30,7 @@ from coreeval.graph import record, refreshing
 from coreeval.graph.job import Job
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
 
+ROOT = Path(__file__).parents[2]
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__, "coreeval.graph.run", "coreeval.models.openai.chat"])
 
@@ -52,6 +54,8 @@ def start(
     slow: str = "",
 ) -> BaseProcess:
     """Start a command in a process forked from one that has imported everything already."""
+    with chdir(ROOT):  # or it finds the `tests` of some installed package first
+        forkserver.ensure_running()
     trouble = Trouble(die=die, full=full, slow=slow)
     process = _FORKS.Process(target=_work, args=(list(command), out, dict(environment), trouble))
     process.start()

@@ -20,7 +20,9 @@ FLOOR = 0.9
 """Least cosine similarity of the two inputs by MiniLM; see docs/scoring.md for what it rests on."""
 PIECE = 150
 """Words of a piece: with their parts and punctuation, what MiniLM reads at once."""
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NUMBER = re.compile(r"[A-Za-z0-9]*\d+(?:[.,]\d+)*[A-Za-z0-9]*")
+"""With the letters that it is written together with: `FY14`, and what a lost mark left behind."""
+_BLANK = "____"
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
@@ -69,7 +71,7 @@ class Paraphraser:
         Raises:
             ModelCallError: the model was not reached.
         """
-        shown = {"input": item.input, "keep": [*_kept(item)]}
+        shown = {"input": item.input, "keep": dict(_kept(item))}
         messages = self._prompt.fill(item=as_data(shown))
         try:
             said = await self._asker.ask(
@@ -109,7 +111,7 @@ def _numbers(text: str) -> Counter[str]:
 
 
 def _kept(item: Item, text: str | None = None) -> Counter[str]:
-    """Return what must stay, as often as it occurs: numbers, and the texts of options."""
+    """Return what must stay, as often as it occurs: numbers, blanks, and the texts of options."""
     where = item.input if text is None else text
-    options = {option: where.count(option) for option in item.options.values()}
-    return _numbers(where) | Counter(options)
+    marks = (mark for mark in (*item.options.values(), _BLANK) if mark in where)
+    return _numbers(where) | Counter({mark: where.count(mark) for mark in marks})
