@@ -166,9 +166,13 @@ def single(
 
 
 def ask(opened: LocalKnowledge, queries: Sequence[EntityQuery], chosen: argparse.Namespace) -> int:
-    """Return how many pieces of evidence there are for the queries."""
-    answer = asyncio.run(opened.fetch(queries, window(chosen), K))
-    return sum(len(found) for found in answer.by_query.values())
+    """Ask once; return how many pieces of evidence were found."""
+
+    async def found() -> int:
+        answer = await opened.fetch(queries, window(chosen), K)
+        return sum(len(evidence) for evidence in answer.by_query.values())
+
+    return asyncio.run(found())  # of what it returns, asyncio.run makes a repr at its end
 
 
 def window(chosen: argparse.Namespace) -> Window:
