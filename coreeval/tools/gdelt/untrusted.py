@@ -21,10 +21,17 @@ _UNSEEN = re.compile(
 joiners of emoji and of some scripts stay."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _FOLDED = str.maketrans(
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0406\u0410\u0415\u041e\u0420\u0421",
-    "aeopcyxijsIAEOPC",
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0406\u0410\u0415\u041e\u0420\u0421\u0131\u0130",
+    "aeopcyxijsIAEOPCiI",
 )
-"""Cyrillic letters that look Latin."""
+"""Cyrillic and Turkish letters that look Latin."""
+_SIGNS = ("<", "[", "===", "```", "{", "\\u00", "|")
+_WORDS = (
+    "ignore", "disregard", "forget", "override", "bypass", "system", "developer", "you are",
+    "do not", "don't", "stop", "answer", "respond", "reply", "output", "label", "mark",
+    "assistant", "user", "human", "feedback",
+)  # fmt: skip
+"""An order has one of these or of the signs: most texts have none, and are spared the rest."""
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.!?]{0,30}\b(?:instructions?|rules?|prompts?|"
     r"guidelines|above|previous|prior)\b|"
@@ -67,7 +74,13 @@ def _cut(text: str, longest: int) -> str:
 
 def instruction_like(*texts: str) -> bool:
     """Tell whether one of the texts reads like an order to a model or like a piece of a prompt."""
-    return any(_ORDER.search(_plain(text)) for text in texts)
+    return any(_may_order(text) and _ORDER.search(text) for text in map(_plain, texts))
+
+
+def _may_order(text: str) -> bool:
+    """Tell whether an order is possible at all; a fifteenth of the time of looking for one."""
+    lowered = text.lower()
+    return any(sign in text for sign in _SIGNS) or any(word in lowered for word in _WORDS)
 
 
 def _plain(text: str) -> str:

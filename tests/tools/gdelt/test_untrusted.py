@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coreeval.tools.gdelt.untrusted import LONGEST_TITLE, clean, instruction_like
+from coreeval.tools.gdelt.untrusted import (
+    _ORDER,
+    LONGEST_TITLE,
+    _plain,
+    clean,
+    instruction_like,
+)
 from tests.hostile.texts import HOSTILE
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "gdelt"
@@ -69,3 +75,8 @@ def test_real_headlines_are_not_flagged() -> None:
     flagged = [title for title in titles if instruction_like(title)]
     assert len(titles) > 5000
     assert flagged == []
+
+
+@given(st.from_regex(_ORDER))
+def test_no_order_is_passed_over_for_want_of_its_words(text: str) -> None:
+    assert instruction_like(text) == bool(_ORDER.search(_plain(text)))
