@@ -10,8 +10,10 @@ from coreeval.cli.loading import loading
 
 UNUSED = {
     "coreeval.agents.offline",
+    "duckdb",
     "jinja2",
     "openai",
+    "pyarrow",
     "scipy",
     "spacy",
     "sqlalchemy.dialects.postgresql",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from coreeval.tools.gdelt.parts.arrays import Arrays
@@ -55,6 +54,8 @@ class Strings(Sequence[str]):
 
 def string_arrays(name: str, texts: Iterable[str]) -> Arrays:
     """Return the arrays of `Strings`, to be written."""
+    import pyarrow as pa  # type: ignore[import-untyped]  # slow to import, for making parts only
+
     column = pa.array(texts, pa.string())
     if not len(column):
         return {f"{name}_starts": np.zeros(1, "<u4"), f"{name}_text": np.zeros(0, "u1")}

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import zstandard
 
 IN_A_BLOCK = 16
 """Records: fewer pack worse, more cost longer to unpack for one of them."""
-_CODEC = "zstd"
+_LEVEL = 3
+"""Of zstd."""
 
 
 def write_texts(path: Path, records: Iterable[str]) -> None:
@@ -24,10 +25,10 @@ def write_texts(path: Path, records: Iterable[str]) -> None:
     ends: list[int] = [0]
     sizes: list[int] = []
     lines = iter(records)
-    codec = pa.Codec(_CODEC, 3)
+    packer = zstandard.ZstdCompressor(_LEVEL)
     with path.open("wb") as file:
         while block := "\n".join(islice(lines, IN_A_BLOCK)).encode():
-            ends.append(ends[-1] + file.write(codec.compress(block, asbytes=True)))
+            ends.append(ends[-1] + file.write(packer.compress(block)))
             sizes.append(len(block))
         file.write(np.array([*ends[1:], *sizes, len(sizes)], "<i8").tobytes())
 
@@ -54,7 +55,6 @@ class Texts:
         self._ends, self._sizes = both[:blocks], both[blocks:]
         if start != (self._ends[-1] if blocks else 0):
             raise ValueError(f"{path.name} is cut short")
-        self._codec = pa.Codec(_CODEC)
 
     def __enter__(self) -> Self:
         return self
@@ -79,4 +79,7 @@ class Texts:
     def _unpacked(self, block: int) -> bytes:
         start = self._ends[block - 1] if block else 0
         packed = self._bytes[start : self._ends[block]]
-        return bytes(self._codec.decompress(packed, int(self._sizes[block]), asbytes=True))
+        try:
+            return zstandard.decompress(packed, max_output_size=int(self._sizes[block]))
+        except zstandard.ZstdError as error:
+            raise ValueError(f"a block of texts is damaged: {error}") from None
