@@ -87,7 +87,10 @@ class Paraphraser:
         if changed := _kept(item) - _kept(item, text) or _numbers(text) - _numbers(item.input):
             raise InvalidAnswer(f"numbers or options were changed: {', '.join(changed)}")
         if (near := similarity(item.input, text, self._embeds)) < self._floor:
-            raise InvalidAnswer(f"it is too far from the input: {near:.3f} of {self._floor}")
+            raise InvalidAnswer(
+                f"it is too far from the input: stay nearer to its words (similarity {near:.3f}, "
+                f"at least {self._floor})"
+            )
 
 
 def similarity(first: str, second: str, embeds: Embeds) -> float:

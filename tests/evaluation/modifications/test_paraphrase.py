@@ -77,7 +77,11 @@ async def test_a_good_paraphrase_passes_with_all_else_as_it_was() -> None:
         (GOOD.replace("2.5", "3.5"), "numbers or options were changed: 2.5"),
         (GOOD.replace("2014", "2014 and 2015"), "numbers or options were changed: 2015"),
         (GOOD.replace("B. fall", "B. drop"), "numbers or options were changed: fall"),
-        (GOOD.replace("sales", "bread"), "it is too far from the input: 0.707 of 0.9"),
+        (
+            GOOD.replace("sales", "bread"),
+            "it is too far from the input: stay nearer to its words "
+            "(similarity 0.707, at least 0.9)",
+        ),
     ],
 )
 async def test_a_bad_one_is_asked_for_again(bad: str, reason: str) -> None:

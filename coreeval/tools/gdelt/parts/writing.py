@@ -132,8 +132,9 @@ def _sorted(database: duckdb.DuckDBPyConnection, query: str, **parameters: objec
 
 
 def _fetched(database: duckdb.DuckDBPyConnection, query: str, **parameters: object) -> Arrays:
-    found: Arrays = database.execute(query, parameters).fetchnumpy()  # type: ignore[assignment]
-    return found
+    found: Any = database.execute(query, parameters).fetchnumpy()
+    arrays: Arrays = found
+    return arrays
 
 
 def _table(database: duckdb.DuckDBPyConnection, query: str) -> Any:  # noqa: ANN401 - Arrow's
