@@ -25,7 +25,7 @@ _FOLDED = str.maketrans(
     "aeopcyxijsIAEOPCiI",
 )
 """Cyrillic and Turkish letters that look Latin."""
-_SIGNS = ("<", "[", "===", "```", "{", "\\u00", "|")
+_SIGNS = ("<", "[", "===", "```", "{", "\\")
 _WORDS = (
     "ignore", "disregard", "forget", "override", "bypass", "system", "developer", "you are",
     "do not", "don't", "stop", "answer", "respond", "reply", "output", "label", "mark",
