@@ -1,7 +1,7 @@
 """`coreeval gdelt query`: what the store knows of a name or a topic."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -111,13 +111,14 @@ def _window(start: str, end: str) -> "Window":
 
 
 def _moment(text: str, option: str) -> datetime:
+    from coreeval.config.dates import utc
+
     try:
-        moment = datetime.fromisoformat(text)
+        return utc(datetime.fromisoformat(text))
     except ValueError:
         raise UsageError(
             f"{text!r} is no date", where=option, hint="write it as 2026-10-05"
         ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _precision(text: str) -> "Precision":

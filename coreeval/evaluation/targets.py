@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from coreeval.errors import ModelCallError, NoValidAnswer, PromptError
+from coreeval.errors import ModelCallError, NoValidAnswer, PromptError, RunError
 from coreeval.evaluation.label_shape import LabelShape
 from coreeval.models.shapes import AnswerShape
 from coreeval.schema import AnswerKind, Prediction, Sample, Task
@@ -65,6 +65,15 @@ class Line:
         """Note that a question did not get through."""
         self.troubles.append(reason)
         self._in_a_row += 1
+
+    def unanswered(self, who: str, left: int, total: int, *, where: str) -> RunError:
+        """Return the error for a model that left questions without an answer."""
+        return RunError(
+            f"{who} left {left} of {total} questions without an answer; "
+            f"the first: {self.troubles[0]}",
+            where=where,
+            hint="see to its endpoint; what was answered is kept",
+        )
 
 
 @dataclass(frozen=True)

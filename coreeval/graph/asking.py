@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from coreeval.config import TargetConfig
-from coreeval.errors import RunError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.embedded import EmbeddedTarget, Seen, fit_target, predict
 from coreeval.evaluation.targets import Line, Question, ask_target, questions_about, version_of
@@ -126,7 +125,8 @@ async def _put_to_model(job: Job, target: TargetConfig, chunks: Chunks, tally: _
         await close_models()
         await asyncio.to_thread(calls.close)
     if line.troubles and not job.stop.asked:
-        raise _unanswered(target.model, line, tally)
+        left = tally.total - tally.done
+        raise line.unanswered(target.model, left, tally.total, where="models.targets")
 
 
 def questions_left(job: Job, target: TargetConfig, chunks: Chunks) -> Iterator[Question]:
@@ -179,16 +179,6 @@ async def _answers(
             heard=tally.heard,
         )
     return answers
-
-
-def _unanswered(target: str, line: Line, tally: _Tally) -> RunError:
-    """Return the error for a target that left questions without an answer."""
-    return RunError(
-        f"{target} left {tally.total - tally.done} of {tally.total} questions without an answer; "
-        f"the first: {line.troubles[0]}",
-        where="models.targets",
-        hint="see to its endpoint; what was answered is kept",
-    )
 
 
 def _step(job: Job, target: str, number: int, source: str, made: Sequence[CallRef]) -> Step:

@@ -9,7 +9,6 @@ from typing import Literal
 
 import yaml
 from dotenv import load_dotenv
-from filelock import FileLock, Timeout
 
 from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
@@ -33,6 +32,7 @@ from coreeval.releases.manifest import (
     write_manifest,
 )
 from coreeval.tools.files import write_text
+from coreeval.tools.locks import held
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command, workspace_for
 
@@ -276,18 +276,16 @@ def workspace_of(manifest: Manifest) -> Workspace:
 
 @contextmanager
 def locked(files: RunFiles) -> Iterator[None]:
-    """Hold the run's lock; the system lets go of it when a process dies.
+    """Hold the run's lock.
 
     Raises:
         RunLocked: another process holds it.
     """
     files.root.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(files.lock, timeout=0):
-            yield
-    except Timeout:
-        raise RunLocked(
-            "another process works on this run",
-            where=str(files.root),
-            hint=f"wait for it, or look with: {command('status', files.root)}",
-        ) from None
+    taken = RunLocked(
+        "another process works on this run",
+        where=str(files.root),
+        hint=f"wait for it, or look with: {command('status', files.root)}",
+    )
+    with held(files.lock, taken):
+        yield

@@ -11,7 +11,6 @@ import csv
 import gzip
 import json
 import sys
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 from aiohttp import web
 
 from tests.support.doc_rules import Refused, Row, answering, complaint, pages
+from tests.support.threads import from_thread
 
 FIELDS = ("url", "url_mobile", "title", "socialimage", "domain", "language", "sourcecountry")
 NOTICE = (
@@ -108,26 +108,8 @@ class DocServer:
     @contextmanager
     def in_thread(self) -> Iterator["DocServer"]:
         """Serve inside the block from a thread, for clients that are not asynchronous."""
-        loop, done = asyncio.new_event_loop(), asyncio.Event()
-        serving = threading.Event()
-
-        async def serve() -> None:
-            async with self.running():
-                serving.set()
-                await done.wait()
-
-        def work() -> None:
-            with asyncio.Runner(loop_factory=lambda: loop) as runner:
-                runner.run(serve())
-
-        thread = threading.Thread(target=work, name="doc-server", daemon=True)
-        thread.start()
-        serving.wait(10)
-        try:
-            yield self
-        finally:
-            loop.call_soon_threadsafe(done.set)
-            thread.join(10)
+        with from_thread(self.running(), "doc-server") as server:
+            yield server
 
     async def _search(self, http: web.Request) -> web.StreamResponse:
         parameters = dict(http.query)

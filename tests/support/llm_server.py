@@ -14,7 +14,6 @@ import inspect
 import json
 import ssl
 import sys
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from tests.support.messages import message
+from tests.support.threads import from_thread
 
 Request = dict[str, object]
 Answers = Callable[[Request], "str | Reply | Awaitable[str | Reply]"]
@@ -139,26 +139,8 @@ class LLMServer:
     @contextmanager
     def in_thread(self, tls: ssl.SSLContext | None = None) -> Iterator["LLMServer"]:
         """Serve inside the block from a thread, for clients that are not asynchronous."""
-        loop, done = asyncio.new_event_loop(), asyncio.Event()
-        serving = threading.Event()
-
-        async def serve() -> None:
-            async with self.running(tls=tls):
-                serving.set()
-                await done.wait()
-
-        def work() -> None:
-            with asyncio.Runner(loop_factory=lambda: loop) as runner:
-                runner.run(serve())
-
-        thread = threading.Thread(target=work, name="llm-server", daemon=True)
-        thread.start()
-        serving.wait(10)
-        try:
-            yield self
-        finally:
-            loop.call_soon_threadsafe(done.set)
-            thread.join(10)
+        with from_thread(self.running(tls=tls), "llm-server") as server:
+            yield server
 
     async def _complete(self, http: web.Request) -> web.StreamResponse:
         raw = await http.read()

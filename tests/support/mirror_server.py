@@ -3,13 +3,14 @@
 import asyncio
 import base64
 import hashlib
-import threading
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from aiohttp import web
+
+from tests.support.threads import from_thread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,31 +55,21 @@ class MirrorServer:
     @contextmanager
     def running(self) -> Iterator["MirrorServer"]:
         """Serve inside the block, from a thread."""
-        loop, done, serving = asyncio.new_event_loop(), asyncio.Event(), threading.Event()
+        with from_thread(self._served(), "mirror") as server:
+            yield server
 
-        async def serve() -> None:
-            app = web.Application()
-            app.router.add_get("/{path:.+}", self._answer)
-            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            self._port = int(runner.addresses[0][1])
-            serving.set()
-            await done.wait()
-            await runner.cleanup()
-
-        def work() -> None:
-            with asyncio.Runner(loop_factory=lambda: loop) as runner:
-                runner.run(serve())
-
-        thread = threading.Thread(target=work, name="mirror", daemon=True)
-        thread.start()
-        serving.wait(10)
+    @asynccontextmanager
+    async def _served(self) -> AsyncIterator["MirrorServer"]:
+        app = web.Application()
+        app.router.add_get("/{path:.+}", self._answer)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        self._port = int(runner.addresses[0][1])
         try:
             yield self
         finally:
-            loop.call_soon_threadsafe(done.set)
-            thread.join(10)
+            await runner.cleanup()
 
     async def _answer(self, http: web.Request) -> web.StreamResponse:
         path = http.match_info["path"]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from coreeval.errors import ModelCallError, NoValidAnswer, RunError
+from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.evaluation.modifications import Modified, Paraphraser, Unmodified
 from coreeval.evaluation.pcr.answered import Answer, Answers
 from coreeval.evaluation.pcr.twins import Drawn, Twins, twins_of
@@ -71,16 +71,9 @@ class Desk:
         if self.stop.asked:
             raise asyncio.CancelledError
         if line.troubles:
-            raise _unanswered(model, len(questions) - len(found), len(questions), line.troubles[0])
+            left, total = len(questions) - len(found), len(questions)
+            raise line.unanswered(model, left, total, where="models")
         return found
-
-
-def _unanswered(model: str, left: int, total: int, first: str) -> RunError:
-    return RunError(
-        f"{model} left {left} of {total} questions without an answer; the first: {first}",
-        where="models",
-        hint="see to its endpoint; what was answered is kept",
-    )
 
 
 async def answers_of(desk: Desk, asker: Asker, twins: Sequence[Twins]) -> Answers:

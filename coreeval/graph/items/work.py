@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from coreeval.config import TargetConfig
 from coreeval.errors import CoreEvalError, Interrupted, RunLocked
 from coreeval.evaluation.modifications import Paraphraser
@@ -21,6 +19,7 @@ from coreeval.graph.progress import Progress, Watch, unwatched
 from coreeval.graph.signals import heeding_signals
 from coreeval.models import Exchange, close_models, open_exchange
 from coreeval.tools.embeddings import Embeds
+from coreeval.tools.locks import held
 from coreeval.tools.stores.calls import CallStore, open_calls
 
 
@@ -74,13 +73,9 @@ _WAY_ON = "then the same command goes on"
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(folder / "pcr.lock", timeout=0):
-            yield
-    except Timeout:
-        raise RunLocked(
-            "another process asks for this config", where=str(folder), hint="wait for it"
-        ) from None
+    taken = RunLocked("another process asks for this config", where=str(folder), hint="wait for it")
+    with held(folder / "pcr.lock", taken):
+        yield
 
 
 async def _ask(plan: Plan, out: Path, embeds: Embeds | None, watch: Watch) -> Found:

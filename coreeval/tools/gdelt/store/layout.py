@@ -1,6 +1,5 @@
 """Where a store keeps what (the files of a store are read by the search and by tools)."""
 
-import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -89,8 +88,3 @@ def safe_name(name: str) -> str:
     if plain == name and len(plain) <= LONGEST_NAME:
         return plain
     return f"{plain[: LONGEST_NAME - 9]}-{sha256(name.encode()).hexdigest()[:8]}"
-
-
-def is_batch_stamp(text: str) -> bool:
-    """Tell whether a text has the form of GDELT's batch stamps: 14 digits."""
-    return re.fullmatch(r"[0-9]{14}", text) is not None

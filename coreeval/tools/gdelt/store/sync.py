@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from coreeval.errors import KnowledgeError, RunError, RunLocked
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.gdelt.files import UNDERSTOOD, find_files
@@ -23,6 +21,7 @@ from coreeval.tools.gdelt.store.mirror import MIRROR, checked_mirror
 from coreeval.tools.gdelt.store.plan import asked_for, checked_window, wanted
 from coreeval.tools.gdelt.store.reading import Offer
 from coreeval.tools.gdelt.store.stopping import Stop
+from coreeval.tools.locks import held
 
 LOOK_BACK = timedelta(days=1)
 """How far before the newest batch late ones are looked for."""
@@ -195,20 +194,18 @@ def _at_work(store: Path, around: Around, work: Callable[[_Work], Synced]) -> Sy
 
 @contextmanager
 def _locked(layout: Layout) -> Iterator[None]:
-    """Hold the store's lock; the system lets go of it when a process dies.
+    """Hold the store's lock.
 
     Raises:
         RunLocked: another process holds it.
     """
-    try:
-        with FileLock(layout.lock, timeout=0):
-            yield
-    except Timeout:
-        raise RunLocked(
-            "another sync is at work on this store",
-            where=str(layout.root),
-            hint="wait for it; the store can be read meanwhile",
-        ) from None
+    taken = RunLocked(
+        "another sync is at work on this store",
+        where=str(layout.root),
+        hint="wait for it; the store can be read meanwhile",
+    )
+    with held(layout.lock, taken):
+        yield
 
 
 @contextmanager
