@@ -1,0 +1,1 @@
+"""Does a model remember a dated numeric series? NumLeak's audit, for any series."""

@@ -1,0 +1,47 @@
+"""What is counted: an answer that was read, beside the published value of its date."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.replies import Variant
+
+Status = Literal["parsed", "refused", "truncated", "unparsed"]
+Stratum = Literal["pre", "near", "post", "unknown"]
+"""Where a date lies to the model's cutoff: before it, within six months of it, after it."""
+Side = Literal["first", "second"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One question for a value: what was said, and what is true."""
+
+    period: Period
+    variant: Variant
+    truth: float | None
+    """In the unit of the series; None for a fictitious name."""
+    estimate: float | None
+    """In the same unit; None unless `status` is parsed."""
+    status: Status
+    stratum: Stratum = "unknown"
+    months_after_cutoff: float | None = None
+    notable: bool = False
+    """Whether the date is one of those that the series names as well known."""
+    name: str | None = None
+    seed: int = 0
+    draw: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One question which of two dates was higher: what was chosen, and what is true."""
+
+    first: Period
+    second: Period
+    variant: Variant
+    higher: Side
+    """The truth."""
+    chosen: Side | None
+    """None unless `status` is parsed."""
+    status: Status
+    seed: int = 0
