@@ -202,8 +202,10 @@ def _override(raw: dict[str, Any], override: str) -> None:
         raise ConfigError(f"--set {key}: the value is not YAML: {error}") from None
 
 
-def explain(error: ValidationError, model: type[BaseModel], where: str) -> ConfigError:
-    """Turn pydantic's first complaint into one message with a hint."""
+def explain(
+    error: ValidationError, model: type[BaseModel], where: str, *, docs: str = "docs/config.md"
+) -> ConfigError:
+    """Turn pydantic's first complaint into one message with a hint; `docs` describes the keys."""
     first = error.errors()[0]
     place = _key_path(first["loc"])
     at = ".".join(place)
@@ -214,7 +216,7 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> Confi
         return ConfigError(f"unknown key {at!r}", where=where, hint=hint)
     message = str(first["msg"]).removeprefix("Value error, ")
     message = message.replace("valid tuple", "list").replace("valid dictionary", "mapping")
-    hint = "docs/config.md has every key and its values"
+    hint = f"{docs} has every key and its values"
     return ConfigError(f"{at}: {message}" if at else message, where=where, hint=hint)
 
 

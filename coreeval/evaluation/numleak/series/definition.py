@@ -9,7 +9,7 @@ from coreeval.evaluation.numleak.series.units import Unit, named_unit
 from coreeval.schema import Text, Value
 
 Format = Literal["french", "fred", "noaa", "csv", "wide_csv"]
-Combine = Literal["mean", "last", "sum"]
+Combine = Literal["mean", "last"]
 Change = Literal["difference", "percent_change", "log_change"]
 IN_PERCENT: Final = (0.25, 0.1, 0.5, 1.0)
 """Tolerances of a series in percent, in percentage points: 25 basis points is NumLeak's own
@@ -25,13 +25,13 @@ class Source(Value):
     url: str | None = Field(default=None, pattern="^https?://")
     """Where the publisher has it; `{year}` stands for the present year."""
     path: str | None = None
-    """A file beside the YAML, or inside `package`."""
+    """A file, from the folder of the YAML on, or one inside `package`."""
     package: Literal["statsmodels"] | None = None
     """An installed library that brings the file."""
     dates: tuple[str, ...] = Field(default=(), max_length=2)
     """The column of dates, or those of year and month, or of year and quarter; else the first."""
     missing: tuple[str, ...] = ()
-    """What stands for "no value", besides what the format has: an empty cell, `.`, `NA`, `-99.99`."""
+    """What stands for "no value" besides what the format has (an empty cell, `.`, `-99.99`)."""
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:

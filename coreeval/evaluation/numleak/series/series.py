@@ -41,6 +41,12 @@ class Series:
         """Return the values that were published on a day or before it."""
         return {at: value for at, value in self.values.items() if self.released(at) <= day}
 
+    def shortage(self, asked: int) -> str | None:
+        """Say that fewer values are there than are asked for, with both counts; None otherwise."""
+        if len(self.values) >= asked:
+            return None
+        return f"asked for {asked} dates, but {self.definition.id} has {len(self.values)} values"
+
     def between(self, start: Period | None, end: Period | None) -> "Series":
         """Return the part from one date to another, both included; says where it is shorter.
 

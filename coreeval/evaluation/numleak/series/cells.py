@@ -1,0 +1,153 @@
+"""From rows to values: what is no number, no date, or there twice is said, never guessed."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from coreeval.errors import DatasetError
+from coreeval.evaluation.numleak.periods import FREQUENCIES, Period
+from coreeval.evaluation.numleak.series.definition import SeriesDefinition
+from coreeval.evaluation.numleak.series.layouts import Row, Rows
+
+SHOWN: Final = 3
+"""How many dates or lines a note lists before it counts the others."""
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_YEAR_FIRST: Final = re.compile(r"(\d{4})[/:M](\d{1,2})(?:[/:](\d{1,2}))?")
+_TIME: Final = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?$")
+
+
+@dataclass
+class Observed:
+    """What a file has: values by date, in order of time, and what was wrong with the others."""
+
+    values: dict[Period, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def observe(found: Rows, definition: SeriesDefinition) -> Observed:
+    """Return the values of the rows; a date with two different values has none.
+
+    Raises:
+        DatasetError: no row can be read, most cannot, or there are several values for most dates.
+    """
+    read, bad = _read(found, definition)
+    observed = Observed(notes=_complaints(bad))
+    if not read and not bad:
+        raise DatasetError("the file has no values: every cell is empty or marked as missing")
+    if len(bad) > len(read):
+        raise DatasetError(
+            f"{len(bad)} of {len(bad) + len(read)} rows cannot be read: {bad[0]}",
+            hint="check column, source.dates and frequency in the definition",
+        )
+    kept, twice = _single(read)
+    _check_fineness(twice, kept, definition)
+    observed.values = dict(sorted(kept.items()))
+    observed.notes += _doubled(twice)
+    return observed
+
+
+def _read(
+    found: Rows, definition: SeriesDefinition
+) -> tuple[list[tuple[Period, float]], list[str]]:
+    marks = frozenset((*found.missing, *definition.source.missing))
+    sizes = frozenset(float(mark) for mark in marks if _NUMBER.fullmatch(mark))
+    read, bad = list[tuple[Period, float]](), list[str]()
+    for row in found.rows:
+        if row.cell in marks:
+            continue
+        try:
+            value = _number(row)
+            if value not in sizes:
+                read.append((_date(row, definition), value))
+        except ValueError as error:
+            bad.append(f"line {row.line}: {error}")
+    return read, bad
+
+
+def _number(row: Row) -> float:
+    text = row.cell.replace("\N{MINUS SIGN}", "-").removesuffix("%").rstrip()
+    if _THOUSANDS.fullmatch(text):
+        text = text.replace(",", "")
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{row.cell!r} is no number")
+    value = float(text)
+    if abs(value) == float("inf"):
+        raise ValueError(f"{row.cell!r} is too large")
+    return value
+
+
+def _date(row: Row, definition: SeriesDefinition) -> Period:
+    text = _TIME.sub("", row.date)
+    if slashed := _YEAR_FIRST.fullmatch(text):
+        text = "-".join(part.zfill(2) for part in slashed.groups() if part)
+    if not definition.transform.combine:
+        return Period.parse(text, definition.frequency)
+    for frequency in FREQUENCIES:
+        if frequency == "weekly":
+            continue  # the day of a week says all
+        try:
+            return Period.parse(text, frequency)
+        except ValueError:
+            pass
+    raise ValueError(f"{row.date!r} is no date")
+
+
+def _single(
+    read: Iterable[tuple[Period, float]],
+) -> tuple[dict[Period, float], dict[Period, set[float]]]:
+    """Return the values of dates that have one, and all values of those with several rows."""
+    all_of = dict[Period, list[float]]()
+    for period, value in read:
+        all_of.setdefault(period, []).append(value)
+    kept = {at: values[0] for at, values in all_of.items() if len(set(values)) == 1}
+    return kept, {at: set(values) for at, values in all_of.items() if len(values) > 1}
+
+
+def _check_fineness(
+    twice: dict[Period, set[float]], kept: dict[Period, float], definition: SeriesDefinition
+) -> None:
+    torn = [at for at in twice if at not in kept]
+    if len(torn) > len(kept):
+        raise DatasetError(
+            f"most dates have several values: {torn[0]} has {len(twice[torn[0]])} different ones",
+            hint=f"for a file finer than {definition.frequency} add transform: {{combine: mean}} "
+            "(or last); else name the column of dates in source.dates",
+        )
+
+
+def _doubled(twice: dict[Period, set[float]]) -> list[str]:
+    same = [str(at) for at, values in twice.items() if len(values) == 1]
+    torn = [str(at) for at, values in twice.items() if len(values) > 1]
+    notes = []
+    if same:
+        notes.append(f"{dates(len(same))} in the file more than once, with one value: {few(same)}")
+    if torn:
+        notes.append(
+            f"{dates(len(torn))} in the file more than once with different values and left out: "
+            f"{few(torn)}"
+        )
+    return notes
+
+
+def _complaints(bad: Sequence[str]) -> list[str]:
+    if not bad:
+        return []
+    count = (
+        "1 row cannot be read and is"
+        if len(bad) == 1
+        else f"{len(bad)} rows cannot be read and are"
+    )
+    return [f"{count} left out: {few(bad)}"]
+
+
+def dates(count: int) -> str:
+    """Return a count of dates with its verb."""
+    return "1 date is" if count == 1 else f"{count} dates are"
+
+
+def few(items: Sequence[str]) -> str:
+    """Return the first few of a list and how many more there are."""
+    more = len(items) - SHOWN
+    return "; ".join(items[:SHOWN]) + (f"; and {more} more" if more > 0 else "")

@@ -1,0 +1,240 @@
+"""How publishers lay their files out: from a file's text to one row for each date."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from coreeval.errors import DatasetError
+from coreeval.evaluation.numleak.periods import Frequency
+from coreeval.evaluation.numleak.series.definition import Format, SeriesDefinition
+from coreeval.tasks.checks import nearest
+
+_DIGITS: Final[dict[Frequency, int]] = {"daily": 8, "weekly": 8, "monthly": 6, "annual": 4}
+"""Digits of a date in French's files, which have a block for each frequency."""
+_MONTHS: Final = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
+_QUARTER: Final = re.compile(r"q(?:tr)?\.?\s*([1-4])|([1-4])q?", re.IGNORECASE)
+_NOAA_MISSING: Final = re.compile(r"^#?\s*Missing:\s*(\S+?),*\s*$", re.IGNORECASE | re.MULTILINE)
+_NOTHING: Final = ("", ".", "NA", "N/A", "NaN", "nan", "null", "None", "-")
+
+
+class Row(NamedTuple):
+    """One cell with its date, as the file writes them."""
+
+    line: int
+    """Of the file, from 1."""
+    date: str
+    cell: str
+
+
+class Rows(NamedTuple):
+    """What a file says, unread."""
+
+    rows: list[Row]
+    missing: tuple[str, ...]
+    """What stands for "no value" in such a file."""
+
+
+class _Line(NamedTuple):
+    number: int
+    cells: list[str]
+
+
+# -- one row for a date ---------------------------------------------------------------------------
+
+
+def _csv(text: str, definition: SeriesDefinition) -> Rows:
+    lines = _lines(text)
+    header = _header(lines, definition)
+    rows = list(_table(header.cells, [line for line in lines if line > header], definition))
+    return Rows(rows, _NOTHING)
+
+
+def _noaa(text: str, definition: SeriesDefinition) -> Rows:
+    """Read Climate at a Glance's file, prose above its header, or a plain table of dates."""
+    lines = [line for line in _lines(text) if not line.cells[0].startswith("#")]
+    starts = ("date", "month", "year")
+    header = next((line for line in lines if line.cells[0].lower() in starts), None)
+    if header is None:
+        raise DatasetError(
+            "this is no file of NOAA's Climate at a Glance: no line starts with Date",
+            hint="download its csv for all months (time scale: 1 month, month: all)",
+        )
+    said = _NOAA_MISSING.search(text)
+    missing = (said[1],) if said else ("-99", "-9999")
+    table = list(_table(header.cells, [line for line in lines if line > header], definition))
+    return Rows(table, (*_NOTHING, *missing))
+
+
+def _french(text: str, definition: SeriesDefinition) -> Rows:
+    """Read the block of French's file whose dates are of the frequency, the first such one."""
+    digits, block, header = _DIGITS.get(definition.frequency), list[_Line](), None
+    for line in _lines(text, delimiter=","):
+        if not line.cells[0] and any(line.cells):
+            if block:
+                break
+            header = line
+        elif header and len(line.cells[0]) == digits and line.cells[0].isdecimal():
+            block.append(line)
+        elif block:
+            break
+    if header is None or not block:
+        raise DatasetError(
+            f"this file of Kenneth French's library has no {definition.frequency} values",
+            hint="download the CSV of the factors; its header starts with a comma",
+        )
+    rows = list(_table(header.cells, block, definition))
+    return Rows(rows, (*_NOTHING, "-99.99", "-999", "-99.9999"))
+
+
+def _table(
+    header: Sequence[str], lines: Sequence[_Line], definition: SeriesDefinition
+) -> Iterator[Row]:
+    dates = [_place(header, name) for name in definition.source.dates] or [0]
+    column = _value_column(header, dates, definition)
+    for line in lines:
+        cells = line.cells + [""] * (len(header) - len(line.cells))
+        date = cells[dates[0]] if len(dates) == 1 else _joined(cells, dates, definition)
+        yield Row(line.number, date, cells[column])
+
+
+def _value_column(header: Sequence[str], dates: list[int], definition: SeriesDefinition) -> int:
+    if definition.column is not None:
+        return _place(header, definition.column)
+    others = [place for place in range(len(header)) if place not in dates]
+    if len(others) != 1:
+        raise DatasetError(
+            f"the file has {len(others)} columns besides the dates, and no column is named",
+            hint=f"add column: to the definition (the file has: {_named(header)})",
+        )
+    return others[0]
+
+
+def _place(header: Sequence[str], name: str) -> int:
+    if name in header:
+        return header.index(name)
+    raise DatasetError(
+        f"the file has no column {name!r}",
+        hint=f"{nearest(name, header)} (the file has: {_named(header)})",
+    )
+
+
+def _named(header: Sequence[str]) -> str:
+    shown = [name or "(no name)" for name in header[:20]]
+    return ", ".join(shown) + (f" and {len(header) - 20} more" if len(header) > 20 else "")
+
+
+def _joined(cells: Sequence[str], dates: Sequence[int], definition: SeriesDefinition) -> str:
+    """Return year and month, or year and quarter, as one date; anything else as it stands."""
+    year, part = (cells[place] for place in dates)
+    quarterly = definition.frequency == "quarterly" and not definition.transform.combine
+    return _of_year(_whole(year), _whole(part), quarterly=quarterly) or f"{year} {part}".strip()
+
+
+def _whole(number: str) -> str:
+    """Return a number without the empty fraction that some programs write."""
+    return re.sub(r"\.0*$", "", number)
+
+
+def _of_year(year: str, part: str, *, quarterly: bool) -> str | None:
+    if not re.fullmatch(r"\d{4}", year):
+        return None
+    if quarterly:
+        found = _QUARTER.fullmatch(part)
+        return f"{year}-Q{found[1] or found[2]}" if found else None
+    month = part if part.isdecimal() else _month_number(part)
+    return f"{year}-{int(month):02d}" if month else None
+
+
+def _month_number(name: str) -> str | None:
+    short = name.lower().rstrip(".")[:3]
+    return str(_MONTHS.index(short) + 1) if short in _MONTHS else None
+
+
+# -- one row for a year ---------------------------------------------------------------------------
+
+
+def _wide(text: str, definition: SeriesDefinition) -> Rows:
+    """Read years as rows with their months or quarters as columns; other columns are left."""
+    header, *lines = _lines(text) or [_Line(1, [""])]
+    year = _place(header.cells, definition.source.dates[0]) if definition.source.dates else 0
+    quarterly = definition.frequency == "quarterly" and not definition.transform.combine
+    parts = {
+        place: name
+        for place, name in enumerate(header.cells)
+        if place != year and _of_year("2000", name, quarterly=quarterly)
+    }
+    if not parts:
+        kind = "quarters (Q1 … Q4)" if quarterly else "months (1 … 12 or JAN … DEC)"
+        raise DatasetError(f"no column is one of the {kind}: {_named(header.cells)}")
+    return Rows(
+        [
+            Row(line.number, _of_year(_whole(line.cells[year]), name, quarterly=quarterly)
+                or line.cells[year], line.cells[place])
+            for line in lines
+            for place, name in parts.items()
+            if place < len(line.cells)
+        ],
+        _NOTHING,
+    )  # fmt: skip
+
+
+# -- lines ----------------------------------------------------------------------------------------
+
+
+def _lines(text: str, delimiter: str | None = None) -> list[_Line]:
+    """Return the lines that hold something, their cells stripped."""
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter or _delimiter(text))
+    try:
+        cells = [(reader.line_num, [cell.strip() for cell in line]) for line in reader]
+    except csv.Error as error:
+        raise DatasetError(f"line {reader.line_num} cannot be read: {error}") from None
+    return [_Line(number, line) for number, line in cells if any(line)]
+
+
+def _delimiter(text: str) -> str:
+    """Return what separates the columns: of comma, semicolon and tab the most frequent one."""
+    head = text[:2000]
+    return max(",;\t", key=head.count)
+
+
+def _header(lines: Sequence[_Line], definition: SeriesDefinition) -> _Line:
+    """Return the first line that has the columns named; lines above it are prose."""
+    names = [*definition.source.dates, *([definition.column] if definition.column else [])]
+    named = (line for line in lines if all(name in line.cells for name in names))
+    found = next(named, None) if names else None
+    if found or lines:
+        return found or lines[0]
+    raise DatasetError("the file is empty")
+
+
+READERS: Final[Mapping[Format, Callable[[str, SeriesDefinition], Rows]]] = {
+    "french": _french,
+    "fred": _csv,
+    "noaa": _noaa,
+    "csv": _csv,
+    "wide_csv": _wide,
+}
+
+
+def read_rows(text: str, definition: SeriesDefinition) -> Rows:
+    """Return the dates and cells of a file in the layout that its definition names.
+
+    Raises:
+        DatasetError: it is not laid out so, or lacks the column.
+    """
+    return READERS[definition.source.format](text, definition)
