@@ -51,6 +51,7 @@ def observe(found: Rows, definition: SeriesDefinition) -> Observed:
 def _read(
     found: Rows, definition: SeriesDefinition
 ) -> tuple[list[tuple[Period, float]], list[str]]:
+    """Return dates with their values, and what is wrong with the rows that have none."""
     marks = frozenset((*found.missing, *definition.source.missing))
     sizes = frozenset(float(mark) for mark in marks if _NUMBER.fullmatch(mark))
     read, bad = list[tuple[Period, float]](), list[str]()
@@ -134,12 +135,8 @@ def _doubled(twice: dict[Period, set[float]]) -> list[str]:
 def _complaints(bad: Sequence[str]) -> list[str]:
     if not bad:
         return []
-    count = (
-        "1 row cannot be read and is"
-        if len(bad) == 1
-        else f"{len(bad)} rows cannot be read and are"
-    )
-    return [f"{count} left out: {few(bad)}"]
+    count = "1 row is" if len(bad) == 1 else f"{len(bad)} rows are"
+    return [f"{count} left out, which cannot be read: {few(bad)}"]
 
 
 def dates(count: int) -> str:

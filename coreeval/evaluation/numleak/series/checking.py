@@ -27,10 +27,13 @@ def check(values: Mapping[Period, float], definition: SeriesDefinition) -> list[
     if not values:
         raise DatasetError(
             "no value is left after the transformation",
-            hint="check transform in the definition: how far a change reaches, and what is combined",
+            hint="check transform in the definition: how far a change reaches, what is combined",
         )
     _check_sign(values, definition)
     notes = [*_implausible(values, definition), *_gaps(values, definition)]
+    lost = [str(at) for at in sorted(definition.notable_periods) if _is_hole(at, values)]
+    if lost:
+        notes.append(f"notable, but without a value: {few(lost)}")
     if len(values) < FEW:
         notes.append(f"only {len(values)} values: what can be said of them is little")
     return notes
@@ -86,12 +89,15 @@ def _gaps(values: Mapping[Period, float], definition: SeriesDefinition) -> Itera
     if definition.frequency in _LONGEST_STEP:
         yield from _long_steps(order, _LONGEST_STEP[definition.frequency])
         return
-    missing = [
-        str(at) for before, after in itertools.pairwise(order) for at in _inner(before, after)
-    ]
+    pairs = itertools.pairwise(order)
+    missing = [str(at) for before, after in pairs for at in _inner(before, after)]
     if missing:
         count = "1 date has" if len(missing) == 1 else f"{len(missing)} dates have"
         yield f"{count} no value between {order[0]} and {order[-1]}: {few(missing)}"
+
+
+def _is_hole(at: Period, values: Mapping[Period, float]) -> bool:
+    return at not in values and min(values) < at < max(values)
 
 
 def _inner(before: Period, after: Period) -> Iterator[Period]:

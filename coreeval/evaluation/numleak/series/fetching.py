@@ -1,4 +1,4 @@
-"""Files as their publishers have them: fetched whole or not at all, within a bound, and unpacked."""
+"""Files as publishers have them: fetched whole or not at all, within a bound, and unpacked."""
 
 import hashlib
 import io

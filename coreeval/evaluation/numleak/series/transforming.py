@@ -39,7 +39,8 @@ def _combined(
     groups = dict[Period, dict[Period, float]]()
     for at, value in values.items():
         groups.setdefault(Period.of(at.start, definition.frequency), {})[at] = value
-    cut = _cut_off(groups, values, definition)
+    single = bool(groups) and all(len(inside) == 1 for inside in groups.values())
+    cut = set[Period]() if single else _cut_off(groups, values, definition)
     thin = _thin(groups) - cut if definition.transform.combine == "mean" else set[Period]()
     kept = {
         at: statistics.fmean(inside.values())
@@ -52,7 +53,7 @@ def _combined(
     if thin:
         few_values = f"{dates(len(thin))} left out for lack of values: "
         notes.append(few_values + few([str(at) for at in sorted(thin)]))
-    if groups and all(len(inside) == 1 for inside in groups.values()):
+    if single:
         kind = definition.transform.combine
         notes.append(f"the file has one value for each date, which is taken for its {kind}")
     return kept, notes
@@ -98,16 +99,13 @@ def _changed(
     values: Mapping[Period, float], wanted: Transform
 ) -> tuple[dict[Period, float], list[str]]:
     before = _daily_before(values, wanted.over) if _is_daily(values) else _before(values, wanted)
-    pairs = {at: (values[base], value) for at, value in values.items() if (base := before.get(at))}
     kind = wanted.change or "difference"
-    bad = [str(at) for at, pair in pairs.items() if kind != "difference" and min(pair) <= 0]
-    notes = (
-        [f"{dates(len(bad))} left out, since a value is not above zero: {few(bad)}"] if bad else []
-    )
-    left_out = set(bad)
-    return {
-        at: _change(kind, *pair) for at, pair in pairs.items() if str(at) not in left_out
-    }, notes
+    pairs = {at: (values[base], value) for at, value in values.items() if (base := before.get(at))}
+    bad = {at for at, pair in pairs.items() if kind != "difference" and min(pair) <= 0}
+    changes = {at: _change(kind, *pair) for at, pair in pairs.items() if at not in bad}
+    shown = few([str(at) for at in sorted(bad)])
+    said = f"{dates(len(bad))} left out, since a value is not above zero: {shown}"
+    return changes, [said] if bad else []
 
 
 def _change(kind: Change, base: float, value: float) -> float:
