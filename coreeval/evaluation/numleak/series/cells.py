@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +16,8 @@ SHOWN: Final = 3
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[/:M](\d{1,2})(?:[/:](\d{1,2}))?")
+_FINER: Final = tuple(each for each in FREQUENCIES if each != "weekly")
+"""What dates of a finer file may be, finest first; that of a week is a day."""
 _TIME: Final = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?$")
 
 
@@ -83,16 +86,11 @@ def _date(row: Row, definition: SeriesDefinition) -> Period:
     text = _TIME.sub("", row.date)
     if slashed := _YEAR_FIRST.fullmatch(text):
         text = "-".join(part.zfill(2) for part in slashed.groups() if part)
-    if not definition.transform.combine:
-        return Period.parse(text, definition.frequency)
-    for frequency in FREQUENCIES:
-        if frequency == "weekly":
-            continue  # the day of a week says all
-        try:
+    allowed = _FINER if definition.transform.combine else (definition.frequency,)
+    for frequency in allowed:
+        with suppress(ValueError):
             return Period.parse(text, frequency)
-        except ValueError:
-            pass
-    raise ValueError(f"{row.date!r} is no date")
+    raise ValueError(f"{row.date!r} is no date of a {definition.frequency} series")
 
 
 def _single(

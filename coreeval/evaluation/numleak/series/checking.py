@@ -14,6 +14,8 @@ FEW: Final = 30
 """Below this many values a note says so; NumLeak's smallest headline cells have 28 to 40 dates."""
 _MOST: Final = 0.1
 """Share of values outside the plausible range above which they are in another unit."""
+_ENOUGH: Final = 12
+"""Values (a year of months) from which their median size tells of the unit."""
 _LONGEST_STEP: Final[dict[Frequency, int]] = {"daily": 7, "weekly": 10}
 """Days between two values that are no gap: a week around holidays; a week and a moved day."""
 
@@ -62,7 +64,8 @@ def _implausible(values: Mapping[Period, float], definition: SeriesDefinition) -
     bounds = f"{expected.low:g} to {expected.high:g} {definition.unit.name}"
     if len(outside) > _MOST * len(values):
         raise _other_unit(f"{len(outside)} of {len(values)} values lie outside {bounds}")
-    if expected.typical and not expected.typical[0] <= size <= expected.typical[1]:
+    enough = expected.typical and len(values) >= _ENOUGH
+    if enough and expected.typical and not expected.typical[0] <= size <= expected.typical[1]:
         low, high = expected.typical
         raise _other_unit(
             f"half of the values are below {size:.3g} in size, where {low:g} to {high:g} "

@@ -1,10 +1,7 @@
-"""Files as publishers have them: fetched whole or not at all, within a bound, and unpacked."""
+"""Files fetched from their publishers, within a bound."""
 
 import hashlib
-import io
 import re
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -12,22 +9,12 @@ from urllib.parse import urlsplit
 import httpx2
 
 from coreeval.errors import DatasetError
+from coreeval.evaluation.numleak.series.packed import MOST_BYTES
 from coreeval.models.network import proxy_for, trusted
 
-MOST_BYTES: Final = 32 << 20
-"""The most that a file may have, packed and unpacked: daily factors since 1926 have 2 MB."""
 _PATIENCE: Final = httpx2.Timeout(30.0, connect=10.0)
 _REDIRECTS: Final = 5
 _HEADERS: Final = {"User-Agent": "coreeval (a series for an audit)", "Accept-Encoding": "gzip"}
-_BROKEN: Final = (
-    EOFError,
-    OSError,
-    zlib.error,
-    zipfile.BadZipFile,
-    NotImplementedError,
-    RuntimeError,
-)
-"""What a damaged or encrypted archive raises."""
 
 
 def kept_at(url: str, cache: Path) -> Path:
@@ -79,35 +66,3 @@ def _bounded(answer: httpx2.Response) -> bytes:
         if len(body) > MOST_BYTES:
             raise ValueError(f"the file has more than {MOST_BYTES >> 20} MiB")
     return bytes(body)
-
-
-def text_of(data: bytes) -> str:
-    """Return the text of a file, out of its zip archive where it is in one.
-
-    Raises:
-        DatasetError: it is no text, or its archive is damaged, too large, or has several files.
-    """
-    unpacked = _unzipped(data) if data.startswith(b"PK\x03\x04") else data
-    if b"\0" in unpacked:
-        raise DatasetError(
-            "this is no text file", hint="a CSV is read, plain or in a zip; save a table as CSV"
-        )
-    return unpacked.decode("utf-8-sig", errors="replace")  # prose may be in Latin-1, numbers not
-
-
-def _unzipped(data: bytes) -> bytes:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = [name for name in archive.namelist() if name.lower().endswith((".csv", ".txt"))]
-            if len(names) != 1:
-                raise DatasetError(
-                    f"the archive has {len(names)} CSV files in place of one",
-                    hint="unpack it and give the file",
-                )
-            with archive.open(names[0]) as member:
-                unpacked = member.read(MOST_BYTES + 1)
-    except _BROKEN as error:
-        raise DatasetError(f"the archive cannot be unpacked: {error}") from None
-    if len(unpacked) > MOST_BYTES:
-        raise DatasetError(f"the archive has more than {MOST_BYTES >> 20} MiB when unpacked")
-    return unpacked

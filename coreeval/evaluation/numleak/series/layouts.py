@@ -13,9 +13,9 @@ from coreeval.tasks.checks import nearest
 
 _DIGITS: Final[dict[Frequency, int]] = {"daily": 8, "weekly": 8, "monthly": 6, "annual": 4}
 """Digits of a date in French's files, which have a block for each frequency."""
-_MONTHS: Final = tuple(
-    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-)
+_MONTHS: Final = (
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+)  # fmt: skip
 _QUARTER: Final = re.compile(r"q(?:tr)?\.?\s*([1-4])|([1-4])q?", re.IGNORECASE)
 _NOAA_MISSING: Final = re.compile(r"^#?\s*Missing:\s*(\S+?),*\s*$", re.IGNORECASE | re.MULTILINE)
 _NOTHING: Final = ("", ".", "NA", "N/A", "NaN", "nan", "null", "None", "-")

@@ -12,8 +12,8 @@ from coreeval.evaluation.numleak.series.catalogue import definition_of, place_of
 from coreeval.evaluation.numleak.series.cells import observe
 from coreeval.evaluation.numleak.series.checking import check
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
-from coreeval.evaluation.numleak.series.fetching import MOST_BYTES, fetch, kept_at, text_of
 from coreeval.evaluation.numleak.series.layouts import read_rows
+from coreeval.evaluation.numleak.series.packed import MOST_BYTES, text_of
 from coreeval.evaluation.numleak.series.series import Series
 from coreeval.evaluation.numleak.series.transforming import transform
 from coreeval.tools.clock import Clock, utc_now
@@ -124,6 +124,8 @@ def _packaged(definition: SeriesDefinition) -> _File:
 
 
 def _published(url: str, definition: SeriesDefinition, cache: Path | None, today: date) -> _File:
+    from coreeval.evaluation.numleak.series.fetching import fetch, kept_at  # httpx2 takes 0.1 s
+
     kept = kept_at(url, cache) if cache else None
     if kept and kept.is_file():
         fetched = datetime.fromtimestamp(kept.stat().st_mtime, UTC).date()
