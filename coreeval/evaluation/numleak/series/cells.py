@@ -9,8 +9,12 @@ from typing import Final
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import FREQUENCIES, Period
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
-from coreeval.evaluation.numleak.series.layouts import Row, Rows
+from coreeval.evaluation.numleak.series.layouts import Row, Rows, whole
 
+LARGEST: Final = 1e15
+"""Beyond it a number of a published series is a mistake, and doubles lose its units."""
+LATEST: Final = 9000
+"""Last year that is one: a date's arithmetic ends at 9999."""
 SHOWN: Final = 3
 """How many dates or lines a note lists before it counts the others."""
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -77,19 +81,21 @@ def _number(row: Row) -> float:
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{row.cell!r} is no number")
     value = float(text)
-    if abs(value) == float("inf"):
+    if abs(value) > LARGEST:
         raise ValueError(f"{row.cell!r} is too large")
     return value
 
 
 def _date(row: Row, definition: SeriesDefinition) -> Period:
-    text = _TIME.sub("", row.date)
+    text = whole(_TIME.sub("", row.date))
     if slashed := _YEAR_FIRST.fullmatch(text):
         text = "-".join(part.zfill(2) for part in slashed.groups() if part)
     allowed = _FINER if definition.transform.combine else (definition.frequency,)
     for frequency in allowed:
         with suppress(ValueError):
-            return Period.parse(text, frequency)
+            period = Period.parse(text, frequency)
+            if period.start.year <= LATEST:
+                return period
     raise ValueError(f"{row.date!r} is no date of a {definition.frequency} series")
 
 

@@ -1,5 +1,6 @@
 """What a series is: a YAML file with its name, its unit, and where its values are."""
 
+from datetime import date
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
@@ -16,6 +17,19 @@ IN_PERCENT: Final = (0.25, 0.1, 0.5, 1.0)
 headline, the others its ladder (research: numleak, appendix H)."""
 
 
+def _listed(raw: object) -> object:
+    """Return a list of texts where YAML has one text, or numbers (`missing: [-99]`)."""
+    items = raw if isinstance(raw, list | tuple) else [raw]
+    return [str(item) if isinstance(item, int | float) else item for item in items]
+
+
+def _dated(raw: object) -> object:
+    """Return texts as keys where YAML has read 2020 as a number and 2020-03-05 as a date."""
+    if not isinstance(raw, dict):
+        return raw
+    return {str(key) if isinstance(key, int | date) else key: said for key, said in raw.items()}
+
+
 class Source(Value):
     """Where the file is that has the values, and how it is laid out."""
 
@@ -28,9 +42,9 @@ class Source(Value):
     """A file, from the folder of the YAML on, or one inside `package`."""
     package: Literal["statsmodels"] | None = None
     """An installed library that brings the file."""
-    dates: tuple[str, ...] = Field(default=(), max_length=2)
+    dates: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(default=(), max_length=2)
     """The column of dates, or those of year and month, or of year and quarter; else the first."""
-    missing: tuple[str, ...] = ()
+    missing: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
     """What stands for "no value" besides what the format has (an empty cell, `.`, `-99.99`)."""
 
     @model_validator(mode="after")
@@ -100,7 +114,7 @@ class SeriesDefinition(Value):
     column: str | None = None
     """The column with the values; None where the file has only one besides the dates."""
     transform: Transform = Transform()
-    release_lag_days: int = Field(ge=0)
+    release_lag_days: int = Field(ge=0, le=3650)
     """Days from the end of a period to the first publication of its value."""
     revisions: str = ""
     """Whether and how published values change later."""
@@ -110,7 +124,7 @@ class SeriesDefinition(Value):
     """Names of series that do not exist, in the form of `name`."""
     tolerances: Annotated[tuple[float, ...], AfterValidator(_positive)] = ()
     """How near counts as right, in the unit: the headline first, then the ladder."""
-    notable: dict[str, str] = {}
+    notable: Annotated[dict[str, str], BeforeValidator(_dated)] = {}
     """Dates that are widely written about, and what happened."""
     plausible: Plausible | None = None
     publisher: str = ""

@@ -131,10 +131,10 @@ def _joined(cells: Sequence[str], dates: Sequence[int], definition: SeriesDefini
     """Return year and month, or year and quarter, as one date; anything else as it stands."""
     year, part = (cells[place] for place in dates)
     quarterly = definition.frequency == "quarterly" and not definition.transform.combine
-    return _of_year(_whole(year), _whole(part), quarterly=quarterly) or f"{year} {part}".strip()
+    return _of_year(whole(year), whole(part), quarterly=quarterly) or f"{year} {part}".strip()
 
 
-def _whole(number: str) -> str:
+def whole(number: str) -> str:
     """Return a number without the empty fraction that some programs write."""
     return re.sub(r"\.0*$", "", number)
 
@@ -172,7 +172,7 @@ def _wide(text: str, definition: SeriesDefinition) -> Rows:
         raise DatasetError(f"no column is one of the {kind}: {_named(header.cells)}")
     return Rows(
         [
-            Row(line.number, _of_year(_whole(line.cells[year]), name, quarterly=quarterly)
+            Row(line.number, _of_year(whole(line.cells[year]), name, quarterly=quarterly)
                 or line.cells[year], line.cells[place])
             for line in lines
             for place, name in parts.items()

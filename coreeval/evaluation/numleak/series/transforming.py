@@ -4,6 +4,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from coreeval.evaluation.numleak.periods import Period
@@ -13,6 +14,8 @@ from coreeval.evaluation.numleak.series.definition import Change, SeriesDefiniti
 _DAILY_GAP: Final = 4
 """Days that markets are closed in a row at the end of a month, at most: a weekend and a holiday
 on each side of it."""
+_NOTHING: Final = 1e-9
+"""What a ratio may divide by, at least: no published level is so near zero."""
 _HALF: Final = 0.5
 """Share of the usual count of finer values below which a mean is not that of the whole period."""
 
@@ -101,7 +104,7 @@ def _changed(
     before = _daily_before(values, wanted.over) if _is_daily(values) else _before(values, wanted)
     kind = wanted.change or "difference"
     pairs = {at: (values[base], value) for at, value in values.items() if (base := before.get(at))}
-    bad = {at for at, pair in pairs.items() if kind != "difference" and min(pair) <= 0}
+    bad = {at for at, pair in pairs.items() if kind != "difference" and min(pair) < _NOTHING}
     changes = {at: _change(kind, *pair) for at, pair in pairs.items() if at not in bad}
     shown = few([str(at) for at in sorted(bad)])
     said = f"{dates(len(bad))} left out, since a value is not above zero: {shown}"
@@ -120,7 +123,11 @@ def _is_daily(values: Mapping[Period, float]) -> bool:
 
 def _before(values: Mapping[Period, float], wanted: Transform) -> dict[Period, Period]:
     """Return the date so many periods before each; a date whose base is missing has none."""
-    return {at: base for at in values if (base := at.shifted(-wanted.over)) in values}
+    found = dict[Period, Period]()
+    for at in values:
+        with suppress(ValueError, OverflowError):  # before the calendar's first year
+            found[at] = at.shifted(-wanted.over)
+    return {at: base for at, base in found.items() if base in values}
 
 
 def _daily_before(values: Mapping[Period, float], over: int) -> dict[Period, Period]:

@@ -1,4 +1,5 @@
 import textwrap
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,22 @@ def test_a_unit_of_ones_own_is_a_mapping(tmp_path: Path) -> None:
     definition = definition_of(path.name, base=tmp_path)
 
     assert (definition.unit.forms, definition.tolerance) == (("bu",), 3)
+
+
+def test_what_yaml_takes_for_numbers_and_dates_is_read_as_text(tmp_path: Path) -> None:
+    text = """
+    frequency: annual
+    notable: {2020: a year}
+    source: {path: f, missing: [-99, n.v.], dates: year}
+    """
+    raw = PLAIN | yaml.safe_load(text)
+    (tmp_path / "toy.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
+
+    definition = definition_of("toy.yaml", base=tmp_path)
+
+    assert (list(definition.notable), definition.source.dates) == (["2020"], ("year",))
+    assert definition.source.missing == ("-99", "n.v.")
+    assert defined(frequency="daily", notable={date(2020, 3, 5): "a day"}).notable_periods
 
 
 def test_an_unknown_key_is_told_its_neighbour(tmp_path: Path) -> None:

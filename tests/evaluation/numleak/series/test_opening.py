@@ -13,7 +13,7 @@ import yaml
 
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.series import Series, open_series, opening, packed
+from coreeval.evaluation.numleak.series import Series, fetching, open_series, opening, packed
 from tests.evaluation.numleak.series.kit import PLAIN, read, written
 from tests.support.mirror_server import Answer, MirrorServer
 from tests.support.numleak_data import FILES, SERIES, beside_numleak
@@ -229,7 +229,6 @@ def test_what_is_not_the_whole_file_is_not_kept(
 def test_a_file_beyond_the_bound_is_not_taken(
     tmp_path: Path, mirror: MirrorServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetching = pytest.importorskip("coreeval.evaluation.numleak.series.fetching")
     monkeypatch.setattr(fetching, "MOST_BYTES", 1 << 20)
     mirror.put("big.csv", Answer(body=b" " * (3 << 20), headers=PLAIN_HEADERS))
 

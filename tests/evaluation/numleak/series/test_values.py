@@ -1,11 +1,16 @@
 """What a file's rows become: dates and numbers, combined, changed, checked."""
 
+import math
+from contextlib import suppress
 from datetime import date
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coreeval.errors import DatasetError
-from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.periods import FREQUENCIES, Period
+from coreeval.evaluation.numleak.series.layouts import READERS
 from tests.evaluation.numleak.series.kit import read, written
 
 HEAD = "date,value\n"
@@ -42,21 +47,30 @@ def test_numbers_are_read_as_files_write_them(cell: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["2020-03", "202003", "2020-03-31", "2020/3", "2020/03/31", "2020M03", "2020-03-31T00:00:00Z"],
+    [
+        "2020-03",
+        "202003",
+        "2020-03-31",
+        "2020/3",
+        "2020/03/31",
+        "2020M03",
+        "202003.0",
+        "2020-03-31T00:00:00Z",
+    ],
 )
 def test_dates_are_read_as_files_write_them(text: str) -> None:
     assert written(read(HEAD + f"{text},1\n")) == {"2020-03": 1.0}
 
 
 def test_a_row_that_cannot_be_read_is_named_and_left_out() -> None:
-    text = months(*range(1, 11)) + "2020-13,1\n2020-11,about 3\n2021-01,1e999\n03/04/2021,2\n"
+    text = months(*range(1, 11)) + "2020-13,1\n2020-11,about 3\n2021-01,1e99\n03/04/2021,2\n"
 
     series = read(text)
 
     assert len(series.values) == 10
     assert series.notes[0] == (
         "4 rows are left out, which cannot be read: line 12: '2020-13' is no date of a monthly "
-        "series; line 13: 'about 3' is no number; line 14: '1e999' is too large; and 1 more"
+        "series; line 13: 'about 3' is no number; line 14: '1e99' is too large; and 1 more"
     )
 
 
@@ -99,6 +113,24 @@ def test_a_file_finer_than_the_series_is_refused_without_a_way_to_combine() -> N
         read(HEAD + days)
 
     assert "transform: {combine: mean}" in caught.value.hint
+
+
+@given(
+    text=st.text('0123456789,;.-\n"QJan/ \0\t%', max_size=300),
+    layout=st.sampled_from(list(READERS)),
+    transform=st.sampled_from([{}, {"combine": "mean"}, {"change": "log_change", "over": 99999}]),
+    frequency=st.sampled_from(FREQUENCIES),
+)
+@settings(deadline=None, max_examples=150)
+def test_whatever_a_file_holds_is_read_or_refused(
+    text: str, layout: str, transform: dict[str, object], frequency: str
+) -> None:
+    source = {"format": layout, "path": "f"}
+    for head in ("", "date,value\n", ",Mkt-RF\n"):
+        with suppress(DatasetError):
+            series = read(head + text, source=source, transform=transform, frequency=frequency)
+            assert all(map(math.isfinite, series.values.values()))
+            assert series.available_on(date.max) == series.values
 
 
 # -- finer values ---------------------------------------------------------------------------------
