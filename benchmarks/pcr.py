@@ -20,10 +20,10 @@ from scipy.stats import kstest  # type: ignore[import-untyped]
 
 from coreeval.evaluation.pcr.comparison import Form, compare
 from coreeval.evaluation.pcr.pairs import Pair
-from coreeval.evaluation.pcr.ratio import Array, performance_consistency_ratio
+from coreeval.evaluation.pcr.ratio import performance_consistency_ratio
 from coreeval.evaluation.pcr.replicates import Resampled, resample
-from coreeval.evaluation.pcr.statistics import INTERVALS
 from coreeval.evaluation.scoring import CONSISTENCY, PERFORMANCE
+from coreeval.evaluation.statistics import INTERVALS, Array
 
 COMPARED = ("train", "test")
 DRAWS = 1000

@@ -3,9 +3,9 @@
 from coreeval.evaluation.pcr.comparison import Comparison, Difference, Form, SplitResult, compare
 from coreeval.evaluation.pcr.pairs import Pair, Pairs, read_pairs
 from coreeval.evaluation.pcr.ratio import ALPHA, SCALES, Scale, performance_consistency_ratio
-from coreeval.evaluation.pcr.statistics import INTERVALS, LEVEL, Estimate, Interval
 from coreeval.evaluation.pcr.study import Settings, study
 from coreeval.evaluation.pcr.verdicts import MARGINS, MIN_ITEMS, Verdict
+from coreeval.evaluation.statistics import INTERVALS, LEVEL, Estimate, Interval
 
 __all__ = [
     "ALPHA",

@@ -11,12 +11,13 @@ from coreeval.evaluation.pcr.ratio import (
     ALPHA,
     SCALES,
     SLOPES,
-    Array,
     Scale,
     performance_consistency_ratio,
 )
 from coreeval.evaluation.pcr.replicates import Replicates, Resampled
-from coreeval.evaluation.pcr.statistics import (
+from coreeval.evaluation.pcr.verdicts import MARGINS, Evidence, Verdict, verdict_of
+from coreeval.evaluation.statistics import (
+    Array,
     Estimate,
     Interval,
     Replicated,
@@ -27,7 +28,6 @@ from coreeval.evaluation.pcr.statistics import (
     permutation_p,
     standard_error,
 )
-from coreeval.evaluation.pcr.verdicts import MARGINS, Evidence, Verdict, verdict_of
 
 Statistic = Callable[[Scores], Array]
 

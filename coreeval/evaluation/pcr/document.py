@@ -4,9 +4,9 @@ from math import isfinite
 from typing import Any
 
 from coreeval.evaluation.pcr.comparison import Comparison, Difference, SplitResult
-from coreeval.evaluation.pcr.statistics import LEVEL, SIGNIFICANCE, Estimate
 from coreeval.evaluation.pcr.study import COSINE, Settings
 from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
+from coreeval.evaluation.statistics import LEVEL, SIGNIFICANCE, Estimate
 
 Document = dict[str, Any]
 

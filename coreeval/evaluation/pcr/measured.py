@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from coreeval.evaluation.pcr.pairs import Pair
-from coreeval.evaluation.pcr.ratio import Array
 from coreeval.evaluation.scoring import Consistency, Performance, PerItem
 from coreeval.evaluation.scoring.items import averaged
+from coreeval.evaluation.statistics import Array
 
 _WHOSE = ("performance on the originals", "performance on the modified", "consistency")
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.evaluation.pcr.measured import Measured, Scores
-from coreeval.evaluation.pcr.ratio import SLOPES, Array, Scale, performance_consistency_ratio
-from coreeval.evaluation.pcr.resampling import leave_one_out, permuted_sums
+from coreeval.evaluation.pcr.ratio import SLOPES, Scale, performance_consistency_ratio
+from coreeval.evaluation.resampling import leave_one_out, permuted_sums
+from coreeval.evaluation.statistics import Array
 
 
 class Group(NamedTuple):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from coreeval.errors import UsageError
 from coreeval.evaluation.pcr.ablation import Ablation
 from coreeval.evaluation.pcr.comparison import Comparison
-from coreeval.evaluation.pcr.statistics import Estimate
 from coreeval.evaluation.pcr.verdicts import Verdict
+from coreeval.evaluation.statistics import Estimate
 from coreeval.tools.files import replacing
 
 if TYPE_CHECKING:

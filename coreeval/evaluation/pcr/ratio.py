@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Final, Literal, get_args, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from coreeval.evaluation.statistics import Array
+
 Scale = Literal["tanh", "linear", "sigmoid"]
 
 ALPHA: Final = 0.01

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coreeval.evaluation.pcr.measured import Measured, Scores, measured, notes_on
 from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.pcr.permutation import Dealt, Group, deal
-from coreeval.evaluation.pcr.resampling import bootstrap_sums, leave_one_out
+from coreeval.evaluation.resampling import bootstrap_sums, leave_one_out
 from coreeval.evaluation.scoring import Consistency, Performance
 
 _DRAWN, _DEALT = 1, 2

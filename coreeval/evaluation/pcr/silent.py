@@ -3,7 +3,7 @@
 from math import nan
 
 from coreeval.evaluation.pcr.comparison import Comparison, Difference, SplitResult
-from coreeval.evaluation.pcr.statistics import Estimate
+from coreeval.evaluation.statistics import Estimate
 
 UNDEFINED = Estimate(nan, nan, nan)
 

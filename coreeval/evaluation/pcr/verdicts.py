@@ -7,7 +7,7 @@ from typing import Final, Literal
 import numpy as np
 
 from coreeval.evaluation.pcr.ratio import Scale
-from coreeval.evaluation.pcr.statistics import SIGNIFICANCE, Estimate
+from coreeval.evaluation.statistics import SIGNIFICANCE, Estimate
 
 Verdict = Literal["fine_tuned", "contaminated", "comparable", "inconclusive", "insufficient_signal"]
 

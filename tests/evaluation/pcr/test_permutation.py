@@ -10,8 +10,8 @@ from coreeval.evaluation.pcr import SCALES, Scale
 from coreeval.evaluation.pcr.measured import Measured, measured
 from coreeval.evaluation.pcr.permutation import deal, studentised
 from coreeval.evaluation.pcr.ratio import SLOPES, performance_consistency_ratio
-from coreeval.evaluation.pcr.statistics import permutation_p
 from coreeval.evaluation.scoring import CONSISTENCY, PERFORMANCE
+from coreeval.evaluation.statistics import permutation_p
 from tests.evaluation.pcr.kit import pair, two_splits
 
 Flags = NDArray[np.bool_]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from coreeval.evaluation.pcr import MARGINS, SCALES, performance_consistency_ratio
-from coreeval.evaluation.pcr.ratio import Array
+from coreeval.evaluation.statistics import Array
 from tests.evaluation.pcr.published import (
     ALPHA,
     ALPHAS,

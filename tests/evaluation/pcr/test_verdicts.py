@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from coreeval.evaluation.pcr.statistics import Estimate
 from coreeval.evaluation.pcr.verdicts import Evidence, Verdict, verdict_of
+from coreeval.evaluation.statistics import Estimate
 
 CLEAR = Evidence(
     splits=("train", "test"),

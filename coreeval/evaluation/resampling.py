@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from coreeval.evaluation.pcr.ratio import Array
+from coreeval.evaluation.statistics import Array
 
 PIECE = 1 << 20
 """Weights that are held at a time (8 bytes each, three arrays of them)."""

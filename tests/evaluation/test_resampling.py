@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from coreeval.evaluation.pcr import resampling
-from coreeval.evaluation.pcr.resampling import bootstrap_sums, leave_one_out, permuted_sums
+from coreeval.evaluation import resampling
+from coreeval.evaluation.resampling import bootstrap_sums, leave_one_out, permuted_sums
 
 EYE = np.eye(7)
 """Items whose sums are the weights themselves."""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
-from coreeval.evaluation.pcr.ratio import Array
-from coreeval.evaluation.pcr.resampling import bootstrap_sums, leave_one_out
-from coreeval.evaluation.pcr.statistics import (
+from coreeval.evaluation.resampling import bootstrap_sums, leave_one_out
+from coreeval.evaluation.statistics import (
+    Array,
     Replicated,
     adjusted,
     bca,

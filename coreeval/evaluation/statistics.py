@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from coreeval.evaluation.pcr.ratio import Array
-
+Array = NDArray[np.float64]
 Interval = Literal["percentile", "bca"]
 LEVEL: Final = 0.95
 SIGNIFICANCE: Final = 1 - LEVEL
