@@ -1,0 +1,1 @@
+"""What recorded answers about a series show: pure functions over points and comparisons."""
