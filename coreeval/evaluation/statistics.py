@@ -97,6 +97,17 @@ def permutation_p(value: float, permuted: Array) -> float:
     return float((1 + extreme) / (1 + len(permuted)))
 
 
+def wilson(share: float, n: float) -> tuple[float, float]:
+    """Return the score interval of a share of n trials (Wilson 1927); n need not be whole."""
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + LEVEL) / 2))
+    centre, size = share + z * z / (2 * n), 1 + z * z / n
+    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    low = 0.0 if share == 0 else float((centre - half) / size)
+    return low, 1.0 if share == 1 else float((centre + half) / size)
+
+
 def adjusted(p_values: Sequence[float]) -> list[float]:
     """Return p-values that hold for all comparisons together (Benjamini and Hochberg 1995).
 

@@ -95,6 +95,8 @@ class Baseline(NamedTuple):
     pearson_r: float
     mae: float
     within_tolerance: float
+    partial_r: Metric
+    """Of answers and truths given the baseline (Fisher 1924): above 0, more is known than that."""
     gain: Metric
     """1 - MAE of the model / MAE of the baseline (Murphy 1988); above 0 the model is nearer."""
     within_gain: Metric
