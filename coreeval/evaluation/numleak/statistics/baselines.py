@@ -10,7 +10,7 @@ import numpy as np
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.points import Point
 from coreeval.evaluation.numleak.statistics.answers import Answers, answers_of
-from coreeval.evaluation.numleak.statistics.intervals import FISHER, UNDEFINED, jackknifed
+from coreeval.evaluation.numleak.statistics.intervals import FISHER, RATIO, UNDEFINED, jackknifed
 from coreeval.evaluation.numleak.statistics.measured import Baseline, BaselineName, Metric
 from coreeval.evaluation.numleak.statistics.metrics import NO_SPREAD, correlation, near
 from coreeval.evaluation.numleak.statistics.nulls import season
@@ -77,7 +77,7 @@ def _compare(points: Sequence[Point], guess: Values, tolerance: float) -> Baseli
         mae=float(other.mean()),
         within_tolerance=float(other_hits.mean()),
         partial_r=_partial(answers, guessed),
-        gain=jackknifed(sums, n, _gain),
+        gain=jackknifed(sums, n, _gain, RATIO),
         within_gain=jackknifed(sums, n, _within_gain),
     )
 

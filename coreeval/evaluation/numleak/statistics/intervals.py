@@ -34,6 +34,10 @@ class Scale(NamedTuple):
 LINEAR: Final = Scale(np.positive, np.positive)
 FISHER: Final = Scale(lambda r: np.arctanh(np.clip(r, -_NEARLY_ONE, _NEARLY_ONE)), np.tanh)
 """Fisher (1921): a correlation's spread hardly depends on its size there."""
+RATIO: Final = Scale(
+    lambda gain: np.log(np.maximum(1 - gain, 1 - _NEARLY_ONE)), lambda there: 1 - np.exp(there)
+)
+"""Of 1 minus a ratio of two means: the ratio's logarithm."""
 
 
 def jackknifed(sums: Array, n: int, statistic: Statistic, scale: Scale = LINEAR) -> Metric:
@@ -45,15 +49,15 @@ def jackknifed(sums: Array, n: int, statistic: Statistic, scale: Scale = LINEAR)
     if not dates:
         return UNDEFINED
     value = float(statistic(sums.sum(axis=0)))
-    left_out = statistic(leave_one_out(sums))
-    if dates < MIN_DATES or not np.isfinite(value) or not np.isfinite(left_out).all():
+    left_out = statistic(leave_one_out(sums)) if dates >= MIN_DATES else np.array(np.nan)
+    if not np.isfinite(value) or not np.isfinite(left_out).all():
         return Metric(value, np.nan, np.nan, n, dates)
     if (left_out == value).all():
         return Metric(value, value, value, n, dates)
     moved = scale.there(left_out)
     error = np.sqrt((dates - 1) / dates * np.sum((moved - moved.mean()) ** 2))
     ends = scale.there(np.array(value)) + student(dates - 1) * error * np.array([-1, 1])
-    low, high = scale.back(ends)
+    low, high = np.sort(scale.back(ends))
     return Metric(value, float(low), float(high), n, dates)
 
 

@@ -156,9 +156,9 @@ def _moments(answers: Answers) -> Array | None:
 def _correlation(sums: Array) -> Array:
     """Return r; 0 where answers or truths do not vary: those show no association."""
     n, x, y, xx, xy, yy = np.moveaxis(sums, -1, 0)
-    across = (xx / n - (x / n) ** 2) * (yy / n - (y / n) ** 2)
-    varies = across > NO_SPREAD**2
-    r = (xy / n - x * y / n**2) / np.sqrt(np.where(varies, across, 1.0))
+    vx, vy = xx / n - (x / n) ** 2, yy / n - (y / n) ** 2
+    varies = np.minimum(vx, vy) > NO_SPREAD
+    r = (xy / n - x * y / n**2) / np.sqrt(np.where(varies, vx * vy, 1.0))
     return np.where(varies, np.clip(r, -1, 1), 0.0)
 
 

@@ -36,10 +36,10 @@ def notes_on(
 
 def _without_truth(found: Measured, answers: Answers, _: SeriesDefinition) -> str:
     lost = found.overall.parsed - len(answers.date)
+    if not lost:
+        return ""
     return (
-        f"{lost} answers have no truth to compare them with: they count for the parse rate only"
-        if lost
-        else ""
+        f"{lost} of {found.overall.parsed} answers count for the parse rate only: no truth is known"
     )
 
 
