@@ -21,7 +21,7 @@ from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.points import Comparison, Point
 from coreeval.evaluation.numleak.series import SeriesDefinition
 from coreeval.evaluation.numleak.statistics import Metric, Settings, mae, measure, pearson_r
-from coreeval.evaluation.numleak.statistics.answers import Answers, answers_of
+from coreeval.evaluation.numleak.statistics.answers import Answers, Indices, answers_of
 from coreeval.evaluation.numleak.statistics.baselines import baselines
 from coreeval.evaluation.numleak.statistics.metrics import slope, within_tolerance
 from coreeval.evaluation.numleak.statistics.nulls import shuffled
@@ -104,7 +104,7 @@ class World(NamedTuple):
     truth: Array
     said: Array
 
-    def points(self, months: Array, *, drawings: int = 1) -> list[Point]:
+    def points(self, months: Indices, *, drawings: int = 1) -> list[Point]:
         """Ask about some months, each so many times; later answers are near the first."""
         rng = np.random.default_rng(int(months[0]))
         return [
@@ -185,7 +185,7 @@ def alarms(world: World, size: int, studies: int) -> tuple[float, float]:
     significant = decoupled = 0
     for _ in range(studies):
         points = world.points(rng.choice(MONTHS, size, replace=False))
-        nulls = shuffled(points, tolerance=TOLERANCE, settings=SETTINGS)
+        nulls = shuffled(points, world.values, tolerance=TOLERANCE, settings=SETTINGS)
         significant += max(each.pearson_r.p_value for each in nulls.values()) <= 0.05
         pairs = [_compared(world, *rng.choice(MONTHS, 2, replace=False)) for _ in range(60)]
         decoupled += ranks(pairs, points, world.values, settings=SETTINGS).gap.ci_low > 0

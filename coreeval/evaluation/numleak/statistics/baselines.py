@@ -1,26 +1,17 @@
 """What one would score who remembers no date: a level that persists gives a high r for nothing."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
 
 import numpy as np
 
-from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.points import Point
 from coreeval.evaluation.numleak.statistics.answers import Answers, answers_of
 from coreeval.evaluation.numleak.statistics.intervals import FISHER, RATIO, UNDEFINED, jackknifed
 from coreeval.evaluation.numleak.statistics.measured import Baseline, BaselineName, Metric
 from coreeval.evaluation.numleak.statistics.metrics import NO_SPREAD, correlation, near
-from coreeval.evaluation.numleak.statistics.nulls import season
+from coreeval.evaluation.numleak.statistics.yearbook import Values, season_means, year_means
 from coreeval.evaluation.statistics import Array
-
-Values = Mapping[Period, float]
-_HALF_A_YEAR: Final[dict[Frequency, int]] = {
-    "daily": 120, "weekly": 26, "monthly": 6, "quarterly": 2,
-}  # fmt: skip
-"""A year's mean is taken from at least so many of its values: of fewer, each is half the answer."""
 
 
 def baselines(
@@ -38,28 +29,17 @@ def baselines(
 def _guesses(values: Values) -> dict[BaselineName, Values]:
     """Return each way's answers."""
     overall = float(np.mean(list(values.values())))
-    guesses: dict[BaselineName, Values] = {"constant": dict.fromkeys(values, overall)}
-    frequency = next(iter(values)).frequency
     ordered = sorted(values)
-    guesses["previous"] = {date: values[before] for before, date in pairwise(ordered)}
-    if frequency == "annual":
-        return guesses
-    years = _means(values, lambda date: date.start.year, _HALF_A_YEAR[frequency])
-    seasons = _means(values, season, 2)
-    both = years.keys() & seasons.keys()
-    guesses["year"], guesses["season"] = years, seasons
-    guesses["year_and_season"] = {date: years[date] + seasons[date] - overall for date in both}
-    return guesses
-
-
-def _means(values: Values, group: Callable[[Period], Hashable], least: int) -> Values:
-    """Return for each date the mean of its group, where that has enough values."""
-    sums: defaultdict[Hashable, float] = defaultdict(float)
-    counts = Counter(group(date) for date in values)
-    for date, value in values.items():
-        sums[group(date)] += value
-    kept = (date for date in values if counts[group(date)] >= least)
-    return {date: sums[group(date)] / counts[group(date)] for date in kept}
+    years, seasons = year_means(values), season_means(values)
+    return {
+        "constant": dict.fromkeys(values, overall),
+        "year": years,
+        "season": seasons,
+        "year_and_season": {
+            date: years[date] + seasons[date] - overall for date in years.keys() & seasons.keys()
+        },
+        "previous": {date: values[before] for before, date in pairwise(ordered)},
+    }
 
 
 def _compare(points: Sequence[Point], guess: Values, tolerance: float) -> Baseline | None:

@@ -14,7 +14,7 @@ from coreeval.evaluation.numleak.points import Status, Stratum
 DRAWS: Final = 10_000
 """Bootstrap draws and permutations: the ends of an interval then move by about 1 % of its width."""
 
-NullName = Literal["any_date", "same_era", "same_season", "within_date"]
+NullName = Literal["any_date", "same_era", "same_season", "same_year", "within_date"]
 BaselineName = Literal["constant", "year", "season", "year_and_season", "previous"]
 
 
@@ -206,7 +206,7 @@ class Measured:
     """The same by name."""
     repeats: Repeats
     p_value: float
-    """The largest over the `any_date`, `same_era` and `same_season` nulls' p-values of r.
+    """The largest of the nulls' p-values of r, `within_date` left out.
 
     Small only where each of them is refuted (intersection-union, Berger 1982).
     """

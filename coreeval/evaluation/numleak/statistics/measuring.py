@@ -68,7 +68,7 @@ def measure(
     }
     known = values or {}
     asked = grouped(comparisons, lambda each: each.variant)
-    nulls = shuffled(value, tolerance=tolerance, settings=settings)
+    nulls = shuffled(value, known, tolerance=tolerance, settings=settings)
     dealt = within_date(value, siblings, tolerance=tolerance, settings=settings)
     found = Measured(
         overall=signature(value, tolerance=tolerance, settings=settings),

@@ -1,7 +1,6 @@
 """What a reader must know of the numbers, a sentence each."""
 
-from collections.abc import Callable, Sequence
-from math import isnan
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -30,79 +29,51 @@ def notes_on(
     answers = answers_of(points)
     if not answers.periods:
         return (f"none of {len(points)} questions has an answer that could be compared",)
-    made = [note(found, answers, definition) for note in _NOTES]
-    return tuple(filter(None, made))
-
-
-def _without_truth(found: Measured, answers: Answers, _: SeriesDefinition) -> str:
-    lost = found.overall.parsed - len(answers.date)
-    if not lost:
-        return ""
     return (
-        f"{lost} of {found.overall.parsed} answers count for the parse rate only: no truth is known"
+        *_on_counts(found, answers),
+        *_on_answers(found, answers),
+        *_on_unit(answers, definition),
+        *_on_series(found),
     )
 
 
-def _few(found: Measured, answers: Answers, _: SeriesDefinition) -> str:
-    dates = len(answers.periods)
-    return (
-        f"only {dates} dates were answered: intervals need {MIN_DATES}" if dates < MIN_DATES else ""
-    )
+def _on_counts(found: Measured, answers: Answers) -> Iterator[str]:
+    n, dates, parsed = len(answers.date), len(answers.periods), found.overall.parsed
+    if n < parsed:
+        yield f"{parsed - n} of {parsed} answers have no truth: they count for the parse rate only"
+    if dates < MIN_DATES:
+        yield f"only {dates} dates were answered: intervals need {MIN_DATES}"
+    if n > dates:
+        yield f"{n} answers are about {dates} different dates: intervals count dates"
 
 
-def _repeated(found: Measured, answers: Answers, _: SeriesDefinition) -> str:
-    n, dates = len(answers.date), len(answers.periods)
-    return (
-        f"{n} answers are about {dates} different dates: intervals count dates" if n > dates else ""
-    )
-
-
-def _constant(found: Measured, answers: Answers, definition: SeriesDefinition) -> str:
+def _on_answers(found: Measured, answers: Answers) -> Iterator[str]:
     values, counts = np.unique(answers.estimate, return_counts=True)
-    commonest = f"{values[counts.argmax()]:g}"
-    if len(values) == 1 and len(answers.estimate) > 1:
-        return f"every answer is {commonest}: r is not defined"
-    often = found.modal.estimate
-    return f"{often:.0%} of the answers are {commonest}" if often > 0.5 else ""
-
-
-def _one_sign(found: Measured, _: Answers, definition: SeriesDefinition) -> str:
-    if found.sign_base_rate.estimate < 1:
-        return ""
-    return "all truths have one sign: sign accuracy says nothing of this series"
-
-
-def _carried(found: Measured, _: Answers, definition: SeriesDefinition) -> str:
+    commonest = values[counts.argmax()]
+    if len(values) == 1 < len(answers.date):
+        yield f"every answer is {commonest:g}: r is not defined"
+    elif counts.max() > len(answers.date) / 2:
+        yield f"{found.modal.estimate:.0%} of the answers are {commonest:g}"
     r, without = found.overall.pearson_r.estimate, found.r_without_one
-    if isnan(without) or r < _LARGE or r - without <= _MUCH:
-        return ""
-    return f"r rests on one date: {without:.2f} without it, {r:.2f} with it"
+    if r >= _LARGE and r - without > _MUCH:
+        yield f"r rests on one date: {without:.2f} without it, {r:.2f} with it"
 
 
-def _other_unit(_: Measured, answers: Answers, definition: SeriesDefinition) -> str:
+def _on_unit(answers: Answers, definition: SeriesDefinition) -> Iterator[str]:
     due = answers.truth != 0
     if np.count_nonzero(due) < MIN_DATES:
-        return ""
+        return
     times = float(np.median(np.abs(answers.estimate[due] / answers.truth[due])))
-    if times == 0 or 1 / _OTHER_UNIT < times < _OTHER_UNIT:
-        return ""
-    return f"the median answer is {times:.3g} times the truth: is it in {definition.unit.name}?"
+    if times >= _OTHER_UNIT or 0 < times <= 1 / _OTHER_UNIT:
+        yield f"the median answer is {times:.3g} times the truth: is it in {definition.unit.name}?"
 
 
-def _level(found: Measured, _: Answers, definition: SeriesDefinition) -> str:
+def _on_series(found: Measured) -> Iterator[str]:
+    if found.sign_base_rate.estimate == 1:
+        yield "all truths have one sign: sign accuracy says nothing of this series"
+    if not found.baselines:
+        yield "the whole series is not known: nothing tells what one without memory would score"
     year = found.baselines.get("year")
-    if year is None or isnan(year.pearson_r) or year.pearson_r < _PERSISTENT:
-        return ""
-    return f"values persist: each year's mean alone reaches r {year.pearson_r:.2f} on these dates"
-
-
-def _no_values(found: Measured, _: Answers, definition: SeriesDefinition) -> str:
-    if found.baselines:
-        return ""
-    return "the whole series is not known: nothing tells what one without memory would score"
-
-
-_NOTES: Final[tuple[Callable[[Measured, Answers, SeriesDefinition], str], ...]] = (
-    _without_truth, _few, _repeated, _constant, _one_sign,
-    _carried, _other_unit, _level, _no_values,
-)  # fmt: skip
+    if year is not None and year.pearson_r >= _PERSISTENT:
+        r = f"{year.pearson_r:.2f}"
+        yield f"values persist: each year's mean alone reaches r {r} on these dates"

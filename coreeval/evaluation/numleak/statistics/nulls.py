@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.points import Point
 from coreeval.evaluation.numleak.statistics.answers import Answers, Indices, answers_of
 from coreeval.evaluation.numleak.statistics.measured import (
@@ -17,6 +16,7 @@ from coreeval.evaluation.numleak.statistics.measured import (
 from coreeval.evaluation.numleak.statistics.metrics import (
     near,
 )
+from coreeval.evaluation.numleak.statistics.yearbook import Values, season, year_means
 from coreeval.evaluation.resampling import PIECE
 from coreeval.evaluation.statistics import LEVEL, Array
 
@@ -29,23 +29,40 @@ Drawn = tuple[Array, Array, Array]
 
 
 def shuffled(
-    points: Sequence[Point], *, tolerance: float, settings: Settings
+    points: Sequence[Point], values: Values, *, tolerance: float, settings: Settings
 ) -> dict[NullName, Null]:
-    """Deal the truths out anew among all dates, those of one era, and those of one season."""
+    """Deal the truths out anew among all dates, those of one era, and those of one season.
+
+    And, where the year's means are known, what the truths differ from them: one who knows each
+    year and nothing within it scores like that (Freedman and Lane 1983). Left out is a null under
+    which most dates are alone: it can tell nothing.
+    """
     answers = answers_of(points)
     if len(answers.periods) < 2:
         return {}
-    everywhere = np.zeros(len(answers.periods), np.intp)
-    strata: dict[NullName, Indices] = {"any_date": everywhere, "same_era": _eras(answers)}
-    if answers.periods[0].frequency != "annual":
-        strata["same_season"] = np.array([season(each) for each in answers.periods], np.intp)
     table = _Table(answers, tolerance)
-    return {name: table.null(chosen, settings) for name, chosen in strata.items()}
+    nulls: dict[NullName, Null] = {
+        "any_date": table.null(_everywhere(answers), settings),
+        "same_era": table.null(_eras(answers), settings),
+    }
+    if answers.periods[0].frequency != "annual":
+        seasons = np.array([season(each) for each in answers.periods], np.intp)
+        nulls["same_season"] = table.null(seasons, settings)
+    within = _beyond(points, year_means(values))
+    if len(within.periods) > 1:
+        nulls["same_year"] = _Table(within, tolerance).null(_everywhere(within), settings)
+    return {name: null for name, null in nulls.items() if 2 * null.movable >= null.dates}
 
 
-def season(period: Period) -> int:
-    """Return the part of the year that a date repeats in: its month, or its quarter."""
-    return period.quarter if period.frequency == "quarterly" else period.start.month
+def _beyond(points: Sequence[Point], level: Values) -> Answers:
+    """Return answers and truths as their differences from a level, where that is known."""
+    answers = answers_of(point for point in points if point.period in level)
+    due = np.array([level[period] for period in answers.periods])[answers.date]
+    return answers._replace(estimate=answers.estimate - due, truth=answers.truth - due)
+
+
+def _everywhere(answers: Answers) -> Indices:
+    return np.zeros(len(answers.periods), np.intp)
 
 
 def _eras(answers: Answers) -> Indices:

@@ -19,7 +19,7 @@ P_LEAST = 1 / (1 + FEW.draws)
 
 
 def test_recall_is_beyond_every_shuffle() -> None:
-    found = shuffled(asked(TRUTH, TRUTH + NOISE), tolerance=0.25, settings=FEW)
+    found = shuffled(asked(TRUTH, TRUTH + NOISE), {}, tolerance=0.25, settings=FEW)
     assert list(found) == ["any_date", "same_era", "same_season"]
     for null in found.values():
         assert null.dates == null.movable == 60
@@ -29,7 +29,7 @@ def test_recall_is_beyond_every_shuffle() -> None:
 
 
 def test_a_shuffle_expects_what_all_pairs_of_dates_score() -> None:
-    found = shuffled(asked(TRUTH, TRUTH + NOISE), tolerance=0.25, settings=FEW)["any_date"]
+    found = shuffled(asked(TRUTH, TRUTH + NOISE), {}, tolerance=0.25, settings=FEW)["any_date"]
     everything = np.abs(TRUTH + NOISE - TRUTH[:, None])
     assert found.mae.expected == pytest.approx(everything.mean(), rel=0.02)
     assert found.within_tolerance.expected == pytest.approx((everything <= 0.25).mean(), rel=0.15)
@@ -37,7 +37,7 @@ def test_a_shuffle_expects_what_all_pairs_of_dates_score() -> None:
 
 def test_one_who_knows_only_the_era_scores_by_chance_within_it() -> None:
     said = np.repeat(np.arange(15.0), 4) + NOISE
-    found = shuffled(asked(LEVEL, said), tolerance=0.25, settings=FEW)
+    found = shuffled(asked(LEVEL, said), {}, tolerance=0.25, settings=FEW)
     assert found["any_date"].pearson_r.p_value == pytest.approx(P_LEAST)
     era = found["same_era"].pearson_r
     assert era.observed > 0.99 and era.p_value > 0.05
@@ -47,27 +47,30 @@ def test_one_who_knows_only_the_era_scores_by_chance_within_it() -> None:
 def test_one_who_knows_only_the_season_scores_by_chance_within_it() -> None:
     seasonal = np.tile(10 * np.sin(np.arange(12) / 2), 5)
     truth = seasonal + returns(60, seed=4) / 10
-    found = shuffled(asked(truth, seasonal + NOISE), tolerance=0.25, settings=FEW)
+    found = shuffled(asked(truth, seasonal + NOISE), {}, tolerance=0.25, settings=FEW)
     assert found["same_era"].pearson_r.p_value == pytest.approx(P_LEAST)
     assert found["same_season"].pearson_r.p_value > 0.05
 
 
 def test_a_date_asked_again_is_dealt_out_once() -> None:
     twice = [each for seed in range(2) for each in asked(TRUTH, TRUTH + NOISE, seed=seed)]
-    once = shuffled(asked(TRUTH, TRUTH + NOISE), tolerance=0.25, settings=FEW)
-    for name, null in shuffled(twice, tolerance=0.25, settings=FEW).items():
+    once = shuffled(asked(TRUTH, TRUTH + NOISE), {}, tolerance=0.25, settings=FEW)
+    for name, null in shuffled(twice, {}, tolerance=0.25, settings=FEW).items():
         assert null.dates == 60 and null.mae == pytest.approx(once[name].mae)
 
 
 def test_answers_that_never_vary_are_as_good_as_chance() -> None:
-    null = shuffled(asked(TRUTH, np.ones(60)), tolerance=0.25, settings=FEW)["any_date"]
+    null = shuffled(asked(TRUTH, np.ones(60)), {}, tolerance=0.25, settings=FEW)["any_date"]
     assert math.isnan(null.pearson_r.p_value)
     assert null.mae.p_value == null.within_tolerance.p_value == 1
 
 
-def test_lone_dates_of_a_season_cannot_move() -> None:
-    null = shuffled(asked(TRUTH[:12], TRUTH[:12]), tolerance=0.25, settings=FEW)["same_season"]
-    assert null.movable == 0 and null.pearson_r.p_value == 1
+def test_seasons_asked_about_once_can_tell_nothing() -> None:
+    lone = asked(TRUTH[:12], TRUTH[:12])
+    assert "same_season" not in shuffled(lone, {}, tolerance=0.25, settings=FEW)
+    some = asked(TRUTH[:20], TRUTH[:20])
+    null = shuffled(some, {}, tolerance=0.25, settings=FEW)["same_season"]
+    assert (null.dates, null.movable) == (20, 16)
 
 
 def test_years_have_no_season_and_one_date_no_shuffle() -> None:
@@ -76,8 +79,8 @@ def test_years_have_no_season_and_one_date_no_shuffle() -> None:
         type(each)(**{**vars(each), "period": at(1990 + index, "annual")})
         for index, each in enumerate(points)
     ]
-    assert "same_season" not in shuffled(yearly, tolerance=0.25, settings=FEW)
-    assert shuffled(points[:1], tolerance=0.25, settings=FEW) == {}
+    assert "same_season" not in shuffled(yearly, {}, tolerance=0.25, settings=FEW)
+    assert shuffled(points[:1], {}, tolerance=0.25, settings=FEW) == {}
 
 
 def test_siblings_truths_are_another_series() -> None:
@@ -130,6 +133,16 @@ def test_memory_gains_on_every_baseline() -> None:
     assert all(each.gain.ci_low > 0.5 for each in found.values())
     assert all(found[name].partial_r.ci_low > 0.8 for name in ("year", "season", "previous"))
     assert found["previous"].gain.n == 59
+
+
+def test_one_who_knows_only_the_year_scores_by_chance_within_it() -> None:
+    said = asked(WALK, _year_means(WALK) + NOISE)
+    found = shuffled(said, VALUES, tolerance=0.25, settings=FEW)
+    assert found["any_date"].pearson_r.p_value == pytest.approx(P_LEAST)
+    assert found["same_year"].pearson_r.p_value > 0.05
+    known = shuffled(asked(WALK, WALK + NOISE), VALUES, tolerance=0.25, settings=FEW)
+    assert known["same_year"].pearson_r.p_value == pytest.approx(P_LEAST)
+    assert known["same_year"].mae.expected > 2 * known["same_year"].mae.observed
 
 
 def test_the_year_with_noise_gains_nothing() -> None:
