@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -11,12 +11,7 @@ from coreeval.evaluation.numleak.points import Comparison, Point
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
 from coreeval.evaluation.numleak.statistics.answers import grouped
 from coreeval.evaluation.numleak.statistics.baselines import baselines
-from coreeval.evaluation.numleak.statistics.measured import (
-    Measured,
-    Null,
-    NullName,
-    Settings,
-)
+from coreeval.evaluation.numleak.statistics.measured import Measured, Null, NullName, Settings
 from coreeval.evaluation.numleak.statistics.metrics import (
     hits_of_asked,
     modal,
@@ -43,6 +38,7 @@ from coreeval.evaluation.numleak.statistics.strata import (
 from coreeval.evaluation.statistics import adjusted
 
 Cell = TypeVar("Cell", bound=Hashable)
+DEFAULTS: Final = Settings()
 
 
 def measure(
@@ -52,12 +48,12 @@ def measure(
     definition: SeriesDefinition,
     others: Mapping[str, Sequence[Point]] | None = None,
     values: Mapping[Period, float] | None = None,
-    settings: Settings = Settings(),  # noqa: B008  # frozen
+    settings: Settings = DEFAULTS,
 ) -> Measured:
     """Measure one model's answers about one series.
 
     `others` are its answers about the siblings, by id. `values` is the whole series: what one
-    would score without memory is computed from it; without it only a constant can be compared.
+    would score without memory is computed from it, and nothing says so where it is not given.
     """
     tolerance = definition.tolerance
     probes = grouped(points, lambda point: point.variant)

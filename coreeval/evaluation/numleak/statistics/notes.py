@@ -73,6 +73,10 @@ def _on_series(found: Measured) -> Iterator[str]:
         yield "all truths have one sign: sign accuracy says nothing of this series"
     if not found.baselines:
         yield "the whole series is not known: nothing tells what one without memory would score"
+    equal = [name for name, each in found.baselines.items() if each.gain.ci_low <= 0]
+    if equal:
+        known = ", ".join(equal).replace("_", " ")
+        yield f"not shown to be nearer than one who knows no date but: {known}"
     year = found.baselines.get("year")
     if year is not None and year.pearson_r >= _PERSISTENT:
         r = f"{year.pearson_r:.2f}"

@@ -7,15 +7,8 @@ import numpy as np
 
 from coreeval.evaluation.numleak.points import Point
 from coreeval.evaluation.numleak.statistics.answers import Answers, Indices, answers_of
-from coreeval.evaluation.numleak.statistics.measured import (
-    Chance,
-    Null,
-    NullName,
-    Settings,
-)
-from coreeval.evaluation.numleak.statistics.metrics import (
-    near,
-)
+from coreeval.evaluation.numleak.statistics.measured import Chance, Null, NullName, Settings
+from coreeval.evaluation.numleak.statistics.metrics import near
 from coreeval.evaluation.numleak.statistics.yearbook import Values, season, year_means
 from coreeval.evaluation.resampling import PIECE
 from coreeval.evaluation.statistics import LEVEL, Array

@@ -146,6 +146,14 @@ def test_a_level_that_persists_is_named() -> None:
     assert any("each year's mean alone reaches r 0.9" in note for note in found.notes)
 
 
+def test_what_needs_no_memory_is_named() -> None:
+    said = asked(TRUTH[:90], np.full(90, TRUTH.mean()))
+    found = measure(said, definition=DEFINITION, values=VALUES, settings=FEW)
+    assert "not shown to be nearer than one who knows no date but: constant, year" in str(
+        found.notes
+    )
+
+
 def test_drawings_of_dates_are_shown_apart() -> None:
     points = [*recalled(range(0, 40, 2)), *recalled(range(0, 60, 3), seed=2)]
     found = measure(points, definition=DEFINITION, settings=FEW)
