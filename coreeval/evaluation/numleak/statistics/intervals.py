@@ -1,8 +1,9 @@
 """Intervals of numbers whose independent parts are dates.
 
-Which interval for which number was chosen by its coverage (benchmarks/numleak_statistics.py): the
-jackknife on Fisher's scale holds the true correlation of a heavy-tailed series about as often as
-it says where percentile and BCa intervals do not, and the bootstrap-t does so for a mean error.
+Which interval for which number was chosen by coverage (benchmarks/numleak_statistics.py). With 40
+dates the jackknife on Fisher's scale held a true correlation in 88 to 97 % of made studies, the
+percentile interval in 83 to 93 %; the bootstrap-t held a mean error in 91 to 96 %. With 8 dates
+all of them fall short, down to 84 %.
 """
 
 from collections.abc import Callable, Sequence
