@@ -102,7 +102,7 @@ def _named(patterns: list[str], text: str) -> _Endorsed:
 
 def _bare(text: str, first: Period, second: Period) -> _Endorsed:
     """Return the date that an answer consists of, or begins with as a line of its own."""
-    if found := _LEADING.match(text):
+    if _LEADING.match(text):
         headed = {_SIDES[line["one"]] for line in _HEADED.finditer(text)}
         return headed if len(headed) == 1 else set()
     if not (ordinal := _ORDINAL.match(text)):

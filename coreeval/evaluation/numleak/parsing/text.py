@@ -5,7 +5,7 @@ from typing import Final
 
 _DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\u2796"
 _FULL_WIDTH: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_PLAIN: Final = {
+_PLAIN: Final[dict[int, int | str]] = {
     **_FULL_WIDTH,
     **dict.fromkeys(map(ord, _DASHES), "-"),
     **dict.fromkeys(map(ord, "\u2018\u2019\u02bc"), "'"),
