@@ -34,7 +34,8 @@ _LOWER: Final = [
     rf"\b{_LESS}\b(?! than){_GAP}{{0,60}}\b(?:in|was|is|for|during|:)\W*{_ONE}",
 ]
 _ASKS: Final = re.compile(
-    r"\b(?:which|whether|compare|comparing|determine|between)\b[^.?!;\n]*$", re.IGNORECASE
+    r"\b(?:which|whether|determine)\b[^.?!;\n]*$|\b(?:compare|comparing|between)\b[^.?!;,\n]*$",
+    re.IGNORECASE,
 )
 _ORDINAL: Final = re.compile(
     r"^\W*(?:the )?(?:(?P<first>first|former|earlier)|(?P<second>second|latter|later))"

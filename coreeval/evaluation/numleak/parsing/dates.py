@@ -9,15 +9,14 @@ from typing import Final
 from coreeval.evaluation.numleak.periods import Period
 
 _NAMES: Final = [name for name in calendar.month_name if name]
-_MONTH: Final = "|".join(
-    rf"{name[:3]}(?:{name[3:]}|\.|t\.?)?" if name[3:] else name for name in _NAMES
-)
+_MONTH: Final = "|".join(rf"{name[:3]}t?\.|{name}|{name[:3]}t?" for name in _NAMES)
 _YEAR: Final = r"(?:1[5-9]|20)\d{2}"
 _DATES: Final = re.compile(
     rf"""(?ix)
       https?://\S+ | \bwww\.\S+ | \b[\w.-]+\.(?:edu|com|org|gov|html?)\b\S*
-    | (?<![\w.,-])(?:(?:3[01]|[12]?\d)(?:st|nd|rd|th)?\ (?:of\ )?)?
-      (?:{_MONTH})\b(?:\ (?:of\ )?(?:3[01]|[12]?\d)(?:st|nd|rd|th)?\b(?![.,%]\d|\ ?(?:%|percent)))?
+    | (?<![\w.,-])(?:(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\ (?:of\ )?)?
+      (?:{_MONTH})(?![A-Za-z])
+      (?:\ (?:of\ )?(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?![.,%]\d|\ ?(?:%|percent)))?
       (?:,?\ (?:of\ )?{_YEAR}(?:\ ?-\ ?{_YEAR})?)?(?![\d%])
     | \b{_YEAR}[-/.](?:1[0-2]|0?[1-9])(?:[-/.](?:3[01]|[12]\d|0?[1-9]))?\b(?![.,]?\d|%)
     | \b(?:3[01]|[12]\d|0?[1-9])/(?:3[01]|[12]\d|0?[1-9])(?:/(?:{_YEAR}|\d\d))?\b(?![.,]\d|%)
@@ -53,8 +52,8 @@ def _forms(period: Period) -> Iterator[str]:
     named = rf"(?:{month}|{month[:3]}t?\.?)"
     if period.frequency in ("daily", "weekly"):
         yield re.escape(start.isoformat())
-        yield rf"{start.day}(?:st|nd|rd|th)?(?: of)? {named},? {year}"
-        yield rf"{named} {start.day}(?:st|nd|rd|th)?,? {year}"
+        yield rf"(?:(?:the )?week of )?{start.day}(?:st|nd|rd|th)?(?: of)? {named},? {year}"
+        yield rf"(?:(?:the )?week of )?{named} {start.day}(?:st|nd|rd|th)?,? {year}"
         yield rf"{start.month:02d}/{start.day:02d}/{year}"
     elif period.frequency == "monthly":
         yield rf"{named},?(?: of)? {year}"
@@ -62,7 +61,7 @@ def _forms(period: Period) -> Iterator[str]:
     elif period.frequency == "quarterly":
         ordinal = ("first", "second", "third", "fourth")[period.quarter - 1]
         yield rf"{year}[- ]?Q{period.quarter}|Q{period.quarter}[-, ]*(?:of )?{year}"
-        yield rf"{ordinal} quarter(?: of|,)? {year}"
+        yield rf"(?:the )?{ordinal} quarter(?: of|,)? {year}"
     else:
         yield str(year)
 

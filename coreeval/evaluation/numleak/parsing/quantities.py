@@ -8,7 +8,10 @@ from coreeval.evaluation.numleak.series.units import Unit
 
 Measure = Literal["own", "bare", "other"]
 """In the unit of the series; with no unit at all; in another one."""
-_DIGITS: Final = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:[.,]\d+)?|\.\d+)"
+_DIGITS: Final = (
+    r"(?:\d{1,3}(?:_\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:[.,]\d+)?|\.\d+)"
+)
 _SIGN: Final = "(?P<SIDEsign>(?:minus |negative |plus |positive )?[-+]?)"
 _NUMBER: Final = rf"{_SIGN}(?P<SIDEmoney>[$€£¥]?)(?P<SIDEdigits>{_DIGITS})"
 _FOREIGN: Final = (
@@ -62,7 +65,7 @@ def _pattern(unit: Unit) -> re.Pattern[str]:
     ends = [number.replace("SIDE", side) for side in "ab"]
     return re.compile(
         rf"(?:(?P<about>(?:±|\+/-) ?)|(?<![\w.,/†^])(?<!\w-)){ends[0]}(?P<first_end>)"
-        rf"(?: ?(?P<link>-|to|and|through) ?~?{ends[1]})?"
+        rf"(?:(?P<gap> ?)(?P<link>-|to|and|through) ?~?{ends[1]})?"
         r"(?![\w/\u2044†^])(?!-(?:[A-Za-z]|\s*$)|[.,]\d)",
         re.IGNORECASE,
     )
@@ -82,7 +85,7 @@ def _quantity(match: re.Match[str], text: str, unit: Unit, *, is_range: bool) ->
     value = _signed(match, "a", text)
     if is_range:
         last = _signed(match, "b", text)
-        if value < 0 and match["link"] == "-" and not match["bsign"]:
+        if value < 0 and match["gap"] + match["link"] == "-" and not match["bsign"]:
             last = -last
         value = (value + last) / 2
     if side and match[f"{side}basis"] and unit.basis_points and not match[f"{side}own"]:
@@ -103,11 +106,17 @@ def _measure(match: re.Match[str], side: str, unit: Unit) -> Measure:
 
 def _signed(match: re.Match[str], side: str, text: str) -> float:
     """Return a number with its sign; a loss or fall that it is said to be makes it negative."""
-    digits = match[f"{side}digits"]
-    grouped = re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", digits)
-    value = float(digits.replace(",", "" if grouped else "."))
+    value = float(_plain_number(match[f"{side}digits"].replace("_", "")))
     sign = match[f"{side}sign"].lower()
     if sign:
         return -value if "-" in sign or "minus" in sign or "negative" in sign else value
     lost = _FALLS.search(text, 0, match.start()) or _LOSS_BEHIND.match(text, match.end())
     return -value if lost else value
+
+
+def _plain_number(digits: str) -> str:
+    """Return digits without separators of thousands, a comma between whole and part as a point."""
+    if "." in digits and digits.find(",") > digits.find("."):
+        return digits.replace(".", "").replace(",", ".")
+    grouped = re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", digits)
+    return digits.replace(",", "" if grouped else ".")

@@ -18,7 +18,7 @@ _GROUPING: Final = re.compile(r"(?<=\d)['\u00a0\u202f\u2009](?=\d{3}(?!\d))")
 _SPACES: Final = re.compile(r"[^\S\n]+")
 _BOXED: Final = re.compile(r"\\boxed\{(?:\\text\{)?([^{}]*)\}+")
 _MATHS: Final = re.compile(r"\\[()\[\]]|\$(?=[^$\n]{1,40}\$)|(?<=[\d%])\$(?!\d)|\\(?=[%$])|\\[,;!]")
-_MARKUP: Final = re.compile(r"\*\*|__|`")
+_MARKUP: Final = re.compile(r"\*\*|__|`|(?<!\w)_|_(?!\w)")
 _QUOTED_LINE: Final = re.compile(r"^[ >|#]+|[ |]+$", re.MULTILINE)
 
 _ONES: Final = [
@@ -43,7 +43,7 @@ _IN_WORDS: Final = re.compile(
 
 def plain(response: str) -> str:
     """Return an answer without markup, in ASCII signs, its numbers in digits."""
-    text = _GROUPING.sub(",", response.translate(_PLAIN))
+    text = _GROUPING.sub("_", response.translate(_PLAIN))
     text = _SPACES.sub(" ", text)
     text = _MATHS.sub("", _BOXED.sub(r"the answer: \1", text))
     text = _QUOTED_LINE.sub("", _MARKUP.sub("", text))

@@ -57,6 +57,11 @@ _SENTENCE: Final = re.compile(
 _BEHIND_BARE: Final = re.compile(
     r"\W*$|[.,;:)!\"\n±]|\+/-| (?:in|for|as|during|or|\(|±)", re.IGNORECASE
 )
+_BEFORE_BARE: Final = re.compile(
+    r"(?:^|[:=~]|\b(?:was|is|were|at|approximately|approx\.?|about|around|roughly|nearly|circa))"
+    r"[\s(]*$",
+    re.IGNORECASE,
+)
 _BRACKETED: Final = re.compile(r"\(\s*[\d.,]+\s*[^\s\d)]{0,3}\)\W*$")
 _LABEL_WORDS: Final = 6
 """A line of its own says a value with at most so many words beside it."""
@@ -90,7 +95,7 @@ def read_value(
     text = stands(plain(response or ""))
     shown = without_dates(text, period)
     found = quantities(shown, unit)
-    if kind == "truncated" and found and found[-1].end == len(shown.rstrip()):
+    if kind == "truncated" and found and found[-1].end >= len(shown.rstrip(" .,")):
         found.pop()
     if _BRACKETED.match(text):
         return ReadValue(None, "unparsed", "a number in brackets, which may stand for a minus")
@@ -134,13 +139,16 @@ def _candidate(quantity: Quantity, text: str, others: list[Quantity]) -> _Candid
     if _EXAMPLE.search(before) and not _OWN_RANGE.search(before):
         return None
     rank = _rank(quantity, before, text, others)
-    if quantity.measure == "own":
-        return _Candidate(quantity.value, rank)
-    return (
-        _Candidate(quantity.value, rank)
-        if rank and _BEHIND_BARE.match(text, quantity.end)
-        else None
-    )
+    candidate = _Candidate(quantity.value, rank)
+    return candidate if quantity.measure == "own" or _stated(quantity, rank, before, text) else None
+
+
+def _stated(quantity: Quantity, rank: int, before: str, text: str) -> bool:
+    """Whether a number without a unit stands where a value does: not the 500 of S&P 500."""
+    if not _BEHIND_BARE.match(text, quantity.end):
+        return False
+    signed = text[quantity.start] in "+-"
+    return rank >= 2 or (rank == 1 and (signed or _BEFORE_BARE.search(before) is not None))
 
 
 def _rank(quantity: Quantity, before: str, text: str, others: list[Quantity]) -> int:

@@ -1,0 +1,146 @@
+"""Rules for reading a value: docs/numleak_parsing.md, rule by rule."""
+
+import pytest
+
+from coreeval.evaluation.numleak.parsing import ReadValue, read_value
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.series.units import known_units
+from coreeval.schema import AnswerKind
+
+MARCH = Period.parse("2020-03", "monthly")
+
+
+def read(text: str | None, unit: str = "percent", kind: AnswerKind = "answered") -> ReadValue:
+    return read_value(text, unit=known_units()[unit], period=MARCH, kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("-13.40", -13.4),
+        ("+3.12%", 3.12),
+        ("**-13.40%**", -13.4),
+        ("\u201c\u22120.47\u201d", -0.47),
+        ("\u201313.40 %", -13.4),
+        ("\uff0d3\uff0e12\uff05", -3.12),
+        ("\u22120,45", -0.45),
+        ("1,234.5%", 1234.5),
+        ("1\u202f234.5 percent", 1234.5),
+        ("minus three point one two percent", -3.12),
+        ("twenty-one and a half per cent", 21.5),
+        ("-310 bps", -3.1),
+        ("fell by about 12 basis points", -0.12),
+        ("2\u20134%", 3.0),
+        ("between -5% and -3%", -4.0),
+        ("-2% to -4%", -3.0),
+        ("\u20133\u20135%", -4.0),
+        ("3.1% ± 0.5%", 3.1),
+        (r"$\boxed{-3.12\%}$", -3.12),
+        ("October 19, 1987: -20.5%", -20.5),
+        ("a loss of 3.1%", -3.1),
+        ("a 3.1% decline", -3.1),
+        ("A negative monthly return of 3.1%.", -3.1),
+        ("The unemployment rate in March 2020 was 4.4.", 4.4),
+        ("-3.12% (a 3.12% loss in March 2020)", -3.12),
+        ("-3.12\n\nNote that I don't have access to the exact figure.", -3.12),
+        ("Mkt-RF was +8.1%? Wait, let me reconsider. It was -13.4%.", -13.4),
+        ("It rose in 2019, when rates were 2%. My best point estimate is -3.3%.", -3.3),
+    ],
+)
+def test_a_value_is_read(text: str, value: float) -> None:
+    assert read(text)[:2] == (value, "parsed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2020", "202003", "March 2020", "2020-03", "03/2020", "crash of \u20132008", "the 1970s",
+        "5 March 2020", "March 5, 2020.", "Q1 2020", "2007\u20132008", "9/11", "+2020", "12 months",
+        "S&P 500", "more than 5%", "at least 3.1%", "± 0.5%", "$5", "5.2 million", "31°F", "3/4",
+        "The rate rose from 7.6% to 7.8%.", "Typically between -3% and +3%.", "(3.12%)", "", None,
+        "One of the two: 3.1% or 7.2%.", "See https://example.org/2020/3.1%", "Mkt-RF 5-",
+        "The S&P 500 returned more than the T-bill.", "31 degrees Celsius", "20/03/2020",
+    ],
+)  # fmt: skip
+def test_no_value_is_read(text: str | None) -> None:
+    assert read(text)[:2] == (None, "unparsed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't know.", "I\u2019m sorry, but I can\u2019t verify that.", "N/A",
+        "That date is in the future.",
+        "-\n\nI don't have access to the Fama-French data for March 2020.",
+        "My knowledge was last updated in April 2024.",
+        "I cannot say; a made-up number (e.g., \"-1.3%\" or \"+2.1%\") would mislead you.",
+        "I don't have the figure. Monthly returns typically range from -3% to +3%.",
+        "I don't have the figure, but the S&P 500 fell 12% that month.",
+        "I'm not sure. It is more than 3%.",
+    ],
+)  # fmt: skip
+def test_a_refusal_with_a_number_that_is_no_estimate_stays_one(text: str) -> None:
+    assert read(text)[:2] == (None, "refused")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("I don't have exact data, but my best estimate is approximately -13%.", -13),
+        ("I can't verify this. If pressed for a point estimate: **~ \u22123%**", -3),
+        ("I do not recall the precise figure; I would say about 4.4 percent.", 4.4),
+        ("I don't know exactly. The return was -13.4%.", -13.4),
+        ("Not certain.\n\nMy rough estimate would be around:\n\n> **\u22122% to \u22124%**", -3),
+    ],
+)
+def test_a_hedged_refusal_that_offers_an_estimate_is_read(text: str, value: float) -> None:
+    assert read(text)[:2] == (value, "parsed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I need to recall the Fama-French CMA factor return for March 2",
+        "-0.0\n\nWait, let me reconsider. The CPI in May 2009 versus May",
+        "During the month of Black Monday (October 19, 1987), the factor",
+        "Based on the data available, the SMB factor return was:\n\n-",
+        "I need to recall the return of RMW.\n\nThe Fama-French 5-",
+    ],
+)
+def test_a_sentence_that_stops_early_is_truncated(text: str) -> None:
+    assert read(text)[:2] == (None, "truncated")
+
+
+def test_a_number_that_a_limit_may_have_cut_is_none() -> None:
+    assert read("The return was -13.", kind="truncated").status == "truncated"
+    assert read("-13.4", kind="truncated").status == "truncated"
+    assert read("-13.4%\n\nThis was the month of", kind="truncated").value == -13.4
+    assert read(None, kind="truncated").status == "truncated"
+    assert read("-13.4", kind="refused").status == "refused"
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "value"),
+    [
+        ("degrees_f", "31.0", 31.0),
+        ("degrees_f", "31.0°F", 31.0),
+        ("degrees_f", "thirty-one point five degrees Fahrenheit", 31.5),
+        ("degrees_f", "31%", None),
+        ("degrees_f", "-0.5 °C", None),
+        ("degrees_f", "250 bps", None),
+        ("index_points", "2,743.12", 2743.12),
+        ("index_points", "5,321 points", 5321.0),
+        ("index_points", "2020", None),
+        ("usd", "$52.40", 52.4),
+        ("billions_usd", "52.4 billion dollars", 52.4),
+        ("count", "1,234,567", 1234567.0),
+    ],
+)
+def test_the_unit_is_that_of_the_series(unit: str, text: str, value: float | None) -> None:
+    assert read(text, unit).value == value
+
+
+def test_the_note_tells_what_was_wrong() -> None:
+    assert read("31°F").note == "a number in another unit"
+    assert read("Either 3.1% or 7.2%.").note == "several different numbers"
+    assert read("My point estimate: 3.1%").note == "a point estimate"
