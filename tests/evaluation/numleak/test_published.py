@@ -24,7 +24,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 
 from coreeval.evaluation.numleak.parsing import points_of, read_choice, read_value
@@ -35,6 +34,8 @@ from coreeval.evaluation.numleak.points import Comparison, Point, Side, Status
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, Unit, open_series
 from coreeval.evaluation.numleak.series.catalogue import definition_of
+from coreeval.evaluation.numleak.statistics import Settings, signature
+from coreeval.evaluation.statistics import wilson
 from tests.support.numleak_data import FILES
 from tests.support.numleak_records import (
     beside_records,
@@ -78,40 +79,33 @@ class Cell(NamedTuple):
 
 
 def agrees(value: float, printed: str | None) -> bool:
-    """Whether a number, and its Wilson interval behind it if there is one, is printed so."""
+    """Whether a number is printed so."""
     if printed is None:
         return True
     digits = len(printed.partition(".")[2])
     return abs(value - float(printed)) <= 0.5 * 10**-digits + 1e-9
 
 
-def share(hits: Iterable[bool], printed: str | None) -> bool:
-    """Whether a share with its Wilson interval is printed so: "0.34 0.24 0.45"."""
-    if printed is None:
-        return True
-    right = list(hits)
-    wanted = printed.split()
-    found = (float(np.mean(right)), *wilson(sum(right), len(right)))
+def share(found: Iterable[float], printed: str | None) -> bool:
+    """Whether a share, and its interval where it is printed, is printed so: "0.34 0.24 0.45"."""
+    wanted = printed.split() if printed else []
     return all(agrees(one, text) for one, text in zip(found, wanted, strict=False))
 
 
-def wilson(hits: int, n: int) -> tuple[float, float]:
-    z = 1.959963984540054
-    middle = (hits + z * z / 2) / (n + z * z)
-    half = z / (n + z * z) * math.sqrt(hits * (n - hits) / n + z * z / 4)
-    return middle - half, middle + half
+def of_hits(hits: list[bool]) -> tuple[float, float, float]:
+    """Return a share and Wilson's interval, each answer counting as one, as in the paper."""
+    rate = sum(hits) / len(hits)
+    return (rate, *wilson(rate, len(hits)))
 
 
 def check(found: list[Point], cell: Cell, tolerance: float) -> None:
-    pairs = [(p.estimate, p.truth) for p in found if p.estimate is not None and p.truth is not None]
-    said, true = map(np.array, zip(*pairs, strict=True))
-    errors = np.abs(said - true)
-    assert len(pairs) == cell.parsed
-    assert agrees(len(pairs) / len(found), cell.rate)
-    assert agrees(float(np.corrcoef(said, true)[0, 1]), cell.r)
-    assert agrees(float(errors.mean()), cell.mae)
-    assert share(errors <= tolerance + 1e-9, cell.within)
-    assert share((np.sign(said) == np.sign(true))[true != 0], cell.sign)
+    ours = signature(found, tolerance=tolerance, settings=Settings(draws=10))
+    assert ours.parsed == cell.parsed
+    assert agrees(ours.parse_rate.estimate, cell.rate)
+    assert agrees(ours.pearson_r.estimate, cell.r)
+    assert agrees(ours.mae.estimate, cell.mae)
+    assert share(ours.within_tolerance, cell.within)
+    assert share(ours.sign_accuracy, cell.sign)
 
 
 @pytest.mark.parametrize(
@@ -151,8 +145,8 @@ def test_haiku_on_mkt_rf_has_an_answer_off_by_exactly_the_tolerance() -> None:
         for point in found
         if point.estimate is not None and point.truth is not None
     ]
-    assert share([error < 0.25 - 1e-9 for error in errors], "0.17 0.10 0.28")
-    assert share([error <= 0.25 + 1e-9 for error in errors], "0.19")
+    assert share(of_hits([error < 0.25 - 1e-9 for error in errors]), "0.17 0.10 0.28")
+    assert share(of_hits([error <= 0.25 + 1e-9 for error in errors]), "0.19")
 
 
 @pytest.mark.parametrize(
@@ -245,7 +239,7 @@ def test_table_14_names_that_do_not_exist(models: str, parsed: int, n: int, prin
     found = points((r for r in replies if re.fullmatch(models, r.model)), "mkt_rf")
     read = [point.status == "parsed" for point in found]
     assert (sum(read), len(read)) == (parsed, n)
-    assert share(read, printed)
+    assert share(of_hits(read), printed)
     assert all(point.truth is None for point in found)
 
 
