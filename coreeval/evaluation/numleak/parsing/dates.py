@@ -13,7 +13,7 @@ _MONTH: Final = "|".join(rf"{name[:3]}t?\.|{name}|{name[:3]}t?" for name in _NAM
 _YEAR: Final = r"(?:1[5-9]|20)\d{2}"
 _DATES: Final = re.compile(
     rf"""(?ix)
-      https?://\S+ | \bwww\.\S+ | \b[\w.-]+\.(?:edu|com|org|gov|html?)\b\S*
+      https?://\S+ | \bwww\.\S+ | \b[\w.-]{{1,80}}\.(?:edu|com|org|gov|html?)\b\S*
     | (?<![\w.,-])(?:(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\ (?:of\ )?)?
       (?:{_MONTH})(?![A-Za-z])
       (?:\ (?:of\ )?(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?![.,%]\d|\ ?(?:%|percent)))?

@@ -31,6 +31,8 @@ _FALLS: Final = re.compile(
 _LOSS_BEHIND: Final = re.compile(
     r" ?(?:loss|decline|drop|fall|decrease|below zero)\b", re.IGNORECASE
 )
+_NEAR: Final = 80
+"""Characters before a number that tell its sign."""
 _BETWEEN: Final = re.compile(r"\bbetween ?~?$", re.IGNORECASE)
 _CHANGE: Final = re.compile(r"(?<!range )(?<!ranged )(?<!ranging )\bfrom ?~?$", re.IGNORECASE)
 
@@ -53,7 +55,7 @@ def quantities(text: str, unit: Unit) -> list[Quantity]:
     found = []
     at = 0
     while match := _pattern(unit).search(text, at):
-        linked = match["link"] != "and" or _BETWEEN.search(text, 0, match.start())
+        linked = match["link"] != "and" or _behind(_BETWEEN, text, match.start())
         found.append(_quantity(match, text, unit, is_range=bool(match["link"] and linked)))
         at = found[-1].end
     return found
@@ -88,9 +90,9 @@ def _quantity(match: re.Match[str], text: str, unit: Unit, *, is_range: bool) ->
         if value < 0 and match["gap"] + match["link"] == "-" and not match["bsign"]:
             last = -last
         value = (value + last) / 2
-    if side and match[f"{side}basis"] and unit.basis_points and not match[f"{side}own"]:
+    if match[f"{side}basis"] and unit.basis_points and not match[f"{side}own"]:
         value /= 100
-    aside = bool(match["about"]) or bool(is_range and _CHANGE.search(text, 0, start))
+    aside = bool(match["about"]) or (is_range and _behind(_CHANGE, text, start))
     return Quantity(round(value, 10), _measure(match, side, unit), start, end, aside)
 
 
@@ -110,8 +112,13 @@ def _signed(match: re.Match[str], side: str, text: str) -> float:
     sign = match[f"{side}sign"].lower()
     if sign:
         return -value if "-" in sign or "minus" in sign or "negative" in sign else value
-    lost = _FALLS.search(text, 0, match.start()) or _LOSS_BEHIND.match(text, match.end())
+    lost = _behind(_FALLS, text, match.start()) or _LOSS_BEHIND.match(text, match.end())
     return -value if lost else value
+
+
+def _behind(pattern: re.Pattern[str], text: str, at: int) -> bool:
+    """Whether the words right before a place match."""
+    return pattern.search(text, max(0, at - _NEAR), at) is not None
 
 
 def _plain_number(digits: str) -> str:

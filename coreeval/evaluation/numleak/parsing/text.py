@@ -41,9 +41,13 @@ _IN_WORDS: Final = re.compile(
 )
 
 
+LONGEST: Final = 8000
+"""Characters of an answer that are read, from its end: some 2,000 tokens of thinking aloud."""
+
+
 def plain(response: str) -> str:
     """Return an answer without markup, in ASCII signs, its numbers in digits."""
-    text = _GROUPING.sub("_", response.translate(_PLAIN))
+    text = _GROUPING.sub("_", response[-LONGEST:].translate(_PLAIN))
     text = _SPACES.sub(" ", text)
     text = _MATHS.sub("", _BOXED.sub(r"the answer: \1", text))
     text = _QUOTED_LINE.sub("", _MARKUP.sub("", text))

@@ -1,59 +1,25 @@
 """Read a value from an answer, by rules that docs/numleak_parsing.md states."""
 
 import re
+from bisect import bisect_left
 from typing import Final, NamedTuple
 
 from coreeval.evaluation.numleak.parsing.dates import without_dates
 from coreeval.evaluation.numleak.parsing.quantities import Quantity, quantities
 from coreeval.evaluation.numleak.parsing.text import plain
-from coreeval.evaluation.numleak.parsing.wording import cut_off, declines, stands
+from coreeval.evaluation.numleak.parsing.wording import (
+    cut_off,
+    declines,
+    endorsement,
+    no_statement,
+    sentence_before,
+    stands,
+)
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.points import Status
 from coreeval.evaluation.numleak.series.units import Unit
 from coreeval.schema import AnswerKind
 
-_LIKELY: Final = (
-    r"(?:[\s~:=('\"*]|\b(?:approximately|approx\.?|about|around|roughly|nearly|likely|probably|some"
-    r"|somewhere|circa|of|at|in|the|an?|range|between|negative|positive)\b)*"
-)
-_SUBJECT: Final = (
-    r"(?:it|that|this|(?:the|its) (?:[\w-]+ ){0,5}?(?:return|rate|value|figure|temperature|level"
-    r"|number|reading|inflation|change|factor))"
-)
-_SAID: Final = (
-    r"(?:was|is|were|are|would be|stood at|averaged|came (?:in )?(?:at|to)|returned|:|=|~)"
-)
-_POINT_CUE: Final = re.compile(
-    r"\b(?:(?:point|final|single|one-number) (?:\w+ )?(?:estimate|answer|figure|guess|value)"
-    r"|the answer|answer(?: is|:)|pressed)\b[^!?]{0,80}$",
-    re.IGNORECASE,
-)
-_CUE: Final = re.compile(
-    r"\b(?:estimate[sd]?|guess|i (?:would|'d) (?:say|put)|i (?:recall|remember|believe|think)"
-    rf"|answer)\b[^!?]{{0,90}}$|\b{_SUBJECT}\b[^.!?]{{0,30}}?{_SAID} ?{_LIKELY}$",
-    re.IGNORECASE,
-)
-_EXAMPLE: Final = re.compile(
-    r"(?:\b(?:e\.g|i\.e|for example|for instance|such as|typical(?:ly)?|historical(?:ly)?"
-    r"|on average|average(?: monthly)? (?:return|premium)|usually|ranges?|ranged|ranging"
-    r"|uncertainty|off by|margin|fabricat\w+|made-up|invent\w*|hypothetical(?:ly)?|tolerance)\b"
-    r"|\b(?:like|as) ?\(?\")[^;\n]{0,70}$",
-    re.IGNORECASE,
-)
-_OWN_RANGE: Final = re.compile(
-    r"\b(?:in|within) (?:the|a) (?:\w+ )?range of\b[^;\n]{0,40}$", re.IGNORECASE
-)
-_BOUND: Final = re.compile(
-    r"\b(?:(?:more|less|greater|lower|higher|other|better|worse|fewer) than|at (?:least|most)|over"
-    r"|under|above|below|exceed(?:s|ed|ing)?|up to|within|threshold(?: of)?|not)"
-    r"(?: (?:about|around|roughly|approximately|an?))* ?[~(]*$",
-    re.IGNORECASE,
-)
-_SENTENCE: Final = re.compile(
-    r"(?<!\.[A-Za-z])(?<!approx)[.!?]+(?=\s|$)|(?<!:)\n+"
-    r"|\b(?:but|however|though|nevertheless)\b",
-    re.IGNORECASE,
-)
 _BEHIND_BARE: Final = re.compile(
     r"\W*$|[.,;:)!\"\n±]|\+/-| (?:in|for|as|during|or|\(|±)", re.IGNORECASE
 )
@@ -65,6 +31,8 @@ _BEFORE_BARE: Final = re.compile(
 _BRACKETED: Final = re.compile(r"\(\s*[\d.,]+\s*[^\s\d)]{0,3}\)\W*$")
 _LABEL_WORDS: Final = 6
 """A line of its own says a value with at most so many words beside it."""
+_LINE: Final = 200
+"""Characters of such a line."""
 _RANKS: Final = ("a number in its unit", "a line of its own", "said to be it", "a point estimate")
 
 
@@ -99,7 +67,8 @@ def read_value(
         found.pop()
     if _BRACKETED.match(text):
         return ReadValue(None, "unparsed", "a number in brackets, which may stand for a minus")
-    said = [one for one in (_candidate(quantity, shown, found) for quantity in found) if one]
+    starts = [quantity.start for quantity in found]
+    said = [one for one in (_candidate(each, shown, starts) for each in found) if one]
     cut = kind == "truncated" or cut_off(text)
     chosen = _chosen(said, least=2 if declines(text) else 1 if cut else 0)
     if chosen is not None:
@@ -131,14 +100,12 @@ def _chosen(said: list[_Candidate], *, least: int) -> _Candidate | None:
     return best[-1] if best else None
 
 
-def _candidate(quantity: Quantity, text: str, others: list[Quantity]) -> _Candidate | None:
+def _candidate(quantity: Quantity, text: str, starts: list[int]) -> _Candidate | None:
     """Return a number as a candidate; None where it is no statement of a value in the unit."""
-    before = _sentence_before(text, quantity.start)
-    if quantity.aside or quantity.measure == "other" or _BOUND.search(before):
+    before = sentence_before(text, quantity.start)
+    if quantity.aside or quantity.measure == "other" or no_statement(before):
         return None
-    if _EXAMPLE.search(before) and not _OWN_RANGE.search(before):
-        return None
-    rank = _rank(quantity, before, text, others)
+    rank = _rank(quantity, before, text, starts)
     candidate = _Candidate(quantity.value, rank)
     return candidate if quantity.measure == "own" or _stated(quantity, rank, before, text) else None
 
@@ -151,25 +118,18 @@ def _stated(quantity: Quantity, rank: int, before: str, text: str) -> bool:
     return rank >= 2 or (rank == 1 and (signed or _BEFORE_BARE.search(before) is not None))
 
 
-def _rank(quantity: Quantity, before: str, text: str, others: list[Quantity]) -> int:
-    if _POINT_CUE.search(before):
-        return 3
-    if _CUE.search(before) or not re.search(r"\w", text[: quantity.start]):
-        return 2
-    return int(_alone(quantity, text, others))
+def _rank(quantity: Quantity, before: str, text: str, starts: list[int]) -> int:
+    if said := endorsement(before):
+        return said + 1
+    leads = not re.search(r"\w", text[: quantity.start])
+    return 2 if leads else int(_alone(quantity, text, starts))
 
 
-def _sentence_before(text: str, at: int) -> str:
-    """Return the part of its sentence that stands before a place."""
-    ends = [0, *(found.end() for found in _SENTENCE.finditer(text, 0, at))]
-    return text[ends[-1] : at]
-
-
-def _alone(quantity: Quantity, text: str, others: list[Quantity]) -> bool:
+def _alone(quantity: Quantity, text: str, starts: list[int]) -> bool:
     """Whether a line has one number and little else."""
     start = text.rfind("\n", 0, quantity.start) + 1
     end = len(text) if (end := text.find("\n", quantity.end)) < 0 else end
-    if sum(start <= other.start < end for other in others) > 1:
+    if end - start > _LINE or bisect_left(starts, end) - bisect_left(starts, start) > 1:
         return False
     rest = re.findall(r"\w+", text[start : quantity.start] + " " + text[quantity.end : end])
     return len(rest) <= _LABEL_WORDS

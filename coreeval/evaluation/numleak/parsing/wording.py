@@ -1,4 +1,4 @@
-"""What an answer says besides numbers: that it declines, takes back, or was cut off."""
+"""The words round a number: declining, taking back, being cut off, saying what it is."""
 
 import re
 from typing import Final
@@ -24,6 +24,50 @@ _TAKES_BACK: Final = re.compile(
     re.IGNORECASE,
 )
 _ENDED: Final = re.compile(r"[.!?)\]\"'%…]\W*$")
+_LIKELY: Final = (
+    r"(?:[\s~:=('\"*]|\b(?:approximately|approx\.?|about|around|roughly|nearly|likely|probably|some"
+    r"|somewhere|circa|of|at|in|the|an?|range|between|negative|positive)\b)*"
+)
+_SUBJECT: Final = (
+    r"(?:it|that|this|(?:the|its) (?:[\w-]+ ){0,5}?(?:return|rate|value|figure|temperature|level"
+    r"|number|reading|inflation|change|factor))"
+)
+_SAID: Final = (
+    r"(?:was|is|were|are|would be|stood at|averaged|came (?:in )?(?:at|to)|returned|:|=|~)"
+)
+_POINT_CUE: Final = re.compile(
+    r"\b(?:(?:point|final|single|one-number) (?:\w+ )?(?:estimate|answer|figure|guess|value)"
+    r"|the answer|answer(?: is|:)|pressed)\b[^!?]{0,80}$",
+    re.IGNORECASE,
+)
+_CUE: Final = re.compile(
+    r"\b(?:estimate[sd]?|guess|i (?:would|'d) (?:say|put)|i (?:recall|remember|believe|think)"
+    rf"|answer)\b[^!?]{{0,90}}$|\b{_SUBJECT}\b[^.!?]{{0,30}}?{_SAID} ?{_LIKELY}$",
+    re.IGNORECASE,
+)
+_EXAMPLE: Final = re.compile(
+    r"(?:\b(?:e\.g|i\.e|for example|for instance|such as|typical(?:ly)?|historical(?:ly)?"
+    r"|on average|average(?: monthly)? (?:return|premium)|usually|ranges?|ranged|ranging"
+    r"|uncertainty|off by|margin|fabricat\w+|made-up|invent\w*|hypothetical(?:ly)?|tolerance)\b"
+    r"|\b(?:like|as) ?\(?\")[^;\n]{0,70}$",
+    re.IGNORECASE,
+)
+_OWN_RANGE: Final = re.compile(
+    r"\b(?:in|within) (?:the|a) (?:\w+ )?range of\b[^;\n]{0,40}$", re.IGNORECASE
+)
+_BOUND: Final = re.compile(
+    r"\b(?:(?:more|less|greater|lower|higher|other|better|worse|fewer) than|at (?:least|most)|over"
+    r"|under|above|below|exceed(?:s|ed|ing)?|up to|within|threshold(?: of)?|not)"
+    r"(?: (?:about|around|roughly|approximately|an?))* ?[~(]*$",
+    re.IGNORECASE,
+)
+_SENTENCE: Final = re.compile(
+    r"(?<!\.[A-Za-z])(?<!approx)[.!?]+(?=\s|$)|(?<!:)\n+"
+    r"|\b(?:but|however|though|nevertheless)\b",
+    re.IGNORECASE,
+)
+_SEEN: Final = 300
+"""Characters before a number in which its sentence is looked for."""
 
 
 def declines(text: str) -> bool:
@@ -39,3 +83,21 @@ def stands(text: str) -> str:
 def cut_off(text: str) -> bool:
     """Whether a plain text of some words ends in the middle of a sentence."""
     return len(text.split()) > 3 and _ENDED.search(text) is None
+
+
+def sentence_before(text: str, at: int) -> str:
+    """Return the part of its sentence that stands before a place; "but" begins one too."""
+    near = text[max(0, at - _SEEN) : at]
+    return near[max((found.end() for found in _SENTENCE.finditer(near)), default=0) :]
+
+
+def no_statement(before: str) -> bool:
+    """Whether words introduce an example, a bound, or what values are like in general."""
+    if _BOUND.search(before):
+        return True
+    return _EXAMPLE.search(before) is not None and _OWN_RANGE.search(before) is None
+
+
+def endorsement(before: str) -> int:
+    """Return 2 for words that introduce a point estimate or the answer, 1 for an estimate, or 0."""
+    return 2 if _POINT_CUE.search(before) else int(_CUE.search(before) is not None)
