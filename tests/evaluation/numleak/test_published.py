@@ -83,7 +83,7 @@ def agrees(value: float, printed: str | None) -> bool:
     if printed is None:
         return True
     digits = len(printed.partition(".")[2])
-    return abs(value - float(printed)) <= 0.5 * 10**-digits + 1e-9
+    return abs(value - float(printed)) <= 0.5 * 10.0**-digits + 1e-9
 
 
 def share(found: Iterable[float], printed: str | None) -> bool:

@@ -25,6 +25,8 @@ def read(text: str | None, unit: str = "percent", kind: AnswerKind = "answered")
         ("\uff0d3\uff0e12\uff05", -3.12),
         ("\u22120,45", -0.45),
         ("1,234.5%", 1234.5),
+        ("1.234,5%", 1234.5),
+        ("1'234.5%", 1234.5),
         ("1\u202f234.5 percent", 1234.5),
         ("minus three point one two percent", -3.12),
         ("twenty-one and a half per cent", 21.5),
