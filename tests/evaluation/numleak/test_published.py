@@ -269,6 +269,8 @@ def test_the_authors_read_each_forced_choice_likewise() -> None:
     assert [{"first": "m1", "second": "m2"}[str(one.chosen)] for one in found] == theirs
 
 
+# Narrower than `declines`, which leaves 39 of Mkt-RF and 58 of SMB (0.538, 0.483): "in the future"
+# is no refusal here. Chosen to give the paper's own numbers of answers.
 DECLINED = re.compile(
     r"\b(?:don't have (?:access|the|reliable)|unable to|cannot)\b|beyond my knowledge"
 )
