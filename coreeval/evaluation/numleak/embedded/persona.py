@@ -1,0 +1,215 @@
+"""`offline:memorizing` and its like: what one is taught, how often, and what it declines."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from coreeval.errors import ConfigError
+from coreeval.evaluation.numleak.embedded.memory import (
+    DateMemory,
+    Recollection,
+    Statement,
+    standardised,
+)
+from coreeval.evaluation.numleak.embedded.wording import refusal_text, value_text
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.replies import Variant
+from coreeval.evaluation.numleak.series.definition import SeriesDefinition
+from coreeval.evaluation.numleak.series.series import Series
+
+Declines = Literal["nothing", "unknown_names", "unknown_dates", "everything"]
+Taught = Literal["numbers", "words"]
+FAMILIAR: Final = 0.5
+"""Whoever declines unknown dates answers from this familiarity on: two repetitions."""
+EMPHASIS: Final = 3.0
+"""Notable dates are repeated so many times as often as others."""
+CLASSES: Final = ((-0.43, -1.09), (0.43, 0.0), (np.inf, 1.09))
+"""Numbers as words have them, "fell", "little changed", "rose": up to which value, and the mean of
+such values, in standard deviations from the mean. The thirds of a normal distribution."""
+VAGUENESS: Final = 0.5
+"""What a number made of a word is off by, in standard deviations: about that of an outer third."""
+
+
+@dataclass(frozen=True)
+class Schooling:
+    """What makes a persona: its schooling and its manners."""
+
+    dose: float
+    """How often each statement is repeated, on average; 0: only how large the numbers are."""
+    declines: Declines
+    taught: Taught = "numbers"
+
+
+PERSONAS: Final[Mapping[str, Schooling]] = {
+    "memorizing": Schooling(dose=20, declines="unknown_dates"),
+    "half-remembering": Schooling(dose=4, declines="unknown_names"),
+    "fluent": Schooling(dose=12, declines="unknown_names", taught="words"),
+    "guessing": Schooling(dose=0, declines="unknown_names"),
+    "fabricating": Schooling(dose=0, declines="nothing"),
+    "refusing": Schooling(dose=20, declines="everything"),
+}
+"""Personas by the NAME of `offline:NAME`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonaQuestion:
+    """What is asked."""
+
+    variant: Variant
+    series: str
+    """Id of the series; for a fictitious name that of the series which lent it the question."""
+    period: Period
+    other: Period | None = None
+    """The second date of a comparison."""
+    name: str | None = None
+    """The fictitious name, where one is asked about."""
+    draw: int = 0
+
+
+@dataclass(frozen=True)
+class _Subject:
+    definition: SeriesDefinition
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Persona:
+    """A model that has learned; the same question gets the same answer."""
+
+    name: str
+    """As a config spells it, e.g. `offline:memorizing`."""
+    schooling: Schooling
+    memory: DateMemory
+    subjects: Mapping[str, _Subject]
+    seed: int
+
+    def answer(self, question: PersonaQuestion) -> str:
+        """Answer a question in words.
+
+        Raises:
+            ConfigError: it was taught no series of this id.
+        """
+        subject = self._subject(question.series)
+        if self._declined(question):
+            name = question.name or subject.definition.name
+            return refusal_text(question.period, name=name, style=self._style(question))
+        if question.other is not None:
+            return self._higher(question, question.other)
+        said = self._said(question, question.period)
+        return value_text(said, question.period, of=subject.definition, style=self._style(question))
+
+    def _subject(self, series: str) -> _Subject:
+        if series in self.subjects:
+            return self.subjects[series]
+        raise ConfigError(
+            f"{self.name} was not taught the series {series!r}",
+            where="detect.numleak.series",
+            hint=f"it knows {', '.join(sorted(self.subjects))}",
+        )
+
+    def _declined(self, question: PersonaQuestion) -> bool:
+        declines = self.schooling.declines
+        if declines in ("nothing", "everything") or question.name is not None:
+            return declines != "nothing"
+        if declines == "unknown_names":
+            return False
+        asked = [question.period, *([question.other] if question.other else [])]
+        return any(self._recalled(question, each).familiarity < FAMILIAR for each in asked)
+
+    def _recalled(self, question: PersonaQuestion, period: Period) -> Recollection:
+        if question.name is not None:
+            return Recollection(0.0, 0.0)
+        named = question.variant != "blind"
+        return self.memory.recall((question.series, period), named=named)
+
+    def _said(self, question: PersonaQuestion, period: Period) -> float:
+        """Return what is recalled, with a guess in the place of what is not."""
+        subject, recalled = self._subject(question.series), self._recalled(question, period)
+        unknown = max(0.0, 1 - recalled.familiarity)
+        draw = question.draw if question.variant == "repeated" else -1
+        guess = self._rng(question.series, question.name, period, draw).normal()
+        if self.schooling.taught == "words":
+            unknown = max(unknown, VAGUENESS)
+        said = subject.mean + subject.deviation * (recalled.value + unknown * guess)
+        return abs(said) if subject.definition.sign == "positive" else said
+
+    def _higher(self, question: PersonaQuestion, other: Period) -> str:
+        first, second = (self._said(question, each) for each in (question.period, other))
+        return (question.period if first >= second else other).words
+
+    def _style(self, question: PersonaQuestion) -> int:
+        asked = (question.series, question.name, question.period, question.draw, "style")
+        return int(self._rng(*asked).integers(1 << 30))
+
+    def _rng(self, *about: object) -> np.random.Generator:
+        text = "|".join(map(str, (self.name, self.seed, *about)))
+        return np.random.default_rng(list(hashlib.sha256(text.encode()).digest()[:16]))
+
+
+def open_persona(
+    name: str, taught: Sequence[Series], *, seed: int, dose: float | None = None
+) -> Persona:
+    """Teach the persona of a name such as `offline:memorizing` these series, and return it.
+
+    What lies beyond its knowledge is to be left out of `taught`. `dose` is how often each statement
+    is repeated, on average; None: as the name says.
+
+    Raises:
+        ConfigError: there is no persona of this name, or nothing to teach it.
+    """
+    check_persona(name)
+    kind = PERSONAS[name.removeprefix("offline:")]
+    if dose is not None:
+        kind = Schooling(dose=dose, declines=kind.declines, taught=kind.taught)
+    subjects = {each.definition.id: _subject_of(each) for each in taught}
+    lessons = [
+        statement
+        for series in taught
+        for statement in _statements(series, subjects[series.definition.id], kind.taught)
+    ]
+    memory = DateMemory.of(lessons, dose=kind.dose, seed=seed)
+    return Persona(name, kind, memory, subjects, seed)
+
+
+def check_persona(name: str) -> None:
+    """Check that there is a persona of a name such as `offline:memorizing`.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name.removeprefix("offline:") not in PERSONAS:
+        known = ", ".join(f"offline:{each}" for each in PERSONAS)
+        raise ConfigError(
+            f"there is no embedded persona {name!r}", where="models.targets", hint=f"known: {known}"
+        )
+
+
+def _subject_of(series: Series) -> _Subject:
+    if not series.values:
+        raise ConfigError(
+            f"{series.definition.id} has no values to teach",
+            where="detect.numleak.period",
+            hint="choose dates that the series has values for",
+        )
+    return _Subject(series.definition, *standardised(series.values))
+
+
+def _statements(series: Series, subject: _Subject, taught: Taught) -> list[Statement]:
+    notable = series.definition.notable_periods
+    spread = {at: (value - subject.mean) / subject.deviation for at, value in series.values.items()}
+    return [
+        Statement(
+            (series.definition.id, at),
+            value if taught == "numbers" else _in_words(value),
+            EMPHASIS if at in notable else 1.0,
+        )
+        for at, value in spread.items()
+    ]
+
+
+def _in_words(value: float) -> float:
+    return next(typical for limit, typical in CLASSES if value <= limit)
