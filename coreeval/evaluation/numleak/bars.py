@@ -23,54 +23,66 @@ WORDS_GAIN: Final = 1 - WORDS_SPREAD
 MEMORY_GAIN: Final = 0.77
 """The same of NumLeak's weakest memorised cell: 1 - 0.77 / 3.4 (figure 2: MAE 0.765 points; the
 mean absolute deviation of Mkt-RF, 1963-2022, is 3.4)."""
-TELLING: Final = 0.9
-"""Ours: where words alone put so many within the tolerance, it is too wide to tell anything."""
+TELLING: Final = 0.8
+"""A tolerance whose bar is higher is too wide to tell: not even 20 of 20 would clear it (Wilson's
+lower end is 0.84)."""
 MOST_DATES: Final = 2000
 """Ours: more than most series have."""
+_ROUNDING: Final = 1e-6
 _SD_OF_MAE: Final = math.sqrt(math.pi / 2)
 """Standard deviation over mean absolute deviation of a normal variable."""
 
 
 class Bars(NamedTuple):
-    """Shares within the tolerance, for one series."""
+    """What exactness is measured against, for one series."""
 
     baseline: BaselineName
     """The best of those that know no single date."""
     gain: Metric
     """How much nearer the model is than it."""
+    tolerance: float
+    """The headline one, or the next narrower that can tell, in the unit."""
     words: float
-    """At most so many without memory: one who knows words, or the value before."""
+    """So many are within it without memory: of one who knows words, or the value before."""
     memory: float
-    """At least so many with it."""
+    """So many are within it of the weakest memory."""
 
     @property
     def telling(self) -> bool:
         """Whether the tolerance is narrow enough to tell memory from words."""
-        return self.words < TELLING
+        return self.words <= TELLING
 
 
 _UNKNOWN: Final = Metric(math.nan, math.nan, math.nan, 0, 0)
-NO_BARS: Final = Bars("constant", _UNKNOWN, 1.0, 1.0)
-"""Where no truth is known: nothing is exact, nothing is approximate."""
 
 
 def bars_of(measured: Measured) -> Bars:
-    """Return the bars of a series, NO_BARS where there is no baseline to work them out from."""
+    """Return the bars of a series; without any baseline nothing is exact."""
     known = {
         name: each
         for name, each in measured.baselines.items()
         if name != "previous" and math.isfinite(each.mae)
     }
     if not known:
-        return NO_BARS
+        return Bars("constant", _UNKNOWN, measured.tolerance, 1.0, 1.0)
     best = min(known, key=lambda name: known[name].mae)
     deviation = known[best].mae * _SD_OF_MAE
-    words = within(measured.tolerance, WORDS_SPREAD * deviation)
+    narrower = sorted((each for each in measured.ladder if each < measured.tolerance), reverse=True)
+    for tolerance in (measured.tolerance, *narrower):
+        words = max(within(tolerance, WORDS_SPREAD * deviation), _before(measured, tolerance))
+        memory = max(within(tolerance, MEMORY_SPREAD * deviation), words)
+        bars = Bars(best, known[best].gain, tolerance, words, memory)
+        if bars.telling:
+            break
+    return bars
+
+
+def _before(measured: Measured, tolerance: float) -> float:
+    """Return how many are within a tolerance of one who knows the value before."""
     before = measured.baselines.get("previous")
-    if before is not None and math.isfinite(before.within_tolerance):
-        words = max(words, before.within_tolerance)
-    memory = within(measured.tolerance, MEMORY_SPREAD * deviation)
-    return Bars(best, known[best].gain, words, max(words, memory))
+    if before is None or not math.isfinite(before.mae):
+        return 0.0
+    return within(tolerance, before.mae * _SD_OF_MAE)
 
 
 def within(tolerance: float, spread: float) -> float:
@@ -87,5 +99,5 @@ def dates_to_settle(found: Metric, bar: float) -> int | None:
     half = max(found.ci_high - found.estimate, found.estimate - found.ci_low)
     if not (gap > 0 and math.isfinite(half)):
         return None
-    more = math.ceil(found.dates * (half / gap) ** 2) - found.dates
+    more = math.ceil(found.dates * ((half / gap) ** 2 - 1) - _ROUNDING)
     return max(1, more) if more <= MOST_DATES else None

@@ -37,10 +37,15 @@ class Case:
     @classmethod
     def of(cls, measured: Measured) -> "Case":
         """Return the case; what lies after the cutoff cannot be remembered and is no miss."""
+        bars = bars_of(measured)
         before = measured.strata.get("pre")
-        enough = before is not None and before.within_tolerance.dates >= MIN_DATES
-        of = before if before is not None and enough else measured.overall
-        return cls(measured=measured, bars=bars_of(measured), hits=of.within_tolerance)
+        if bars.tolerance != measured.tolerance:
+            hits = measured.ladder[bars.tolerance]
+        elif before is not None and before.within_tolerance.dates >= MIN_DATES:
+            hits = before.within_tolerance
+        else:
+            hits = measured.overall.within_tolerance
+        return cls(measured=measured, bars=bars, hits=hits)
 
     @property
     def dates(self) -> int:
@@ -100,7 +105,7 @@ class Case:
     @property
     def exactness(self) -> str:
         """Return how exact answers are beside one who knows words, as the start of a sentence."""
-        within = f"{share(self.hits)} are within {self.measured.tolerance:g} of the truth"
+        within = f"{share(self.hits)} are within {self.bars.tolerance:g} of the truth"
         bar = f"of one who knows each date in words at most {self.bars.words:.0%}"
         near = nearness(self.bars.baseline, self.bars.gain)
         beside = bar if self.bars.telling else "which is too wide to tell"
@@ -108,9 +113,10 @@ class Case:
 
     @property
     def dated(self) -> bool:
-        """Whether answers have to do with their dates at all."""
+        """Whether answers have to do with their dates at all: by test and by interval."""
         null = self.measured.nulls.get("any_date")
-        return null is not None and null.pearson_r.p_value <= SIGNIFICANCE
+        by_test = null is not None and null.pearson_r.p_value <= SIGNIFICANCE
+        return by_test and self.measured.overall.pearson_r.ci_low > 0
 
     @property
     def trace(self) -> bool:

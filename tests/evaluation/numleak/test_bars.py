@@ -1,0 +1,61 @@
+"""Bars of a series, beside NumLeak's printed ones."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from coreeval.evaluation.numleak.bars import bars_of, dates_to_settle, within
+from coreeval.evaluation.numleak.statistics.measured import Metric
+from tests.support.numleak_measured import NOT_ASKED, REMEMBERED, baseline, metric
+
+
+def test_the_bars_of_mkt_rf_are_where_numleak_draws_the_line() -> None:
+    bars = bars_of(REMEMBERED)
+
+    assert bars.baseline == "constant" and bars.tolerance == 0.25 and bars.telling
+    assert bars.words == pytest.approx(0.164, abs=0.001)  # siblings: at most 0.15
+    assert bars.memory == pytest.approx(0.37, abs=0.005)  # Sonnet 4.6: 0.35
+
+
+def test_shares_within_a_tolerance_are_those_of_the_normal_distribution() -> None:
+    assert within(1.96, 1.0) == pytest.approx(0.95, abs=1e-4)
+    assert within(0.25, 0.0) == 1.0
+
+
+def test_the_value_before_raises_the_bar_of_a_level() -> None:
+    level = {"constant": baseline(1.5, metric(0.9, 0.1))}
+    before = {**level, "previous": baseline(0.4, metric(0.5, 0.1))}
+    bars = [bars_of(replace(REMEMBERED, baselines=each)) for each in (level, before)]
+
+    assert bars[0].words < bars[1].words == within(0.25, 0.4 * math.sqrt(math.pi / 2))
+
+
+def test_where_the_tolerance_is_too_wide_the_next_narrower_is_taken() -> None:
+    slow = {"year": baseline(0.4, metric(0.9, 0.05))}
+    still = {"year": baseline(0.01, metric(0.9, 0.05))}
+
+    bars, none = (bars_of(replace(REMEMBERED, baselines=each)) for each in (slow, still))
+    assert (bars.tolerance, bars.telling) == (0.1, True)
+    assert (none.tolerance, none.telling) == (0.1, False)
+
+
+def test_without_a_baseline_nothing_tells() -> None:
+    bars = bars_of(replace(REMEMBERED, baselines={}))
+    assert not bars.telling and math.isnan(bars.gain.estimate)
+
+
+@pytest.mark.parametrize(
+    ("found", "bar", "more"),
+    [
+        (metric(0.3, 0.2, 40), 0.2, 120),  # half as wide: four times the dates
+        (metric(0.3, 0.2, 40), 0.3, None),
+        (metric(0.3, 0.2, 40), 0.299, None),  # more than any series has
+        (Metric(0.9, 0.7, 1.0, 30, 10), 0.7, 1),  # counted in dates, not answers
+        (NOT_ASKED, 0.2, None),
+    ],
+)
+def test_an_interval_narrows_with_the_root_of_the_dates(
+    found: Metric, bar: float, more: int | None
+) -> None:
+    assert dates_to_settle(found, bar) == more
