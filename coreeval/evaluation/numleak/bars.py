@@ -10,19 +10,20 @@ from typing import Final, NamedTuple
 
 from coreeval.evaluation.numleak.statistics.measured import BaselineName, Measured, Metric
 
-WORDS_SPREAD: Final = 0.283
-"""The errors of one who knows of each date only which of five words it was ("fell sharply" to "rose
-sharply"), over the deviation of the truths: the square root of 0.07994, the least distortion of a
-normal variable in five classes (Max 1960, table I). For Mkt-RF and 25 basis points it gives 0.15,
-which is where NumLeak's factors that are not remembered end (section 3: at most 0.15)."""
+WORDS: Final = 5
+"""Ours: one who does not remember the numbers of dates may know in words what they were, from "fell
+sharply" to "rose sharply". Five words name five numbers, and at most so many truths are within the
+tolerance of one as lie in five such bands in the middle. For Mkt-RF and 25 basis points that is
+0.23; NumLeak's cells that are not remembered end below (section 3: at most 0.15)."""
+WORDS_GAIN: Final = 1 - 0.283
+"""How much nearer they can be on average, as a share of the best baseline's error: the square root
+of 0.07994, the least distortion of a normal variable in five classes (Max 1960, table I)."""
 MEMORY_SPREAD: Final = 0.122
-"""The same of one who remembers in part: errors so wide have 0.35 within 25 basis points of Mkt-RF,
-NumLeak's weakest cell that it calls memorised (table 1, Sonnet 4.6)."""
-WORDS_GAIN: Final = 1 - WORDS_SPREAD
-"""How much nearer the first is than the best baseline, as a share of the baseline's error."""
+"""The errors of one who remembers in part, over the deviation of the truths: so wide, 0.37 are
+within 25 basis points of Mkt-RF; NumLeak's weakest memorised cell has 0.35 (table 1, Sonnet)."""
 MEMORY_GAIN: Final = 0.77
-"""The same of NumLeak's weakest memorised cell: 1 - 0.77 / 3.4 (figure 2: MAE 0.765 points; the
-mean absolute deviation of Mkt-RF, 1963-2022, is 3.4)."""
+"""How much nearer that cell is: 1 - 0.765 / 3.40 (its MAE under figure 2, over the mean absolute
+deviation of Mkt-RF from its mean, 1963 to 2022)."""
 TELLING: Final = 0.8
 """A tolerance whose bar is higher is too wide to tell: not even 20 of 20 would clear it (Wilson's
 lower end is 0.84)."""
@@ -69,7 +70,7 @@ def bars_of(measured: Measured) -> Bars:
     deviation = known[best].mae * _SD_OF_MAE
     narrower = sorted((each for each in measured.ladder if each < measured.tolerance), reverse=True)
     for tolerance in (measured.tolerance, *narrower):
-        words = max(within(tolerance, WORDS_SPREAD * deviation), _before(measured, tolerance))
+        words = max(within(WORDS * tolerance, deviation), _before(measured, tolerance))
         memory = max(within(tolerance, MEMORY_SPREAD * deviation), words)
         bars = Bars(best, known[best].gain, tolerance, words, memory)
         if bars.telling:

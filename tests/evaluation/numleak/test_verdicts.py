@@ -59,7 +59,7 @@ CUT_OFF = replace(
     [
         (REMEMBERED, "memorized", "r with the published values is 0.98 (0.96 to 0.99, n 40)"),
         (REMEMBERED, "memorized", "50% (36% to 64%, n 40) are within 0.25 of the truth"),
-        (REMEMBERED, "memorized", "in words at most 16%"),
+        (REMEMBERED, "memorized", "in words at most 23%"),
         (REMEMBERED, "memorized", "85% smaller (+82% to +88%)"),
         (REMEMBERED, "memorized", "The sign is right in 97%"),
         (SILENT, "refusing", "It refused 38 of 40 questions"),
@@ -69,7 +69,7 @@ CUT_OFF = replace(
         (with_exactness(0.1, 0.3), "fluent", "follow their dates: r is 0.60"),
         (with_exactness(0.1, 0.3), "fluent", "not the dates' values: 10% (0% to 20%, n 40)"),
         (with_exactness(0.1, -0.3), "fluent", "30% larger (-40% to -20%)"),
-        (with_exactness(0.22, 0.6, 0.9, 0.2), "inconclusive", "About 475 more dates would decide"),
+        (with_exactness(0.3, 0.6, 0.9, 0.2), "inconclusive", "About 294 more dates would decide"),
         (CHANCE, "no_recall", "no recall: r is 0.05 (-0.25 to 0.35, n 40), and the error is 35%"),
         (CHANCE, "no_recall", "It answers only 0% (0% to 6%, n 60)"),
         (CONSTANT, "no_recall", "100% of them are the same number"),
