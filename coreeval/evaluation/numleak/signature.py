@@ -112,18 +112,24 @@ class Case:
         return f"{within}, {beside}; the error is {near}, in words at most {WORDS_GAIN:.0%}"
 
     @property
+    def chance(self) -> float:
+        """Return how often the same answers on other dates do as well (p); nan where unknown."""
+        null = self.measured.nulls.get("any_date")
+        return null.pearson_r.p_value if null is not None else math.nan
+
+    @property
     def dated(self) -> bool:
         """Whether answers have to do with their dates at all: by test and by interval."""
-        null = self.measured.nulls.get("any_date")
-        by_test = null is not None and null.pearson_r.p_value <= SIGNIFICANCE
-        return by_test and self.measured.overall.pearson_r.ci_low > 0
+        return self.chance <= SIGNIFICANCE and self.measured.overall.pearson_r.ci_low > 0
 
     @property
     def trace(self) -> bool:
         """Whether there could be recall worth the name."""
+        r = self.measured.overall.pearson_r
         if self.dated:
-            return not self.measured.overall.pearson_r.ci_high < TRACE_R
-        return not self.bars.gain.ci_high < TRACE_GAIN
+            return not r.ci_high < TRACE_R
+        by_test = self.chance <= SIGNIFICANCE and r.estimate >= TRACE_R
+        return by_test or not self.bars.gain.ci_high < TRACE_GAIN
 
 
 _KNOWS: Final[dict[BaselineName, str]] = {

@@ -85,11 +85,12 @@ def _unsettled(case: Case) -> Why | None:
 def _perhaps(case: Case) -> Why | None:
     if not case.trace:
         return None
-    near = nearness(case.bars.baseline, case.bars.gain)
+    r, near = case.measured.overall.pearson_r, nearness(case.bars.baseline, case.bars.gain)
+    needed = (dates_to_settle(r, 0.0), dates_to_settle(case.bars.gain, TRACE_GAIN))
     return (
-        f"Chance would explain the answers (r {span(case.measured.overall.pearson_r)}), but recall "
-        f"is not excluded: the error is {near}.",
-        _more(dates_to_settle(case.bars.gain, TRACE_GAIN)),
+        f"Whether the answers follow their dates is open: r is {span(r)} (p {case.chance:.4f}), and "
+        f"the error is {near}.",
+        _more(min((each for each in needed if each is not None), default=None)),
     )
 
 
@@ -135,10 +136,10 @@ def verdict_of(measured: Measured) -> Judgement:
 
 
 def _dated(case: Case) -> str:
-    r, null = case.measured.overall.pearson_r, case.measured.nulls["any_date"].pearson_r
+    null = case.measured.nulls["any_date"].pearson_r
     return (
-        f"The answers follow their dates: r is {span(r)}, of the same answers on other dates at "
-        f"most {null.high:.2f} (p {null.p_value:.4f})."
+        f"The answers follow their dates: r is {span(case.measured.overall.pearson_r)}, of the same "
+        f"answers on other dates at most {null.high:.2f} (p {null.p_value:.4f})."
     )
 
 

@@ -80,7 +80,7 @@ CUT_OFF = replace(
         (
             replace(CHANCE, baselines={"constant": baseline(3.4, metric(0.1, 0.2))}),
             "inconclusive",
-            "recall is not excluded: the error is 10% smaller",
+            "is open: r is 0.05 (-0.25 to 0.35, n 40) (p 0.4000), and the error is 10%",
         ),
     ],
 )
@@ -166,9 +166,10 @@ def test_a_small_correlation_with_many_dates_is_no_fluency() -> None:
     assert verdict_of(trace).verdict == "no_recall"
 
 
-def test_an_interval_round_zero_is_no_fluency_even_if_the_test_holds() -> None:
-    wide = replace(with_exactness(0.05, -0.3), overall=signature(r=metric(0.3, 0.35)))
-    assert verdict_of(wide).verdict == "no_recall"
+@pytest.mark.parametrize(("r", "verdict"), [(0.29, "no_recall"), (0.45, "inconclusive")])
+def test_where_test_and_interval_disagree_it_is_no_fluency(r: float, verdict: Verdict) -> None:
+    wide = replace(with_exactness(0.05, -0.3), overall=signature(r=metric(r, 0.5)))
+    assert verdict_of(wide).verdict == verdict
 
 
 def test_nothing_asked_is_said() -> None:
