@@ -88,8 +88,8 @@ def _perhaps(case: Case) -> Why | None:
     r, near = case.measured.overall.pearson_r, nearness(case.bars.baseline, case.bars.gain)
     needed = (dates_to_settle(r, 0.0), dates_to_settle(case.bars.gain, TRACE_GAIN))
     return (
-        f"Whether the answers follow their dates is open: r is {span(r)} (p {case.chance:.4f}), and "
-        f"the error is {near}.",
+        f"Whether the answers follow their dates is open: r is {span(r)} (p {case.chance:.4f}), "
+        f"and the error is {near}.",
         _more(min((each for each in needed if each is not None), default=None)),
     )
 
@@ -138,8 +138,8 @@ def verdict_of(measured: Measured) -> Judgement:
 def _dated(case: Case) -> str:
     null = case.measured.nulls["any_date"].pearson_r
     return (
-        f"The answers follow their dates: r is {span(case.measured.overall.pearson_r)}, of the same "
-        f"answers on other dates at most {null.high:.2f} (p {null.p_value:.4f})."
+        f"The answers follow their dates: r is {span(case.measured.overall.pearson_r)}, of the "
+        f"same answers on other dates at most {null.high:.2f} (p {null.p_value:.4f})."
     )
 
 

@@ -2,12 +2,21 @@
 
 import math
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from coreeval.evaluation.numleak.bars import bars_of, dates_to_settle, within
-from coreeval.evaluation.numleak.statistics.measured import Metric
+from coreeval.evaluation.numleak.statistics.measured import Baseline, BaselineName, Measured, Metric
 from tests.support.numleak_measured import NOT_ASKED, REMEMBERED, baseline, metric
+
+
+def beside(**baselines: Baseline) -> Measured:
+    """Return a study with these baselines alone."""
+    known: dict[BaselineName, Baseline] = {
+        name: baselines[name] for name in get_args(BaselineName) if name in baselines
+    }
+    return replace(REMEMBERED, baselines=known)
 
 
 def test_the_bars_of_mkt_rf_are_where_numleak_draws_the_line() -> None:
@@ -24,24 +33,22 @@ def test_shares_within_a_tolerance_are_those_of_the_normal_distribution() -> Non
 
 
 def test_the_value_before_raises_the_bar_of_a_level() -> None:
-    level = {"constant": baseline(2.5, metric(0.9, 0.1))}
-    before = {**level, "previous": baseline(0.4, metric(0.5, 0.1))}
-    bars = [bars_of(replace(REMEMBERED, baselines=each)) for each in (level, before)]
-
-    assert bars[0].words < bars[1].words == within(0.25, 0.4 * math.sqrt(math.pi / 2))
+    constant, previous = baseline(2.5, metric(0.9, 0.1)), baseline(0.4, metric(0.5, 0.1))
+    level, before = (
+        bars_of(each)
+        for each in (beside(constant=constant), beside(constant=constant, previous=previous))
+    )
+    assert level.words < before.words == within(0.25, 0.4 * math.sqrt(math.pi / 2))
 
 
 def test_where_the_tolerance_is_too_wide_the_next_narrower_is_taken() -> None:
-    slow = {"year": baseline(0.4, metric(0.9, 0.05))}
-    still = {"year": baseline(0.01, metric(0.9, 0.05))}
-
-    bars, none = (bars_of(replace(REMEMBERED, baselines=each)) for each in (slow, still))
-    assert (bars.tolerance, bars.telling) == (0.1, True)
-    assert (none.tolerance, none.telling) == (0.1, False)
+    slow, still = (bars_of(beside(year=baseline(mae, metric(0.9, 0.05)))) for mae in (0.4, 0.01))
+    assert (slow.tolerance, slow.telling) == (0.1, True)
+    assert (still.tolerance, still.telling) == (0.1, False)
 
 
 def test_without_a_baseline_nothing_tells() -> None:
-    bars = bars_of(replace(REMEMBERED, baselines={}))
+    bars = bars_of(beside())
     assert not bars.telling and math.isnan(bars.gain.estimate)
 
 
