@@ -45,7 +45,7 @@ class Schooling:
 
 PERSONAS: Final[Mapping[str, Schooling]] = {
     "memorizing": Schooling(dose=20, declines="unknown_dates"),
-    "half-remembering": Schooling(dose=4, declines="unknown_names"),
+    "half-remembering": Schooling(dose=5.5, declines="unknown_names"),
     "fluent": Schooling(dose=12, declines="unknown_names", taught="words"),
     "guessing": Schooling(dose=0, declines="unknown_names"),
     "fabricating": Schooling(dose=0, declines="nothing"),
