@@ -55,6 +55,8 @@ def jackknifed(sums: Array, n: int, statistic: Statistic, scale: Scale = LINEAR)
         return Metric(value, np.nan, np.nan, n, dates)
     if (left_out == value).all():
         return Metric(value, value, value, n, dates)
+    if (left_out >= _NEARLY_ONE).any():
+        scale = LINEAR  # a single date keeps it from being perfect: the others' scale has no end
     moved = scale.there(left_out)
     error = np.sqrt((dates - 1) / dates * np.sum((moved - moved.mean()) ** 2))
     ends = scale.there(np.array(value)) + student(dates - 1) * error * np.array([-1, 1])

@@ -7,8 +7,11 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
 from coreeval.evaluation.numleak.statistics.intervals import (
+    FISHER,
     MIN_DATES,
+    RATIO,
     UNDEFINED,
+    Scale,
     difference,
     jackknifed,
     mean_interval,
@@ -72,6 +75,14 @@ def test_the_jackknife_of_a_mean_is_students_interval() -> None:
     found = jackknifed(np.stack([np.ones(12), values], axis=1), 12, _mean)
     theirs = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
     assert found[1:3] == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize("scale", [FISHER, RATIO])
+def test_one_miss_among_perfect_answers_is_a_small_doubt(scale: Scale) -> None:
+    values = np.ones(20)
+    values[3] = 0.98
+    found = jackknifed(np.stack([np.ones(20), values], axis=1), 20, _mean, scale)
+    assert 0.99 < found.ci_low < found.estimate == pytest.approx(0.999)
 
 
 def test_too_few_dates_have_a_value_and_no_interval() -> None:
