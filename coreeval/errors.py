@@ -147,7 +147,13 @@ class NoValidAnswer(ModelCallError):
     """The model was reached and declined, broke off or garbled its answer: that is what it says."""
 
     def __init__(
-        self, message: str, *, kind: Literal["refused", "truncated", "unparsed"] = "unparsed"
+        self,
+        message: str,
+        *,
+        kind: Literal["refused", "truncated", "unparsed"] = "unparsed",
+        said: str = "",
     ) -> None:
         super().__init__(message)
         self.kind: Literal["refused", "truncated", "unparsed"] = kind
+        self.said = said
+        """What came in an answer's place: words of a refusal, the beginning of what was cut off."""

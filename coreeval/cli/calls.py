@@ -165,7 +165,7 @@ def _keep(here: "Workspace", references: "References", days: int, *, every_run: 
     from coreeval.tools.stores.call_waste import Keep
 
     def stays(payer: str) -> bool:
-        paying = payer in references.payers or payer in here.item_payers
+        paying = payer in references.payers or payer in here.asking_payers
         return paying or (every_run and is_run(payer))
 
     since = utc_now() - timedelta(days=days)

@@ -4,13 +4,17 @@ Unknown keys are errors that name the nearest known one. Keys (secrets) are neve
 """
 
 from coreeval.config.item_values import ItemConfig
+from coreeval.config.numleak_values import NumleakConfig, PeriodConfig, Probe
 from coreeval.config.reading import (
     changed_keys,
     load_config,
     load_item_config,
+    load_series_config,
     parse_config,
     parse_target,
+    series_part,
 )
+from coreeval.config.series_values import SeriesConfig
 from coreeval.config.values import (
     METHODS,
     ROLES,
@@ -24,21 +28,30 @@ from coreeval.config.values import (
     TargetConfig,
 )
 
+AnyConfig = Config | ItemConfig | SeriesConfig
+"""Whatever names models, prices and a budget."""
 __all__ = [
     "METHODS",
     "ROLES",
+    "AnyConfig",
     "Config",
     "DatasetConfig",
     "ItemConfig",
     "Method",
     "ModelConfig",
     "ModelsConfig",
+    "NumleakConfig",
     "PcrConfig",
+    "PeriodConfig",
     "PriceConfig",
+    "Probe",
+    "SeriesConfig",
     "TargetConfig",
     "changed_keys",
     "load_config",
     "load_item_config",
+    "load_series_config",
     "parse_config",
     "parse_target",
+    "series_part",
 ]

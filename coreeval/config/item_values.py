@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from coreeval.config.values import ModelConfig, TargetConfig, refuse_twice
+from coreeval.config.values import AskingConfig, ModelConfig, TargetConfig, refuse_twice
 from coreeval.schema import Value
 
 ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]
@@ -40,20 +40,6 @@ class ItemModelsConfig(Value):
                 f"rewriter: only a model writes paraphrases, not {self.rewriter.model}"
             )
         return self
-
-
-class ItemRunConfig(Value):
-    """How asking behaves."""
-
-    concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
-    seed: int = 7
-    """Of the items that are drawn, and of how they are modified."""
-    budget_usd: Annotated[float, Field(gt=0)] | None = None
-    """Most that asking under this config's name may cost, all that it has cost so far included."""
-    allow_unpriced: bool = False
-    """Whether a model without a price may be asked under a budget; what it costs is not counted."""
-    prices: str | None = None
-    """File of prices that come before the built-in ones."""
 
 
 class ItemPcrConfig(Value):
@@ -99,5 +85,5 @@ class ItemConfig(Value):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     dataset: ItemDatasetConfig
     models: ItemModelsConfig
-    run: ItemRunConfig = ItemRunConfig()
+    run: AskingConfig = AskingConfig()
     detect: ItemDetectConfig = ItemDetectConfig()

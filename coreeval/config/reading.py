@@ -9,7 +9,16 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from coreeval.config.item_values import ITEM_FORMATS, ItemConfig
-from coreeval.config.values import ROLES, Config, ModelConfig, ModelsConfig, TargetConfig
+from coreeval.config.numleak_values import NumleakConfig
+from coreeval.config.series_values import SeriesConfig, SeriesDetectConfig, SeriesModelsConfig
+from coreeval.config.values import (
+    ROLES,
+    AskingConfig,
+    Config,
+    ModelConfig,
+    ModelsConfig,
+    TargetConfig,
+)
 from coreeval.errors import ConfigError
 
 M = TypeVar("M", bound=ModelConfig)
@@ -27,6 +36,12 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
             "this config asks targets about a benchmark of items: there is nothing to refresh",
             where=where,
             hint=f"coreeval detect pcr {path}",
+        )
+    if speaks_of_series(raw):
+        raise ConfigError(
+            "this config asks targets about series alone: there is nothing to refresh",
+            where=where,
+            hint=f"coreeval detect numleak {path}",
         )
     return parse_config(raw, where=where, base=path.parent)
 
@@ -53,7 +68,53 @@ def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
     return _absolute_items(config, path.parent)
 
 
+def load_series_config(path: Path, overrides: Iterable[str] = ()) -> SeriesConfig:
+    """Read the YAML config of asking about series, or that part of the config of a run.
+
+    Raises:
+        ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind; or it names
+            no series.
+    """
+    raw, where = read_changed(path, overrides)
+    if raw.keys() & _OF_RUNS and not speaks_of_items(raw):
+        return series_part(parse_config(raw, where=where, base=path.parent), where=where)
+    try:
+        config = SeriesConfig.model_validate(raw)
+    except ValidationError as error:
+        raise explain(error, SeriesConfig, where) from None
+    return _absolute_series(config, path.parent)
+
+
+def series_part(config: Config, *, where: str) -> SeriesConfig:
+    """Return what the config of a run says about series.
+
+    Raises:
+        ConfigError: it names no series, or nobody to ask.
+    """
+    if config.detect.numleak is None:
+        hint = "detect: {numleak: {series: [fama-french]}}"
+        raise ConfigError("detect.numleak is missing: which series?", where=where, hint=hint)
+    if not config.models.targets:
+        raise ConfigError("models.targets is empty: whom to ask?", where=where)
+    shared = config.run.model_dump(include=set(AskingConfig.model_fields))
+    return SeriesConfig(
+        name=config.name,
+        models=SeriesModelsConfig(targets=config.models.targets),
+        run=AskingConfig(**shared),
+        detect=SeriesDetectConfig(numleak=config.detect.numleak),
+        cutoffs=config.knowledge.cutoffs,
+    )
+
+
 _OF_RUNS = {"task", "knowledge"}
+
+
+def speaks_of_series(raw: Mapping[str, Any]) -> bool:
+    """Tell whether a config asks about series and about nothing else."""
+    detect = raw.get("detect")
+    return (
+        isinstance(detect, dict) and "numleak" in detect and not raw.keys() & {*_OF_RUNS, "dataset"}
+    )
 
 
 def speaks_of_items(raw: Mapping[str, Any]) -> bool:
@@ -140,7 +201,33 @@ def _absolute(config: Config, base: Path) -> Config:
     changes["models"] = _with_files(config.models, at)
     if config.run.prices:
         changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})
+    if config.detect.numleak:
+        numleak = {"numleak": _with_series(config.detect.numleak, at)}
+        changes["detect"] = config.detect.model_copy(update=numleak)
     return config.model_copy(update=changes)
+
+
+def _absolute_series(config: SeriesConfig, base: Path) -> SeriesConfig:
+    def at(path: str) -> str:
+        return _at(base, path)
+
+    targets = tuple(_opened(target, at) for target in config.models.targets)
+    changes: dict[str, object] = {
+        "models": SeriesModelsConfig(targets=targets),
+        "detect": SeriesDetectConfig(numleak=_with_series(config.detect.numleak, at)),
+    }
+    if config.run.prices:
+        changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})
+    if config.cutoffs:
+        changes["cutoffs"] = at(config.cutoffs)
+    return config.model_copy(update=changes)
+
+
+def _with_series(asked: NumleakConfig, at: Callable[[str], str]) -> NumleakConfig:
+    """Make the paths of series and of their files absolute."""
+    named = [at(one) if one.endswith((".yaml", ".yml")) else one for one in asked.series]
+    files = {series: at(path) for series, path in asked.files.items()}
+    return asked.model_copy(update={"series": tuple(named), "files": files})
 
 
 def _absolute_items(config: ItemConfig, base: Path) -> ItemConfig:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from coreeval.config.dates import StatedDate
 from coreeval.config.knowledge import KnowledgeConfig
+from coreeval.config.numleak_values import NumleakConfig
 from coreeval.schema import Flag, Policy, RoleName, Value
 
 Method = Literal["json_schema", "function_calling", "json_mode", "text"]
@@ -226,6 +227,20 @@ class RunConfig(Value):
     """Wall clock that one sample may take before it ends as failed."""
 
 
+class AskingConfig(Value):
+    """How asking targets behaves where nothing is refreshed."""
+
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    seed: int = 7
+    """Of what is drawn, and of how items are modified."""
+    budget_usd: Annotated[float, Field(gt=0)] | None = None
+    """Most that asking under this config's name may cost, all that it has cost so far included."""
+    allow_unpriced: bool = False
+    """Whether a model without a price may be asked under a budget; what it costs is not counted."""
+    prices: str | None = None
+    """File of prices that come before the built-in ones."""
+
+
 class SafetyConfig(Value):
     """What may be done with a sample that is flagged; a flag that is absent keeps its default."""
 
@@ -262,11 +277,13 @@ class DetectConfig(Value):
     evaluate: bool = True
     pcr: PcrConfig | None = None
     """Off where it is absent."""
+    numleak: NumleakConfig | None = None
+    """Likewise."""
 
     @property
     def asks_targets(self) -> bool:
         """True where anything is measured for which targets are asked."""
-        return self.evaluate or self.pcr is not None
+        return self.evaluate or self.pcr is not None or self.numleak is not None
 
 
 class Config(Value):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from coreeval.agents.rules import DEFAULT_POLICY, Rules
 from coreeval.agents.takedown import NOTHING, load_takedown
-from coreeval.config import ROLES, Config, DatasetConfig, ItemConfig, ModelConfig, TargetConfig
+from coreeval.config import ROLES, AnyConfig, Config, DatasetConfig, ModelConfig, TargetConfig
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
 from coreeval.evaluation.embedded import check_embedded
@@ -135,7 +135,7 @@ def _check_asked(setup: Setup, models: Sequence[ModelConfig]) -> None:
             )
 
 
-def check_reached(config: Config | ItemConfig, models: Sequence[ModelConfig]) -> None:
+def check_reached(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
     """Check that models can be asked and paid, as far as that is free.
 
     Raises:
@@ -152,7 +152,7 @@ def check_reached(config: Config | ItemConfig, models: Sequence[ModelConfig]) ->
     check_money(config, models)
 
 
-def check_money(config: Config | ItemConfig, models: Sequence[ModelConfig]) -> None:
+def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
     """Check that a budget can be kept: every model has a price, and it covers a call.
 
     Raises:

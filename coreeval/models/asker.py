@@ -83,6 +83,7 @@ class Asker:
         shape: AnswerShape[T],
         *,
         check: Callable[[T], None] = accept,
+        chain: int = 0,
     ) -> T:
         """Return the first valid answer among the draws.
 
@@ -91,6 +92,7 @@ class Asker:
             shape: What the answer must look like.
             check: Raises InvalidAnswer for an answer of the right shape that cannot be true of
                 this request, such as one that cites an item that was not shown.
+            chain: The chain to begin with; whoever wants several answers to one question counts up.
 
         Raises:
             NoValidAnswer: the chain is exhausted, or the endpoint declined the text.
@@ -99,7 +101,8 @@ class Asker:
             ModelUnusable: the model cannot be used at all, now or later.
             BudgetSpent: the budget does not allow another call.
         """
-        draw, final = Draw(messages, self.model.config.max_tokens), self._settle
+        first = Draw(messages, self.model.config.max_tokens, number=chain * self._max_draws)
+        draw, final = first, self._settle
         while True:
             record, origin = await self._draw(draw, shape, check)
             try:
@@ -115,6 +118,7 @@ class Asker:
             f"{self.role}: {self.model.name} gave no valid answer in {self._max_draws} draws; "
             f"the last one: {reason}",
             kind=_KINDS.get(reason, "unparsed"),
+            said=record.response,
         )
 
     async def _draw(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from coreeval.config import ROLES, Config, ItemConfig, ModelConfig, ModelsConfig
+from coreeval.config import ROLES, AnyConfig, ModelConfig, ModelsConfig
 from coreeval.models.abilities import Abilities
 from coreeval.models.asker import MAX_DRAWS, Asker
 from coreeval.models.model import Model
@@ -84,9 +84,7 @@ class Exchange:
         return self._paces[key]
 
 
-def open_exchange(
-    config: Config | ItemConfig, calls: CallStore, *, limited: bool = True
-) -> Exchange:
+def open_exchange(config: AnyConfig, calls: CallStore, *, limited: bool = True) -> Exchange:
     """Return the exchange of a run or a trial.
 
     Args:

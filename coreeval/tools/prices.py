@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field, TypeAdapter
 
-from coreeval.config import Config, ItemConfig, ModelConfig, PriceConfig
+from coreeval.config import AnyConfig, ModelConfig, PriceConfig
 from coreeval.tools.sourced import built_in, user_table
 
 MILLION = 1_000_000
@@ -70,7 +70,7 @@ def load_prices(path: Path | None = None) -> Prices:
 # -- of a run -------------------------------------------------------------------------------------
 
 
-def prices_of(config: Config | ItemConfig) -> Prices:
+def prices_of(config: AnyConfig) -> Prices:
     """Return the prices that hold for a run.
 
     Raises:

@@ -47,9 +47,20 @@ class Workspace:
         return self.root / "pcr"
 
     @property
-    def item_payers(self) -> set[str]:
-        """Who paid for what `pcr` holds, by the names in the call store."""
-        return {item_payer(path.name) for path in self.pcr.glob("*/")}
+    def numleak(self) -> Path:
+        """What targets said about series, by the config's name."""
+        return self.root / "numleak"
+
+    @property
+    def series(self) -> Path:
+        """Files of series as their publishers had them."""
+        return self.root / "series"
+
+    @property
+    def asking_payers(self) -> set[str]:
+        """Who paid for what `pcr` and `numleak` hold, by the names in the call store."""
+        items = {item_payer(path.name) for path in self.pcr.glob("*/")}
+        return items | {series_payer(path.name) for path in self.numleak.glob("*/")}
 
     @property
     def estimates(self) -> Path:
@@ -60,6 +71,11 @@ class Workspace:
 def item_payer(name: str) -> str:
     """Return who pays for the questions of a config about items, in the call store."""
     return f"pcr@{name}"
+
+
+def series_payer(name: str) -> str:
+    """Return who pays for the questions of a config about series, in the call store."""
+    return f"numleak@{name}"
 
 
 def workspace_for(base: Path) -> Workspace:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.config import ROLES, Config, ItemConfig, ModelConfig
+from coreeval.config import ROLES, AnyConfig, Config, ModelConfig
 from coreeval.graph.forecast.estimates import Line, Unpriced
 from coreeval.graph.forecast.learning import Player
 from coreeval.graph.forecast.reckoning import Lane, Priced
@@ -69,7 +69,7 @@ def cast_of(config: Config) -> Cast:
     return _cast(config, roles, targets)
 
 
-def cast_of_targets(config: Config | ItemConfig, targets: Sequence[ModelConfig]) -> Cast:
+def cast_of_targets(config: AnyConfig, targets: Sequence[ModelConfig]) -> Cast:
     """Return who is asked where only targets are.
 
     Raises:
@@ -79,7 +79,7 @@ def cast_of_targets(config: Config | ItemConfig, targets: Sequence[ModelConfig])
 
 
 def _cast(
-    config: Config | ItemConfig,
+    config: AnyConfig,
     roles: dict[RoleName, ModelConfig],
     targets: Sequence[ModelConfig],
 ) -> Cast:
