@@ -1,0 +1,80 @@
+"""The words of a question: unit, sign and digits in it, and an example that is not the answer."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.replies import Variant
+from coreeval.evaluation.numleak.series import SeriesDefinition
+from coreeval.prompts import Message, built_in_prompt
+
+_SIGN: Final = {
+    "signed": "with a minus sign where it is below zero",
+    "positive": "as a number without a sign",
+}
+_EXAMPLES: Final = (12.3456789, 23.4567891, 34.5678912, 45.6789123, 56.7891234)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How questions about one series are put.
+
+    The words of all questions for a value are the same but for the date and the name: what differs
+    in the answers to a fictitious name is not the wording's doing.
+    """
+
+    definition: SeriesDefinition
+    example: str
+    """A number in the form of an answer, equal to no value of the series."""
+
+    @classmethod
+    def of(cls, definition: SeriesDefinition, values: Iterable[float]) -> "Wording":
+        """Return the wording whose example is none of the values, the same for all dates."""
+        return cls(definition, _example(definition, list(values)))
+
+    def value(self, date: Period, *, name: str | None = None) -> list[Message]:
+        """Return the question for the value of a date; `name` stands in for the proper one."""
+        return built_in_prompt("series_value").fill(
+            **self._common(name),
+            date=date.words,
+            decimals=_digits(self.definition.decimals),
+            example=self.example,
+        )
+
+    def comparison(self, variant: Variant, first: Period, second: Period) -> list[Message]:
+        """Return the question which of two dates has the higher value.
+
+        Args:
+            variant: `pair`, or `forced_choice`, which allows exactly the words of the two dates.
+            first: The date that stands first.
+            second: The other.
+        """
+        prompt = built_in_prompt(f"series_{variant}")
+        return prompt.fill(**self._common(None), first=first.words, second=second.words)
+
+    def _common(self, name: str | None) -> dict[str, str]:
+        return {
+            "quantity": self.definition.quantity,
+            "name": name or self.definition.name,
+            "unit": self.definition.unit.name,
+            "sign": _SIGN[self.definition.sign],
+        }
+
+
+def _digits(decimals: int) -> str:
+    if not decimals:
+        return "no digits after the point"
+    return f"{decimals} digit{'s' if decimals > 1 else ''} after the point"
+
+
+def _example(definition: SeriesDefinition, values: list[float]) -> str:
+    """Return the first example that no value comes near: within the widest tolerance is near."""
+    near, sign = max(definition.tolerances), -1 if definition.sign == "signed" else 1
+    scale = 1.0
+    while True:
+        for digits in _EXAMPLES:
+            example = round(sign * scale * digits, definition.decimals)
+            if all(abs(value - example) > near for value in values):
+                return f"{example:.{definition.decimals}f}"
+        scale *= 10
