@@ -98,7 +98,7 @@ def _row(name: str, figures: "Range", written: Callable[[float], str]) -> str:
 
 def _roles(lines: Sequence["Line"]) -> Iterator[str]:
     wide = max(len(line.model) for line in lines)
-    names = [line.role if line.stage == "run" else f"{line.role}, pcr" for line in lines]
+    names = [line.role if line.stage == "run" else f"{line.role}, {line.stage}" for line in lines]
     role = max(13, *(len(name) + 2 for name in names))
     heads = "".join(f"{head:>10}" for head in ("calls", "prompt", "answers", "USD"))
     yield f"{'likely':<{role}}{'model':<{wide}}{heads}"

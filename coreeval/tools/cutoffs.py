@@ -1,7 +1,7 @@
 """Until when models were trained, and when they came out: a table with a source for each date."""
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Literal, Self
@@ -34,6 +34,11 @@ class Stated(Value):
     def counts_from(self) -> datetime:
         """The first moment that counts as after it."""
         return counts_from(self.date)
+
+    @property
+    def last_day(self) -> Day:
+        """The last day before that moment."""
+        return (self.counts_from - timedelta(microseconds=1)).date()
 
 
 class ModelDates(Value):

@@ -13,6 +13,7 @@ from coreeval.tools.cutoffs import Latest
 from coreeval.tools.files import write_json
 from coreeval.tools.workspace import Workspace
 
+Stage = Literal["run", "pcr", "numleak"]
 Measure = Literal["calls", "prompt_tokens", "completion_tokens", "usd"]
 
 
@@ -26,8 +27,8 @@ class Line(Value):
     role: str
     """A role, or `target`."""
     model: str
-    stage: Literal["run", "pcr"] = "run"
-    """`pcr` for what is asked only because of it."""
+    stage: Stage = "run"
+    """`pcr` and `numleak` for what is asked only because of them."""
     calls: Range
     prompt_tokens: Range
     completion_tokens: Range

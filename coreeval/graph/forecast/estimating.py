@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from coreeval.config import ModelConfig
 from coreeval.graph.bench.opening import Bench, open_bench
 from coreeval.graph.drawing import TEST_MOST
 from coreeval.graph.forecast.benchmark import Counted, count
-from coreeval.graph.forecast.estimates import Estimate, Line, fit_of, keep, summed
+from coreeval.graph.forecast.estimates import Estimate, Line, Stage, fit_of, keep, summed
 from coreeval.graph.forecast.history import ENOUGH, Earlier, earlier, remembered
 from coreeval.graph.forecast.learning import (
     STATED,
@@ -226,7 +225,7 @@ def expected(
     cast: Cast,
     seen: Sequence[Seen],
     *,
-    stage: Literal["run", "pcr"] = "run",
+    stage: Stage = "run",
 ) -> Line:
     """Return what a model in a role is expected to cost, by what recorded calls tell of it.
 

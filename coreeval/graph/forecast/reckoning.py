@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
 from coreeval.config import PriceConfig
-from coreeval.graph.forecast.estimates import RESTS_ON, Line
+from coreeval.graph.forecast.estimates import RESTS_ON, Line, Stage
 from coreeval.graph.forecast.ranges import Basis, Known, Range, between, total
 from coreeval.graph.forecast.stated import CACHED_FROM
 from coreeval.tools.prices import cost
@@ -28,7 +28,7 @@ class Asked:
 
     role: str
     model: str
-    stage: Literal["run", "pcr"] = "run"
+    stage: Stage = "run"
     samples: int
     calls: Known
     """For each sample."""
@@ -126,7 +126,7 @@ def seconds_of_run(
     lines: Sequence[Line], lanes: Sequence[Lane], *, concurrency: int, samples: int
 ) -> Range:
     """Return how long the run takes, one stage after the other."""
-    stages = [[line for line in lines if line.stage == stage] for stage in ("run", "pcr")]
+    stages = [[line for line in lines if line.stage == stage] for stage in get_args(Stage)]
     return total(_seconds_of_stage(each, lanes, concurrency, samples) for each in stages)
 
 

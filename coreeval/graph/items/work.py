@@ -2,25 +2,23 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.config import TargetConfig
-from coreeval.errors import CoreEvalError, Interrupted, RunLocked
 from coreeval.evaluation.modifications import Paraphraser
 from coreeval.evaluation.modifications.paraphrase import FLOOR
 from coreeval.evaluation.pcr.answered import TargetAsked, asked_of, write_pairs
 from coreeval.evaluation.pcr.twins import Twins
-from coreeval.graph.items.asking import Desk, answers_of, paraphrased
+from coreeval.graph.desk import Desk
+from coreeval.graph.items.asking import answers_of, paraphrased
 from coreeval.graph.items.plan import PARAPHRASE_ROLE, TARGET_ROLE, Plan
-from coreeval.graph.progress import Progress, Watch, unwatched
-from coreeval.graph.signals import heeding_signals
-from coreeval.models import Exchange, close_models, open_exchange
+from coreeval.graph.progress import Watch, unwatched
+from coreeval.graph.session import Session
+from coreeval.models import Exchange, open_exchange
 from coreeval.tools.embeddings import Embeds
-from coreeval.tools.locks import held
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.calls import CallStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,45 +51,15 @@ def ask_items(
         RunError: questions got no answer, or a model cannot be used; what was answered is kept.
     """
     folder = plan.workspace.pcr / plan.config.name
-    with _locked(folder):
-        try:
-            return asyncio.run(_ask(plan, out or folder, embeds, watch))
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            raise Interrupted(
-                "stopped: what was answered is kept and not asked again",
-                where=str(plan.source),
-                hint=_WAY_ON,
-            ) from None
-        except CoreEvalError as error:
-            error.hint = f"{error.hint}; {_WAY_ON}" if error.hint else _WAY_ON
-            raise
-
-
-_WAY_ON = "then the same command goes on"
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    taken = RunLocked("another process asks for this config", where=str(folder), hint="wait for it")
-    with held(folder / "pcr.lock", taken):
-        yield
-
-
-async def _ask(plan: Plan, out: Path, embeds: Embeds | None, watch: Watch) -> Found:
-    desk = Desk(concurrency=plan.config.run.concurrency, watch=watch)
-    calls = await asyncio.to_thread(open_calls, plan.workspace.calls, plan.payer)
-    try:
-        with heeding_signals(desk.stop, lambda: watch(_STOPPING)):
-            return await _asked(plan, out, embeds, desk, calls)
-    finally:
-        await close_models()
-        await asyncio.to_thread(calls.close)
-
-
-_STOPPING = Progress(
-    stage="stopping", note="waiting for the answers in flight; once more stops at once"
-)
+    session = Session(
+        source=plan.source,
+        lock=folder / "pcr.lock",
+        calls=plan.workspace.calls,
+        payer=plan.payer,
+        concurrency=plan.config.run.concurrency,
+        watch=watch,
+    )
+    return session.run(lambda desk, calls: _asked(plan, out or folder, embeds, desk, calls))
 
 
 async def _asked(

@@ -67,6 +67,7 @@ class ScriptedAsker(Asker):
         shape: AnswerShape[T],
         *,
         check: Callable[[T], None] = accept,
+        chain: int = 0,
     ) -> T:
         self.asked.append(messages)
         self.schemas.append(shape.schema)

@@ -1,7 +1,11 @@
 """What a model is asked about series: which dates, and in which words."""
 
-from coreeval.evaluation.numleak.probes.questions import Question, questions_about
-from coreeval.evaluation.numleak.probes.sampling import Drawing, draw_dates
-from coreeval.evaluation.numleak.probes.wording import Wording
+from coreeval.evaluation.numleak.probes.questions import (
+    Asked,
+    Question,
+    questions_about,
+    sibling_questions,
+)
+from coreeval.evaluation.numleak.probes.recording import write_replies
 
-__all__ = ["Drawing", "Question", "Wording", "draw_dates", "questions_about"]
+__all__ = ["Asked", "Question", "questions_about", "sibling_questions", "write_replies"]

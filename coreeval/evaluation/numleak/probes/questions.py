@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from coreeval.config import NumleakConfig
+from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.probes.sampling import Drawing, draw_dates, draw_pairs
 from coreeval.evaluation.numleak.probes.wording import Wording
@@ -74,8 +75,13 @@ def questions_about(
         cutoff: The last day of the model's training data; None where it is not known.
         today: The day of asking.
         seed: Of the first drawing.
+
+    Raises:
+        DatasetError: it has no value in the period that is asked about.
     """
     probing = _Probing(series, asked, cutoff, today)
+    if not probing.inside:
+        raise _nothing(series, asked)
     drawings = draw_dates(
         probing.inside,
         count=asked.dates,
@@ -103,6 +109,15 @@ def sibling_questions(series: Series, like: Asked, *, today: date) -> Asked:
     lacking = len(wanted) - len(questions)
     notes = (f"no value at {lacking} of {len(wanted)} dates of {like.series}",) if lacking else ()
     return Asked(series=series.definition.id, questions=questions, notes=notes)
+
+
+def _nothing(series: Series, asked: NumleakConfig) -> DatasetError:
+    start, end = asked.period.start or "its start", asked.period.end or "its end"
+    return DatasetError(
+        f"no published value of {series.definition.id} lies from {start} to {end}",
+        where="detect.numleak.period",
+        hint=f"it has values from {series.first} to {series.last}",
+    )
 
 
 class _Probing:

@@ -11,7 +11,7 @@ from coreeval.prompts import Message, built_in_prompt
 
 _SIGN: Final = {
     "signed": "with a minus sign where it is below zero",
-    "positive": "as a number without a sign",
+    "positive": "without a sign",
 }
 _EXAMPLES: Final = (12.3456789, 23.4567891, 34.5678912, 45.6789123, 56.7891234)
 
@@ -64,8 +64,8 @@ class Wording:
 
 def _digits(decimals: int) -> str:
     if not decimals:
-        return "no digits after the point"
-    return f"{decimals} digit{'s' if decimals > 1 else ''} after the point"
+        return "as a whole number"
+    return f"to {decimals} digit{'s' if decimals > 1 else ''} after the point"
 
 
 def _example(definition: SeriesDefinition, values: list[float]) -> str:

@@ -1,0 +1,1 @@
+"""Asking targets about dated series: what is asked, what it costs, and the asking."""

@@ -1,0 +1,93 @@
+"""Putting an audit's questions to its target: a model through the call store, a persona here."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+
+from coreeval.config import TargetConfig
+from coreeval.evaluation.numleak.probes import Question
+from coreeval.evaluation.numleak.replies import Reply
+from coreeval.evaluation.numleak.series import Series
+from coreeval.graph.desk import Desk, Words, in_words
+from coreeval.graph.numleak.plan import TARGET_ROLE, Audit
+from coreeval.graph.progress import Progress
+from coreeval.models import Exchange
+
+WARM = 1.0
+"""Temperature of repeated answers, as in NumLeak's probe specification (research: appendix O)."""
+
+
+async def replies_of(
+    desk: Desk, exchange: Exchange, audit: Audit, taught: Sequence[Series], *, seed: int
+) -> list[Reply]:
+    """Return what a target says to each question, in their order.
+
+    Args:
+        desk: What asking shares.
+        exchange: Where models are opened; no persona is.
+        audit: Whom to ask what.
+        taught: What a persona learns, as far as its cutoff goes.
+        seed: Of what a persona learns and how it speaks.
+
+    Raises:
+        Stopped: a signal stopped it.
+        RunError: some questions did not get through.
+        CoreEvalError: no more can be asked: no budget, no key, no such model.
+    """
+    if audit.target.embedded:
+        return await asyncio.to_thread(_by_persona, desk, audit, taught, seed)
+    questions = [question for asked in audit.asked for question in asked.questions]
+    said = await _by_model(desk, exchange, audit.target, questions)
+    return [_reply(question, audit.target.model, said[question]) for question in questions]
+
+
+async def _by_model(
+    desk: Desk, exchange: Exchange, target: TargetConfig, questions: Sequence[Question]
+) -> dict[Question, Words]:
+    """Ask through the call store; a repeated question is a draw of its own, from no fixed seed."""
+    warm = target.model_copy(update={"temperature": WARM, "seed": None})
+    asker = exchange.asker(target, TARGET_ROLE, max_draws=1, settle=True)
+    sampler = exchange.asker(warm, TARGET_ROLE, max_draws=1, settle=True)
+
+    async def ask(question: Question) -> Words:
+        chosen = sampler if question.variant == "repeated" else asker
+        return await in_words(chosen, question.messages, draw=question.draw)
+
+    return await desk.gather(target.model, "ask", questions, ask, lambda words: words.kind)
+
+
+def _reply(question: Question, model: str, said: Words) -> Reply:
+    """Return the record of an answer; what was cut off or declined keeps the words it had."""
+    silent = said.kind != "answered" and not said.text
+    return question.reply(model, None if silent else said.text, said.kind)
+
+
+# -- personas -------------------------------------------------------------------------------------
+
+
+def _by_persona(desk: Desk, audit: Audit, taught: Sequence[Series], seed: int) -> list[Reply]:
+    from coreeval.evaluation.numleak.embedded import PersonaQuestion, open_persona  # numpy
+
+    model, total, replies = audit.target.model, audit.questions, list[Reply]()
+    desk.watch(Progress(stage="ask", note=model))
+    persona = open_persona(model, [_until(each, audit.cutoff) for each in taught], seed=seed)
+    for asked in audit.asked:
+        for one in asked.questions:
+            question = PersonaQuestion(
+                variant=one.variant,
+                series=one.series,
+                period=one.period,
+                other=one.other,
+                name=one.name,
+                draw=one.draw,
+            )
+            replies.append(one.reply(model, persona.answer(question)))
+        counts = {"answered": len(replies)}
+        desk.watch(Progress(stage="ask", done=len(replies), total=total, counts=counts))
+    return replies
+
+
+def _until(series: Series, cutoff: date | None) -> Series:
+    """Return a series as it was published on the last day of what a persona knows."""
+    return series if cutoff is None else replace(series, values=series.available_on(cutoff))

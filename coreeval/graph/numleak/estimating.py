@@ -1,0 +1,54 @@
+"""What an audit will cost, before it is spent: questions are counted and measured, not sent."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from coreeval.graph.forecast.asking import Asking
+from coreeval.graph.forecast.estimates import Estimate, Line, Stage
+from coreeval.graph.forecast.estimating import expected
+from coreeval.graph.forecast.learning import Seen
+from coreeval.graph.forecast.players import Cast
+from coreeval.graph.forecast.ranges import Basis, Known, exactly, interval
+from coreeval.graph.forecast.sizes import Size, size_of
+from coreeval.graph.numleak.plan import TARGET_ROLE, Audit, NumleakPlan
+from coreeval.tools.clock import Clock, utc_now
+
+
+def estimate_numleak(plan: NumleakPlan, *, now: Clock = utc_now) -> Estimate:
+    """Return what asking all that a plan says will cost; nothing is asked or kept.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+        RunCorrupt: the call store is damaged.
+    """
+    asking = Asking(
+        source=plan.source,
+        config=plan.config,
+        workspace=plan.workspace,
+        payer=plan.payer,
+        task=f"NumLeak of {', '.join(one.definition.id for one in plan.series)}",
+        samples=plan.questions,
+        asked=[audit.target for audit in plan.audits],
+        fewer="detect.numleak.dates",
+        notes=[*plan.notes()],
+    )
+    return asking.estimate(lambda cast, seen: lines_of(plan.audits, cast, seen), now=now)
+
+
+def lines_of(
+    audits: Iterable[Audit], cast: Cast, seen: Sequence[Seen], *, stage: Stage = "run"
+) -> Iterator[Line]:
+    """Yield what each target costs that is not embedded; it is asked every question once."""
+    for audit in audits:
+        if not audit.target.embedded:
+            basis = Basis(origin="a question is asked once", n=audit.questions)
+            calls = Known(range=exactly(1), basis=basis)
+            yield expected(
+                TARGET_ROLE, audit.target, calls, _size(audit), audit.questions, cast, seen,
+                stage=stage,
+            )  # fmt: skip
+
+
+def _size(audit: Audit) -> Size:
+    sizes = [size_of(one.messages, {}) for asked in audit.asked for one in asked.questions]
+    basis = Basis(origin="the questions", n=len(sizes))
+    return Size(fixed=0, varied=Known(range=interval(sizes), basis=basis))

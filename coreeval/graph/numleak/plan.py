@@ -1,0 +1,176 @@
+"""From a config to what would be asked about series: checked as far as that is free."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from dotenv import load_dotenv
+
+from coreeval.config import SeriesConfig, TargetConfig, load_series_config
+from coreeval.errors import ConfigError
+from coreeval.evaluation.embedded import EMBEDDED
+from coreeval.evaluation.numleak.probes import Asked, questions_about, sibling_questions
+from coreeval.evaluation.numleak.series import Series
+from coreeval.graph.numleak.universe import Universe, open_universe
+from coreeval.graph.setup import check_reached
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.cutoffs import dates_of, load_cutoffs
+from coreeval.tools.workspace import Workspace, series_payer, workspace_for
+
+TARGET_ROLE = "target_series"
+"""What the calls are noted as."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What one target is asked."""
+
+    target: TargetConfig
+    cutoff: date | None
+    """The last day of its training data; None where it is not known."""
+    asked: tuple[Asked, ...]
+    """About each series, then about each of their siblings."""
+
+    @property
+    def questions(self) -> int:
+        """How many there are."""
+        return sum(len(each.questions) for each in self.asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumleakPlan:
+    """What is asked of whom about which series."""
+
+    source: Path
+    """The config's file."""
+    config: SeriesConfig
+    workspace: Workspace
+    universe: Universe
+    audits: tuple[Audit, ...]
+    """One for each target."""
+    passed_over: tuple[str, ...] = ()
+    """Targets that have no words to answer in."""
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """Those that the config names."""
+        return self.universe.series
+
+    @property
+    def siblings(self) -> tuple[Series, ...]:
+        """The others of their families, as far as they can be opened."""
+        return self.universe.siblings
+
+    @property
+    def payer(self) -> str:
+        """Who pays in the call store."""
+        return series_payer(self.config.name)
+
+    @property
+    def questions(self) -> int:
+        """Questions to all targets."""
+        return sum(audit.questions for audit in self.audits)
+
+    @property
+    def cutoffs(self) -> dict[str, date | None]:
+        """The last day of each target's training data, by its name."""
+        return {audit.target.model: audit.cutoff for audit in self.audits}
+
+    def notes(self) -> Iterator[str]:
+        """Yield what is not asked, or not as it was meant, each thing once."""
+        for name in self.passed_over:
+            yield f"{name} labels texts and has no words for numbers: it is not asked"
+        yield from self.universe.notes
+        for audit in self.audits:
+            for asked in audit.asked:
+                for note in asked.notes:
+                    yield f"{audit.target.model}, {asked.series}: {note}"
+
+
+def numleak_plan_of(path: Path, *, overrides: Sequence[str], now: Clock = utc_now) -> NumleakPlan:
+    """Return what a config asks for; series are fetched where they are not at hand.
+
+    Args:
+        path: The YAML config, of NumLeak alone or of a run.
+        overrides: `key.path=value` settings over the config's.
+        now: The time of day; what is published later is not asked about.
+
+    Raises:
+        UsageError: the config, a series, a key or a price cannot be used.
+        ModelUnusable: an endpoint does not answer.
+    """
+    path = path.resolve()
+    load_dotenv(path.parent / ".env")
+    config, workspace = load_series_config(path, overrides), workspace_for(path.parent)
+    universe = open_universe(config.detect.numleak, base=path.parent, cache=workspace.series)
+    targets = asked_targets(config.models.targets)
+    plan = NumleakPlan(
+        source=path,
+        config=config,
+        workspace=workspace,
+        universe=universe,
+        audits=audits_of(config, universe, today=now().date()),
+        passed_over=tuple(
+            target.model for target in config.models.targets if target not in targets
+        ),
+    )
+    check_reached(config, [target for target in targets if not target.embedded])
+    return plan
+
+
+def asked_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
+    """Return the targets that can be asked about series: embedded classifiers cannot.
+
+    Raises:
+        ConfigError: an embedded target is neither a classifier nor a persona; or nobody is left.
+    """
+    found = list[TargetConfig]()
+    for target in targets:
+        if target.embedded and target.name in EMBEDDED:
+            continue
+        if target.embedded:
+            from coreeval.evaluation.numleak.embedded import check_persona  # numpy
+
+            check_persona(target.model)
+        found.append(target)
+    if not found:
+        raise ConfigError(
+            "no target has words for numbers: embedded classifiers label texts",
+            where="models.targets",
+            hint="name a model, or a persona such as offline:memorizing",
+        )
+    return found
+
+
+def audits_of(config: SeriesConfig, universe: Universe, *, today: date) -> tuple[Audit, ...]:
+    """Return what each target is asked.
+
+    Raises:
+        ConfigError: the file of cutoffs cannot be used.
+        DatasetError: a series has no value in the period.
+    """
+    table = load_cutoffs(Path(config.cutoffs) if config.cutoffs else None)
+    audits = list[Audit]()
+    for target in asked_targets(config.models.targets):
+        stated = dates_of(target, table).cutoff
+        cutoff = stated.last_day if stated else None
+        asked = _asked(config, universe, cutoff, today)
+        audits.append(Audit(target=target, cutoff=cutoff, asked=asked))
+    return tuple(audits)
+
+
+def _asked(
+    config: SeriesConfig, universe: Universe, cutoff: date | None, today: date
+) -> tuple[Asked, ...]:
+    asked, first = list[Asked](), dict[str, Asked]()
+    for series in universe.series:
+        one = questions_about(
+            series, config.detect.numleak, cutoff=cutoff, today=today, seed=config.run.seed
+        )
+        first.setdefault(series.definition.family or "", one)
+        asked.append(one)
+    for sibling in universe.siblings:
+        like = first[sibling.definition.family or ""]
+        asked.append(sibling_questions(sibling, like, today=today))
+    return tuple(asked)

@@ -1,0 +1,63 @@
+"""Asking all that a plan says, through the call store: a stop or a kill costs what is in flight."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from coreeval.evaluation.numleak.probes import write_replies
+from coreeval.evaluation.numleak.replies import Reply
+from coreeval.graph.desk import Desk
+from coreeval.graph.numleak.asking import replies_of
+from coreeval.graph.numleak.plan import NumleakPlan
+from coreeval.graph.progress import Watch, unwatched
+from coreeval.graph.session import Session
+from coreeval.models import open_exchange
+from coreeval.tools.stores.calls import CallStore
+
+RESPONSES = "responses.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumleakFound:
+    """What came of asking."""
+
+    replies: tuple[Reply, ...]
+    """Of one target after the other."""
+    file: Path
+    """The same as JSON lines: `--responses` gives the same result."""
+    plan: NumleakPlan
+
+
+def ask_numleak(plan: NumleakPlan, *, watch: Watch = unwatched) -> NumleakFound:
+    """Ask each target about the series, and write down what it says.
+
+    Args:
+        plan: What is asked; `numleak_plan_of` makes it.
+        watch: Told of the progress.
+
+    Raises:
+        BudgetSpent: another call may cost more than the budget has left.
+        Interrupted: a signal stopped it. In both cases the same call goes on from there.
+        RunLocked: another process asks for this config.
+        RunError: questions got no answer, or a model cannot be used; what was answered is kept.
+    """
+    folder = plan.workspace.numleak / plan.config.name
+    session = Session(
+        source=plan.source,
+        lock=folder / "numleak.lock",
+        calls=plan.workspace.calls,
+        payer=plan.payer,
+        concurrency=plan.config.run.concurrency,
+        watch=watch,
+    )
+    replies = session.run(lambda desk, calls: _asked(plan, desk, calls, folder / RESPONSES))
+    return NumleakFound(replies=tuple(replies), file=folder / RESPONSES, plan=plan)
+
+
+async def _asked(plan: NumleakPlan, desk: Desk, calls: CallStore, file: Path) -> list[Reply]:
+    exchange, replies = open_exchange(plan.config, calls), list[Reply]()
+    for audit in plan.audits:
+        taught, seed = plan.universe.all, plan.config.run.seed
+        replies += await replies_of(desk, exchange, audit, taught, seed=seed)
+    await asyncio.to_thread(write_replies, file, replies)
+    return replies
