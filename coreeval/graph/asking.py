@@ -120,7 +120,7 @@ async def _put_to_model(job: Job, target: TargetConfig, chunks: Chunks, tally: _
                 answers = await _answers(job, target.model, asker, line, source, missing, tally)
             await asyncio.to_thread(job.store.add_predictions, answers)
             if made:
-                job.store.record(_step(job, target.model, number, source, made))
+                job.store.record(step_of(job, target.model, number, source, made))
     finally:
         await close_models()
         await asyncio.to_thread(calls.close)
@@ -181,7 +181,7 @@ async def _answers(
     return answers
 
 
-def _step(job: Job, target: str, number: int, source: str, made: Sequence[CallRef]) -> Step:
+def step_of(job: Job, target: str, number: int, source: str, made: Sequence[CallRef]) -> Step:
     """Return what the story of the run says about one chunk."""
     return Step(
         sample_id=f"target {target}",

@@ -66,7 +66,8 @@ def build_run_graph(nodes: "RunNodes") -> RunGraph:
     builder.add_conditional_edges("refresh", _after_refresh, ["assemble", END])
     builder.add_edge("assemble", "evaluate")
     builder.add_conditional_edges("evaluate", _after_evaluate, ["pcr", END])
-    builder.add_conditional_edges("pcr", _after_pcr, ["report", END])
+    builder.add_conditional_edges("pcr", _after_pcr, ["numleak", END])
+    builder.add_conditional_edges("numleak", _after_numleak, ["report", END])
     builder.add_edge("report", END)
     return builder
 
@@ -96,5 +97,10 @@ def _after_evaluate(state: RunState) -> str:
 
 
 def _after_pcr(state: RunState) -> str:
+    """Likewise."""
+    return END if state["stopped"] else "numleak"
+
+
+def _after_numleak(state: RunState) -> str:
     """Without all answers there is no report: the run was told to stop."""
     return END if state["stopped"] else "report"

@@ -15,7 +15,7 @@ from coreeval.releases.manifest import Evaluation, Manifest
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
-STAGES = ("evaluate", "pcr", "report")
+STAGES = ("evaluate", "pcr", "numleak", "report")
 
 
 def evaluate(

@@ -8,6 +8,7 @@ from coreeval.agents.hiring import Hire
 from coreeval.config import Config, TargetConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import counts_note, target_of, targets_of
+from coreeval.evaluation.embedded import is_classifier
 from coreeval.graph.pool import Stop
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.setup import Setup, graph_version
@@ -62,7 +63,21 @@ class Job:
         """The targets to ask about the train split too: the same, where the config wants PCR."""
         return self._chosen_targets() if self.config.detect.pcr else []
 
+    @property
+    def audited_targets(self) -> list[TargetConfig]:
+        """The targets to ask about series, where the config wants NumLeak: those with words."""
+        chosen = self._named_targets() if self.config.detect.numleak else []
+        return [target for target in chosen if not is_classifier(target.model)]
+
     def _chosen_targets(self) -> list[TargetConfig]:
+        """Return those that label texts: models and classifiers."""
+        return [
+            target
+            for target in self._named_targets()
+            if is_classifier(target.model) or not target.embedded
+        ]
+
+    def _named_targets(self) -> list[TargetConfig]:
         known, said = self.config.models.targets, self.manifest.evaluation
         return [target for target in known if said is None or target.model in said.asked]
 

@@ -9,6 +9,7 @@ import asyncio
 from coreeval.graph import stages
 from coreeval.graph.detection import compare_splits, evaluate_targets
 from coreeval.graph.job import Job
+from coreeval.graph.numleak.in_run import audit_series
 from coreeval.graph.refreshing import refresh_samples
 from coreeval.graph.state import RunState, RunUpdate
 
@@ -44,6 +45,11 @@ class RunNodes:
         """Ask them about items of the train split too, where the config says so."""
         asked = await compare_splits(self._job)
         return RunUpdate(compared=asked, stopped=self._job.stop.asked)
+
+    async def numleak(self, state: RunState) -> RunUpdate:
+        """Ask them about series, where the config names any."""
+        audited = await audit_series(self._job)
+        return RunUpdate(audited=audited, stopped=self._job.stop.asked)
 
     async def report(self, state: RunState) -> RunUpdate:
         """Write the report for people and for programs."""

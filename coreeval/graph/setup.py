@@ -12,7 +12,7 @@ from coreeval.agents.takedown import NOTHING, load_takedown
 from coreeval.config import ROLES, AnyConfig, Config, DatasetConfig, ModelConfig, TargetConfig
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
-from coreeval.evaluation.embedded import check_embedded
+from coreeval.evaluation.embedded import check_embedded, is_classifier
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import dated, recorded
 from coreeval.models import preflight
@@ -129,10 +129,19 @@ def _check_asked(setup: Setup, models: Sequence[ModelConfig]) -> None:
     check_reached(setup.config, [model for model in models if not model.by_rules])
     for target in models:
         if isinstance(target, TargetConfig) and target.embedded:
-            check_embedded(target.model)
-            _refuse_same_split(
-                setup.config.dataset, setup.config.dataset.train_split, _FITTED, "dataset"
-            )
+            _check_offline(setup, target)
+
+
+def _check_offline(setup: Setup, target: TargetConfig) -> None:
+    """Check an embedded target: a persona, where one is asked about series, or a classifier."""
+    if setup.config.detect.numleak and not is_classifier(target.model):
+        from coreeval.evaluation.numleak.embedded import check_persona  # numpy
+
+        check_persona(target.model)
+        return
+    check_embedded(target.model)
+    dataset = setup.config.dataset
+    _refuse_same_split(dataset, dataset.train_split, _FITTED, "dataset")
 
 
 def check_reached(config: AnyConfig, models: Sequence[ModelConfig]) -> None:

@@ -20,7 +20,7 @@ SAMPLE_NODES = (
     "reflect",
 )
 REWORDING_NODES = ("extract", "judge_original", "reword", "judge_semantic")
-RUN_NODES = ("plan", "refresh", "assemble", "evaluate", "pcr", "report")
+RUN_NODES = ("plan", "refresh", "assemble", "evaluate", "pcr", "numleak", "report")
 Json = dict[str, Any]
 """A value of the schema as plain JSON, so that checkpoints need no classes to be read."""
 
@@ -105,6 +105,8 @@ class RunUpdate(TypedDict, total=False):
     """Targets that were asked about the arms."""
     compared: list[str]
     """Targets that were asked about train items too."""
+    audited: list[str]
+    """Targets that were asked about series."""
     stopped: bool
     """True when the run was told to stop before all targets were asked."""
     report: str

@@ -141,6 +141,11 @@ class RunFiles:
         return self.root / "dataset"
 
     @property
+    def numleak(self) -> Path:
+        """What targets said about series, a file for each of them."""
+        return self.root / "numleak"
+
+    @property
     def report_json(self) -> Path:
         """The report for programs."""
         return self.root / "report.json"

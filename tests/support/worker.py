@@ -54,10 +54,15 @@ def start(
     slow: str = "",
 ) -> BaseProcess:
     """Start a command in a process forked from one that has imported everything already."""
+    trouble = Trouble(die=die, full=full, slow=slow)
+    return fork(_work, list(command), out, dict(environment), trouble)
+
+
+def fork(work: Callable[..., None], *given: object) -> BaseProcess:
+    """Start a function in such a process."""
     with chdir(ROOT):  # or it finds the `tests` of some installed package first
         forkserver.ensure_running()
-    trouble = Trouble(die=die, full=full, slow=slow)
-    process = _FORKS.Process(target=_work, args=(list(command), out, dict(environment), trouble))
+    process = _FORKS.Process(target=work, args=given)
     process.start()
     return process
 

@@ -1,7 +1,8 @@
 """What is counted: an answer that was read, beside the published value of its date."""
 
 from dataclasses import dataclass
-from typing import Literal
+from datetime import date
+from typing import Final, Literal
 
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Variant
@@ -10,6 +11,18 @@ Status = Literal["parsed", "refused", "truncated", "unparsed"]
 Stratum = Literal["pre", "near", "post", "unknown"]
 """Where a date lies to the model's cutoff: before it, within six months of it, after it."""
 Side = Literal["first", "second"]
+NEAR_MONTHS: Final = 6.0
+"""A date so near to the cutoff is neither before nor after it (research: numleak, appendix O)."""
+
+
+def stratum_of(period: Period, cutoff: date | None) -> Stratum:
+    """Return where a date lies to the cutoff."""
+    if cutoff is None:
+        return "unknown"
+    months = period.months_after(cutoff)
+    if abs(months) <= NEAR_MONTHS:
+        return "near"
+    return "pre" if months < 0 else "post"
 
 
 @dataclass(frozen=True, kw_only=True)

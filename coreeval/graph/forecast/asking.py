@@ -7,9 +7,9 @@ from pathlib import Path
 
 from coreeval.config import ItemConfig, ModelConfig, SeriesConfig
 from coreeval.graph.forecast.estimates import Estimate, Line, fit_of, summed
-from coreeval.graph.forecast.estimating import REUSED
 from coreeval.graph.forecast.history import remembered
 from coreeval.graph.forecast.learning import STATED, Seen
+from coreeval.graph.forecast.lines import REUSED
 from coreeval.graph.forecast.players import Cast, cast_of_targets
 from coreeval.graph.forecast.reckoning import seconds_of_run
 from coreeval.tools.clock import Clock

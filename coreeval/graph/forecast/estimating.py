@@ -5,26 +5,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.config import ModelConfig
+from coreeval.evaluation.embedded import is_classifier
 from coreeval.graph.bench.opening import Bench, open_bench
 from coreeval.graph.drawing import TEST_MOST
 from coreeval.graph.forecast.benchmark import Counted, count
-from coreeval.graph.forecast.estimates import Estimate, Line, Stage, fit_of, keep, summed
+from coreeval.graph.forecast.estimates import Estimate, Line, fit_of, keep, summed
 from coreeval.graph.forecast.history import ENOUGH, Earlier, earlier, remembered
-from coreeval.graph.forecast.learning import (
-    STATED,
-    Seen,
-    answer,
-    cached_share,
-    density,
-    duration,
-    spread,
-)
-from coreeval.graph.forecast.players import Cast, cast_of, player_of, rules_note
+from coreeval.graph.forecast.learning import STATED, Seen, spread
+from coreeval.graph.forecast.lines import REUSED, expected
+from coreeval.graph.forecast.players import Cast, cast_of, rules_note
 from coreeval.graph.forecast.ranges import Basis, Known, total
-from coreeval.graph.forecast.reckoning import Asked, line_of, seconds_of_run
+from coreeval.graph.forecast.reckoning import seconds_of_run
 from coreeval.graph.forecast.sizes import Size, size_of_role, size_of_target
 from coreeval.graph.forecast.stated import ARMS, ASKED_AGAIN, REWORDING, calls_of
+from coreeval.graph.numleak.estimating import lines_of
+from coreeval.graph.numleak.plan import run_audits
 from coreeval.schema import RoleName
 from coreeval.tools.clock import Clock, utc_now
 
@@ -32,7 +27,6 @@ THOUGHTS = (
     "a model that thinks before it answers pays its thoughts as answers; how long they are is "
     "known once it has been asked: --preview N"
 )
-REUSED = "questions that were answered before cost nothing again; the estimate pays for them"
 
 
 def estimate(
@@ -160,7 +154,8 @@ async def _lines(bench: Bench, counted: Counted, cast: Cast, memory: _Memory) ->
         return [*lines, *rewording]
     size = size_of_target(bench, counted.drawn)
     return [*lines, *_evaluation(bench, counted, cast, memory, size), *rewording,
-            *_comparison(bench, counted, cast, memory, size)]  # fmt: skip
+            *_comparison(bench, counted, cast, memory, size),
+            *await asyncio.to_thread(_audit, bench, cast, memory)]  # fmt: skip
 
 
 def _evaluation(
@@ -216,47 +211,16 @@ def _comparison(
     ]
 
 
-def expected(
-    role: str,
-    model: ModelConfig,
-    calls: Known,
-    size: Size,
-    samples: int,
-    cast: Cast,
-    seen: Sequence[Seen],
-    *,
-    stage: Stage = "run",
-) -> Line:
-    """Return what a model in a role is expected to cost, by what recorded calls tell of it.
-
-    Args:
-        role: A role, or `target`.
-        model: Who plays it.
-        calls: How often it is asked about a sample.
-        size: How long its prompts are.
-        samples: How many there are.
-        cast: Who is asked in the run.
-        seen: Recorded calls.
-        stage: What it is asked for.
-    """
-    player = player_of(role, model)
-    said = answer(seen, player)
-    return line_of(
-        Asked(
-            role=role,
-            model=player.model,
-            stage=stage,
-            samples=samples,
-            calls=calls,
-            fixed=size.fixed,
-            varied=size.varied,
-            density=density(seen, player),
-            answer=said,
-            duration=duration(seen, player, said.range),
-            cached_share=cached_share(seen, player),
-            priced=cast.priced(model),
-        )
+def _audit(bench: Bench, cast: Cast, memory: _Memory) -> list[Line]:
+    """Return what asking about series costs."""
+    config, setup = bench.setup.config, bench.setup
+    if config.detect.numleak is None:
+        return []
+    chosen = [target for target in config.models.targets if not is_classifier(target.model)]
+    _, audits = run_audits(
+        config, chosen, source=bench.config, workspace=bench.workspace, today=setup.now.date()
     )
+    return list(lines_of(audits, cast, memory.seen, stage="numleak"))
 
 
 def _notes(bench: Bench, lines: Sequence[Line], seen: Sequence[Seen]) -> Iterator[str]:

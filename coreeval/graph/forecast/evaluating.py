@@ -9,9 +9,10 @@ from coreeval.config import TargetConfig
 from coreeval.graph.asking import Chunk, questions_left
 from coreeval.graph.evaluating import Prepared, prepared, refuse_open
 from coreeval.graph.forecast.estimates import Estimate, Line, fit_of, summed
-from coreeval.graph.forecast.estimating import REUSED, THOUGHTS, expected
+from coreeval.graph.forecast.estimating import THOUGHTS
 from coreeval.graph.forecast.history import remembered
 from coreeval.graph.forecast.learning import STATED, Seen
+from coreeval.graph.forecast.lines import REUSED, expected
 from coreeval.graph.forecast.players import Cast, cast_of_targets
 from coreeval.graph.forecast.ranges import Basis, Known, exactly, interval
 from coreeval.graph.forecast.reckoning import seconds_of_run

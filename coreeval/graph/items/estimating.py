@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from coreeval.config import ModelConfig
 from coreeval.graph.forecast.asking import Asking
 from coreeval.graph.forecast.estimates import Estimate, Line
-from coreeval.graph.forecast.estimating import expected
 from coreeval.graph.forecast.learning import STATED, Seen
+from coreeval.graph.forecast.lines import expected
 from coreeval.graph.forecast.players import Cast, name_of
 from coreeval.graph.forecast.ranges import Basis, Known, exactly, interval
 from coreeval.graph.forecast.sizes import Size

@@ -19,7 +19,13 @@ WARM = 1.0
 
 
 async def replies_of(
-    desk: Desk, exchange: Exchange, audit: Audit, taught: Sequence[Series], *, seed: int
+    desk: Desk,
+    exchange: Exchange,
+    audit: Audit,
+    taught: Sequence[Series],
+    *,
+    seed: int,
+    stage: str = "ask",
 ) -> list[Reply]:
     """Return what a target says to each question, in their order.
 
@@ -29,6 +35,7 @@ async def replies_of(
         audit: Whom to ask what.
         taught: What a persona learns, as far as its cutoff goes.
         seed: Of what a persona learns and how it speaks.
+        stage: What is shown meanwhile.
 
     Raises:
         Stopped: a signal stopped it.
@@ -36,25 +43,33 @@ async def replies_of(
         CoreEvalError: no more can be asked: no budget, no key, no such model.
     """
     if audit.target.embedded:
-        return await asyncio.to_thread(_by_persona, desk, audit, taught, seed)
+        return await asyncio.to_thread(_by_persona, desk, audit, taught, seed, stage)
     questions = [question for asked in audit.asked for question in asked.questions]
-    said = await _by_model(desk, exchange, audit.target, questions)
+    said = await _by_model(desk, exchange, audit.target, questions, stage)
     return [_reply(question, audit.target.model, said[question]) for question in questions]
 
 
 async def _by_model(
-    desk: Desk, exchange: Exchange, target: TargetConfig, questions: Sequence[Question]
+    desk: Desk,
+    exchange: Exchange,
+    target: TargetConfig,
+    questions: Sequence[Question],
+    stage: str,
 ) -> dict[Question, Words]:
-    """Ask through the call store; a repeated question is a draw of its own, from no fixed seed."""
+    """Ask through the call store; a repeated question is a draw of its own, from no fixed seed.
+
+    Draw 0 there is the question for the value itself, in the same words.
+    """
     warm = target.model_copy(update={"temperature": WARM, "seed": None})
     asker = exchange.asker(target, TARGET_ROLE, max_draws=1, settle=True)
     sampler = exchange.asker(warm, TARGET_ROLE, max_draws=1, settle=True)
 
     async def ask(question: Question) -> Words:
-        chosen = sampler if question.variant == "repeated" else asker
-        return await in_words(chosen, question.messages, draw=question.draw)
+        if question.variant == "repeated":
+            return await in_words(sampler, question.messages, draw=question.draw + 1)
+        return await in_words(asker, question.messages)
 
-    return await desk.gather(target.model, "ask", questions, ask, lambda words: words.kind)
+    return await desk.gather(target.model, stage, questions, ask, lambda words: words.kind)
 
 
 def _reply(question: Question, model: str, said: Words) -> Reply:
@@ -66,11 +81,13 @@ def _reply(question: Question, model: str, said: Words) -> Reply:
 # -- personas -------------------------------------------------------------------------------------
 
 
-def _by_persona(desk: Desk, audit: Audit, taught: Sequence[Series], seed: int) -> list[Reply]:
+def _by_persona(
+    desk: Desk, audit: Audit, taught: Sequence[Series], seed: int, stage: str
+) -> list[Reply]:
     from coreeval.evaluation.numleak.embedded import PersonaQuestion, open_persona  # numpy
 
     model, total, replies = audit.target.model, audit.questions, list[Reply]()
-    desk.watch(Progress(stage="ask", note=model))
+    desk.watch(Progress(stage=stage, note=model))
     persona = open_persona(model, [_until(each, audit.cutoff) for each in taught], seed=seed)
     for asked in audit.asked:
         for one in asked.questions:
@@ -84,7 +101,7 @@ def _by_persona(desk: Desk, audit: Audit, taught: Sequence[Series], seed: int) -
             )
             replies.append(one.reply(model, persona.answer(question)))
         counts = {"answered": len(replies)}
-        desk.watch(Progress(stage="ask", done=len(replies), total=total, counts=counts))
+        desk.watch(Progress(stage=stage, done=len(replies), total=total, counts=counts))
     return replies
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from coreeval.graph.forecast.asking import Asking
 from coreeval.graph.forecast.estimates import Estimate, Line, Stage
-from coreeval.graph.forecast.estimating import expected
 from coreeval.graph.forecast.learning import Seen
+from coreeval.graph.forecast.lines import expected
 from coreeval.graph.forecast.players import Cast
 from coreeval.graph.forecast.ranges import Basis, Known, exactly, interval
 from coreeval.graph.forecast.sizes import Size, size_of

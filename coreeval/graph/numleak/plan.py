@@ -7,9 +7,9 @@ from pathlib import Path
 
 from dotenv import load_dotenv
 
-from coreeval.config import SeriesConfig, TargetConfig, load_series_config
+from coreeval.config import Config, SeriesConfig, TargetConfig, load_series_config, series_part
 from coreeval.errors import ConfigError
-from coreeval.evaluation.embedded import EMBEDDED
+from coreeval.evaluation.embedded import is_classifier
 from coreeval.evaluation.numleak.probes import Asked, questions_about, sibling_questions
 from coreeval.evaluation.numleak.series import Series
 from coreeval.graph.numleak.universe import Universe, open_universe
@@ -119,6 +119,44 @@ def numleak_plan_of(path: Path, *, overrides: Sequence[str], now: Clock = utc_no
     return plan
 
 
+def run_audits(
+    config: Config,
+    targets: Sequence[TargetConfig],
+    *,
+    source: Path,
+    workspace: Workspace,
+    today: date,
+) -> tuple[Universe, tuple[Audit, ...]]:
+    """Return the series that the config of a run names, and what each target is asked.
+
+    Args:
+        config: The run's.
+        targets: Those that are asked.
+        source: Its file; relative paths start there.
+        workspace: Keeps what is fetched.
+        today: The day of asking.
+
+    Raises:
+        UsageError: a series cannot be opened, or has no value in the period.
+    """
+    part = series_part(config, where=str(source))
+    universe = open_universe(part.detect.numleak, base=source.parent, cache=workspace.series)
+    models = part.models.model_copy(update={"targets": tuple(targets)})
+    part = part.model_copy(update={"models": models})
+    return universe, audits_of(part, universe, today=today)
+
+
+def check_series(config: Config, *, source: Path, workspace: Workspace, today: date) -> None:
+    """Check that what a run is to ask about series can be asked, where its config names any.
+
+    Raises:
+        UsageError: a series cannot be opened, or has no value in the period.
+    """
+    if config.detect.numleak and config.models.targets:
+        targets = asked_targets(config.models.targets)
+        run_audits(config, targets, source=source, workspace=workspace, today=today)
+
+
 def asked_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
     """Return the targets that can be asked about series: embedded classifiers cannot.
 
@@ -127,7 +165,7 @@ def asked_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
     """
     found = list[TargetConfig]()
     for target in targets:
-        if target.embedded and target.name in EMBEDDED:
+        if is_classifier(target.model):
             continue
         if target.embedded:
             from coreeval.evaluation.numleak.embedded import check_persona  # numpy

@@ -13,10 +13,8 @@ from datetime import date
 from typing import Final
 
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Stratum
+from coreeval.evaluation.numleak.points import Stratum, stratum_of
 
-NEAR_MONTHS: Final = 6.0
-"""Months from the cutoff within which a date counts as near it."""
 SHARES: Final[Mapping[Stratum, float]] = {"pre": 0.5, "near": 0.25, "post": 0.25}
 """Of the dates of a drawing, where the series has so many of each. Our own choice: what a model can
 remember is half, and what it can hardly know is enough to be told from it."""
@@ -33,16 +31,6 @@ class Drawing:
     dates: tuple[Period, ...]
     notes: tuple[str, ...] = ()
     """What is short: fewer dates than asked for, an empty stratum."""
-
-
-def stratum_of(period: Period, cutoff: date | None) -> Stratum:
-    """Return where a date lies to the cutoff."""
-    if cutoff is None:
-        return "unknown"
-    months = period.months_after(cutoff)
-    if abs(months) <= NEAR_MONTHS:
-        return "near"
-    return "pre" if months < 0 else "post"
 
 
 def draw_dates(
