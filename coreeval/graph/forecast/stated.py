@@ -3,7 +3,8 @@
 Calls: what the sample graph asks (docs/pipeline.md) and how samples ended in the quality trials
 (docs/quality.md: 5.4 to 7.7 calls a sample, 2.2 to 2.8 of them label readings). Answers: those of
 the bundled rules on the demo's 120 samples, at 3.5 characters a token, with the drafts that only a
-model writes; the high end is a talkative model's. Speed: an answer comes at 150, 60 or 20 tokens a
+model writes; the high end is a talkative model's; those about series: NumLeak's records, from a
+bare number to a refusal in a few sentences. Speed: an answer comes at 150, 60 or 20 tokens a
 second.
 """
 
@@ -60,6 +61,7 @@ _ANSWERS: Mapping[str, Range] = {
     "label_judge": between(25, 45, 120),
     "target": between(8, 12, 60),
     "target_text": between(2, 100, 600),
+    "target_series": between(3, 30, 150),
     "paraphraser": between(80, 300, 1500),
 }
 """Tokens of an answer."""

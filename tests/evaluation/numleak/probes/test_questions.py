@@ -172,7 +172,7 @@ def test_a_sibling_is_asked_for_the_same_dates(series: Series, tmp_path: Path) -
 
 def test_replies_are_written_as_they_are_read(series: Series, tmp_path: Path) -> None:
     questions: Sequence[Question] = asked_about(series).questions
-    replies = [one.reply("m", "−1,5 %\n") for one in questions]
+    replies = [one.reply("m", "\N{MINUS SIGN}1,5 %\n") for one in questions]
     replies[0] = questions[0].reply("m", None, "refused")
     write_replies(tmp_path / "new" / "r.jsonl", replies)
     lines = (tmp_path / "new" / "r.jsonl").read_text(encoding="utf-8").splitlines()

@@ -78,8 +78,10 @@ def test_a_series_that_grows_is_asked_what_it_was_asked_before() -> None:
     assert set(drawn(seed=8).dates) != set(drawn(seed=7).dates)
 
 
-@pytest.mark.parametrize(("month", "where"), [("2019-12", "near"), ("2019-11", "pre"),
-                                              ("2020-11", "near"), ("2020-12", "post")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("month", "where"),
+    [("2019-12", "near"), ("2019-11", "pre"), ("2020-11", "near"), ("2020-12", "post")],
+)
 def test_near_is_within_six_months(month: str, where: str) -> None:
     assert stratum_of(Period.parse(month, "monthly"), CUTOFF) == where
     assert stratum_of(Period.parse(month, "monthly"), None) == "unknown"
