@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from coreeval.cli import meanings
 from coreeval.cli.app import app
-from coreeval.config import Config, ItemConfig, parse_config
+from coreeval.config import Config, ItemConfig, SeriesConfig, parse_config
 from coreeval.errors import CoreEvalError
 from coreeval.graph import bundled
 from tests.cli.kit import Shell
@@ -50,8 +50,8 @@ def test_every_config_that_is_shown_is_one(block: str) -> None:
 
 
 def test_every_key_is_described_and_none_besides() -> None:
-    found = {*models_of(Config), *models_of(ItemConfig)}
-    assert len(found) == 20
+    found = {*models_of(Config), *models_of(ItemConfig), *models_of(SeriesConfig)}
+    assert len(found) == 25
     keys = {key for model in found for key in model.model_fields}
     rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", DOCS["config.md"], re.MULTILINE)
     described = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
