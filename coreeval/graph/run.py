@@ -14,6 +14,7 @@ from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
 from coreeval.graph.changes import sha256_of, what_changed, with_added, with_free_keys
 from coreeval.graph.news import news_used, open_news
+from coreeval.graph.numleak.plan import check_series
 from coreeval.graph.setup import (
     Setup,
     check_compared,
@@ -74,6 +75,7 @@ def refresh(
     check_dataset(setup)
     check_models(setup)
     check_compared(setup)
+    check_series(loaded, source=path, workspace=workspace, today=start.date())
     source = source_of(path, overrides)
     manifest = first_manifest(setup, workspace, files, source, limit=limit)
     with locked(files):

@@ -87,4 +87,5 @@ async def _audited(
         finally:
             if made:
                 job.store.record(step_of(job, audit.target.model, 0, STAGE, made))
+                await job.store.recorded()
     await asyncio.to_thread(write_replies, file, replies)

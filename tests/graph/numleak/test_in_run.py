@@ -1,0 +1,122 @@
+"""NumLeak in a run: targets with words are asked about series, once, whatever befalls the run."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from coreeval.errors import ConfigError, DatasetError
+from coreeval.evaluation.numleak.replies import Reply as Said
+from coreeval.graph.evaluating import evaluate
+from coreeval.graph.forecast.estimating import estimate
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.runs import RunStore
+from tests.graph.kit import Lab
+from tests.graph.numleak.kit import ASKED, answer
+from tests.support.llm_server import LLMServer, Reply, Request
+from tests.support.tides import write_series
+
+PERSONA, CLASSIFIER = "offline:memorizing", "offline:classifier"
+QUESTIONS = 40
+"""To each target: six dates with all their probes, and three recent ones but for one in common."""
+
+
+@pytest.fixture
+def target() -> Iterator[LLMServer]:
+    with LLMServer(answer).in_thread() as server:
+        yield server
+
+
+@pytest.fixture
+def lab(make_lab: Callable[[Path], Lab], target: LLMServer, tmp_path: Path) -> Lab:
+    """Return a workspace whose config asks a model, a persona and a classifier about the tides."""
+    write_series(tmp_path)
+    made = make_lab(tmp_path)
+    asked = {"model": "openai:target", "base_url": target.url, "cutoff": "2020-06"}
+    persona = {"model": PERSONA, "cutoff": "2020-06"}
+    made.write(
+        models={"default": "offline", "targets": [asked, persona, CLASSIFIER]},
+        detect={"evaluate": True, "numleak": {"series": "tides.yaml", **ASKED}},
+        run={"concurrency": 1},
+    )
+    return made
+
+
+def without_arms(lab: Lab) -> None:
+    """Ask about series and about nothing else."""
+    lab.write(detect={"evaluate": False, "numleak": {"series": "tides.yaml", **ASKED}})
+
+
+def said(lab: Lab) -> dict[str, list[Said]]:
+    """Return what each target said, by the name of its file."""
+    return {
+        file.stem: [Said.model_validate_json(line) for line in file.read_text().splitlines()]
+        for file in lab.files.numleak.iterdir()
+    }
+
+
+def stages(lab: Lab) -> tuple[object, object]:
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        return store.stage("numleak"), store.targets()
+
+
+def test_targets_with_words_are_asked_and_a_stop_loses_nothing(lab: Lab, target: LLMServer) -> None:
+    without_arms(lab)
+
+    def stop(request: Request) -> str | Reply:
+        if len(target.requests) == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+        return answer(request)
+
+    target.answers = stop
+    lab.refresh(limit=2)
+    assert lab.manifest.status == "interrupted"
+    assert not lab.files.numleak.exists() and not lab.files.report_json.exists()
+    assert lab.manifest.cost.billed_calls == len(target.requests) < QUESTIONS
+    lab.resume()
+    assert lab.manifest.status == "complete"
+    assert len(target.requests) == QUESTIONS == lab.manifest.cost.billed_calls
+    found = said(lab)
+    assert {name: len(replies) for name, replies in found.items()} == {
+        "openai_target": QUESTIONS,
+        "offline_memorizing": QUESTIONS,
+    }
+    done, _ = stages(lab)
+    assert done == {"targets": ["openai:target", PERSONA]}
+    evaluate(lab.files.root, targets=["openai:target"])
+    asked_again = [one for one in target.requests[QUESTIONS:] if "response_format" not in one]
+    assert not asked_again and said(lab) == found
+
+
+def test_the_arms_are_asked_of_models_and_classifiers_alone(lab: Lab, target: LLMServer) -> None:
+    def labels(request: Request) -> str | Reply:
+        return '{"label": "joy"}' if "response_format" in request else answer(request)
+
+    target.answers = labels
+    lab.refresh(limit=2)
+    done, answered = stages(lab)
+    assert done == {"targets": ["openai:target", PERSONA]}
+    assert answered == {"openai:target", CLASSIFIER}
+
+
+def test_an_estimate_counts_the_questions(lab: Lab) -> None:
+    without_arms(lab)
+    lines = estimate(lab.config, limit=2).lines
+    (line,) = [line for line in lines if line.stage == "numleak"]
+    assert line.calls.likely == QUESTIONS and line.model == "openai:target"
+
+
+def test_a_series_that_cannot_be_read_is_told_before_anything_is_paid(lab: Lab) -> None:
+    (lab.folder / "tides.csv").unlink()
+    with pytest.raises(DatasetError):
+        lab.refresh(limit=2)
+    assert not lab.files.root.exists()
+
+
+def test_a_persona_is_no_target_where_nothing_is_asked_about_series(lab: Lab) -> None:
+    lab.write(detect={"evaluate": True})
+    with pytest.raises(ConfigError, match="no embedded target 'offline:memorizing'"):
+        lab.refresh(limit=2)
