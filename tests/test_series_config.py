@@ -1,5 +1,6 @@
 """The config of asking about series, by itself and as a part of a run's."""
 
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
@@ -10,14 +11,14 @@ from coreeval.config import NumleakConfig, PeriodConfig, load_config, load_serie
 from coreeval.errors import ConfigError
 from tests.test_config import BASE
 
-ALONE = {
+ALONE: Mapping[str, object] = {
     "name": "n",
     "models": {"targets": ["openai:m", "offline:fluent"]},
     "detect": {"numleak": {"series": "own/s.yaml", "files": {"mkt_rf": "ff.csv"}}},
 }
 
 
-def written(folder: Path, config: dict[str, object]) -> Path:
+def written(folder: Path, config: Mapping[str, object]) -> Path:
     path = folder / "c.yaml"
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
     return path

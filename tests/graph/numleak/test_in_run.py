@@ -63,7 +63,9 @@ def stages(lab: Lab) -> tuple[object, object]:
         return store.stage("numleak"), store.targets()
 
 
-def test_targets_with_words_are_asked_and_a_stop_loses_nothing(lab: Lab, target: LLMServer) -> None:
+def test_targets_with_words_are_asked_once_and_the_others_about_the_arms_alone(
+    lab: Lab, target: LLMServer
+) -> None:
     without_arms(lab)
 
     def stop(request: Request) -> str | Reply:
@@ -72,34 +74,22 @@ def test_targets_with_words_are_asked_and_a_stop_loses_nothing(lab: Lab, target:
         return answer(request)
 
     target.answers = stop
-    lab.refresh(limit=2)
-    assert lab.manifest.status == "interrupted"
+    assert lab.refresh(limit=2).manifest.status == "interrupted"
     assert not lab.files.numleak.exists() and not lab.files.report_json.exists()
     assert lab.manifest.cost.billed_calls == len(target.requests) < QUESTIONS
-    lab.resume()
-    assert lab.manifest.status == "complete"
+    assert lab.resume().manifest.status == "complete"
     assert len(target.requests) == QUESTIONS == lab.manifest.cost.billed_calls
     found = said(lab)
     assert {name: len(replies) for name, replies in found.items()} == {
         "openai_target": QUESTIONS,
         "offline_memorizing": QUESTIONS,
     }
-    done, _ = stages(lab)
-    assert done == {"targets": ["openai:target", PERSONA]}
-    evaluate(lab.files.root, targets=["openai:target"])
-    asked_again = [one for one in target.requests[QUESTIONS:] if "response_format" not in one]
-    assert not asked_again and said(lab) == found
-
-
-def test_the_arms_are_asked_of_models_and_classifiers_alone(lab: Lab, target: LLMServer) -> None:
-    def labels(request: Request) -> str | Reply:
-        return '{"label": "joy"}' if "response_format" in request else answer(request)
-
-    target.answers = labels
-    lab.refresh(limit=2)
-    done, answered = stages(lab)
-    assert done == {"targets": ["openai:target", PERSONA]}
-    assert answered == {"openai:target", CLASSIFIER}
+    assert stages(lab) == ({"targets": ["openai:target", PERSONA]}, set())
+    target.answers = lambda _request: '{"label": "joy"}'
+    evaluate(lab.files.root)
+    assert stages(lab) == ({"targets": ["openai:target", PERSONA]}, {"openai:target", CLASSIFIER})
+    assert all("response_format" in one for one in target.requests[QUESTIONS:])
+    assert said(lab) == found, "what was said is kept"
 
 
 def test_an_estimate_counts_the_questions(lab: Lab) -> None:
