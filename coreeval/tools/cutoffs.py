@@ -37,8 +37,9 @@ class Stated(Value):
 
     @property
     def last_day(self) -> Day:
-        """The last day before that moment."""
-        return (self.counts_from - timedelta(microseconds=1)).date()
+        """The day itself; of a month its last one."""
+        month = len(self.date) == len("2026-03")
+        return (self.counts_from - timedelta(days=month)).date()
 
 
 class ModelDates(Value):

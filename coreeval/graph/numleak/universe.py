@@ -83,5 +83,5 @@ def _refuse_strange(files: Iterable[str], asked: list[str]) -> None:
         raise ConfigError(
             f"a file is given for {strange[0]!r}, which is not asked about",
             where="detect.numleak.files",
-            hint=f"asked about: {', '.join(asked)}",
+            hint=f"asked about: {', '.join(dict.fromkeys(asked))}",
         )

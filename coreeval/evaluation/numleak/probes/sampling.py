@@ -92,7 +92,7 @@ def _shortage(quotas: Mapping[Stratum, int], there: int, count: int, seed: int) 
     for name, share in SHARES.items():
         wanted, got = round(share * count), quotas.get(name, 0)
         if "unknown" not in quotas and got < wanted:
-            yield f"seed {seed}: {got} dates {_WHERE[name]}, not {wanted}"
+            yield f"seed {seed}: only {got} of the {wanted} dates wanted {_WHERE[name]}"
 
 
 _WHERE: Final[Mapping[Stratum, str]] = {

@@ -47,8 +47,8 @@ def test_what_a_stratum_lacks_comes_from_the_others_and_is_said() -> None:
     drawing = drawn([period for period in MONTHS if period.start < date(2020, 9, 1)])
     assert strata(drawing) == {"pre": 31, "near": 9}
     assert drawing.notes == (
-        "seed 7: 9 dates within six months of the cutoff, not 10",
-        "seed 7: 0 dates after the cutoff, not 10",
+        "seed 7: only 9 of the 10 dates wanted within six months of the cutoff",
+        "seed 7: only 0 of the 10 dates wanted after the cutoff",
     )
 
 
