@@ -29,7 +29,7 @@ class Shown:
 
     def check(self) -> None:
         """Refuse a file that is no picture, before anything is asked or computed."""
-        from coreeval.evaluation.pcr.plots import require_picture
+        from coreeval.evaluation.pictures import require_picture
 
         if self.plot:
             require_picture(self.plot)

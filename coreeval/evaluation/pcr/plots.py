@@ -1,22 +1,18 @@
 """Pictures of comparisons, as SVG or PNG, by what the file is called."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from coreeval.errors import UsageError
 from coreeval.evaluation.pcr.ablation import Ablation
 from coreeval.evaluation.pcr.comparison import Comparison
 from coreeval.evaluation.pcr.verdicts import Verdict
+from coreeval.evaluation.pictures import COLOURS, figure_of, short
 from coreeval.evaluation.statistics import Estimate
-from coreeval.tools.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-FORMATS: Final = (".svg", ".png")
 VERDICT_COLOURS: Final[Mapping[Verdict, str]] = {
     "fine_tuned": "#0072B2",
     "contaminated": "#D55E00",
@@ -25,24 +21,7 @@ VERDICT_COLOURS: Final[Mapping[Verdict, str]] = {
     "insufficient_signal": "#B0B0B0",
 }
 """Okabe and Ito's palette, told apart by colour-blind readers."""
-SPLIT_COLOURS: Final = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
-_NAME = 28
-"""Characters of a name that are drawn."""
 _BAND: Final[Mapping[str, Any]] = {"color": "#009E73", "alpha": 0.12, "linewidth": 0}
-
-
-def require_picture(path: Path) -> None:
-    """Refuse a file that is no picture, before anything is computed.
-
-    Raises:
-        UsageError: another ending than .svg or .png.
-    """
-    if path.suffix.lower() not in FORMATS:
-        raise UsageError(
-            f"no picture can be written as {path.suffix or 'a file without an ending'}",
-            where=str(path),
-            hint=f"end the name with {' or '.join(FORMATS)}",
-        )
 
 
 def draw_comparisons(
@@ -56,7 +35,7 @@ def draw_comparisons(
     """Draw PCR of each split, and the difference with its verdict, each with its interval."""
     splits = list(dict.fromkeys(name for one in found.values() for name in one.splits))
     rows = sum(len(one.splits) for one in found.values())
-    with _figure(path, 10.5, 1.5 + 0.22 * rows + 0.3 * len(found)) as figure:
+    with figure_of(path, 10.5, 1.5 + 0.22 * rows + 0.3 * len(found)) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1))
         for row, one in enumerate(found.values()):
             _splits(left, row, one, splits)
@@ -76,7 +55,7 @@ def draw_ablation(path: Path, ablation: Ablation, *, compared: tuple[str, str], 
     """Draw the difference over alpha for each scale, and over the threshold where there is one."""
     scales = list(dict.fromkeys(form.scale for form, _ in ablation.forms))
     rows = 2 if ablation.thresholds else 1
-    with _figure(path, 11, 3.6 * rows) as figure:
+    with figure_of(path, 11, 3.6 * rows) as figure:
         panels = figure.subplots(rows, len(scales), squeeze=False)
         for scale, panel in zip(scales, panels[0], strict=True):
             cells = [(form.alpha, each) for form, each in ablation.forms if form.scale == scale]
@@ -103,34 +82,10 @@ def ablation_path(path: Path) -> Path:
 # -- parts of pictures ----------------------------------------------------------------------------
 
 
-@contextmanager
-def _figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
-    """Give a figure to draw on, written whole when the block ends well; the same bytes each time.
-
-    Names come from outside: a dollar sign is no formula, and a letter that the font lacks is drawn
-    as a box without a warning; text of an SVG stays text, for whoever shows it to find a font.
-    """
-    import warnings
-
-    from matplotlib import rc_context, rcParams
-    from matplotlib.figure import Figure
-
-    with rc_context(), warnings.catch_warnings():
-        rcParams["text.parse_math"], rcParams["font.size"] = False, 9
-        rcParams["svg.hashsalt"], rcParams["svg.fonttype"] = "coreeval", "none"
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure = Figure(figsize=(width, height), layout="constrained")
-        yield figure
-        kind = path.suffix.lower().removeprefix(".")
-        stamp = {"Date": None} if kind == "svg" else {"Software": None}
-        with replacing(path) as draft:
-            figure.savefig(draft, format=kind, dpi=150, metadata=stamp)
-
-
 def _splits(panel: "Axes", row: int, one: Comparison, splits: Sequence[str]) -> None:
     step = 0.7 / max(2, len(one.splits))
     for place, (name, split) in enumerate(one.splits.items()):
-        colour = SPLIT_COLOURS[splits.index(name) % len(SPLIT_COLOURS)]
+        colour = COLOURS[splits.index(name) % len(COLOURS)]
         height = row + (place - (len(one.splits) - 1) / 2) * step
         _whisker(panel, split.pcr, height, colour, name)
 
@@ -157,7 +112,7 @@ def _whisker(panel: "Axes", found: Estimate, y: float, colour: str, label: str |
 
 
 def _name_rows(panel: "Axes", names: Sequence[str]) -> None:
-    panel.set_yticks(range(len(names)), [_short(name) for name in names])
+    panel.set_yticks(range(len(names)), [short(name) for name in names])
     panel.set_ylim(len(names) - 0.4, -0.6)
 
 
@@ -177,8 +132,8 @@ def _differences(
         found = [each[name].difference.pcr for _, each in cells]
         shift = (place - (len(names) - 1) / 2) * 0.4 / len(names)
         places = [x + shift for x in range(len(cells))]
-        colour = SPLIT_COLOURS[place % len(SPLIT_COLOURS)]
-        panel.plot(places, [one.estimate for one in found], "o-", color=colour, label=_short(name))
+        colour = COLOURS[place % len(COLOURS)]
+        panel.plot(places, [one.estimate for one in found], "o-", color=colour, label=short(name))
         for x, one in zip(places, found, strict=True):
             panel.plot([x, x], [one.ci_low, one.ci_high], color=colour, linewidth=1)
     panel.axhline(0, color="black", linewidth=0.8)
@@ -188,10 +143,10 @@ def _differences(
 def _consistencies(panel: "Axes", cells: Sequence[tuple[float, Mapping[str, Comparison]]]) -> None:
     styles = ("o-", "s--", "^:", "v-.")
     for place, (name, one) in enumerate(cells[0][1].items()):
-        colour = SPLIT_COLOURS[place % len(SPLIT_COLOURS)]
+        colour = COLOURS[place % len(COLOURS)]
         for split, style in zip(one.splits, styles, strict=False):
             found = [each[name].splits[split].consistency for _, each in cells]
-            label = f"{_short(name)}, {split}"
+            label = f"{short(name)}, {split}"
             panel.plot(range(len(cells)), found, style, color=colour, label=label)
     panel.set_ylabel("consistency")
     panel.legend(fontsize=8)
@@ -201,7 +156,3 @@ def _consistencies(panel: "Axes", cells: Sequence[tuple[float, Mapping[str, Comp
 def _tick_values(panel: "Axes", values: Sequence[float], label: str) -> None:
     panel.set_xticks(range(len(values)), [f"{value:g}" for value in values])
     panel.set_xlabel(label)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"

@@ -14,9 +14,9 @@ from coreeval.evaluation.pcr.plots import (
     ablation_path,
     draw_ablation,
     draw_comparisons,
-    require_picture,
 )
 from coreeval.evaluation.pcr.study import resampled
+from coreeval.evaluation.pictures import require_picture
 from tests.evaluation.pcr.kit import two_splits
 
 BOTH = ("train", "test")

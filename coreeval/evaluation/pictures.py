@@ -1,0 +1,61 @@
+"""Files of pictures, as SVG or PNG, by what they are called; the same bytes each time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from coreeval.errors import UsageError
+from coreeval.tools.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS: Final = (".svg", ".png")
+COLOURS: Final = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
+"""Of Okabe and Ito's palette, told apart by colour-blind readers."""
+_NAME = 28
+"""Characters of a name that are drawn."""
+
+
+def require_picture(path: Path) -> None:
+    """Refuse a file that is no picture, before anything is computed.
+
+    Raises:
+        UsageError: another ending than .svg or .png.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(
+            f"no picture can be written as {path.suffix or 'a file without an ending'}",
+            where=str(path),
+            hint=f"end the name with {' or '.join(FORMATS)}",
+        )
+
+
+@contextmanager
+def figure_of(path: Path, width: float, height: float) -> "Iterator[Figure]":
+    """Give a figure to draw on, written whole when the block ends well; sizes are in inches.
+
+    Names come from outside: a dollar sign is no formula, and a letter that the font lacks is drawn
+    as a box without a warning; text of an SVG stays text, for whoever shows it to find a font.
+    """
+    import warnings
+
+    from matplotlib import rc_context, rcParams
+    from matplotlib.figure import Figure
+
+    with rc_context(), warnings.catch_warnings():
+        rcParams["text.parse_math"], rcParams["font.size"] = False, 9
+        rcParams["svg.hashsalt"], rcParams["svg.fonttype"] = "coreeval", "none"
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        kind = path.suffix.lower().removeprefix(".")
+        stamp = {"Date": None} if kind == "svg" else {"Software": None}
+        with replacing(path) as draft:
+            figure.savefig(draft, format=kind, dpi=150, metadata=stamp)
+
+
+def short(name: str, most: int = _NAME) -> str:
+    """Return a name as long as there is room for."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
