@@ -25,9 +25,14 @@ class Line(NamedTuple):
 def read_lines(path: Path) -> Iterator[Line]:
     """Yield the lines of a file; U+2028 and other separators inside a line do not split it."""
     with _opened(path) as file:
-        for number, raw in enumerate(file, start=1):
-            cut = raw.removeprefix(BOM) if number == 1 else raw
-            yield _line(number, cut.removesuffix(b"\n").removesuffix(b"\r"))
+        yield from lines_of(file)
+
+
+def lines_of(raw_lines: Iterable[bytes]) -> Iterator[Line]:
+    """Yield lines that were cut already, each with its end, decoded one by one."""
+    for number, raw in enumerate(raw_lines, start=1):
+        cut = raw.removeprefix(BOM) if number == 1 else raw
+        yield _line(number, cut.removesuffix(b"\n").removesuffix(b"\r"))
 
 
 def _opened(path: Path) -> BinaryIO:
