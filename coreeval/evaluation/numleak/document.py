@@ -1,0 +1,71 @@
+"""Audits as a document: what `coreeval detect numleak --json` and a run's report.json have."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
+from datetime import date
+from math import isfinite
+from typing import Any
+
+from coreeval.evaluation.numleak.replies import Reply
+from coreeval.evaluation.numleak.series import Series
+from coreeval.evaluation.numleak.statistics import Settings
+from coreeval.evaluation.numleak.study import Audit, audited
+from coreeval.evaluation.statistics import LEVEL
+
+Document = dict[str, Any]
+_OF_SIGNATURE = ("parse_rate", "pearson_r", "mae", "within_tolerance", "sign_accuracy")
+
+
+def numleak_document(
+    replies: Iterable[Reply],
+    series: Mapping[str, Series],
+    settings: Settings,
+    cutoffs: Mapping[str, date | None],
+) -> Document:
+    """Return the audits of recorded answers, from the answers alone (`audited` has arguments)."""
+    return audits_document(audited(replies, series, settings, cutoffs), settings)
+
+
+def audits_document(audits: Iterable[Audit], settings: Settings) -> Document:
+    """Return each audit, and what decides the numbers."""
+    return {
+        "series": [_audit(audit) for audit in audits],
+        "settings": {"draws": settings.draws, "seed": settings.seed, "level": LEVEL},
+    }
+
+
+def _audit(audit: Audit) -> Document:
+    definition, found = audit.definition, as_json(audit.measured)
+    overall = found.pop("overall")
+    return {
+        "model": audit.model,
+        "series": audit.series,
+        "name": definition.name,
+        "unit": definition.unit.name,
+        "points_name": definition.unit.points_name,
+        "cutoff": audit.cutoff.isoformat() if audit.cutoff else None,
+        **{key: overall[key] for key in ("n", "parsed", "dates", "statuses", *_OF_SIGNATURE)},
+        **found,
+        "verdict": audit.verdict,
+        "reasons": list(audit.reasons),
+        "notes": list(audit.notes),
+        "left_out": [
+            {"date": bad.reply.date, "variant": bad.reply.variant, "reason": bad.reason}
+            for bad in audit.left_out
+        ],
+    }
+
+
+def as_json(value: object) -> Any:  # noqa: ANN401 - JSON is whatever the value is
+    """Return a value as JSON has it: names for fields, null for what is not defined."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return as_json(value._asdict())
+    if is_dataclass(value) and not isinstance(value, type):
+        return as_json({name: getattr(value, name) for name in value.__dataclass_fields__})
+    if isinstance(value, Mapping):
+        return {str(key): as_json(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(each) for each in value]
+    return value

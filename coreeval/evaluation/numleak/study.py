@@ -1,0 +1,110 @@
+"""From recorded answers to a verdict for each model and series, whoever asked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from coreeval.evaluation.numleak.parsing import BadReply, Readings, points_of
+from coreeval.evaluation.numleak.points import Comparison, Point
+from coreeval.evaluation.numleak.replies import Reply
+from coreeval.evaluation.numleak.series import Series, SeriesDefinition
+from coreeval.evaluation.numleak.statistics import Measured, Settings, adjusted_together, measure
+from coreeval.evaluation.numleak.verdicts import Verdict, verdict_of
+
+Key = tuple[str, str]
+"""A model and the id of a series."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """One model on one series: what it said, what that measures, and what follows."""
+
+    model: str
+    series: str
+    """What the answers call the series: its id."""
+    definition: SeriesDefinition
+    cutoff: date | None
+    """Of the model; None where it is not known."""
+    points: tuple[Point, ...]
+    comparisons: tuple[Comparison, ...]
+    left_out: tuple[BadReply, ...]
+    """Answers that could not be counted, and why."""
+    measured: Measured
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What must be known of the series and of the numbers, a sentence each."""
+
+
+def audited(
+    replies: Iterable[Reply],
+    series: Mapping[str, Series],
+    settings: Settings,
+    cutoffs: Mapping[str, date | None],
+) -> tuple[Audit, ...]:
+    """Measure each model on each series that it was asked about, in the order of the answers.
+
+    Args:
+        replies: What was said; each series in it is in `series`.
+        series: By id.
+        settings: How answers are resampled.
+        cutoffs: The last day of each model's training data; a model that is not there has none.
+    """
+    read = {
+        key: points_of(each, series[key[1]], cutoffs.get(key[0]))
+        for key, each in _grouped(replies).items()
+    }
+    points = {key: readings.points for key, readings in read.items()}
+    measured = {
+        (model, name): measure(
+            readings.points,
+            readings.comparisons,
+            definition=series[name].definition,
+            others=_siblings(model, name, series, points),
+            values=series[name].values,
+            settings=settings,
+        )
+        for (model, name), readings in read.items()
+    }
+    return tuple(
+        _audit(key, read[key], one, series[key[1]], cutoffs.get(key[0]))
+        for key, one in adjusted_together(measured).items()
+    )
+
+
+def _grouped(replies: Iterable[Reply]) -> dict[Key, list[Reply]]:
+    groups: dict[Key, list[Reply]] = {}
+    for reply in replies:
+        groups.setdefault((reply.model, reply.series), []).append(reply)
+    return groups
+
+
+def _siblings(
+    model: str, name: str, series: Mapping[str, Series], points: Mapping[Key, Sequence[Point]]
+) -> dict[str, Sequence[Point]]:
+    """Return what the model said about the other series of a family."""
+    family = series[name].definition.family
+    return {
+        other: points[model, other]
+        for other, one in series.items()
+        if family and one.definition.family == family and other != name and (model, other) in points
+    }
+
+
+def _audit(
+    key: Key, readings: Readings, measured: Measured, one: Series, cutoff: date | None
+) -> Audit:
+    verdict, reasons = verdict_of(measured)
+    return Audit(
+        model=key[0],
+        series=key[1],
+        definition=one.definition,
+        cutoff=cutoff,
+        points=tuple(readings.points),
+        comparisons=tuple(readings.comparisons),
+        left_out=tuple(readings.bad),
+        measured=measured,
+        verdict=verdict,
+        reasons=reasons,
+        notes=(*one.notes, *measured.notes),
+    )

@@ -1,0 +1,39 @@
+"""What a back-test may hope for: one sentence out of verdicts."""
+
+import pytest
+
+from coreeval.evaluation.numleak.trust import Backtest, Trusted, trust_in
+from coreeval.evaluation.numleak.verdicts import VERDICTS, Verdict
+
+PERIOD = Backtest(start="2015-01", end="2020-12")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "answer", "words"),
+    [
+        ({"A": "memorized", "B": "no_recall"}, "no", "remembers the published values of A,"),
+        ({"A": "fluent"}, "no", "knows roughly how A stood at each date,"),
+        ({"A": "memorized", "B": "refusing", "C": "fluent"}, "no", "A and knows roughly how C"),
+        ({"A": "refusing", "B": "no_recall"}, "unsettled", "its memory of A could not"),
+        ({"A": "inconclusive", "B": "fabricating"}, "unsettled", "its memory of A could not"),
+        ({"A": "no_recall", "B": "no_recall"}, "no_memory_found", "the values of A and B."),
+        ({"A": "fabricating", "B": "no_recall"}, "no_memory_found", "makes up values of A when"),
+    ],
+)
+def test_one_remembered_series_is_enough(
+    verdicts: dict[str, Verdict], answer: Trusted, words: str
+) -> None:
+    found = trust_in("m", verdicts, PERIOD)
+    assert found.answer == answer and words in found.sentence
+    assert "from 2015-01 to 2020-12" in found.sentence
+
+
+def test_every_verdict_leads_somewhere_and_refusing_is_never_clean() -> None:
+    answers = {verdict: trust_in("m", {"A": verdict}, PERIOD).answer for verdict in VERDICTS}
+    clean = {verdict for verdict, answer in answers.items() if answer == "no_memory_found"}
+    assert clean == {"fabricating", "no_recall"}
+
+
+def test_many_series_are_not_all_named() -> None:
+    found = trust_in("m", dict.fromkeys("ABCDEF", "memorized"), PERIOD)
+    assert "A, B, C and 3 more series," in found.sentence
