@@ -1,0 +1,91 @@
+"""An audit as one page that needs nothing else: the verdicts, the numbers, the pictures."""
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_args
+
+from coreeval.evaluation.numleak.points import Stratum
+from coreeval.evaluation.numleak.sketches import calibration_sketch, gradient_sketch
+from coreeval.evaluation.numleak.study import Audit
+from coreeval.evaluation.numleak.table import Json, further_rows, settings_line, signature_rows
+from coreeval.evaluation.numleak.verdicts import Verdict
+from coreeval.tools.files import write_text
+
+
+def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
+    """Write the page of a document and of the audits that it was made of; text is escaped."""
+    from jinja2 import Environment, StrictUndefined
+
+    template = resources.files("coreeval.evaluation.numleak").joinpath("page.html.jinja")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["percent"] = lambda share: f"{share:.0%}"
+    page = environment.from_string(template.read_text(encoding="utf-8"))
+    write_text(path, page.render(**_context(audits, document)))
+    return path
+
+
+def _context(audits: Sequence[Audit], document: Json) -> dict[str, Any]:
+    backtest = document["backtest"]
+    columns, heat = _heat(document["series"])
+    of = f"the back-test period {backtest['start']} to {backtest['end']}" if backtest else "series"
+    return {
+        "title": f"What models remember of {of}",
+        "leads": backtest["models"] if backtest else [],
+        "asked": _asked(document),
+        "notes": document["notes"],
+        "verdicts": get_args(Verdict),
+        "strata": get_args(Stratum),
+        "columns": columns,
+        "heat": heat,
+        "views": [_view(number, *each)
+                  for number, each in enumerate(zip(audits, document["series"], strict=True))],
+        "settings": settings_line(document["settings"]),
+    }  # fmt: skip
+
+
+def _asked(document: Json) -> str:
+    found = document["series"]
+    questions, models = sum(one["n"] for one in found), {one["model"] for one in found}
+    bad = len(document["bad_rows"])
+    return (
+        f"{_count(questions, 'question')} for a value, {_count(len(models), 'model')}, "
+        f"{_count(len({one['series'] for one in found}), 'series', 'series')}"
+        + (f"; {_count(bad, 'line')} left out, with the reasons in --json" if bad else "")
+        + "."
+    )
+
+
+def _count(number: int, name: str, names: str = "") -> str:
+    return f"{number} {name if number == 1 else names or f'{name}s'}"
+
+
+def _heat(found: Sequence[Json]) -> tuple[list[str], Mapping[str, list[Json | None]]]:
+    """Return the columns, and for each row its cells; None where nothing was asked.
+
+    Models or series are the columns, whichever are fewer: a telephone is narrow.
+    """
+    cells = {(one["model"], one["series"]): one for one in found}
+    models, series = ([*dict.fromkeys(key[i] for key in cells)] for i in (0, 1))
+    if len(series) > len(models):
+        return models, {row: [_cell(cells.get((each, row))) for each in models] for row in series}
+    return series, {row: [_cell(cells.get((row, each))) for each in series] for row in models}
+
+
+def _cell(one: Json | None) -> Json | None:
+    if one is None:
+        return None
+    share = one["hits_of_asked"]["estimate"] or 0.0
+    return {"verdict": one["verdict"], "share": share, "r": one["pearson_r"]["estimate"]}
+
+
+def _view(number: int, audit: Audit, one: Json) -> dict[str, Any]:
+    drawn = bool(one["parsed"])
+    return {
+        "document": one,
+        "rows": list(signature_rows(one)),
+        "more": list(further_rows(one)),
+        "drawn": drawn,
+        "calibration": calibration_sketch(audit, clip=f"plot-{number}") if drawn else None,
+        "gradient": gradient_sketch(audit) if drawn else None,
+    }
