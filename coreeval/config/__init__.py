@@ -11,6 +11,7 @@ from coreeval.config.reading import (
     load_item_config,
     load_series_config,
     parse_config,
+    parse_series_config,
     parse_target,
     series_part,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "load_item_config",
     "load_series_config",
     "parse_config",
+    "parse_series_config",
     "parse_target",
     "series_part",
 ]

@@ -78,11 +78,25 @@ def load_series_config(path: Path, overrides: Iterable[str] = ()) -> SeriesConfi
     raw, where = read_changed(path, overrides)
     if raw.keys() & _OF_RUNS and not speaks_of_items(raw):
         return series_part(parse_config(raw, where=where, base=path.parent), where=where)
+    return parse_series_config(raw, where=where, base=path.parent)
+
+
+def parse_series_config(raw: object, *, where: str, base: Path) -> SeriesConfig:
+    """Check a config of asking about series that was read from somewhere.
+
+    Args:
+        raw: Plain data, as YAML has it.
+        where: What to call its place in an error.
+        base: Folder that relative paths start at.
+
+    Raises:
+        ConfigError: an unknown key or a value of the wrong kind.
+    """
     try:
         config = SeriesConfig.model_validate(raw)
     except ValidationError as error:
         raise explain(error, SeriesConfig, where) from None
-    return _absolute_series(config, path.parent)
+    return _absolute_series(config, base)
 
 
 def series_part(config: Config, *, where: str) -> SeriesConfig:

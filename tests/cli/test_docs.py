@@ -40,7 +40,8 @@ def parts_of(annotation: object) -> Iterator[type[BaseModel]]:
 def documented(command: str) -> set[str]:
     """Return the keys that docs/json.md lists for a command."""
     section = DOCS["json.md"].partition(f"## `{command}`\n")[2].partition("\n## ")[0]
-    return set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", section, re.MULTILINE)
+    return {key for row in rows for key in re.findall(r"`(\w+)`", row)}
 
 
 @pytest.mark.parametrize("block", BLOCKS)

@@ -102,11 +102,26 @@ def numleak_plan_of(path: Path, *, overrides: Sequence[str], now: Clock = utc_no
     """
     path = path.resolve()
     load_dotenv(path.parent / ".env")
-    config, workspace = load_series_config(path, overrides), workspace_for(path.parent)
-    universe = open_universe(config.detect.numleak, base=path.parent, cache=workspace.series)
+    config = load_series_config(path, overrides)
+    return plan_for(config, source=path, base=path.parent, now=now)
+
+
+def plan_for(
+    config: SeriesConfig, *, source: Path, base: Path, now: Clock = utc_now
+) -> NumleakPlan:
+    """Return what a config asks for that was read already; see `numleak_plan_of`.
+
+    Args:
+        config: What is asked of whom.
+        source: Where it comes from, for people.
+        base: The folder of the workspace and of relative paths.
+        now: The time of day; what is published later is not asked about.
+    """
+    workspace = workspace_for(base)
+    universe = open_universe(config.detect.numleak, base=base, cache=workspace.series)
     targets = asked_targets(config.models.targets)
     plan = NumleakPlan(
-        source=path,
+        source=source,
         config=config,
         workspace=workspace,
         universe=universe,

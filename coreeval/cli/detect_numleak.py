@@ -1,0 +1,167 @@
+"""`coreeval detect numleak`: are a dated series' values remembered? By asking, or from answers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coreeval.cli.arguments import BudgetOption, SetOption, UnpricedOption
+from coreeval.cli.output import AsJson
+from coreeval.errors import UsageError
+
+WHERE = "coreeval detect numleak"
+_ASKING = ("CONFIG", "--backtest")
+_ONLY_WITH = {
+    "series": ("--responses", "--backtest"),
+    "cutoff": ("--responses", "--backtest"),
+    "model": ("--backtest",),
+    "dates": ("--backtest",),
+    "setting": ("CONFIG",),
+    "dry_run": _ASKING,
+    "budget": _ASKING,
+    "allow_unpriced": _ASKING,
+}
+"""Options that one of the three ways of calling has no use for, and those that do."""
+
+
+def numleak(
+    context: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[CONFIG]",
+            help="Ask the targets of this YAML config; or else give --responses or --backtest.",
+            show_default=False,
+        ),
+    ] = None,
+    responses: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--responses",
+            metavar="FILE",
+            help="Recorded answers, JSON lines or .gz; repeatable.",
+        ),
+    ] = None,
+    backtest: Annotated[
+        str,
+        typer.Option(
+            "--backtest",
+            metavar="START:END",
+            help="Audit a back-test: dates of this period only, no config (2015-01:2020-12).",
+        ),
+    ] = "",
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="PROVIDER:NAME", help="Whom a back-test asks; repeatable."),
+    ] = None,
+    series: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--series",
+            metavar="NAME[=FILE]",
+            help="A built-in series, a family or a YAML file; =FILE has its values; repeatable.",
+        ),
+    ] = None,
+    cutoff: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cutoff",
+            metavar="[MODEL=]DATE",
+            help="Where a model's training data ends, if it is not known; repeatable.",
+        ),
+    ] = None,
+    dates: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most dates of each series that a back-test asks about."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", file_okay=False, help="Draw the pictures, as .svg, there."),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", dir_okay=False, help="Write one page with all of it (HTML)."),
+    ] = None,
+    draws: Annotated[int, typer.Option(min=100, help="Bootstrap draws and permutations.")] = 2_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")
+    ] = False,
+    budget: BudgetOption = None,
+    allow_unpriced: UnpricedOption = False,
+    setting: SetOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find out whether a model remembers the values of a dated series (the NumLeak paper's audit).
+
+    A verdict for each model and series: memorized, fluent, fabricating, refusing, no_recall or
+    inconclusive.
+    """
+    ways = {"CONFIG": config, "--responses": responses, "--backtest": backtest}
+    way = _one_of([name for name, given in ways.items() if given])
+    _refuse_mixed(context, way)
+    from coreeval.cli.numleak_report import Shown
+
+    shown = Shown(plot=plot, page=page, draws=draws, seed=seed, as_json=as_json)
+    if responses:
+        from coreeval.cli.numleak_recorded import audit_files
+
+        audit_files(responses, series or [], cutoff or [], shown)
+        return
+    from coreeval.cli.numleak_asking import Asking, Preset, ask_and_audit
+
+    asking = Asking(
+        config=config,
+        preset=Preset(
+            period=backtest,
+            models=tuple(model or ()),
+            series=tuple(series or ()),
+            cutoffs=tuple(cutoff or ()),
+            dates=dates,
+        ),
+        overrides=tuple(setting or ()),
+        budget=budget,
+        allow_unpriced=allow_unpriced,
+        dry_run=dry_run,
+        shown=shown,
+    )
+    ask_and_audit(asking)
+
+
+def _one_of(given: list[str]) -> str:
+    """Return the way of calling that was chosen."""
+    if len(given) > 1:
+        raise UsageError(
+            f"{' and '.join(given)} exclude each other",
+            where=WHERE,
+            hint="CONFIG asks targets, --backtest asks without a config, --responses asks nobody",
+        )
+    if not given:
+        raise UsageError(
+            "there is nothing to audit",
+            where=WHERE,
+            hint="give a CONFIG, --responses FILE, or --backtest START:END --series A --model B",
+        )
+    return given[0]
+
+
+def _refuse_mixed(context: typer.Context, way: str) -> None:
+    """Refuse options that would be passed over."""
+    flags = {param.name or "": param.opts[0] for param in context.command.params}
+    for name, ways in _ONLY_WITH.items():
+        source = context.get_parameter_source(name)
+        if source and source.name == "COMMANDLINE" and way not in ways:
+            raise UsageError(
+                f"{flags[name]} goes with {' or '.join(ways)}, not with {way}",
+                where=WHERE,
+                hint=_hint(name, way),
+            )
+
+
+def _hint(name: str, way: str) -> str:
+    """Return what to do with an option that is not for this way of calling."""
+    if way == "CONFIG":
+        keys = {"series": "detect.numleak.series", "dates": "detect.numleak.dates"}
+        key = keys.get(name, "models.targets")
+        return f"write {key} into it" + (f", or give --set {key}=..." if name in keys else "")
+    return "leave it out"
