@@ -21,6 +21,7 @@ def write_report(
     ruled: Sequence[str],
     arms: "ArmTable",
     pcr: Json | None,
+    numleak: Json | None,
 ) -> None:
     """Write both forms of the report; text from outside is escaped.
 
@@ -31,6 +32,7 @@ def write_report(
         ruled: The roles that the offline rules played.
         arms: The targets on the arms.
         pcr: The splits compared; None where the run was not to.
+        numleak: The audits of series; likewise.
     """
     document = {
         "run": manifest["run"],
@@ -45,6 +47,7 @@ def write_report(
         "knowledge": manifest["knowledge"],
         "arms": arms.model_dump(mode="json"),
         "pcr": pcr,
+        "numleak": numleak,
     }
     write_json(json_path, document)
     write_text(html_path, _page(document))
@@ -60,6 +63,7 @@ def _page(document: Json) -> str:
     environment.filters["figure"] = _figure
     environment.filters["span"] = _span
     environment.filters["pcr_axis"] = _pcr_axis
+    environment.filters["share"] = lambda metric: _percent(metric["estimate"])
     return environment.from_string(template.read_text(encoding="utf-8")).render(**document)
 
 

@@ -1,12 +1,14 @@
-"""What the report rests on: the stored answers of the targets, by arm and by split."""
+"""What the report rests on: the stored answers of the targets, by arm, by split and by series."""
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from coreeval.graph.drawing import reworded_test
 from coreeval.graph.job import Job
 from coreeval.schema import TrainStatus
+from coreeval.tools.cutoffs import cutoffs_of, dates_of
 
 if TYPE_CHECKING:
     from coreeval.evaluation.arm_scores import ArmTable
@@ -56,6 +58,30 @@ def compare_splits(job: Job) -> Document | None:
         "items": {"train": _drawn(job), "test": _taken(job, len(test))},
         "settings": settings_document(settings, None),
     }
+
+
+def audit_answers(job: Job) -> Document | None:
+    """Audit what the targets said about series; None where the config names none."""
+    from coreeval.evaluation.numleak.document import numleak_document
+    from coreeval.evaluation.numleak.recorded import read_replies
+    from coreeval.evaluation.numleak.statistics import Settings
+    from coreeval.graph.numleak.in_run import files_in_run
+    from coreeval.graph.numleak.universe import open_universe
+
+    asked = job.config.detect.numleak
+    if asked is None:
+        return None
+    base, targets = Path(job.manifest.source.path).parent, job.config.models.targets
+    universe = open_universe(asked, base=base, cache=job.workspace.series)
+    files = files_in_run(job, targets).values()
+    table = cutoffs_of(job.config)
+    stated = {target.model: dates_of(target, table).cutoff for target in targets}
+    return numleak_document(
+        [reply for file in files if file.exists() for reply in read_replies(file).good],
+        {one.definition.id: one for one in universe.all},
+        Settings(seed=job.config.run.seed),
+        {model: cutoff.last_day if cutoff else None for model, cutoff in stated.items()},
+    )
 
 
 def _asked(job: Job, labels: "Labels") -> "Iterator[tuple[str, Asked]]":

@@ -2,7 +2,7 @@
 
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.report import write_report
-from coreeval.graph.comparison import compare_arms, compare_splits
+from coreeval.graph.comparison import audit_answers, compare_arms, compare_splits
 from coreeval.graph.job import Job
 from coreeval.graph.state import RunUpdate
 from coreeval.releases.arms import write_arms
@@ -48,6 +48,7 @@ def report(job: Job) -> RunUpdate:
             ruled=job.config.models.ruled,
             arms=compare_arms(job),
             pcr=compare_splits(job),
+            numleak=audit_answers(job),
         )
         job.store.finish_stage("report", {})
     return RunUpdate(report=str(job.files.report_html))

@@ -1,4 +1,4 @@
-"""The report's page on PCR: numbers that are not defined, and names from outside."""
+"""The report's page on PCR and series: what is not defined, and names from outside."""
 
 import json
 import re
@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from coreeval.evaluation.arms import compare_arms
+from coreeval.evaluation.numleak.document import numleak_document
 from coreeval.evaluation.pcr import Settings, study
 from coreeval.evaluation.pcr.asked import compare_asked, pairs_of
 from coreeval.evaluation.pcr.document import comparison_document, settings_document
 from coreeval.evaluation.report import write_report
+from tests.evaluation.numleak.audits import SETTINGS as AUDITING
+from tests.evaluation.numleak.audits import knows, refuses, series
 from tests.evaluation.pcr.kit import two_splits
 
 SETTINGS = Settings(metric="accuracy", consistency="exact", draws=200, seed=7)
@@ -51,7 +54,7 @@ def pcr(*names: str) -> dict[str, Any]:
     }
 
 
-def page(folder: Path, found: dict[str, Any] | None) -> str:
+def page(folder: Path, found: dict[str, Any] | None, audits: dict[str, Any] | None = None) -> str:
     """Return the page, and look that the document beside it has the same."""
     write_report(
         json_path=folder / "report.json",
@@ -60,6 +63,7 @@ def page(folder: Path, found: dict[str, Any] | None) -> str:
         ruled=[],
         arms=compare_arms([], gold={}, labels=["joy"]),
         pcr=found,
+        numleak=audits,
     )
     assert json.loads((folder / "report.json").read_text(encoding="utf-8"))["pcr"] == found
     return (folder / "report.html").read_text(encoding="utf-8")
@@ -99,3 +103,25 @@ def test_without_it_or_without_a_target_there_is_nothing_to_show(tmp_path: Path)
     assert "Is the score memory?" not in page(tmp_path, None)
     none = pcr("openai:silent") | {"targets": []}
     assert "No target was asked" in page(tmp_path, none)
+
+
+# -- dated series ---------------------------------------------------------------------------------
+
+
+def test_audits_have_their_figures_their_verdicts_and_their_reasons(tmp_path: Path) -> None:
+    tides = series()
+    said = [*knows(HOSTILE, tides), *refuses("openai:mute", tides)]
+    found = numleak_document(said, {"tides": tides}, AUDITING, {})
+    html = page(tmp_path, None, found)
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["numleak"] == found
+    assert "Are dated values remembered?" in html
+    assert "<strong>memorized</strong>" in html and "<strong>refusing</strong>" in html
+    assert found["series"][0]["reasons"][0] in html
+    assert "Within 0.25 percentage points." in html
+    assert "<script" not in html and "&lt;script&gt;" in html
+
+
+def test_without_audits_there_is_nothing_to_show(tmp_path: Path) -> None:
+    assert "Are dated values remembered?" not in page(tmp_path, None)
+    none = numleak_document([], {}, AUDITING, {})
+    assert "No target with words for numbers was asked" in page(tmp_path, None, none)
