@@ -200,3 +200,25 @@ def test_a_dry_run_asks_nothing(shell: Shell, about: Series) -> None:
     assert said.code == 0 and "nothing was spent" in said.out
     assert "--backtest 1990:1993 --series tides.yaml --model offline:fabricating" in said.out
     assert not list(shell.folder.rglob("responses.jsonl"))
+
+
+# -- a config -------------------------------------------------------------------------------------
+
+
+def test_a_config_asks_its_targets(shell: Shell, about: Series) -> None:
+    config = {
+        "name": "audit",
+        "models": {"targets": ["offline:memorizing", {"model": "offline:fluent"}]},
+        "detect": {"numleak": {"series": "tides.yaml", "dates": 30, "fictitious": 10}},
+    }
+    path = shell.write("audit.yaml", json.dumps(config))
+    said = detect(shell, path, "--set", "detect.numleak.dates=40", "--json")
+    assert said.code == 0
+    knowing, fluent = said.document["series"]
+    assert (knowing["n"], knowing["verdict"]) == (52, "memorized"), "dates, and recent ones"
+    assert fluent["verdict"] != "memorized" and knowing["blind"]["n"] > 0
+    assert said.document["backtest"] is None
+    assert said.document["responses"][0].endswith(".coreeval/numleak/audit/responses.jsonl")
+    dry = detect(shell, path, "--budget", "2", "--dry-run")
+    assert dry.code == 0
+    assert dry.out.splitlines()[-1] == "next: coreeval detect numleak audit.yaml --budget 2"
