@@ -105,7 +105,7 @@ def test_a_cutoff_divides_the_dates(shell: Shell, answers: Path) -> None:
     given = ("--responses", answers, "--series", "tides.yaml", "--json")
     stated = ("--cutoff", "1980-06", "--cutoff", "b=1975-01-15")
     found = detect(shell, *given, *stated).document["series"]
-    assert [one["cutoff"] for one in found] == ["1980-06-30", "1975-01-14", "1980-06-30"]
+    assert [one["cutoff"] for one in found] == ["1980-06-30", "1975-01-15", "1980-06-30"]
     assert set(found[0]["strata"]) == {"pre", "near", "post"}
     assert detect(shell, *given).document["series"][0]["cutoff"] is None
 

@@ -5,7 +5,6 @@ from coreeval.evaluation.numleak.parsing.reading import (
     BadReply,
     Readings,
     points_of,
-    stratum_of,
 )
 from coreeval.evaluation.numleak.parsing.values import ReadValue, read_value
 
@@ -17,5 +16,4 @@ __all__ = [
     "points_of",
     "read_choice",
     "read_value",
-    "stratum_of",
 ]

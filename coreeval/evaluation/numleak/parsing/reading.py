@@ -7,13 +7,11 @@ from typing import Final, NamedTuple
 from coreeval.evaluation.numleak.parsing.choices import read_choice
 from coreeval.evaluation.numleak.parsing.values import read_value
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Comparison, Point, Side, Stratum
+from coreeval.evaluation.numleak.points import Comparison, Point, Side, stratum_of
 from coreeval.evaluation.numleak.replies import Reply, Variant
 from coreeval.evaluation.numleak.series.series import Series
 
 COMPARISONS: Final[frozenset[Variant]] = frozenset({"pair", "forced_choice"})
-NEAR_MONTHS: Final = 6
-"""A date so near to the cutoff is neither before nor after it (research: numleak, appendix O)."""
 
 
 class BadReply(NamedTuple):
@@ -46,14 +44,6 @@ def points_of(replies: Iterable[Reply], series: Series, cutoff: date | None) -> 
         except ValueError as error:
             readings.bad.append(BadReply(reply, str(error)))
     return readings
-
-
-def stratum_of(period: Period, cutoff: date | None) -> Stratum:
-    """Return where a date lies to a model's cutoff."""
-    if cutoff is None:
-        return "unknown"
-    months = period.months_after(cutoff)
-    return "near" if abs(months) <= NEAR_MONTHS else "pre" if months < 0 else "post"
 
 
 def _point(reply: Reply, series: Series, cutoff: date | None) -> Point:

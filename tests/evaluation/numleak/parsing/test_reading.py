@@ -4,9 +4,9 @@ from datetime import date
 
 import pytest
 
-from coreeval.evaluation.numleak.parsing import points_of, stratum_of
+from coreeval.evaluation.numleak.parsing import points_of
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Stratum
+from coreeval.evaluation.numleak.points import Stratum, stratum_of
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
 
