@@ -34,26 +34,29 @@ def demo(folder: FolderOption = Path("coreeval-demo"), as_json: AsJson = False) 
         if runs[-1].manifest.status != "complete":
             break
     whole = runs[-1].manifest.status == "complete"
-    pcr = _pcr(runs[-1]) if whole else None
-    document = {"runs": [summary_document(run) for run in runs], "pcr": pcr}
-    show(document, as_json, lambda: "\n".join(_words(runs, pcr) if pcr else _stopped(runs[-1])))
+    report = _report(runs[-1]) if whole else {"pcr": None, "numleak": None}
+    document = {"runs": [summary_document(run) for run in runs], **report}
+    show(
+        document, as_json, lambda: "\n".join(_words(runs, report) if whole else _stopped(runs[-1]))
+    )
     code = max(exit_code(run) for run in runs)
     if code:
         raise typer.Exit(code)
 
 
-def _pcr(run: "RunSummary") -> Document:
-    """Return the comparison of the splits of the last run, of generated items."""
+def _report(run: "RunSummary") -> Document:
+    """Return what the last run, of generated items and a generated series, says of memory."""
     report = json.loads((run.run_dir / "report.json").read_text(encoding="utf-8"))
-    found: Document = report["pcr"]
-    return found
+    return {name: report[name] for name in ("pcr", "numleak")}
 
 
-def _words(runs: "list[RunSummary]", pcr: Document) -> Iterator[str]:
+def _words(runs: "list[RunSummary]", report: Document) -> Iterator[str]:
     *refreshed, memory = runs
     yield from _refreshed_words(refreshed)
     yield ""
-    yield from _memory_words(pcr)
+    yield from _memory_words(report["pcr"])
+    yield ""
+    yield from _numbers_words(report["numleak"])
     yield ""
     yield from _where_to_look(refreshed)
     yield f"    {'memory':<9} {brief(memory.run_dir / 'report.html')}"
@@ -73,6 +76,20 @@ def _memory_words(pcr: Document) -> Iterator[str]:
         verdict = one["verdict"].replace("_", " ")
         yield f"{one['name']:<22}{each}{gap['estimate']:>+12.3f}  {span:<18}{verdict}"
     yield "One small classifier three times: without a memory, with one of train, with one of test."
+
+
+def _numbers_words(numleak: Document) -> Iterator[str]:
+    """Yield what NumLeak says of six small models that were taught a made-up series."""
+    yield "Are numbers remembered? NumLeak on a SYNTHETIC series, by examples/synthetic_numbers.py:"
+    yield f"{'target':<26}{'answered':>9}{'Pearson r':>11}{'within 0.25':>13}  verdict"
+    for one in numleak["series"]:
+        numbers = (one[name]["estimate"] for name in ("parse_rate", "pearson_r"))
+        answered, r = ("n/a" if each is None else f"{each:.2f}" for each in numbers)
+        within = one["within_tolerance"]["estimate"]
+        hits = "n/a" if within is None else f"{within:.2f}"
+        verdict = one["verdict"].replace("_", " ")
+        yield f"{one['model']:<26}{answered:>9}{r:>11}{hits:>13}  {verdict}"
+    yield "Small models that learned its values by heart, by halves, by the month's rough size, or not."
 
 
 def _refreshed_words(runs: "list[RunSummary]") -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The bundled demo: five small benchmarks and their news, with configs for the offline roles.
 
-A sixth, of generated items, is for PCR: with three targets of which it is known what they remember.
+A sixth, of generated items and a generated series, is for PCR and NumLeak: with targets of which it
+is known what they remember.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,18 @@ DATASETS: dict[str, dict[str, str]] = {
     "mrpc": {"format": "mrpc", "path": "mrpc"},
     "rte": {"format": "rte", "path": "rte"},
 }
-MEMORY = "synthetic_memory"
+MEMORY, NUMBERS = "synthetic_memory", "synthetic_numbers"
 REMEMBERING = ("offline:clean", "offline:finetuned", "offline:contaminated")
+RECALLING = (
+    "offline:memorizing",
+    "offline:half-remembering",
+    "offline:fluent",
+    "offline:fabricating",
+    "offline:guessing",
+    "offline:refusing",
+)
+PROBES = ("value", "fictitious")
+"""Of NumLeak: what its six verdicts rest on."""
 WINDOW = {"start": "2025-08-01", "end": "2026-10-01"}
 """The span of the fixture's news, so that the demo gives the same every day."""
 
@@ -37,9 +48,11 @@ def write_configs(folder: Path) -> list[Path]:
 
 
 def write_memory_config(folder: Path) -> Path:
-    """Write the config by which PCR tells apart who remembers what of the generated items."""
-    dataset, detect = {"format": "jsonl", "path": MEMORY}, {"evaluate": False, "pcr": {}}
-    return _write(folder, MEMORY, "emotion", dataset, REMEMBERING, detect=detect)
+    """Write the config by which PCR and NumLeak tell apart who remembers what of generated data."""
+    numbers = {"series": [str(demo_data() / NUMBERS / "series.yaml")], "probes": list(PROBES)}
+    detect = {"evaluate": False, "pcr": {}, "numleak": numbers}
+    dataset = {"format": "jsonl", "path": MEMORY}
+    return _write(folder, MEMORY, "emotion", dataset, (*REMEMBERING, *RECALLING), detect=detect)
 
 
 def _write_config(folder: Path, task: str) -> Path:
