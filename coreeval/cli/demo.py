@@ -89,7 +89,7 @@ def _numbers_words(numleak: Document) -> Iterator[str]:
         hits = "n/a" if within is None else f"{within:.2f}"
         verdict = one["verdict"].replace("_", " ")
         yield f"{one['model']:<26}{answered:>9}{r:>11}{hits:>13}  {verdict}"
-    yield "Small models that learned its values by heart, by halves, by the month's rough size, or not."
+    yield "Small models that learned its values by heart, by halves, roughly, or not at all."
 
 
 def _refreshed_words(runs: "list[RunSummary]") -> Iterator[str]:
