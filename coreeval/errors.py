@@ -9,6 +9,7 @@
     - KnowledgeError        the news: none there, or none inside the window
     - CredentialError       a key that is missing or refused
     - RunStateError         this run cannot be started or resumed as asked
+    - ReleaseError          this release cannot be made or read as asked
   x RunError              the run could not go on (exit 1)
     - RunLocked             another process works on it
     - RunCorrupt            run.db or the call store is damaged
@@ -99,6 +100,12 @@ class RunStateError(UsageError):
     """The run cannot be started or resumed in the way that was asked."""
 
     kind = "run_state"
+
+
+class ReleaseError(UsageError):
+    """The release cannot be made, or is not one that can be read."""
+
+    kind = "release"
 
 
 class RunError(CoreEvalError):

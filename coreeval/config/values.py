@@ -26,6 +26,15 @@ ROLES: tuple[RoleName, ...] = (
 )
 
 
+class LicenceConfig(Value):
+    """On what terms a benchmark's texts may be passed on, as their owner has it."""
+
+    name: str
+    url: str | None = None
+    redistribute: bool = False
+    """Whether a release may hold the originals' texts."""
+
+
 class DatasetConfig(Value):
     """Where the benchmark is and how to read it."""
 
@@ -41,6 +50,8 @@ class DatasetConfig(Value):
     """Configuration name of an `hf` dataset."""
     columns: dict[str, str] = {}
     """Our field name -> the file's column, for jsonl, csv, tsv, parquet and hf."""
+    licence: LicenceConfig | None = None
+    """Comes before what is known of the format's benchmark."""
 
     @model_validator(mode="after")
     def _all_targets(self) -> Self:

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -24,23 +24,47 @@ PROVENANCE = (
 
 
 def write_arms(
-    store: RunStore, task: Task, folder: Path, *, split: str, on_reject: OnReject
+    store: RunStore,
+    task: Task,
+    folder: Path,
+    *,
+    split: str,
+    on_reject: OnReject,
+    withheld: Collection[str] = (),
+    snippets: bool = True,
 ) -> dict[str, int]:
-    """Write updated, semantic and provenance; return the number of rows of each."""
-    shard = f"{split}-00000-of-00001.parquet"
-    columns = _arm_columns(task)
-    label = _class_label(task, columns)
+    """Write updated, semantic and provenance; return the number of rows of each.
+
+    Args:
+        store: The run's.
+        task: Names the text fields and the labels.
+        folder: Where the arms' folders are.
+        split: Begins the files' names.
+        on_reject: What stands in the updated arm for a rejected sample.
+        withheld: Samples that are neither in the updated arm nor in provenance.
+        snippets: Whether provenance quotes the news; their hashes stand there in any case.
+    """
+    shard = shard_of(split)
+    columns = arm_columns(task)
+    label = class_label(task, columns)
+    updated = (row for row in _updated(store, task, on_reject) if row["id"] not in withheld)
+    facts = (row for row in _facts(store) if row["id"] not in withheld)
     return {
-        "updated": write_parquet(
-            folder / "updated" / shard, columns, _updated(store, task, on_reject), metadata=label
-        ),
+        "updated": write_parquet(folder / "updated" / shard, columns, updated, metadata=label),
         "semantic": write_parquet(
             folder / "semantic" / shard, columns, _semantic(store, task), metadata=label
         ),
         "provenance": write_parquet(
-            folder / "provenance" / shard, _provenance_columns(), _facts(store)
+            folder / "provenance" / shard,
+            _provenance_columns(),
+            facts if snippets else (row | {"snippet": ""} for row in facts),
         ),
     }
+
+
+def shard_of(split: str) -> str:
+    """Return the name of the file that holds a whole split."""
+    return f"{split}-00000-of-00001.parquet"
 
 
 def original_fields(ended: Ended) -> Mapping[str, str] | None:
@@ -67,17 +91,18 @@ def _updated(store: RunStore, task: Task, on_reject: OnReject) -> Iterator[Row]:
     for ended in store.ended():
         fields = updated_fields(ended, on_reject)
         if fields:
-            yield _row(task, ended, fields)
+            yield arm_row(task, ended, fields)
 
 
 def _semantic(store: RunStore, task: Task) -> Iterator[Row]:
     for ended in store.ended():
         fields = semantic_fields(ended)
         if fields:
-            yield _row(task, ended, fields)
+            yield arm_row(task, ended, fields)
 
 
-def _row(task: Task, ended: Ended, fields: Mapping[str, str]) -> Row:
+def arm_row(task: Task, ended: Ended, fields: Mapping[str, str]) -> Row:
+    """Return a row of an arm."""
     sample, result = ended.sample, ended.result
     return {
         "id": sample.id,
@@ -133,7 +158,8 @@ def _provenance_columns() -> Columns:
     return {name: "strings" if name == "after_cutoff" else "string" for name in PROVENANCE}
 
 
-def _arm_columns(task: Task) -> Columns:
+def arm_columns(task: Task) -> Columns:
+    """Return the columns of an arm."""
     return {
         "id": "string",
         **{name: "string" for name in task.fields},
@@ -145,7 +171,7 @@ def _arm_columns(task: Task) -> Columns:
     }
 
 
-def _class_label(task: Task, columns: Columns) -> dict[str, str]:
+def class_label(task: Task, columns: Columns) -> dict[str, str]:
     """Return the metadata by which `datasets` reads `label` as a ClassLabel.
 
     ClassLabel counts from 0 without gaps; a label space that does not stays a plain integer.

@@ -30,6 +30,20 @@ def write_parquet(
     return count
 
 
+def read_parquet(path: Path) -> Iterator[Row]:
+    """Stream the rows of a file.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no Parquet file, or damaged.
+    """
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(ROW_GROUP):
+            yield from batch.to_pylist()
+
+
 def _row_groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
     iterator = iter(rows)
     while chunk := list(itertools.islice(iterator, ROW_GROUP)):

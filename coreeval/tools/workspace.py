@@ -42,6 +42,11 @@ class Workspace:
         return self.root / "runs"
 
     @property
+    def releases(self) -> Path:
+        """Releases by name and version."""
+        return self.root / "releases"
+
+    @property
     def pcr(self) -> Path:
         """What targets said about benchmarks of items, by the config's name."""
         return self.root / "pcr"

@@ -52,6 +52,13 @@ class RunStory(RunFile):
             for row in rows
         ]
 
+    def verdict_counts(self, name: str) -> tuple[int, int]:
+        """Return how many verdicts of a name there are, and how many of them were against."""
+        said = t.verdicts.c
+        query = select(said.passed, func.count()).where(said.name == name).group_by(said.passed)
+        by_end = dict(self._tuples(query))
+        return sum(by_end.values()), by_end.get(False, 0)
+
     def call_totals(self) -> list[Row]:
         """Return calls, tokens and money by model, paid and found apart; a shared call counts once.
 

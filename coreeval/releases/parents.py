@@ -1,0 +1,65 @@
+"""Which release a new one follows."""
+
+import os
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from coreeval.errors import ReleaseError
+from coreeval.releases.release import Release, latest_of, read_release, releases_in
+from coreeval.releases.release_manifest import ParentRelease
+
+Parent = Path | Literal["latest"] | None
+"""A release, the latest of the same name, or none."""
+
+
+def find_parent(chosen: Parent, name: str, folders: Iterable[Path]) -> Release | None:
+    """Return the parent of a new release of a benchmark.
+
+    Args:
+        chosen: What was asked for.
+        name: The benchmark's.
+        folders: Where `latest` looks.
+
+    Raises:
+        ReleaseError: it is not there, is damaged, or is of another benchmark.
+    """
+    if chosen is None:
+        return None
+    if chosen == "latest":
+        known = {each.digest: each for folder in folders for each in releases_in(folder)}
+        return latest_of([each for each in known.values() if each.manifest.name == name])
+    found = read_release(chosen)
+    if found.manifest.name != name:
+        raise ReleaseError(
+            f"the parent is a release of {found.manifest.name!r}, this is one of {name!r}",
+            where=str(chosen),
+            hint="name a release of the same benchmark, or --parent none",
+        )
+    return found
+
+
+def refuse_before(parent: Release, now: datetime) -> None:
+    """Refuse a release that the clock would date before its parent.
+
+    Raises:
+        ReleaseError: the clock is behind.
+    """
+    made = datetime.fromisoformat(parent.manifest.created_at)
+    if now < made:
+        raise ReleaseError(
+            f"the clock says {now.isoformat(timespec='seconds')}, which is before the parent "
+            f"{parent.manifest.version} was made ({parent.manifest.created_at})",
+            where=str(parent.path),
+            hint="set the clock of this machine right",
+        )
+
+
+def named_parent(parent: Release, target: Path) -> ParentRelease:
+    """Return what a release at `target` says of its parent."""
+    return ParentRelease(
+        version=parent.manifest.version,
+        digest=parent.digest,
+        path=os.path.relpath(parent.path.resolve(), target.parent.resolve() / target.name),
+    )

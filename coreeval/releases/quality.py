@@ -1,0 +1,79 @@
+"""What an owner signs off: acceptance, balance of the labels, their noise, and coverage by news."""
+
+from collections import Counter
+from collections.abc import Collection
+from typing import get_args
+
+from coreeval.evaluation.scoring.classification import Score, proportion
+from coreeval.releases.release_manifest import LabelNoise, LabelShare, Quality, RungCoverage
+from coreeval.schema import Rung, Task
+from coreeval.tools.stores.runs import RunStore
+
+
+def quality_of(store: RunStore, task: Task, *, withheld: Collection[str]) -> Quality:
+    """Measure what a release publishes; withheld samples count as not accepted."""
+    total, accepted = Counter[str](), Counter[str]()
+    found, used = Counter[Rung](), Counter[Rung]()
+    for ended in store.ended():
+        label, rung = ended.sample.label_text, ended.result.rung
+        kept = ended.result.outcome == "accepted" and ended.sample.id not in withheld
+        total[label] += 1
+        found[rung] += 1
+        accepted[label] += kept
+        used[rung] += kept
+    names = [label.name for label in task.labels]
+    return Quality(
+        acceptance=proportion(accepted.total(), total.total()),
+        by_label=tuple(_share(name, total, accepted) for name in names),
+        balance_shift=balance_shift(total, accepted),
+        label_noise=_label_noise(store),
+        evidence=proportion(total.total() - found["none"], total.total()),
+        rungs=tuple(
+            RungCoverage(rung=rung, samples=found[rung], accepted=used[rung])
+            for rung in get_args(Rung)
+            if found[rung]
+        ),
+    )
+
+
+def _share(name: str, total: Counter[str], accepted: Counter[str]) -> LabelShare:
+    return LabelShare(
+        label=name,
+        total=total[name],
+        accepted=proportion(accepted[name], total[name]),
+        original_share=total[name] / max(total.total(), 1),
+        updated_share=accepted[name] / accepted.total() if accepted.total() else None,
+    )
+
+
+def balance_shift(before: Counter[str], after: Counter[str]) -> float | None:
+    """Return the total variation distance of two label distributions, 0 (the same) to 1."""
+    if not before.total() or not after.total():
+        return None
+    apart = (
+        abs(before[name] / before.total() - after[name] / after.total()) for name in before | after
+    )
+    return sum(apart) / 2
+
+
+def _label_noise(store: RunStore) -> LabelNoise:
+    originals, contrary = store.verdict_counts("original_label")
+    texts, refused = store.verdict_counts("label_preserved")
+    original, updated = proportion(contrary, originals), proportion(refused, texts)
+    return LabelNoise(original=original, updated=updated, bound=noise_bound(original, updated))
+
+
+def noise_bound(original: Score, updated: Score) -> float | None:
+    """Return the share of accepted texts that may have a wrong label; None without judgements.
+
+    A text is accepted if a blind judge reads its label. One whose label was lost passes only by the
+    judge's mistake. If the judge is wrong on new texts no more often than it disagrees with the
+    originals (`m`; the benchmark's own noise makes that more, not less), at most `r / (1 - m)` of
+    the texts lost their label where `r` were refused, `m` of those passed, and `1 - r` passed in
+    all. Both are taken at the upper end of their intervals.
+    """
+    if original.ci_high is None or updated.ci_high is None:
+        return None
+    mistaken, refused = original.ci_high, updated.ci_high
+    passed = (1 - mistaken) * (1 - refused)
+    return min(1.0, refused * mistaken / passed) if passed else 1.0

@@ -1,0 +1,180 @@
+"""A release as whoever builds on it reads it: its manifest, its samples, their texts and facts."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from coreeval.errors import ReleaseError
+from coreeval.releases.arms import shard_of
+from coreeval.releases.release_manifest import (
+    SCHEMA_VERSION,
+    ArmRow,
+    FactRow,
+    ReleaseManifest,
+    SampleRow,
+)
+from coreeval.tools.parquet import Row, read_parquet
+
+MANIFEST = "release.json"
+DIGEST = "release.sha256"
+ReleasedArm = Literal["updated", "semantic", "original"]
+_BESIDE_TEXTS = frozenset(ArmRow.model_fields)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """A directory that `make_release` wrote."""
+
+    path: Path
+    manifest: ReleaseManifest
+
+    @property
+    def digest(self) -> str:
+        """sha256 of release.json, which a child release records."""
+        return sha256_of(self.path / MANIFEST)
+
+    def file(self, folder: str) -> Path:
+        """Return the path of the parquet file in one of the release's folders."""
+        return self.path / folder / shard_of(self.manifest.split)
+
+    def samples(self) -> Iterator[SampleRow]:
+        """Stream every sample of the benchmark, in its order.
+
+        Raises:
+            ReleaseError: the file is gone or damaged.
+        """
+        return read_samples(self.file("samples"))
+
+    def facts(self) -> Iterator[FactRow]:
+        """Stream the replaced facts, in the benchmark's order.
+
+        Raises:
+            ReleaseError: the file is gone or damaged.
+        """
+        return read_facts(self.file("provenance"))
+
+    def arm(self, name: ReleasedArm) -> Iterator[ArmRow]:
+        """Stream the rows of an arm; there is none of originals that may not be passed on.
+
+        Raises:
+            ReleaseError: the file is gone or damaged.
+        """
+        if name == "original" and not self.manifest.licence.redistribute:
+            return iter(())
+        return (_arm_row(row) for row in _rows(self.file(name)))
+
+
+def read_samples(file: Path) -> Iterator[SampleRow]:
+    """Stream the table of samples.
+
+    Raises:
+        ReleaseError: the file is gone or damaged.
+    """
+    return (SampleRow.model_validate(row) for row in _rows(file))
+
+
+def read_facts(file: Path) -> Iterator[FactRow]:
+    """Stream the replaced facts of provenance.
+
+    Raises:
+        ReleaseError: the file is gone or damaged.
+    """
+    return (FactRow.model_validate(row) for row in _rows(file))
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    try:
+        yield from read_parquet(file)
+    except (OSError, ValueError) as error:
+        raise ReleaseError(
+            f"a file of the release cannot be read: {error}",
+            where=str(file),
+            hint=f"see what is wrong with: coreeval verify {file.parents[1]}",
+        ) from None
+
+
+def _arm_row(row: Row) -> ArmRow:
+    texts = {name: text for name, text in row.items() if name not in _BESIDE_TEXTS}
+    return ArmRow.model_validate({**{n: row[n] for n in row if n not in texts}, "fields": texts})
+
+
+def read_release(path: Path) -> Release:
+    """Open a release; whether its files are what they were, `verify` says.
+
+    Raises:
+        ReleaseError: there is none, it is damaged, or a newer CoreEval wrote it.
+    """
+    where = path / MANIFEST
+    try:
+        said = json.loads(where.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise ReleaseError(
+            f"this is no release: it has no {MANIFEST}",
+            where=str(path),
+            hint="give the directory that `coreeval release` printed",
+        ) from None
+    except (OSError, ValueError) as error:
+        raise _damaged(where, str(error)) from None
+    _refuse_newer(said, where)
+    try:
+        return Release(path=path, manifest=ReleaseManifest.model_validate(said))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise _damaged(where, f"{place}: {first['msg']}".removeprefix(": ")) from None
+
+
+def _refuse_newer(said: object, where: Path) -> None:
+    """Refuse the manifest of a later form, of which only the number is sure to be known."""
+    number = said.get("schema_version") if isinstance(said, dict) else None
+    if isinstance(number, int) and number > SCHEMA_VERSION:
+        raise ReleaseError(
+            f"a newer CoreEval wrote this release (form {number}, this one knows {SCHEMA_VERSION})",
+            where=str(where),
+            hint="update CoreEval: pip install --upgrade coreeval",
+        )
+
+
+def _damaged(where: Path, problem: str) -> ReleaseError:
+    return ReleaseError(
+        f"{MANIFEST} is damaged: {problem}",
+        where=str(where),
+        hint="fetch the release again; it is not repaired by hand",
+    )
+
+
+def releases_in(folder: Path) -> list[Release]:
+    """Return the releases that stand in a folder, sorted by the names of their directories.
+
+    Raises:
+        ReleaseError: one of them is damaged.
+    """
+    found = sorted(folder.glob(f"[!.]*/{MANIFEST}"))
+    return [read_release(path.parent) for path in found]
+
+
+def latest_of(releases: list[Release]) -> Release | None:
+    """Return the release that none of the others follows; of several, the one made last.
+
+    The chain decides, not the clock, which may have jumped back.
+    """
+    followed = {each.manifest.parent.digest for each in releases if each.manifest.parent}
+    heads = [each for each in releases if each.digest not in followed]
+    return max(heads, key=lambda each: each.manifest.created_at, default=None)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file, read in parts."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def texts_sha256(fields: Mapping[str, str]) -> str:
+    """Return the sha256 of a sample's texts: of JSON in UTF-8, keys sorted, no spaces."""
+    told = json.dumps(dict(fields), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(told.encode()).hexdigest()

@@ -1,0 +1,233 @@
+"""release.json: what a release is, where it comes from, and the digest of each of its files."""
+
+from typing import Literal
+
+from coreeval.evaluation.scoring.classification import NOTHING, Score
+from coreeval.releases.manifest import Cost, Fingerprints, KnowledgeUsed, Source
+from coreeval.schema import Rung, Value, Window
+from coreeval.tools.cutoffs import Latest, TargetDates
+from coreeval.tools.freshness import TargetFreshness
+
+SCHEMA_VERSION = 1
+Withheld = Literal["", "review", "takedown"]
+"""Why the texts of a sample are in no released arm, though the run has them; empty: they are."""
+
+
+class ParentRelease(Value):
+    """The release that one follows."""
+
+    version: str
+    digest: str
+    """sha256 of its release.json: the releases make a chain."""
+    path: str | None = None
+    """Where it was, relative to the release; None where it stood elsewhere."""
+
+
+class FileDigest(Value):
+    """A file as it was when the release was made."""
+
+    sha256: str
+    bytes: int
+
+
+class LabelShare(Value):
+    """How one label fared."""
+
+    label: str
+    total: int
+    """Samples of the benchmark with it."""
+    accepted: Score
+    """Share of them in the updated arm."""
+    original_share: float
+    """Its share of the benchmark."""
+    updated_share: float | None
+    """Its share of the updated arm; None where that is empty."""
+
+
+class LabelNoise(Value):
+    """What blind judges said of labels: they see a text, and neither its label nor its history."""
+
+    original: Score = NOTHING
+    """Share of the judged originals that definitely read as another label."""
+    updated: Score = NOTHING
+    """Share of the judged new texts, those of retries included, that did not read as the label."""
+    bound: float | None = None
+    """Share of the updated arm that may have a wrong label (`noise_bound`); None where nothing was
+    judged."""
+
+
+class RungCoverage(Value):
+    """What one step of the knowledge ladder came to."""
+
+    rung: Rung
+    samples: int
+    """Whose news it found."""
+    accepted: int
+
+
+class Quality(Value):
+    """What an owner signs off."""
+
+    acceptance: Score
+    by_label: tuple[LabelShare, ...]
+    balance_shift: float | None
+    """Total variation distance between the labels of the benchmark and of the updated arm."""
+    label_noise: LabelNoise = LabelNoise()
+    evidence: Score
+    """Share of the benchmark's samples for which news was found."""
+    rungs: tuple[RungCoverage, ...]
+
+
+class Licence(Value):
+    """On what terms the benchmark's own texts may be passed on."""
+
+    name: str
+    url: str | None = None
+    redistribute: bool = False
+    source: str
+    """Who says so: `config`, or what the built-in table rests on."""
+
+
+class ReviewState(Value):
+    """What a person decided about the samples that ask for it."""
+
+    required: bool = False
+    """Whether the release waited for it."""
+    listed: int = 0
+    approved: int = 0
+    rejected: int = 0
+    pending: int = 0
+
+
+class TakedownState(Value):
+    """The list of what may not be published, as it stood when the release was made."""
+
+    entries: int = 0
+    sha256: str = ""
+    withheld: int = 0
+    """Accepted samples that it took out of the updated arm."""
+
+
+class Changes(Value):
+    """How many there are beside the parent's."""
+
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    kept: int = 0
+
+
+class Changelog(Value):
+    """What is different from the parent release; all is added where there is none."""
+
+    samples: Changes
+    """Of the updated arm, by id and texts."""
+    facts: Changes
+    """Replaced facts, by sample, field, new triple and evidence; a fact is never `changed`."""
+
+
+class ReleaseManifest(Value):
+    """The manifest of one release."""
+
+    schema_version: Literal[1] = 1
+    name: str
+    version: str
+    created_at: str
+    run: str
+    """Name of the run: `<config name>/<UTC start>`, or the directory's name."""
+    now: str
+    """The run's clock: everything dated uses it."""
+    task: str
+    split: str
+    parent: ParentRelease | None = None
+    window: Window
+    window_start: Latest | None = None
+    cutoffs: tuple[TargetDates, ...] | None = None
+    after_cutoff: tuple[TargetFreshness, ...] = ()
+    models: dict[str, object]
+    ruled: tuple[str, ...] = ()
+    """Roles that rules played, not models."""
+    prompts: dict[str, str]
+    fingerprints: Fingerprints
+    source: Source
+    knowledge: KnowledgeUsed
+    counts: dict[str, int]
+    bad_rows: int = 0
+    notes: tuple[str, ...] = ()
+    cost: Cost = Cost()
+    quality: Quality
+    arms: dict[str, int]
+    """Rows of each file by its folder: updated, semantic, provenance, samples, original."""
+    on_reject: Literal["drop", "semantic", "original"] = "drop"
+    """What stands in the updated arm for a rejected sample."""
+    snippets: bool = True
+    """Whether provenance quotes the news."""
+    licence: Licence
+    review: ReviewState = ReviewState()
+    takedown: TakedownState = TakedownState()
+    changelog: Changelog
+    files: dict[str, FileDigest]
+    """Every file but release.json and release.sha256, by its path in the release."""
+
+
+class SampleRow(Value):
+    """One row of samples/: how a sample of the benchmark stands in a release."""
+
+    id: str
+    split: str
+    outcome: str
+    attempts: int
+    semantic_status: str
+    label: int
+    label_text: str
+    rung: Rung = "none"
+    original_label: str = ""
+    """What the blind judge said about the original; empty where it was not asked."""
+    original_sha256: str
+    """See `texts_sha256`."""
+    updated_sha256: str | None = None
+    """None for a sample that is not in the updated arm; so for the semantic one."""
+    semantic_sha256: str | None = None
+    newest_evidence: str | None = None
+    """ISO time at which the newest piece of its evidence was published; None without any."""
+    oldest_evidence: str | None = None
+    kept_from: str | None = None
+    """Version of the release that its texts were taken from; None where the run made them."""
+    withheld: Withheld = ""
+    reason: str = ""
+    """Why it was not accepted; empty where that would quote what may not be passed on."""
+
+
+class FactRow(Value):
+    """One row of provenance/: a replaced fact with its evidence."""
+
+    id: str
+    field: str
+    before_head: str
+    before_relation: str
+    before_tail: str
+    after_head: str
+    after_relation: str
+    after_tail: str
+    evidence_id: str
+    url: str
+    domain: str
+    published_at: str
+    published_precision: str
+    snippet: str
+    """Empty in a release without snippets."""
+    snippet_sha256: str
+    """Of the snippet, be it left out."""
+    after_cutoff: tuple[str, ...] | None = None
+
+
+class ArmRow(Value):
+    """One row of an arm: a sample's texts in it."""
+
+    id: str
+    fields: dict[str, str]
+    label: int
+    label_text: str
+    outcome: str
+    attempts: int
+    semantic_status: str

@@ -1,0 +1,40 @@
+"""Which accepted samples a release leaves out of its updated arm, and why."""
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import groupby
+
+from coreeval.agents.takedown import Takedown
+from coreeval.releases.release_manifest import Withheld
+from coreeval.tools.stores.runs import RunStore
+
+
+def withheld_samples(
+    store: RunStore, takedown: Takedown, rejected: Collection[str] = ()
+) -> Mapping[str, Withheld]:
+    """Return the samples that are left out: taken down, or rejected by a person."""
+    by_list: dict[str, Withheld] = dict.fromkeys(taken_down(store, takedown), "takedown")
+    by_person: dict[str, Withheld] = dict.fromkeys(rejected, "review")
+    return by_person | by_list
+
+
+def taken_down(store: RunStore, takedown: Takedown) -> set[str]:
+    """Return the accepted samples that rest on listed evidence or bring in a listed name."""
+    if not len(takedown):
+        return set()
+    return {*_by_evidence(store, takedown), *_by_text(store, takedown)}
+
+
+def _by_evidence(store: RunStore, takedown: Takedown) -> Iterator[str]:
+    for sample_id, facts in groupby(store.facts(), key=lambda fact: fact.sample_id):
+        known = store.evidence([fact.evidence_id for fact in facts])
+        if any(map(takedown.forbids, known.values())):
+            yield sample_id
+
+
+def _by_text(store: RunStore, takedown: Takedown) -> Iterator[str]:
+    """Yield samples whose new text has a name that their original has not."""
+    for ended in store.ended(["accepted"]):
+        old = set(takedown.names_in(" | ".join(ended.sample.fields.values())))
+        new = set(takedown.names_in(" | ".join((ended.result.updated or {}).values())))
+        if new - old:
+            yield ended.sample.id
