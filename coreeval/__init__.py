@@ -5,6 +5,9 @@ What a script may import:
     from coreeval import evaluate, refresh, resume, retry
     done = refresh("coreeval.yaml", limit=50)
     print(done.run_dir, done.manifest.counts)
+
+    from coreeval import load_originals, make_release, read_release, verify
+    release = make_release(done.run_dir, version="2026.47")
 """
 
 from typing import TYPE_CHECKING
@@ -13,15 +16,33 @@ if TYPE_CHECKING:
     from coreeval.graph.evaluating import evaluate
     from coreeval.graph.run import refresh, resume, retry
     from coreeval.graph.work import RunSummary
+    from coreeval.releases.making import make_release
+    from coreeval.releases.originals import load_originals
+    from coreeval.releases.release import read_release
+    from coreeval.releases.verifying import verify
 
-__all__ = ["RunSummary", "evaluate", "refresh", "resume", "retry"]
+__all__ = [
+    "RunSummary",
+    "evaluate",
+    "load_originals",
+    "make_release",
+    "read_release",
+    "refresh",
+    "resume",
+    "retry",
+    "verify",
+]
 
 _HOMES = {
     "RunSummary": "coreeval.graph.work",
     "evaluate": "coreeval.graph.evaluating",
+    "load_originals": "coreeval.releases.originals",
+    "make_release": "coreeval.releases.making",
+    "read_release": "coreeval.releases.release",
     "refresh": "coreeval.graph.run",
     "resume": "coreeval.graph.run",
     "retry": "coreeval.graph.run",
+    "verify": "coreeval.releases.verifying",
 }
 
 

@@ -18,6 +18,7 @@ from coreeval.cli.models import models
 from coreeval.cli.output import note, show_error
 from coreeval.cli.prompts import prompts
 from coreeval.cli.refresh import refresh, resume, retry
+from coreeval.cli.release import release, verify
 from coreeval.cli.status import status
 from coreeval.cli.trace import trace
 from coreeval.cli.validate import validate
@@ -33,6 +34,8 @@ app = typer.Typer(
 )
 for each in (demo, init, validate, estimate, refresh, resume, retry, evaluate, status, trace):
     app.command()(each)
+app.command()(release)
+app.command()(verify)
 for group in (prompts, models, calls, gdelt, detect):
     app.add_typer(group)
 

@@ -9,7 +9,8 @@ from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
 from coreeval.releases.manifest import Manifest
 
 FREE = ("budget_usd", "allow_unpriced", "prices", "concurrency", "timeout_s", "sample_timeout_s")
-"""Keys of `run` that may change while it goes on: they decide its cost and its pace only."""
+"""Keys of `run` that may change while it goes on: they decide its cost and its pace only. So may
+`dataset.licence`, which decides what a release passes on."""
 
 
 def with_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None) -> Config:
@@ -28,7 +29,8 @@ def with_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None)
     free = {name: getattr(now.run, name) for name in FREE}
     if budget_usd is not None:
         free["budget_usd"] = budget_usd
-    return frozen.model_copy(update={"run": frozen.run.model_copy(update=free)})
+    dataset = frozen.dataset.model_copy(update={"licence": now.dataset.licence})
+    return frozen.model_copy(update={"run": frozen.run.model_copy(update=free), "dataset": dataset})
 
 
 def with_added(config: Config, manifest: Manifest) -> Config:
@@ -65,7 +67,8 @@ def _changed_config(manifest: Manifest, frozen: Config) -> list[str]:
         return []
     now = load_config(source, manifest.source.overrides)
     free = {name: getattr(frozen.run, name) for name in FREE}
-    alike = now.model_copy(update={"run": now.run.model_copy(update=free)})
+    dataset = now.dataset.model_copy(update={"licence": frozen.dataset.licence})
+    alike = now.model_copy(update={"run": now.run.model_copy(update=free), "dataset": dataset})
     return changed_keys(frozen, with_added(alike, manifest))
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
+from coreeval import tasks
 from coreeval.agents.rules import DEFAULT_POLICY, Rules
 from coreeval.agents.takedown import NOTHING, load_takedown
 from coreeval.config import ROLES, AnyConfig, Config, DatasetConfig, ModelConfig, TargetConfig
@@ -253,7 +254,7 @@ def fingerprints(setup: Setup, knowledge: str) -> Fingerprints:
 
 def task_fingerprint(setup: Setup) -> str:
     """Return the hash of the task: its labels, its fields and what roles are told of it."""
-    return _hash(setup.task.model_dump_json())
+    return tasks.fingerprint(setup.task)
 
 
 def data_fingerprint(setup: Setup) -> str:

@@ -24,6 +24,7 @@ from coreeval.releases.quality import quality_of
 from coreeval.releases.release import (
     DIGEST,
     MANIFEST,
+    TASK,
     Release,
     read_facts,
     read_release,
@@ -42,7 +43,7 @@ from coreeval.releases.release_manifest import (
 from coreeval.releases.sample_rows import sample_rows, write_samples
 from coreeval.releases.withholding import withheld_samples
 from coreeval.schema import Task
-from coreeval.tasks import load_task
+from coreeval.tasks import fingerprint, load_task
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import write_json, write_text
 from coreeval.tools.locks import held
@@ -94,6 +95,7 @@ def make_release(
     try:
         with held(files.lock, busy), appearing(target) as draft:
             made_of = _Sources.of(files, manifest, before, takedown)
+            _refuse_forgotten(made_of)
             name = _Name(version, moment, target)
             _write(made_of, name, draft, snippets=snippets)
     except OSError as error:
@@ -153,7 +155,7 @@ class _Sources:
         return cls(
             run=run,
             config=config,
-            task=load_task(config.task, config.dataset.target),
+            task=_task_of(run, config),
             licence=licence_of(config.dataset),
             takedown=load_takedown(Path(listed)) if listed else NOTHING,
             parent=parent,
@@ -176,6 +178,34 @@ class _Sources:
         return Path(self.run.source.path).parent
 
 
+def _task_of(run: Manifest, config: Config) -> Task:
+    task = load_task(config.task, config.dataset.target)
+    if fingerprint(task) != run.fingerprints.task:
+        raise ReleaseError(
+            "the task has changed since the run",
+            where=config.task,
+            hint="put the task's file back as it was, or refresh with the new one",
+        )
+    return task
+
+
+def _refuse_forgotten(made_of: _Sources) -> None:
+    """Refuse to forget a list that the parent respected: it holds for every later release.
+
+    Raises:
+        ReleaseError: there is none now.
+    """
+    parent = made_of.parent
+    entries = parent.manifest.takedown.entries if parent else 0
+    if parent and entries and not len(made_of.takedown):
+        raise ReleaseError(
+            f"the parent {parent.manifest.version} respected a takedown list of {entries} entries, "
+            "and this release has none",
+            where=str(parent.path),
+            hint="name the list: --takedown FILE, or knowledge.takedown in the config",
+        )
+
+
 def _write(made_of: _Sources, name: _Name, draft: Path, *, snippets: bool) -> None:
     """Write all files of a release; its manifest, which has their digests, comes last."""
     with closing(RunStore.open(made_of.store, now=utc_now)) as store:
@@ -186,6 +216,7 @@ def _write(made_of: _Sources, name: _Name, draft: Path, *, snippets: bool) -> No
     manifest = manifest.model_copy(update={"snippets": snippets})
     config = portable(made_of.config.model_dump(mode="json"), made_of.base)
     write_text(draft / "config.yaml", yaml.safe_dump(config, sort_keys=False))
+    write_json(draft / TASK, made_of.task.model_dump(mode="json"))
     write_text(draft / "README.md", release_card(made_of.task, manifest))
     changelog = changelog_text(manifest.name, manifest.version, made_of.parent, manifest.changelog)
     write_text(draft / "CHANGELOG.md", changelog)

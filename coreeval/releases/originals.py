@@ -1,12 +1,15 @@
 """original/: the benchmark's own texts where they may be passed on, else what identifies them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from coreeval.config import load_config
+from coreeval.errors import ReleaseError
+from coreeval.evaluation.benchmarks import load_benchmark
 from coreeval.releases.arms import arm_columns, arm_row, class_label, original_fields
-from coreeval.releases.release import texts_sha256
-from coreeval.schema import Task
-from coreeval.tools.parquet import Columns, Row, write_parquet
+from coreeval.releases.release import Release, read_release, texts_sha256
+from coreeval.schema import Sample, Task
+from coreeval.tools.parquet import Columns, Row, read_parquet, write_parquet
 from coreeval.tools.stores.runs import RunStore
 
 IDS: Columns = {"id": "string", "label": "int64", "label_text": "string", "sha256": "string"}
@@ -36,3 +39,55 @@ def _ids(store: RunStore) -> Iterator[Row]:
                 "label_text": sample.label_text,
                 "sha256": texts_sha256(fields),
             }
+
+
+def load_originals(release: Path | str, benchmark: Path | str | None = None) -> list[Sample]:
+    """Return the samples that a release was made from, each checked against its digest.
+
+    Args:
+        release: The release's directory.
+        benchmark: Folder or file with the benchmark, which a release does not hold that may not
+            pass its texts on; by default where the release's config says, as seen from here.
+
+    Raises:
+        DatasetError: the benchmark is not there.
+        ReleaseError: it is another one than the release was made from.
+    """
+    made = read_release(Path(release))
+    if made.manifest.licence.redistribute:
+        return _stored(made)
+    where = str(benchmark) if benchmark else load_config(made.path / "config.yaml").dataset.path
+    found = {sample.id: sample for sample in _fetched(made, benchmark)}
+    wanted = {row["id"]: row["sha256"] for row in read_parquet(made.file("original"))}
+    _refuse_others(found, wanted, where)
+    return [found[each] for each in wanted]
+
+
+def _stored(made: Release) -> list[Sample]:
+    return [
+        Sample(
+            id=row.id,
+            split=made.manifest.split,
+            fields=row.fields,
+            label=row.label,
+            label_text=row.label_text,
+        )
+        for row in made.arm("original")
+    ]
+
+
+def _fetched(made: Release, benchmark: Path | str | None) -> tuple[Sample, ...]:
+    chosen = [f"dataset.path={Path(benchmark).resolve()}"] if benchmark else []
+    config = load_config(made.path / "config.yaml", chosen)
+    return load_benchmark(config.dataset, made.task).samples
+
+
+def _refuse_others(found: Mapping[str, Sample], wanted: Mapping[str, str], where: str) -> None:
+    for each, digest in wanted.items():
+        if each not in found or texts_sha256(found[each].fields) != digest:
+            what = "is another text" if each in found else "is not there"
+            raise ReleaseError(
+                f"this is not the benchmark that the release was made from: {each} {what}",
+                where=where,
+                hint="fetch it from where the release's README.md says, unchanged",
+            )

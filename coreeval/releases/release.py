@@ -18,10 +18,12 @@ from coreeval.releases.release_manifest import (
     ReleaseManifest,
     SampleRow,
 )
+from coreeval.schema import Task
 from coreeval.tools.parquet import Row, read_parquet
 
 MANIFEST = "release.json"
 DIGEST = "release.sha256"
+TASK = "task.json"
 ReleasedArm = Literal["updated", "semantic", "original"]
 _BESIDE_TEXTS = frozenset(ArmRow.model_fields)
 
@@ -37,6 +39,19 @@ class Release:
     def digest(self) -> str:
         """sha256 of release.json, which a child release records."""
         return sha256_of(self.path / MANIFEST)
+
+    @property
+    def task(self) -> Task:
+        """The task as the run used it.
+
+        Raises:
+            ReleaseError: its file is gone or damaged.
+        """
+        file = self.path / TASK
+        try:
+            return Task.model_validate_json(file.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise _unreadable(file, str(error)) from None
 
     def file(self, folder: str) -> Path:
         """Return the path of the parquet file in one of the release's folders."""
@@ -91,11 +106,15 @@ def _rows(file: Path) -> Iterator[Row]:
     try:
         yield from read_parquet(file)
     except (OSError, ValueError) as error:
-        raise ReleaseError(
-            f"a file of the release cannot be read: {error}",
-            where=str(file),
-            hint=f"see what is wrong with: coreeval verify {file.parents[1]}",
-        ) from None
+        raise _unreadable(file, str(error)) from None
+
+
+def _unreadable(file: Path, problem: str) -> ReleaseError:
+    return ReleaseError(
+        f"a file of the release cannot be read: {problem}",
+        where=str(file),
+        hint="see what else is wrong with: coreeval verify RELEASE",
+    )
 
 
 def _arm_row(row: Row) -> ArmRow:

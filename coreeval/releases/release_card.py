@@ -1,9 +1,226 @@
-"""README.md of a release: the dataset card."""
+"""README.md of a release: the dataset card, which says how it was made, its limits and licences."""
 
-from coreeval.releases.release_manifest import ReleaseManifest
+import yaml
+
+from coreeval.evaluation.scoring.classification import Score
+from coreeval.releases.card_words import (
+    ATTRIBUTION,
+    SYNTHETIC,
+    count_rows,
+    fill_told,
+    fresh_told,
+    front_matter,
+    label_rows,
+    model_rows,
+    offline_told,
+    precision_told,
+    start_told,
+)
+from coreeval.releases.release_manifest import (
+    Changelog,
+    LabelShare,
+    Quality,
+    ReleaseManifest,
+    RungCoverage,
+)
 from coreeval.schema import Task
+from coreeval.tools.knowledge import coverage_told
 
 
 def release_card(task: Task, manifest: ReleaseManifest) -> str:
     """Return the card, read by people and by `datasets`."""
-    return f"# {manifest.name} {manifest.version}\n\n{task.description}\n"
+    head = yaml.safe_dump(_head(manifest), sort_keys=False, allow_unicode=True).strip()
+    parts = (
+        _what(task, manifest),
+        _quality(manifest.quality),
+        _how(manifest),
+        _limits(manifest),
+        _terms(manifest),
+        _lineage(manifest),
+    )
+    return "\n\n".join((f"---\n{head}\n---", *parts)) + "\n"
+
+
+def _head(manifest: ReleaseManifest) -> dict[str, object]:
+    arms = ("updated", "semantic", "provenance", "samples", "original")
+    front = front_matter(manifest.name, manifest.split, arms)
+    terms = {"license": "other", "license_name": manifest.licence.name}
+    if manifest.licence.url:
+        terms["license_link"] = manifest.licence.url
+    return {**front, **terms}
+
+
+def _what(task: Task, manifest: ReleaseManifest) -> str:
+    rows, fill = manifest.arms, fill_told(manifest.on_reject)
+    quoted = "" if manifest.snippets else " (the news by digest, not quoted)"
+    return f"""# {manifest.name} {manifest.version}
+
+{task.description} Refreshed by CoreEval {manifest.fingerprints.code}.
+
+{SYNTHETIC}
+{offline_told(manifest.ruled)}
+| folder | rows | what it holds |
+|---|---|---|
+| updated | {rows["updated"]} | rewritten with recent facts, checked and judged{fill} |
+| semantic | {rows["semantic"]} | samples reworded with the same facts |
+| provenance | {rows["provenance"]} | a row per replaced fact with its evidence{quoted} |
+| samples | {rows["samples"]} | a row per sample of the benchmark: how it ended, digests, dates |
+| original | {rows["original"]} | {_originals(manifest)} |
+
+Compare arms only on samples that both have (`id`).
+
+## Labels
+
+| label | name | meaning |
+|---|---|---|
+{label_rows(task)}"""
+
+
+def _originals(manifest: ReleaseManifest) -> str:
+    if manifest.licence.redistribute:
+        return "the benchmark's own texts"
+    return "ids, labels and digests of the benchmark's own texts, which may not be passed on"
+
+
+def _quality(quality: Quality) -> str:
+    noise = quality.label_noise
+    refused = "new texts that did not read as their label to a blind judge, and were tried again"
+    labels = "\n".join(map(_label_row, quality.by_label))
+    rungs = "\n".join(map(_rung_row, quality.rungs))
+    return f"""## Quality
+
+Shares with 95 % Wilson intervals.
+
+| | |
+|---|---|
+| samples accepted | {_share(quality.acceptance)} |
+| samples for which news was found | {_share(quality.evidence)} |
+| shift of the labels' balance, 0 to 1 | {_number(quality.balance_shift)} |
+| originals to which a blind judge gave another label | {_share(noise.original)} |
+| {refused} or rejected | {_share(noise.updated)} |
+| updated texts whose label may be wrong, at most | {_number(noise.bound)} |
+
+The last line holds if the judge errs no more often on new texts than it disagrees with originals.
+
+| label | accepted | of the benchmark | of the updated arm |
+|---|---|---|---|
+{labels}
+
+| news found by | samples | accepted |
+|---|---|---|
+{rungs}"""
+
+
+def _label_row(one: LabelShare) -> str:
+    after = "" if one.updated_share is None else f"{one.updated_share:.1%}"
+    return f"| {one.label} | {_share(one.accepted)} | {one.original_share:.1%} | {after} |"
+
+
+def _rung_row(one: RungCoverage) -> str:
+    return f"| {one.rung} | {one.samples} | {one.accepted} |"
+
+
+def _share(score: Score) -> str:
+    if score.estimate is None:
+        return "not measured"
+    return f"{score.estimate:.1%} ({score.ci_low:.1%} to {score.ci_high:.1%}, n = {score.n})"
+
+
+def _number(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.3f}"
+
+
+def _how(manifest: ReleaseManifest) -> str:
+    window, news = manifest.window, manifest.knowledge
+    precision, start = precision_told(news.min_precision), start_told(manifest.window_start)
+    fresh = fresh_told(manifest.after_cutoff)
+    prompts = "\n".join(f"| {role} | `{known}` |" for role, known in manifest.prompts.items())
+    return f"""## How it was made
+
+| | |
+|---|---|
+| run | `{manifest.run}`, its clock at {manifest.now} |
+| news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
+| news | {coverage_told(news.coverage)} ({news.backend}) |
+| least certain publication time accepted | {precision} |
+| bad rows of the benchmark | {manifest.bad_rows} |
+
+| role | model |
+|---|---|
+{model_rows(manifest.models)}
+
+| prompt of | wording |
+|---|---|
+{prompts}
+
+| outcome | samples |
+|---|---|
+{count_rows(manifest.counts)}
+
+{fresh}`config.yaml` is the config, `release.json` has every fingerprint."""
+
+
+def _limits(manifest: ReleaseManifest) -> str:
+    listed, rejected = manifest.takedown.withheld, manifest.review.rejected
+    return f"""## Limits
+
+- A new fact is as true as the headline or excerpt that it rests on; the articles were not read.
+- Judges are models or rules: what they passed can be wrong, see Quality.
+- The updated arm is no random part of the benchmark: it lacks samples for which no news fitted.
+- A model trained after {manifest.window.end:%Y-%m-%d} may know these facts, and these texts.
+- Accepted samples that are left out: {listed} by the takedown list, {rejected} by a person.
+- {_reviewed(manifest)}"""
+
+
+def _reviewed(manifest: ReleaseManifest) -> str:
+    state = manifest.review
+    if not state.listed:
+        return "No person has looked at the samples that name real people."
+    return (
+        f"Of {state.listed} samples that name real people or are doubtful a person has approved "
+        f"{state.approved} and rejected {state.rejected}; {state.pending} are undecided."
+    )
+
+
+def _terms(manifest: ReleaseManifest) -> str:
+    licence = manifest.licence
+    url = f" ({licence.url})" if licence.url else ""
+    return f"""## Licences
+
+The benchmark: {licence.name}{url}; {licence.source}.
+The updated and semantic texts derive from it, so its terms may reach them too.
+{_loader(manifest)}
+{ATTRIBUTION}"""
+
+
+def _loader(manifest: ReleaseManifest) -> str:
+    if manifest.licence.redistribute:
+        return ""
+    return """
+Its texts are not in this release. Fetch them from where they are published, then:
+
+```python
+from coreeval import load_originals
+
+originals = load_originals("RELEASE", "FOLDER OR FILE OF THE BENCHMARK")
+```
+
+That checks each text against its digest in `original/`.
+"""
+
+
+def _lineage(manifest: ReleaseManifest) -> str:
+    parent = manifest.parent
+    follows = f"Follows {parent.version} (`{parent.digest}`)." if parent else "The first release."
+    return f"""## Lineage
+
+{follows} {_changed(manifest.changelog)} `CHANGELOG.md` has more.
+`coreeval verify RELEASE` tells whether every byte is as it was."""
+
+
+def _changed(changelog: Changelog) -> str:
+    found = changelog.samples
+    return (
+        f"Of the updated arm {found.added} samples are new, {found.changed} changed, "
+        f"{found.kept} kept; {found.removed} are gone."
+    )

@@ -1,5 +1,6 @@
 """Reading a task: one of the built-in ones by name, or a user's own by path."""
 
+import hashlib
 from importlib import resources
 from pathlib import Path
 
@@ -35,6 +36,11 @@ def load_task(name_or_path: str, target: str | None = None) -> Task:
     more = f"{others} more: coreeval validate lists them" if others else ""
     hint = "; ".join(part for part in (first.hint, more) if part)
     raise TaskError(first.message, where=str(where), hint=hint)
+
+
+def fingerprint(task: Task) -> str:
+    """Return the sha256 of a task: its labels, its fields and what roles are told of it."""
+    return hashlib.sha256(task.model_dump_json().encode()).hexdigest()
 
 
 def explain_task(path: str) -> list[str]:

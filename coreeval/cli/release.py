@@ -1,0 +1,163 @@
+"""`coreeval release` and `verify`: a run's dataset under a name that never changes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coreeval.cli.arguments import RunArgument
+from coreeval.cli.meanings import offline_note
+from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.scoring.classification import Score
+    from coreeval.releases.parents import Parent
+    from coreeval.releases.release import Release
+    from coreeval.releases.verifying import Verified
+
+SHOWN = 20
+"""Problems that are listed; `--json` has them all."""
+ReleaseArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RELEASE", help="The release's directory.", file_okay=False, show_default=False
+    ),
+]
+
+
+def release(
+    run: RunArgument,
+    version: Annotated[
+        str, typer.Option(metavar="VERSION", help="Its name, such as 2026.47.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            file_okay=False,
+            help="The release's directory; by default releases/NAME/VERSION in the workspace.",
+        ),
+    ] = None,
+    parent: Annotated[
+        str,
+        typer.Option(metavar="RELEASE", help="What it follows: latest, none, or a release."),
+    ] = "latest",
+    snippets: Annotated[
+        bool, typer.Option("--snippets/--no-snippets", help="Whether provenance quotes the news.")
+    ] = True,
+    takedown: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="Names and evidence ids to leave out, in place of the config's list.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make an immutable, named release of a run's dataset."""
+    from coreeval.releases.making import make_release
+
+    made = make_release(
+        run,
+        version=version,
+        out=out,
+        parent=_parent(parent),
+        snippets=snippets,
+        takedown=takedown,
+    )
+    show(release_document(made), as_json, lambda: "\n".join(_words(made)))
+
+
+def _parent(said: str) -> "Parent":
+    if said == "latest":
+        return "latest"
+    return None if said == "none" else Path(said)
+
+
+def release_document(made: "Release") -> Document:
+    """Return what `--json` prints for a release."""
+    manifest = made.manifest.model_dump(mode="json")
+    keys = ("name", "version", "created_at", "parent", "counts", "arms", "quality", "licence")
+    more = ("review", "takedown", "changelog")
+    return {
+        "release": str(made.path),
+        "digest": made.digest,
+        **{key: manifest[key] for key in (*keys, *more)},
+        "offline_roles": manifest["ruled"],
+    }
+
+
+def _words(made: "Release") -> Iterator[str]:
+    manifest, found = made.manifest, made.manifest.quality
+    follows = manifest.parent.version if manifest.parent else "nothing: it is the first"
+    yield f"released {manifest.name} {manifest.version}, which follows {follows}"
+    yield f"  {'accepted':<14}{_share(found.acceptance)}"
+    yield f"  {'with news':<14}{_share(found.evidence)}"
+    yield f"  {'label balance':<14}shifted by {_number(found.balance_shift)} of 1"
+    yield f"  {'label noise':<14}at most {_number(found.label_noise.bound)} (docs/releases.md)"
+    samples = manifest.changelog.samples
+    yield (
+        f"  {'updated arm':<14}{manifest.arms['updated']} samples: {samples.added} new, "
+        f"{samples.changed} changed, {samples.kept} kept, {samples.removed} gone"
+    )
+    yield from _withheld(made)
+    yield f"release: {brief(made.path)}"
+    yield f"digest:  {made.digest}"
+    yield f"check:   {command('verify', made.path)}"
+    yield from offline_note(list(manifest.ruled))
+
+
+def _withheld(made: "Release") -> Iterator[str]:
+    manifest = made.manifest
+    if manifest.takedown.withheld:
+        yield f"  {'left out':<14}{manifest.takedown.withheld} samples, by the takedown list"
+    if not manifest.licence.redistribute:
+        yield f"  {'originals':<14}by id only: {one_line(manifest.licence.name)}"
+
+
+def _share(score: "Score") -> str:
+    if score.estimate is None:
+        return "not measured"
+    return f"{score.estimate:.1%} ({score.ci_low:.1%} to {score.ci_high:.1%}, n = {score.n})"
+
+
+def _number(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.3f}"
+
+
+def verify(
+    folder: ReleaseArgument,
+    chain: Annotated[
+        bool, typer.Option("--chain/--no-chain", help="Whether to look at the releases before it.")
+    ] = True,
+    digest: Annotated[
+        str | None,
+        typer.Option(metavar="SHA256", help="The digest that was published elsewhere."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a release is, byte for byte, what was made. Exit 1 if it is not."""
+    from coreeval.releases.verifying import verify as check
+
+    found = check(folder, chain=chain, digest=digest)
+    document = {**found.model_dump(mode="json"), "ok": found.ok}
+    show(document, as_json, lambda: "\n".join(_verified(found)))
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _verified(found: "Verified") -> Iterator[str]:
+    if found.ok:
+        yield f"{found.name} {found.version} is what was made: {found.files} files"
+        if found.chain:
+            yield f"it follows {', '.join(found.chain)}, unchanged"
+        yield f"digest: {found.digest}"
+        return
+    yield f"{found.release} is NOT what was made"
+    for problem in found.problems[:SHOWN]:
+        yield f"  {problem.kind:<15}{one_line(problem.file)}: {one_line(problem.message)}"
+    if len(found.problems) > SHOWN:
+        yield f"  and {len(found.problems) - SHOWN} more; --json lists them all"
+    yield "fetch it again from where it was published, or make a new release; never repair one"
