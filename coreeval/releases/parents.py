@@ -9,6 +9,7 @@ from typing import Literal
 from coreeval.errors import ReleaseError
 from coreeval.releases.release import Release, latest_of, read_release, releases_in
 from coreeval.releases.release_manifest import ParentRelease
+from coreeval.releases.verifying import verify
 
 Parent = Path | Literal["latest"] | None
 """A release, the latest of the same name, or none."""
@@ -23,21 +24,42 @@ def find_parent(chosen: Parent, name: str, folders: Iterable[Path]) -> Release |
         folders: Where `latest` looks.
 
     Raises:
-        ReleaseError: it is not there, is damaged, or is of another benchmark.
+        ReleaseError: it is not there, is not what was made, or is of another benchmark.
     """
     if chosen is None:
         return None
-    if chosen == "latest":
-        known = {each.digest: each for folder in folders for each in releases_in(folder)}
-        return latest_of([each for each in known.values() if each.manifest.name == name])
-    found = read_release(chosen)
-    if found.manifest.name != name:
+    found = _latest(name, folders) if chosen == "latest" else read_release(chosen)
+    if found:
+        _refuse_other(found, name)
+        _refuse_edited(found)
+    return found
+
+
+def _latest(name: str, folders: Iterable[Path]) -> Release | None:
+    known = {each.digest: each for folder in folders for each in releases_in(folder)}
+    return latest_of([each for each in known.values() if each.manifest.name == name])
+
+
+def _refuse_other(parent: Release, name: str) -> None:
+    if parent.manifest.name != name:
         raise ReleaseError(
-            f"the parent is a release of {found.manifest.name!r}, this is one of {name!r}",
-            where=str(chosen),
+            f"the parent is a release of {parent.manifest.name!r}, this is one of {name!r}",
+            where=str(parent.path),
             hint="name a release of the same benchmark, or --parent none",
         )
-    return found
+
+
+def _refuse_edited(parent: Release) -> None:
+    """Refuse to build on what is no longer what was made."""
+    problems = verify(parent.path, chain=False).problems
+    if problems:
+        first = problems[0]
+        raise ReleaseError(
+            f"the parent {parent.manifest.version} is not what was made: {first.file}: "
+            f"{first.message}",
+            where=str(parent.path),
+            hint="put it back as it was published, or name another --parent",
+        )
 
 
 def refuse_before(parent: Release, now: datetime) -> None:

@@ -137,6 +137,6 @@ def _ancestors(release: Release) -> tuple[list[str], Problem | None]:
 
 def _place(child: Path, parent: ParentRelease) -> Path | None:
     """Return where a parent is: where it was, else beside its child."""
-    places = [child.resolve() / parent.path] if parent.path else []
+    places = [(child.resolve() / parent.path).resolve()] if parent.path else []
     places.append(child.resolve().parent / parent.version)
     return next((place for place in places if (place / MANIFEST).is_file()), None)

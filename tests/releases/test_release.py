@@ -1,0 +1,334 @@
+import errno
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import yaml
+from filelock import FileLock
+
+from coreeval.errors import DatasetError, ReleaseError, RunError, RunLocked
+from coreeval.releases import making
+from coreeval.releases.originals import load_originals
+from coreeval.releases.release import Release, read_release, texts_sha256
+from coreeval.releases.verifying import verify
+from coreeval.tools.parquet import read_parquet
+from tests.releases.kit import LABELS, NOW, SNIPPET, Made, make_run
+
+ID = "emotion/test/{}"
+FREE: dict[str, object] = {"licence": {"name": "CC0-1.0", "redistribute": True}}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return make_run(tmp_path)
+
+
+def bytes_of(release: Release) -> dict[str, bytes]:
+    files = (path for path in release.path.rglob("*") if path.is_file())
+    return {path.relative_to(release.path).as_posix(): path.read_bytes() for path in files}
+
+
+def told(release: Release) -> str:
+    """Return everything that can be read in a release, cells of tables included."""
+    tables = [list(read_parquet(path)) for path in release.path.rglob("*.parquet")]
+    texts = [path.read_text() for path in release.path.glob("*.*") if path.is_file()]
+    return json.dumps(tables) + "\n".join(texts)
+
+
+# -- what it holds ------------------------------------------------------------------------------
+
+
+def test_a_release_has_a_row_for_every_sample_and_its_arms(made: Made) -> None:
+    release = read_release(made.release().path)
+    assert release.path == made.shelf / "2026.47"
+    rows = {row.id: row for row in release.samples()}
+    assert list(rows) == [ID.format(n) for n in range(1, len(LABELS) + 1)]
+    updated = {row.id: row for row in release.arm("updated")}
+    assert list(updated) == [ID.format(n) for n in (1, 2, 3)]
+    assert updated[ID.format(2)].fields == {"text": "new tweet number 1"}
+    for key, row in rows.items():
+        digest = texts_sha256(updated[key].fields) if key in updated else None
+        assert row.updated_sha256 == digest
+    second = rows[ID.format(2)]
+    assert (second.oldest_evidence, second.newest_evidence) == (
+        "2026-11-02T00:00:00+00:00",
+        "2026-11-03T00:00:00+00:00",
+    )
+    assert rows[ID.format(5)].newest_evidence is None
+    assert release.manifest.arms == {
+        "updated": 3, "semantic": 3, "provenance": 4, "original": 6, "samples": 6
+    }  # fmt: skip
+    assert [fact.id for fact in release.facts()] == [ID.format(n) for n in (1, 2, 2, 3)]
+    assert release.task.name == "emotion"
+
+
+def test_a_reason_that_quotes_a_text_is_left_out(made: Made) -> None:
+    reasons = {row.id: row.reason for row in made.release().samples()}
+    assert reasons[ID.format(4)] == ""
+    assert reasons[ID.format(5)] == "no_news for all queries"
+
+
+def test_the_same_run_gives_the_same_bytes_but_for_the_moment(made: Made) -> None:
+    one = bytes_of(made.release(out=made.folder / "a", parent=None))
+    at = NOW + timedelta(days=1)
+    two = bytes_of(made.release(out=made.folder / "b", parent=None, at=at))
+    assert {name for name in one if one[name] != two[name]} == {"release.json", "release.sha256"}
+    before, after = (json.loads(each["release.json"]) for each in (one, two))
+    assert before.pop("created_at") < after.pop("created_at")
+    assert before == after
+
+
+def test_sha256sum_can_read_the_digest(made: Made) -> None:
+    release = made.release()
+    digest = hashlib.sha256((release.path / "release.json").read_bytes()).hexdigest()
+    assert (release.path / "release.sha256").read_text() == f"{digest}  release.json\n"
+    assert release.digest == digest
+
+
+def test_files_are_read_only(made: Made) -> None:
+    release = made.release()
+    modes = {path.stat().st_mode & 0o777 for path in release.path.rglob("*") if path.is_file()}
+    assert modes == {0o444}
+
+
+def test_places_of_the_machine_and_keys_are_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-never-write-this-down")
+    elsewhere = Path.home() / "prices.yaml"
+    made = make_run(tmp_path, run={"prices": str(elsewhere)})
+    said = told(made.release())
+    assert str(tmp_path) not in said
+    assert str(Path.home()) not in said
+    assert "sk-never" not in said
+    config = yaml.safe_load((made.shelf / "2026.47" / "config.yaml").read_text())
+    assert (config["dataset"]["path"], config["run"]["prices"]) == ("bench", "~/prices.yaml")
+
+
+def test_the_card_can_be_read_by_a_program_and_says_what_it_rests_on(made: Made) -> None:
+    card = (made.release().path / "README.md").read_text()
+    head = yaml.safe_load(card.split("---\n")[1])
+    assert head["configs"][0] == {
+        "config_name": "updated",
+        "default": True,
+        "data_files": [{"split": "test", "path": "updated/test-*.parquet"}],
+    }
+    assert head["license"] == "other"
+    for said in ("2026-11-01 to 2026-11-20", "`0123456789ab`", "are rules", "No person has looked"):
+        assert said in card
+
+
+# -- what may be passed on ----------------------------------------------------------------------
+
+
+def test_originals_that_may_not_be_passed_on_are_loaded_and_checked(made: Made) -> None:
+    release = made.release()
+    assert "old tweet" not in told(release)
+    assert list(release.arm("original")) == []
+    samples = load_originals(release.path, made.benchmark)
+    assert [sample.fields["text"] for sample in samples][:1] == ["old tweet number 0"]
+    assert len(samples) == len(LABELS)
+
+
+def test_another_benchmark_is_not_taken_for_the_originals(made: Made) -> None:
+    release = made.release()
+    texts = made.benchmark / "test_text.txt"
+    texts.write_text(texts.read_text().replace("number 3", "number 33"))
+    with pytest.raises(ReleaseError, match="emotion/test/4 is another text"):
+        load_originals(release.path, made.benchmark)
+    with pytest.raises(DatasetError):
+        load_originals(release.path, made.folder / "nowhere")
+
+
+def test_originals_are_there_where_their_owner_allows_it(tmp_path: Path) -> None:
+    release = make_run(tmp_path, dataset=FREE).release()
+    assert release.manifest.licence.source == "config: dataset.licence"
+    originals = [row.fields["text"] for row in release.arm("original")]
+    assert originals[0] == "old tweet number 0"
+    assert [sample.fields["text"] for sample in load_originals(release.path)] == originals
+
+
+@pytest.mark.parametrize(("dataset", "filled"), [({}, []), (FREE, ["old tweet number 3"])])
+def test_no_original_stands_in_for_a_rejected_sample_unless_it_may(
+    tmp_path: Path, dataset: dict[str, object], filled: list[str]
+) -> None:
+    release = make_run(tmp_path, dataset=dataset, run={"on_reject": "original"}).release()
+    rows = [row for row in release.arm("updated") if row.outcome != "accepted"]
+    assert [row.fields["text"] for row in rows] == filled
+
+
+def test_without_snippets_the_news_is_known_by_its_digest(made: Made) -> None:
+    release = made.release(snippets=False)
+    assert SNIPPET not in told(release)
+    first = next(release.facts())
+    assert first.snippet_sha256 == hashlib.sha256(SNIPPET.encode()).hexdigest()
+    assert first.url == "https://example.org/0"
+    assert SNIPPET in told(made.release("2026.48"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "gone"),
+    [("ada roe", {1, 2}), (f"{1:016x}", {2, 3}), ("Nobody Known", set[int]())],
+)
+def test_the_takedown_list_takes_samples_out(made: Made, entry: str, gone: set[int]) -> None:
+    listed = made.folder / "takedown.txt"
+    listed.write_text(f"{entry}\n")
+    release = made.release(takedown=listed)
+    rows = {row.id: row for row in release.samples()}
+    assert {key for key, row in rows.items() if row.withheld == "takedown"} == {
+        ID.format(n) for n in gone
+    }
+    left = {ID.format(n) for n in (1, 2, 3) if n not in gone}
+    assert {row.id for row in release.arm("updated")} == left
+    assert {fact.id for fact in release.facts()} == left
+    assert release.manifest.takedown.withheld == len(gone)
+    assert release.manifest.quality.acceptance.estimate == len(left) / len(LABELS)
+    assert all(rows[ID.format(n)].outcome == "accepted" for n in gone)
+
+
+def test_a_list_that_the_parent_respected_is_not_forgotten(made: Made) -> None:
+    listed = made.folder / "takedown.txt"
+    listed.write_text("Ada Roe\n")
+    made.release("1", takedown=listed)
+    with pytest.raises(ReleaseError, match="takedown list of 1 entries"):
+        made.release("2")
+    assert made.release("2", takedown=listed).manifest.takedown.entries == 1
+
+
+# -- its place among others ---------------------------------------------------------------------
+
+
+def test_a_release_follows_the_one_that_none_follows_whatever_the_clock_said(made: Made) -> None:
+    first = made.release("1")
+    second = made.release("2", at=NOW + timedelta(days=1))
+    third = made.release("3", parent=first.path, at=NOW + timedelta(hours=1))
+    assert third.manifest.parent is not None
+    assert (third.manifest.parent.digest, third.manifest.parent.path) == (first.digest, "../1")
+    fourth = made.release("4", parent=second.path, at=NOW + timedelta(days=2))
+    fifth = made.release("5", at=NOW + timedelta(days=3))
+    assert fifth.manifest.parent is not None
+    assert fifth.manifest.parent.digest == fourth.digest
+    assert verify(fifth.path).chain == ("4", "2", "1")
+
+
+def test_what_is_new_since_the_parent_is_counted(made: Made) -> None:
+    first = made.release("1")
+    assert first.manifest.changelog.samples.model_dump() == {
+        "added": 3, "removed": 0, "changed": 0, "kept": 0
+    }  # fmt: skip
+    listed = made.folder / "takedown.txt"
+    listed.write_text("Ada Roe\n")
+    second = made.release("2", takedown=listed).manifest.changelog
+    assert (second.samples.kept, second.samples.removed) == (1, 2)
+    assert (second.facts.kept, second.facts.removed, second.facts.added) == (1, 3, 0)
+    assert "| samples | 0 | 2 |" in (made.shelf / "2" / "CHANGELOG.md").read_text()
+
+
+def test_a_release_may_stand_elsewhere_and_still_know_its_parent(made: Made) -> None:
+    made.release("1")
+    second = made.release("2", out=made.folder / "public" / "two")
+    assert verify(second.path).chain == ("1",)
+
+
+# -- what is refused ----------------------------------------------------------------------------
+
+Wrong = Callable[[Made], Any]
+
+
+def _edited(made: Made) -> None:
+    file = made.release("1").path / "README.md"
+    file.chmod(0o644)
+    file.write_text("mine")
+    made.release("2")
+
+
+REFUSED: list[tuple[Wrong, str, str]] = [
+    (lambda made: made.release(""), "cannot be a version", "2026.47"),
+    (lambda made: made.release("../1"), "cannot be a version", "2026.47"),
+    (lambda made: (made.release(), made.release()), "already", "another --version"),
+    (lambda made: made.release(parent=made.folder), "no release", "coreeval release"),
+    (lambda made: (made.release("1"), made.release("2", at=NOW - timedelta(hours=1))),
+     "before the parent 1 was made", "clock"),
+    (_edited, "parent 1 is not what was made: README.md", "as it was published"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wrong", "message", "hint"), REFUSED)
+def test_what_cannot_be_released_is_refused_with_what_to_do(
+    made: Made, wrong: Wrong, message: str, hint: str
+) -> None:
+    with pytest.raises(ReleaseError, match=message) as caught:
+        wrong(made)
+    assert hint in caught.value.hint
+
+
+def test_an_unfinished_run_is_refused_and_names_resume(tmp_path: Path) -> None:
+    made = make_run(tmp_path, status="interrupted")
+    with pytest.raises(ReleaseError, match=r"unfinished \(interrupted\)") as caught:
+        made.release()
+    assert "coreeval resume" in caught.value.hint
+
+
+def test_a_parent_of_another_benchmark_is_refused(made: Made, tmp_path: Path) -> None:
+    other = made.release("1")
+    config = made.files.manifest.read_text()
+    made.files.manifest.write_text(config.replace('"name": "weekly"', '"name": "daily"'))
+    with pytest.raises(ReleaseError, match="of 'weekly', this is one of 'daily'"):
+        made.release("2", parent=other.path)
+    assert made.release("2").manifest.parent is None
+
+
+def test_a_task_that_has_changed_since_the_run_is_refused(made: Made) -> None:
+    manifest = json.loads(made.files.manifest.read_text())
+    manifest["fingerprints"]["task"] = "another"
+    made.files.manifest.write_text(json.dumps(manifest))
+    with pytest.raises(ReleaseError, match="task has changed"):
+        made.release()
+
+
+def test_a_run_that_is_worked_on_is_not_released(made: Made) -> None:
+    with FileLock(made.files.lock), pytest.raises(RunLocked):
+        made.release()
+
+
+# -- disk full, killed --------------------------------------------------------------------------
+
+
+def test_a_full_disk_leaves_nothing_and_the_next_try_works(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "release.json")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "write_json", full)
+        with pytest.raises(RunError, match="No space left") as caught:
+            made.release()
+    assert "same command again" in caught.value.hint
+    assert [path.name for path in made.shelf.iterdir()] == [".release.lock"]
+    assert verify(made.release().path).ok
+
+
+def test_a_kill_leaves_no_release_and_the_next_try_clears_up(made: Made) -> None:
+    program = f"""
+        import os, signal
+        from pathlib import Path
+        from coreeval.releases import making
+        making.write_json = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        making.make_release(Path({str(made.files.root)!r}), version="2026.47")
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(program)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    left = {path.name for path in made.shelf.iterdir()}
+    assert left == {".release.lock", ".2026.47.draft"}
+    assert verify(made.release().path).ok
+    assert {path.name for path in made.shelf.iterdir()} == {".release.lock", "2026.47"}
