@@ -69,7 +69,8 @@ def make_release(
         run: Directory of a complete run.
         version: Name of the release.
         out: The release's directory; by default `releases/<name>/<version>` in the workspace.
-        parent: The release that it follows.
+        parent: The release that it follows; `latest` is the one that the run was made from, else
+            the latest of its name.
         snippets: Whether provenance quotes the news.
         takedown: A list in place of the one that the run's config names.
         now: Dates the release.
@@ -87,6 +88,8 @@ def make_release(
     shelf = Workspace(Path(manifest.workspace)).releases / manifest.name
     target = out.resolve() if out else shelf / version
     refuse_taken(target)
+    if parent == "latest" and manifest.parent:
+        parent = Path(manifest.parent)
     before = find_parent(parent, manifest.name, (shelf, target.parent))
     moment = now()
     if before:

@@ -16,6 +16,8 @@ import yaml
 from filelock import FileLock
 
 from coreeval.errors import DatasetError, ReleaseError, RunError, RunLocked
+from coreeval.graph.changes import what_changed
+from coreeval.graph.run import taken_up
 from coreeval.releases import making
 from coreeval.releases.originals import load_originals
 from coreeval.releases.release import Release, read_release, texts_sha256
@@ -166,6 +168,17 @@ def test_no_original_stands_in_for_a_rejected_sample_unless_it_may(
     assert [row.fields["text"] for row in rows] == filled
 
 
+def test_a_licence_that_is_stated_after_the_run_is_taken_over(made: Made) -> None:
+    assert not made.release("1").manifest.licence.redistribute
+    source = made.folder / "weekly.yaml"
+    config = yaml.safe_load(source.read_text())
+    config["dataset"] |= FREE
+    source.write_text(yaml.safe_dump(config))
+    _, manifest, setup = taken_up(made.files.root, None)
+    assert not any(change.startswith("dataset.") for change in what_changed(manifest, setup))
+    assert made.release("2").manifest.licence.redistribute
+
+
 def test_without_snippets_the_news_is_known_by_its_digest(made: Made) -> None:
     release = made.release(snippets=False)
     assert SNIPPET not in told(release)
@@ -237,6 +250,16 @@ def test_a_release_may_stand_elsewhere_and_still_know_its_parent(made: Made) -> 
     made.release("1")
     second = made.release("2", out=made.folder / "public" / "two")
     assert verify(second.path).chain == ("1",)
+
+
+def test_a_run_that_was_made_from_a_release_follows_it(made: Made) -> None:
+    first = made.release("1")
+    made.release("2")
+    manifest = json.loads(made.files.manifest.read_text())
+    made.files.manifest.write_text(json.dumps(manifest | {"parent": str(first.path)}))
+    third = made.release("3").manifest
+    assert third.parent is not None
+    assert third.parent.version == "1"
 
 
 # -- what is refused ----------------------------------------------------------------------------
