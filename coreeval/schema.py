@@ -451,6 +451,9 @@ class Result(Value):
     facts: tuple[ReplacedFact, ...] = ()
     freshness: Freshness | None = None
     """None for a sample without replaced facts."""
+    kept_from: str | None = None
+    """Version of the release that its texts and facts were first made for; None where this run
+    made them."""
 
 
 class TrainEnd(Value):

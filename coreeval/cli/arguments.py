@@ -39,6 +39,22 @@ SetOption = Annotated[
     ),
 ]
 
+FromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="RELEASE",
+        help="Keep the samples of this release that are still good; `latest`: the last one here.",
+    ),
+]
+StaleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stale-after",
+        metavar="AGE",
+        help="With --from: renew samples whose evidence is older, such as 90d, 12w or 6m.",
+    ),
+]
 BudgetOption = Annotated[
     float | None,
     typer.Option(

@@ -9,8 +9,10 @@ import typer
 from coreeval.cli.arguments import (
     BudgetOption,
     ConfigArgument,
+    FromOption,
     RunArgument,
     SetOption,
+    StaleOption,
     UnpricedOption,
     of_money,
 )
@@ -36,6 +38,8 @@ def refresh(
     budget: BudgetOption = None,
     allow_unpriced: UnpricedOption = False,
     setting: SetOption = None,
+    release: FromOption = None,
+    stale_after: StaleOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Refresh a benchmark: the run. Ctrl-C stops it cleanly."""
@@ -47,7 +51,15 @@ def refresh(
     with watching() as watch:
         around = Surroundings(watch=watch)
         overrides = [*(setting or ()), *of_money(budget, allow_unpriced)]
-        done = work(config, limit=limit, run_dir=run_dir, overrides=overrides, around=around)
+        done = work(
+            config,
+            limit=limit,
+            run_dir=run_dir,
+            overrides=overrides,
+            parent=release,
+            stale_after=stale_after,
+            around=around,
+        )
     _finish(done, as_json)
 
 
@@ -124,6 +136,8 @@ def summary_document(done: "RunSummary") -> Document:
         "run": str(done.run_dir),
         "status": manifest.status,
         "counts": manifest.counts,
+        "parent": manifest.parent and manifest.parent.model_dump(mode="json"),
+        "kept": manifest.kept,
         "bad_rows": manifest.bad_rows,
         "cost": manifest.cost.model_dump(mode="json"),
         "estimate": _estimate_error(manifest),
@@ -137,6 +151,9 @@ def _words(done: "RunSummary") -> Iterator[str]:
     manifest, run = done.manifest, done.run_dir
     yield f"{STATES[manifest.status]}: {manifest.counts['total']} samples"
     yield from outcome_lines(manifest.counts)
+    if manifest.parent:
+        from_it = f"of the accepted, from the release {manifest.parent.version}"
+        yield f"  {'kept':<20}{manifest.kept:>8}   {from_it}"
     if manifest.bad_rows:
         yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that were no sample, see status"
     yield from _cost(manifest.cost)

@@ -36,6 +36,8 @@ def _end_lines(story: Document) -> Iterator[str]:
         yield "no outcome yet"
         return
     outcome, attempts = result["outcome"], result["attempts"]
+    if result["kept_from"]:
+        yield f"kept from the release {result['kept_from']}, whose run has its steps"
     yield f"{outcome} after {attempts} {_plural('attempt', attempts)}: {OUTCOMES[outcome]}"
     yield from _wrapped(result["reason"])
     yield from _texts("semantic", result["semantic"] or {})
@@ -136,7 +138,8 @@ def _headline(item: Document | None) -> str:
     if item is None:
         return "(evidence not stored)"
     mark = " [reads like an instruction]" if item.get("instruction_like") else ""
-    return f"{item['published_at'][:10]} {item['domain']}: {item['title']}{mark}"
+    said = item["title"] or item["snippet"] or "(the release left the excerpt out)"
+    return f"{item['published_at'][:10]} {item['domain']}: {said}{mark}"
 
 
 def _sources(facts: list[Document], evidence: Document) -> Iterator[str]:

@@ -97,7 +97,8 @@ def _story(store: "RunStore", run: Path, sample_id: str) -> Document:
     steps = [_step(step) for step in store.steps(sample_id)]
     result = store.result(sample_id)
     offered = [known for step in steps for known in step["did"].get("evidence", ())]
-    evidence = store.evidence(list(dict.fromkeys(offered)))
+    used = [fact.evidence_id for fact in result.facts] if result else []
+    evidence = store.evidence(list(dict.fromkeys([*offered, *used])))
     return {
         "sample": sample.model_dump(mode="json"),
         "result": result.model_dump(mode="json") if result else None,

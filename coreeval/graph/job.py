@@ -120,6 +120,7 @@ class Job:
         """Return the manifest with the counts and the cost of this moment."""
         update = {
             "counts": self.counts(),
+            "kept": self.store.kept_count(),
             "bad_rows": len(self.store.bad_rows()),
             "cost": self._cost(),
             "knowledge": self._knowledge(),

@@ -13,6 +13,7 @@ from dotenv import load_dotenv
 from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
 from coreeval.graph.changes import sha256_of, what_changed, with_added, with_free_keys
+from coreeval.graph.lineage import followed, lineage_of
 from coreeval.graph.news import news_used, open_news
 from coreeval.graph.numleak.plan import check_series
 from coreeval.graph.setup import (
@@ -26,6 +27,7 @@ from coreeval.graph.setup import (
 )
 from coreeval.graph.work import REAL, RunSummary, Surroundings, open_store, work_on
 from coreeval.releases.manifest import (
+    Followed,
     Manifest,
     Source,
     full_counts,
@@ -47,6 +49,8 @@ def refresh(
     limit: int | None = None,
     run_dir: Path | str | None = None,
     overrides: Sequence[str] = (),
+    parent: Path | str | None = None,
+    stale_after: str | None = None,
     around: Surroundings = REAL,
 ) -> RunSummary:
     """Refresh a benchmark: build its semantic and updated arms with evidence for every new fact.
@@ -56,13 +60,16 @@ def refresh(
         limit: take only the first `limit` samples.
         run_dir: where the run is kept; by default `.coreeval/runs/<name>/<UTC start>`.
         overrides: `key.path=value` settings over the config's.
+        parent: directory of a release, or `latest`: its samples are kept where they are still good.
+        stale_after: how old the evidence of a kept sample may be: `90d`, `12w`, `6m`.
         around: progress callback, clock and team builder.
 
     Raises:
-        UsageError: the config, the benchmark or the news is not usable; nothing was written.
+        UsageError: the config, the benchmark, the news or the release is not usable; nothing was
+            written.
         RunError: the run could not go on; it can be resumed.
     """
-    path = Path(config).resolve()
+    lineage, path = lineage_of(parent, stale_after), Path(config).resolve()
     load_dotenv(path.parent / ".env")
     loaded = load_config(path, overrides)
     workspace = workspace_for(path.parent)
@@ -77,7 +84,8 @@ def refresh(
     check_compared(setup)
     check_series(loaded, source=path, workspace=workspace, today=start.date())
     source = source_of(path, overrides)
-    manifest = first_manifest(setup, workspace, files, source, limit=limit)
+    before = followed(lineage, setup, workspace) if lineage else None
+    manifest = first_manifest(setup, workspace, files, source, limit=limit, parent=before)
     with locked(files):
         _refuse_taken(files)
         _keep_config(files, loaded)
@@ -109,12 +117,14 @@ def resume(
     files, manifest, setup = taken_up(run_dir, budget_usd)
     changed = what_changed(manifest, setup) if if_changed != "keep" else []
     if changed and if_changed == "anew":
-        source = manifest.source
+        source, before = manifest.source, manifest.parent
         return refresh(
             source.path,
             limit=manifest.limit,
             run_dir=_new_dir(workspace_of(manifest), setup.config, around.now()),
             overrides=source.overrides,
+            parent=before.path if before else None,
+            stale_after=before.stale_after if before else None,
             around=around,
         )
     if changed:
@@ -192,7 +202,13 @@ def source_of(config: Path, overrides: Sequence[str] = ()) -> Source:
 
 
 def first_manifest(
-    setup: Setup, workspace: Workspace, files: RunFiles, source: Source, *, limit: int | None
+    setup: Setup,
+    workspace: Workspace,
+    files: RunFiles,
+    source: Source,
+    *,
+    limit: int | None,
+    parent: Followed | None = None,
 ) -> Manifest:
     """Return the manifest that a run starts with.
 
@@ -220,6 +236,7 @@ def first_manifest(
         source=source,
         workspace=str(workspace.root),
         limit=limit,
+        parent=parent,
     )
 
 

@@ -4,6 +4,7 @@ from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.report import write_report
 from coreeval.graph.comparison import audit_answers, compare_arms, compare_splits
 from coreeval.graph.job import Job
+from coreeval.graph.lineage import keeper_of
 from coreeval.graph.state import RunUpdate
 from coreeval.releases.arms import write_arms
 from coreeval.releases.card import write_card
@@ -13,11 +14,22 @@ def plan(job: Job) -> RunUpdate:
     """Read the benchmark into the run store, once."""
     if job.store.total() == 0:
         job.tell("plan")
-        rows = iter_benchmark(job.config.dataset, job.task)
-        job.store.add_samples(rows, limit=job.manifest.limit)
+        _read_benchmark(job)
         for note in job.current_manifest().notes:
             job.tell("plan", note=note)
     return RunUpdate(planned=job.store.total(), bad_rows=len(job.store.bad_rows()))
+
+
+def _read_benchmark(job: Job) -> None:
+    """Store the samples, with their results where they are kept from the release before."""
+    rows = iter_benchmark(job.config.dataset, job.task)
+    parent = job.manifest.parent
+    if parent is None:
+        job.store.add_samples(rows, limit=job.manifest.limit)
+        return
+    keeper = keeper_of(parent, job.setup)
+    job.store.add_samples(keeper.through(rows), limit=job.manifest.limit)
+    job.tell("plan", note=keeper.told(parent))
 
 
 def assemble(job: Job) -> RunUpdate:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from coreeval.schema import Evidence, Freshness, ReplacedFact, Task, Triple
 from coreeval.tools.parquet import Columns, Row, write_parquet
-from coreeval.tools.stores.run_rows import Ended
+from coreeval.tools.stores.run_rows import Ended, Excerpt
 from coreeval.tools.stores.runs import RunStore
 
 SNIPPET_CHARS = 200
@@ -119,8 +119,13 @@ def _facts(store: RunStore) -> Iterator[Row]:
     for chunk in _chunks(store.facts()):
         known = dict(store.freshness([fact.sample_id for fact in chunk]))
         evidence = store.evidence([fact.evidence_id for fact in chunk])
+        kept = store.kept_among(fact.sample_id for fact in chunk)
+        told = store.excerpts(fact.evidence_id for fact in chunk if fact.sample_id in kept)
         for fact in chunk:
-            row = _fact_row(fact, evidence[fact.evidence_id])
+            if fact.sample_id in kept:
+                row = _kept_row(fact, told[fact.evidence_id])
+            else:
+                row = _fact_row(fact, evidence[fact.evidence_id])
             yield row | {"after_cutoff": _after_cutoff(known.get(fact.sample_id))}
 
 
@@ -146,6 +151,11 @@ def _fact_row(fact: ReplacedFact, evidence: Evidence) -> Row:
         "snippet": snippet,
         "snippet_sha256": hashlib.sha256(snippet.encode()).hexdigest(),
     }
+
+
+def _kept_row(fact: ReplacedFact, excerpt: Excerpt) -> Row:
+    """Return a row as the release had it that the fact was taken from."""
+    return _fact_row(fact, excerpt.evidence) | {"snippet_sha256": excerpt.snippet_sha256}
 
 
 def _triple(side: str, triple: Triple | None) -> Row:

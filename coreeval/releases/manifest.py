@@ -61,6 +61,17 @@ class KnowledgeUsed(Value):
     """What remote backends said beside their answers."""
 
 
+class Followed(Value):
+    """The release that a run follows, whose samples it keeps where they are still good."""
+
+    version: str
+    digest: str
+    """sha256 of its release.json."""
+    path: str
+    stale_after: str | None = None
+    """How old the evidence of a kept sample may be at the run's `now`: 90d, 12w, 6m."""
+
+
 class Cost(Value):
     """What the run paid for."""
 
@@ -129,8 +140,10 @@ class Manifest(Value):
     limit: int | None = None
     evaluation: Evaluation | None = None
     """What was asked of targets after the run; None where only the config says it."""
-    parent: str | None = None
-    """The release that this one follows."""
+    parent: Followed | None = None
+    """The release that the run follows; None where every sample is made anew."""
+    kept: int = 0
+    """Samples that were taken from it, all of them accepted."""
 
     @property
     def payer(self) -> str:

@@ -56,6 +56,7 @@ def _row(ended: Ended, dates: Dates, on_reject: OnReject, withheld: Withheld) ->
         semantic_sha256=texts_sha256(semantic) if semantic else None,
         newest_evidence=newest and newest.isoformat(),
         oldest_evidence=oldest and oldest.isoformat(),
+        kept_from=result.kept_from,
         withheld=withheld,
         reason="" if withheld else _passed_on(result.reason),
     )

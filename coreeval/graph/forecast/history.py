@@ -151,4 +151,7 @@ def _look_at(
 
 
 def _undisturbed(store: RunStore) -> Iterator[Ended]:
-    return (ended for ended in store.ended() if ended.result.outcome != "failed")
+    """Yield the samples that went through the whole run: none that failed or was kept."""
+    for ended in store.ended():
+        if ended.result.outcome != "failed" and ended.result.kept_from is None:
+            yield ended

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from coreeval.schema import AnswerKind, Result, Sample, TrainEnd, Verdict
+from coreeval.schema import AnswerKind, Evidence, Result, Sample, TrainEnd, Verdict
 
 Answer = tuple[str, int, str, str, AnswerKind]
 """Of a prediction what scores need: source, template, id of the sample, label or empty, kind."""
@@ -52,6 +52,22 @@ class Ended:
 
     sample: Sample
     result: Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Excerpt:
+    """What a release says of evidence: without a title, its snippet cut or left out."""
+
+    evidence: Evidence
+    snippet_sha256: str
+    """Of the snippet, be it left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept(Ended):
+    """A sample that enters a run with the result that it had in a release."""
+
+    excerpts: tuple[Excerpt, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

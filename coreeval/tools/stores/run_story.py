@@ -9,12 +9,12 @@ from sqlalchemy import Integer, cast, func, select
 from coreeval.errors import RunError
 from coreeval.schema import Evidence, Verdict
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.run_file import RunFile
+from coreeval.tools.stores.run_kept import RunKept
 from coreeval.tools.stores.run_rows import CallRow, Step
 from coreeval.tools.stores.sql import Row, Write
 
 
-class RunStory(RunFile):
+class RunStory(RunKept):
     """What happened on the way; nothing here decides how a sample ended."""
 
     def record(self, step: Step) -> None:
@@ -102,11 +102,13 @@ class RunStory(RunFile):
             await asyncio.wrap_future(self._submit([write]))
 
     def evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
-        """Return stored evidence by id."""
+        """Return stored evidence by id; what only a release told of it where there is no more."""
         query = select(t.evidence.c.body).where(t.evidence.c.id.in_(ids))
         with self._engine.connect() as connection:
             items = [Evidence.model_validate(body) for body in connection.execute(query).scalars()]
-        return {item.id: item for item in items}
+        found = {item.id: item for item in items}
+        told = self.excerpts(set(ids) - found.keys())
+        return found | {evidence_id: each.evidence for evidence_id, each in told.items()}
 
 
 def _calls_of(step: Row, calls: Iterable[Row]) -> tuple[CallRow, ...]:

@@ -46,6 +46,7 @@ results = Table(
     Column("original_label", String, nullable=False),
     Column("ended_at", String, nullable=False),
     Column("freshness", JSON),
+    Column("kept_from", String),
 )
 facts = Table(
     "facts",
@@ -63,6 +64,13 @@ evidence = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("body", JSON, nullable=False),
+)
+kept_evidence = Table(
+    "kept_evidence",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("body", JSON, nullable=False),
+    Column("snippet_sha256", String, nullable=False),
 )
 steps = Table(
     "steps",
@@ -238,6 +246,12 @@ def _add_train_items(connection: Connection) -> None:
     train_items.create(connection, checkfirst=True)
 
 
+def _add_kept(connection: Connection) -> None:
+    """Make room for samples that were taken from a release; a new file is created with it."""
+    _add(connection, "results", {"kept_from": "VARCHAR"})
+    kept_evidence.create(connection, checkfirst=True)
+
+
 MIGRATIONS: Sequence[Migration] = (
     _first,
     _add_to_calls,
@@ -245,4 +259,5 @@ MIGRATIONS: Sequence[Migration] = (
     _add_fetches,
     _tell_templates_apart,
     _add_train_items,
+    _add_kept,
 )

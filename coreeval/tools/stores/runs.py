@@ -23,10 +23,13 @@ from coreeval.schema import (
 )
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_file import chunks
-from coreeval.tools.stores.run_rows import Answer, Beat, Ended, Fetch
+from coreeval.tools.stores.run_kept import fact_row
+from coreeval.tools.stores.run_rows import Answer, Beat, Ended, Fetch, Kept
 from coreeval.tools.stores.run_story import RunStory
 from coreeval.tools.stores.run_train import RunTrain
-from coreeval.tools.stores.sql import Row, Write
+from coreeval.tools.stores.sql import Write
+
+BenchmarkRow = Sample | BadRow | Kept
 
 
 class RunStore(RunStory, RunTrain):
@@ -34,16 +37,22 @@ class RunStore(RunStory, RunTrain):
 
     # -- samples --------------------------------------------------------------------------------
 
-    def add_samples(self, rows: Iterable[Sample | BadRow], *, limit: int | None = None) -> None:
-        """Store samples and bad rows as they stream by, up to `limit` samples, in one commit."""
+    def add_samples(self, rows: Iterable[BenchmarkRow], *, limit: int | None = None) -> None:
+        """Store samples and bad rows as they stream by, up to `limit` samples, in one commit.
+
+        A sample that is kept from a release enters with its result.
+        """
         with self._engine.begin() as connection:
             for chunk in chunks(_first_samples(rows, limit)):
-                good = [row.model_dump() for row in chunk if isinstance(row, Sample)]
+                kept = [row for row in chunk if isinstance(row, Kept)]
+                samples = [row.sample if isinstance(row, Kept) else row for row in chunk]
+                good = [row.model_dump() for row in samples if isinstance(row, Sample)]
                 bad = [row.model_dump() for row in chunk if isinstance(row, BadRow)]
                 if good:
                     connection.execute(t.samples.insert(), good)
                 if bad:
                     connection.execute(t.bad_rows.insert(), bad)
+                self._keep(connection, kept)
 
     def sample(self, sample_id: str) -> Sample:
         """Return one sample of the benchmark, or one train item as a sample.
@@ -88,7 +97,7 @@ class RunStore(RunStory, RunTrain):
         writes: list[Write] = [
             (delete(t.facts).where(t.facts.c.sample_id == result.sample_id), None),
             (self._put[t.results], [row]),
-            (self._put[t.facts], [_fact_row(n, fact) for n, fact in enumerate(result.facts)]),
+            (self._put[t.facts], [fact_row(n, fact) for n, fact in enumerate(result.facts)]),
         ]
         await asyncio.wrap_future(self._submit(writes))
         if self._lost:
@@ -246,14 +255,13 @@ _SAMPLE = [t.samples.c[name] for name in Sample.model_fields]
 _RESULT = [t.results.c[name] for name in Result.model_fields if name != "facts"]
 
 
-def _first_samples(rows: Iterable[Sample | BadRow], limit: int | None) -> Iterator[Sample | BadRow]:
+def _first_samples(rows: Iterable[BenchmarkRow], limit: int | None) -> Iterator[BenchmarkRow]:
+    """Yield rows up to the last sample that is wanted; none is asked for after it."""
     taken = 0
+    if limit == 0:
+        return
     for row in rows:
+        yield row
+        taken += not isinstance(row, BadRow)
         if taken == limit:
             return
-        taken += isinstance(row, Sample)
-        yield row
-
-
-def _fact_row(number: int, fact: ReplacedFact) -> Row:
-    return fact.model_dump() | {"ord": number}

@@ -1,0 +1,243 @@
+"""Which samples of a release a new run keeps as they are: fresh, unchanged, and allowed still."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Generic, Literal, Protocol, TypeVar
+
+from coreeval.agents.takedown import Takedown
+from coreeval.config.ages import age_of
+from coreeval.errors import ReleaseError
+from coreeval.releases.manifest import Followed
+from coreeval.releases.release import Release, texts_sha256
+from coreeval.releases.release_manifest import ArmRow, FactRow, SampleRow
+from coreeval.releases.stale import Horizon, is_accepted
+from coreeval.schema import BadRow, Evidence, Precision, ReplacedFact, Result, Sample, Triple
+from coreeval.tools.cutoffs import TargetDates
+from coreeval.tools.freshness import CERTAIN_FIRST, freshness
+from coreeval.tools.stores.run_rows import Excerpt, Kept
+
+Renewal = Literal[
+    "new", "changed", "withheld", "not_accepted", "age", "cutoff", "undated", "precision",
+    "takedown",
+]  # fmt: skip
+"""Why a sample is not kept; the first that applies."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a sample must fulfil to be kept."""
+
+    horizon: Horizon
+    takedown: Takedown
+    min_precision: Precision
+    """Least certain way in which the publication time of its evidence may be known."""
+    targets: Sequence[TargetDates]
+    """Beside whose dates the evidence is held anew."""
+
+
+class Keeper:
+    """Goes through a benchmark beside a release, whose rows it reads as they are wanted."""
+
+    def __init__(self, release: Release, terms: Terms) -> None:
+        self.renewed = Counter[Renewal]()
+        """Samples that were not kept, by the reason."""
+        self.kept = 0
+        self._release, self._terms = release, terms
+        self._samples = _Ahead(release.samples)
+        self._updated = _Ahead(lambda: release.arm("updated"))
+        self._semantic = _Ahead(lambda: release.arm("semantic"))
+        self._facts = _Ahead(release.facts)
+
+    def through(self, rows: Iterable[Sample | BadRow]) -> Iterator[Sample | BadRow | Kept]:
+        """Yield the rows of a benchmark, with their results where they are kept.
+
+        Raises:
+            ReleaseError: the release contradicts itself.
+        """
+        for row in rows:
+            if isinstance(row, BadRow):
+                yield row
+                continue
+            found = self._kept(row)
+            if isinstance(found, Kept):
+                self.kept += 1
+                yield found
+            else:
+                self.renewed[found] += 1
+                yield row
+
+    def told(self, parent: Followed) -> str:
+        """Return how many samples were kept, and why the others are made anew."""
+        why = [f"{n} {_why(reason, parent)}" for reason, n in self.renewed.most_common()]
+        anew = f"made anew: {', '.join(why)}" if why else "nothing is made anew"
+        of = self.kept + self.renewed.total()
+        return f"kept from {parent.version}: {self.kept} of {of} samples; {anew}"
+
+    def _kept(self, sample: Sample) -> Kept | Renewal:
+        """Return a sample with the result that it keeps, or why it keeps none."""
+        known = self._samples.of(sample.id)
+        if not known:
+            return "new"
+        [row] = known
+        reason = _outdated(sample, row) or self._gone_stale(row)
+        if reason:
+            return reason
+        updated, facts = self._text(self._updated, row), self._facts.of(sample.id)
+        excerpts = {fact.evidence_id: _excerpt(fact, self._release) for fact in facts}
+        evidence = [each.evidence for each in excerpts.values()]
+        if not self._certain(evidence):
+            return "precision"
+        if self._taken_down(sample, updated, evidence):
+            return "takedown"
+        return Kept(
+            sample=sample,
+            result=self._result(row, updated, facts, evidence),
+            excerpts=tuple(excerpts.values()),
+        )
+
+    def _gone_stale(self, row: SampleRow) -> Renewal | None:
+        stale = self._terms.horizon.passed_by(row)
+        return stale.why if stale else None
+
+    def _certain(self, evidence: Sequence[Evidence]) -> bool:
+        least = CERTAIN_FIRST.index(self._terms.min_precision)
+        return all(CERTAIN_FIRST.index(item.published_precision) <= least for item in evidence)
+
+    def _taken_down(self, sample: Sample, text: ArmRow, evidence: Sequence[Evidence]) -> bool:
+        """Tell whether a sample rests on listed evidence, or brings in a listed name."""
+        listed = self._terms.takedown
+        old = set(listed.names_in(" | ".join(sample.fields.values())))
+        new = set(listed.names_in(" | ".join(text.fields.values())))
+        return bool(new - old) or any(map(listed.forbids, evidence))
+
+    def _text(self, arm: "_Ahead[ArmRow]", row: SampleRow) -> ArmRow:
+        found = arm.of(row.id)
+        if len(found) != 1:
+            raise ReleaseError(
+                f"the release contradicts itself: {row.id} has {len(found)} rows in an arm",
+                where=str(self._release.path),
+                hint="fetch the release again; it is not repaired by hand",
+            )
+        return found[0]
+
+    def _result(
+        self,
+        row: SampleRow,
+        updated: ArmRow,
+        facts: Sequence[FactRow],
+        evidence: Sequence[Evidence],
+    ) -> Result:
+        reworded = self._text(self._semantic, row).fields if row.semantic_sha256 else None
+        return Result.model_validate(
+            {
+                "sample_id": row.id,
+                "outcome": "accepted",
+                "attempts": row.attempts,
+                "rung": row.rung,
+                "semantic_status": row.semantic_status,
+                "semantic": reworded,
+                "updated": updated.fields,
+                "original_label": row.original_label,
+                "facts": [_replaced(fact) for fact in facts],
+                "freshness": freshness(evidence, self._terms.targets),
+                "kept_from": row.kept_from or self._release.manifest.version,
+            }
+        )
+
+
+def _why(reason: Renewal, parent: Followed) -> str:
+    """Return a reason in words that follow a number of samples."""
+    if reason == "age" and parent.stale_after:
+        return f"with evidence older than {age_of(parent.stale_after).words}"
+    return _REASONS[reason]
+
+
+_REASONS: dict[Renewal, str] = {
+    "new": "that it does not have",
+    "changed": "whose original or label has changed",
+    "withheld": "that it withheld",
+    "not_accepted": "that were not accepted",
+    "age": "with evidence that is too old",
+    "cutoff": "with evidence from before a new target's cutoff",
+    "undated": "without dated evidence",
+    "precision": "whose evidence is dated less certainly than knowledge.min_precision",
+    "takedown": "that the takedown list names",
+}
+
+
+def _outdated(sample: Sample, row: SampleRow) -> Renewal | None:
+    """Return why a sample cannot be kept, whatever its evidence."""
+    before = (row.original_sha256, row.label, row.label_text)
+    if before != (texts_sha256(sample.fields), sample.label, sample.label_text):
+        return "changed"
+    if row.withheld:
+        return "withheld"
+    return None if is_accepted(row) else "not_accepted"
+
+
+def _excerpt(fact: FactRow, release: Release) -> Excerpt:
+    evidence = Evidence.model_validate(
+        {
+            "id": fact.evidence_id,
+            "url": fact.url,
+            "domain": fact.domain,
+            "title": "",
+            "snippet": fact.snippet,
+            "published_at": datetime.fromisoformat(fact.published_at),
+            "published_precision": fact.published_precision,
+            "origin": f"release {release.manifest.name} {release.manifest.version}",
+        }
+    )
+    return Excerpt(evidence=evidence, snippet_sha256=fact.snippet_sha256)
+
+
+def _replaced(fact: FactRow) -> ReplacedFact:
+    """Return a fact of provenance, which does not have the quotation that it rested on."""
+    before = Triple(head=fact.before_head, relation=fact.before_relation, tail=fact.before_tail)
+    after = Triple(head=fact.after_head, relation=fact.after_relation, tail=fact.after_tail)
+    return ReplacedFact(
+        sample_id=fact.id,
+        field=fact.field,
+        before=None if before == _INSERTED else before,
+        after=after,
+        evidence_id=fact.evidence_id,
+        quote="",
+    )
+
+
+_INSERTED = Triple(head="", relation="", tail="")
+
+
+class _OfSample(Protocol):
+    """A row that says which sample it is about."""
+
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=_OfSample)
+
+
+class _Ahead(Generic[T]):
+    """Rows by sample, read on until the sample that is asked for.
+
+    What is passed over waits in memory: the rows of samples that are made anew, and those that a
+    benchmark in another order wants later.
+    """
+
+    def __init__(self, rows: Callable[[], Iterator[T]]) -> None:
+        self._groups = groupby(rows(), key=lambda row: row.id)
+        self._waiting: dict[str, list[T]] = {}
+
+    def of(self, sample_id: str) -> list[T]:
+        """Return the rows of a sample; none where there are none, or they were asked for before."""
+        if sample_id in self._waiting:
+            return self._waiting.pop(sample_id)
+        for found, rows in self._groups:
+            if found == sample_id:
+                return list(rows)
+            self._waiting[found] = list(rows)
+        return []

@@ -1,0 +1,110 @@
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from coreeval.schema import BadRow, Evidence, ReplacedFact, Result, Sample, Triple
+from coreeval.tools.stores.run_rows import Excerpt, Kept
+from coreeval.tools.stores.runs import RunStore
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+DIGEST = "d" * 64
+
+
+def _sample(number: int) -> Sample:
+    return Sample(
+        id=str(number), split="test", fields={"text": f"old {number}"}, label=1, label_text="joy"
+    )
+
+
+def _evidence(title: str) -> Evidence:
+    return Evidence(
+        id="e1",
+        url="https://example.org/a",
+        domain="example.org",
+        title=title,
+        published_at=NOW,
+        published_precision="url",
+        origin="f:1",
+    )
+
+
+def _kept(number: int) -> Kept:
+    fact = ReplacedFact(
+        sample_id=str(number),
+        field="text",
+        before=None,
+        after=Triple(head="new", relation="is", tail="here"),
+        evidence_id="e1",
+        quote="",
+    )
+    result = Result(
+        sample_id=str(number),
+        outcome="accepted",
+        attempts=2,
+        updated={"text": f"new {number}"},
+        facts=(fact,),
+        kept_from="2026.01",
+    )
+    excerpt = Excerpt(evidence=_evidence(""), snippet_sha256=DIGEST)
+    return Kept(sample=_sample(number), result=result, excerpts=(excerpt,))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RunStore]:
+    with closing(RunStore.open(tmp_path / "run.db", now=lambda: NOW)) as opened:
+        yield opened
+
+
+def test_a_kept_sample_enters_with_its_result_in_the_place_that_the_benchmark_gives_it(
+    store: RunStore,
+) -> None:
+    bad = BadRow(file="f", line=2, reason="no label", text="?")
+    store.add_samples([_sample(1), bad, _kept(2), _sample(3), _kept(4)])
+    assert store.pending() == ["1", "3"]
+    assert store.counts() == {"accepted": 2}
+    assert (store.total(), store.kept_count()) == (4, 2)
+    assert store.kept_among(["1", "2", "3"]) == {"2"}
+    assert [one.result.kept_from for one in store.ended()] == ["2026.01", "2026.01"]
+    assert store.result("2") == _kept(2).result
+    assert len(store.bad_rows()) == 1
+
+
+def test_a_limit_counts_kept_samples_and_asks_for_no_row_after_the_last(store: RunStore) -> None:
+    asked = list[int]()
+
+    def rows() -> Iterator[Sample | Kept]:
+        for number in range(5):
+            asked.append(number)
+            yield _kept(number) if number % 2 else _sample(number)
+
+    store.add_samples(rows(), limit=2)
+    assert (store.total(), store.kept_count(), asked) == (2, 1, [0, 1])
+
+
+async def test_what_a_run_was_offered_itself_comes_before_what_a_release_said(
+    store: RunStore,
+) -> None:
+    store.add_samples([_kept(1)])
+    assert store.evidence(["e1", "e2"]) == {"e1": _evidence("")}
+    await store.add_evidence([_evidence("the whole title")])
+    assert store.evidence(["e1"])["e1"].title == "the whole title"
+    assert store.excerpts(["e1"])["e1"] == Excerpt(evidence=_evidence(""), snippet_sha256=DIGEST)
+
+
+async def test_a_file_from_before_samples_were_kept_can_be_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    with closing(RunStore.open(path, now=lambda: NOW)) as old:
+        old.add_samples([_sample(1)])
+        await old.commit(Result(sample_id="1", outcome="no_knowledge"))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE results DROP COLUMN kept_from")
+        db.execute("DROP TABLE kept_evidence")
+        db.execute("UPDATE schema_version SET version = 6")
+        db.commit()
+    with closing(RunStore.open(path, now=lambda: NOW)) as opened:
+        assert opened.result("1") == Result(sample_id="1", outcome="no_knowledge")
+        assert (opened.kept_count(), opened.evidence(["e1"])) == (0, {})
