@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from coreeval.schema import Evidence, Freshness, ReplacedFact, Task, Triple
+from coreeval.schema import Arm, Evidence, Freshness, ReplacedFact, Task, Triple
 from coreeval.tools.parquet import Columns, Row, write_parquet
 from coreeval.tools.stores.run_rows import Ended, Excerpt
 from coreeval.tools.stores.runs import RunStore
@@ -30,7 +30,7 @@ def write_arms(
     *,
     split: str,
     on_reject: OnReject,
-    withheld: Collection[str] = (),
+    without: Mapping[Arm, Collection[str]] = {},
     snippets: bool = True,
 ) -> dict[str, int]:
     """Write updated, semantic and provenance; return the number of rows of each.
@@ -41,25 +41,28 @@ def write_arms(
         folder: Where the arms' folders are.
         split: Begins the files' names.
         on_reject: What stands in the updated arm for a rejected sample.
-        withheld: Samples that are neither in the updated arm nor in provenance.
+        without: Samples that an arm leaves out; provenance is that of the updated one.
         snippets: Whether provenance quotes the news; their hashes stand there in any case.
     """
     shard = shard_of(split)
     columns = arm_columns(task)
     label = class_label(task, columns)
-    updated = (row for row in _updated(store, task, on_reject) if row["id"] not in withheld)
-    facts = (row for row in _facts(store) if row["id"] not in withheld)
+    updated = _but(_updated(store, task, on_reject), without.get("updated", ()))
+    semantic = _but(_semantic(store, task), without.get("semantic", ()))
+    facts = _but(_facts(store), without.get("updated", ()))
     return {
         "updated": write_parquet(folder / "updated" / shard, columns, updated, metadata=label),
-        "semantic": write_parquet(
-            folder / "semantic" / shard, columns, _semantic(store, task), metadata=label
-        ),
+        "semantic": write_parquet(folder / "semantic" / shard, columns, semantic, metadata=label),
         "provenance": write_parquet(
             folder / "provenance" / shard,
             _provenance_columns(),
             facts if snippets else (row | {"snippet": ""} for row in facts),
         ),
     }
+
+
+def _but(rows: Iterable[Row], left_out: Collection[str]) -> Iterator[Row]:
+    return (row for row in rows if row["id"] not in left_out)
 
 
 def shard_of(split: str) -> str:

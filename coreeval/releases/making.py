@@ -88,9 +88,8 @@ def make_release(
     shelf = Workspace(Path(manifest.workspace)).releases / manifest.name
     target = out.resolve() if out else shelf / version
     refuse_taken(target)
-    if parent == "latest" and manifest.parent:
-        parent = Path(manifest.parent)
-    before = find_parent(parent, manifest.name, (shelf, target.parent))
+    folders = (shelf, target.parent)
+    before = find_parent(parent, manifest.name, folders, followed=manifest.parent)
     moment = now()
     if before:
         refuse_before(before, moment)
@@ -243,7 +242,10 @@ def _write_tables(
         draft,
         split=made_of.split,
         on_reject=on_reject,
-        withheld=withheld,
+        without={
+            "updated": withheld,
+            "semantic": [each for each, why in withheld.items() if why == "review"],
+        },
         snippets=snippets,
     )
     originals = write_originals(

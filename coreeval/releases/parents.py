@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from coreeval.errors import ReleaseError
+from coreeval.releases.manifest import Followed
 from coreeval.releases.release import Release, latest_of, read_release, releases_in
 from coreeval.releases.release_manifest import ParentRelease
 from coreeval.releases.verifying import verify
@@ -15,23 +16,43 @@ Parent = Path | Literal["latest"] | None
 """A release, the latest of the same name, or none."""
 
 
-def find_parent(chosen: Parent, name: str, folders: Iterable[Path]) -> Release | None:
-    """Return the parent of a new release of a benchmark.
+def find_parent(
+    chosen: Parent, name: str, folders: Iterable[Path], *, followed: Followed | None = None
+) -> Release | None:
+    """Return the parent of a new release.
 
     Args:
         chosen: What was asked for.
         name: The benchmark's.
         folders: Where `latest` looks.
+        followed: The release that the run was made from, which then is the latest.
 
     Raises:
         ReleaseError: it is not there, is not what was made, or is of another benchmark.
     """
     if chosen is None:
         return None
-    found = _latest(name, folders) if chosen == "latest" else read_release(chosen)
+    found: Release | None
+    if chosen != "latest":
+        found = read_release(chosen)
+    elif followed:
+        found = _followed(followed)
+    else:
+        found = _latest(name, folders)
     if found:
         _refuse_other(found, name)
         _refuse_edited(found)
+    return found
+
+
+def _followed(by_run: Followed) -> Release:
+    found = read_release(Path(by_run.path))
+    if found.digest != by_run.digest:
+        raise ReleaseError(
+            f"this is not the release {by_run.version} that the run was made from",
+            where=by_run.path,
+            hint="put it back as it was published, or name another --parent",
+        )
     return found
 
 

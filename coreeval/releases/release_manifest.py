@@ -10,7 +10,7 @@ from coreeval.tools.freshness import TargetFreshness
 
 SCHEMA_VERSION = 1
 Withheld = Literal["", "review", "takedown"]
-"""Why the texts of a sample are in no released arm, though the run has them; empty: they are."""
+"""Why the new texts of a sample are left out, though the run has them; empty: they are not."""
 
 
 class ParentRelease(Value):
@@ -152,6 +152,8 @@ class ReleaseManifest(Value):
     source: Source
     knowledge: KnowledgeUsed
     counts: dict[str, int]
+    kept: int = 0
+    """Samples that the run took from the release it was made from."""
     bad_rows: int = 0
     notes: tuple[str, ...] = ()
     cost: Cost = Cost()

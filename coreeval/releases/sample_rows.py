@@ -39,7 +39,7 @@ def sample_rows(
 def _row(ended: Ended, dates: Dates, on_reject: OnReject, withheld: Withheld) -> SampleRow:
     sample, result = ended.sample, ended.result
     updated = None if withheld else updated_fields(ended, on_reject)
-    semantic = semantic_fields(ended)
+    semantic = None if withheld == "review" else semantic_fields(ended)
     oldest, newest = dates.get(sample.id, (None, None)) if updated else (None, None)
     return SampleRow(
         id=sample.id,

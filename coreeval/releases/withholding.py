@@ -1,4 +1,8 @@
-"""Which accepted samples a release leaves out of its updated arm, and why."""
+"""Which samples a release leaves out of its arms, and why.
+
+What the takedown list names is not in the updated arm: the reworded text has the original's facts.
+What a person rejected is in neither.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import groupby

@@ -19,6 +19,7 @@ from coreeval.errors import DatasetError, ReleaseError, RunError, RunLocked
 from coreeval.graph.changes import what_changed
 from coreeval.graph.run import taken_up
 from coreeval.releases import making
+from coreeval.releases.manifest import Followed, read_manifest, write_manifest
 from coreeval.releases.originals import load_originals
 from coreeval.releases.release import Release, read_release, texts_sha256
 from coreeval.releases.verifying import verify
@@ -255,11 +256,16 @@ def test_a_release_may_stand_elsewhere_and_still_know_its_parent(made: Made) -> 
 def test_a_run_that_was_made_from_a_release_follows_it(made: Made) -> None:
     first = made.release("1")
     made.release("2")
-    manifest = json.loads(made.files.manifest.read_text())
-    made.files.manifest.write_text(json.dumps(manifest | {"parent": str(first.path)}))
+    manifest = read_manifest(made.files.manifest)
+    followed = Followed(version="1", digest=first.digest, path=str(first.path))
+    write_manifest(made.files.manifest, manifest.model_copy(update={"parent": followed}))
     third = made.release("3").manifest
     assert third.parent is not None
     assert third.parent.version == "1"
+    other = followed.model_copy(update={"digest": "f00d"})
+    write_manifest(made.files.manifest, manifest.model_copy(update={"parent": other}))
+    with pytest.raises(ReleaseError, match="not the release 1 that the run was made from"):
+        made.release("4")
 
 
 # -- what is refused ----------------------------------------------------------------------------
