@@ -13,6 +13,7 @@
   x RunError              the run could not go on (exit 1)
     - RunLocked             another process works on it
     - RunCorrupt            run.db or the call store is damaged
+    - ReviewOpen            a person has yet to decide about samples
     - ModelUnusable         a model that no retry will bring back
     - BudgetSpent           another call would cost more than the budget has left (exit 3)
   x Interrupted           stopped by a signal; resumable (exit 130)
@@ -124,6 +125,12 @@ class RunCorrupt(RunError):
     """A store of the run is damaged; nothing was overwritten."""
 
     kind = "corrupt"
+
+
+class ReviewOpen(RunError):
+    """A release waits until a person has decided about all samples that ask for it."""
+
+    kind = "review"
 
 
 class BudgetSpent(RunError):

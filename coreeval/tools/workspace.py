@@ -46,6 +46,10 @@ class Workspace:
         """Releases by name and version."""
         return self.root / "releases"
 
+    def decisions(self, name: str) -> Path:
+        """Return the log of what persons decided about the texts of a benchmark."""
+        return self.root / "reviews" / f"{name}.jsonl"
+
     @property
     def pcr(self) -> Path:
         """What targets said about benchmarks of items, by the config's name."""

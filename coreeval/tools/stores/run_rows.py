@@ -8,6 +8,9 @@ from coreeval.schema import AnswerKind, Evidence, Result, Sample, TrainEnd, Verd
 Answer = tuple[str, int, str, str, AnswerKind]
 """Of a prediction what scores need: source, template, id of the sample, label or empty, kind."""
 
+Note = tuple[str, str, dict[str, Any]]
+"""Id of a sample, a node, and the detail of its step."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CallRow:

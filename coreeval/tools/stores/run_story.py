@@ -1,7 +1,7 @@
 """The story of a run: steps with their calls and verdicts, and the evidence that was offered."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from sqlalchemy import Integer, cast, func, select
@@ -10,7 +10,7 @@ from coreeval.errors import RunError
 from coreeval.schema import Evidence, Verdict
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_kept import RunKept
-from coreeval.tools.stores.run_rows import CallRow, Step
+from coreeval.tools.stores.run_rows import CallRow, Note, Step
 from coreeval.tools.stores.sql import Row, Write
 
 
@@ -58,6 +58,19 @@ class RunStory(RunKept):
         query = select(said.passed, func.count()).where(said.name == name).group_by(said.passed)
         by_end = dict(self._tuples(query))
         return sum(by_end.values()), by_end.get(False, 0)
+
+    def notes(self, nodes: Sequence[str]) -> Iterator[Note]:
+        """Stream what these nodes noted, the attempts of each sample in their order."""
+        columns = (t.steps.c.sample_id, t.steps.c.node, t.steps.c.detail)
+        query = select(*columns).where(t.steps.c.node.in_(nodes))
+        return self._tuples(query.order_by(t.steps.c.sample_id, t.steps.c.attempt))
+
+    def verdicts(self, names: Sequence[str]) -> Iterator[tuple[str, Verdict]]:
+        """Stream the verdicts of these names by sample, the attempts in their order."""
+        columns = [t.verdicts.c[name] for name in Verdict.model_fields]
+        query = select(t.verdicts.c.sample_id, *columns).where(t.verdicts.c.name.in_(names))
+        for row in self._stream(query.order_by(t.verdicts.c.sample_id, t.verdicts.c.attempt)):
+            yield row.pop("sample_id"), Verdict.model_validate(row)
 
     def call_totals(self) -> list[Row]:
         """Return calls, tokens and money by model, paid and found apart; a shared call counts once.

@@ -1,0 +1,185 @@
+"""Which samples ask for a person's decision before they are published (research: pilot §4)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Literal
+
+from coreeval.releases.release import texts_sha256
+from coreeval.releases.review.listed import REASONS, Listed, Named, NewFact, Why
+from coreeval.releases.review.noted import Noted, noted
+from coreeval.releases.review.persons import gdelt_persons, named, unnamed
+from coreeval.schema import Evidence, ReplacedFact
+from coreeval.tools.stores.run_rows import Ended
+from coreeval.tools.stores.runs import RunStore
+
+MANY_ATTEMPTS = 3
+"""Attempts from which a text is doubtful (own choice; the pilot accepted 42 of its 47 texts at the
+first or second, pilot §8)."""
+_AT_A_TIME = 500
+_BY_NAME = {"plan": "", "original": "", "news": ", by GDELT's list", "mention": ""}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """The text that a run made of a sample and gives on."""
+
+    arm: Literal["updated", "semantic"]
+    fields: Mapping[str, str]
+
+    @property
+    def digest(self) -> str:
+        """What a decision about it is known by."""
+        return texts_sha256(self.fields)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Case:
+    """A sample with everything that is known of it."""
+
+    ended: Ended
+    written: Written
+    noted: Noted
+    facts: tuple[ReplacedFact, ...]
+    evidence: Mapping[str, Evidence]
+
+    @property
+    def sources(self) -> list[Evidence]:
+        """The evidence of its facts, each once."""
+        ids = dict.fromkeys(fact.evidence_id for fact in self.facts)
+        return [self.evidence[known] for known in ids if known in self.evidence]
+
+
+def written(ended: Ended) -> Written | None:
+    """Return the new text of a sample that is published: of two, the one with new facts."""
+    result = ended.result
+    if result.outcome == "accepted" and result.updated:
+        return Written(arm="updated", fields=result.updated)
+    if result.semantic_status == "reworded" and result.semantic:
+        return Written(arm="semantic", fields=result.semantic)
+    return None
+
+
+def listing(store: RunStore) -> list[Listed]:
+    """Return the samples that name a person or are doubtful, the gravest reasons first.
+
+    Among those of the same reason the benchmark's order holds.
+    """
+    found = (_listed(case) for case in _cases(store))
+    return sorted((each for each in found if each), key=_gravity)
+
+
+def _gravity(each: Listed) -> int:
+    return min(REASONS.index(reason) for reason in each.reasons)
+
+
+def _cases(store: RunStore) -> Iterator[_Case]:
+    """Yield the samples that could be listed: with new facts, or unsafe and reworded."""
+    known = noted(store)
+    facts = {key: tuple(rows) for key, rows in groupby(store.facts(), lambda row: row.sample_id)}
+    ended = store.ended(["accepted", "unsafe"])
+    while some := list(islice(ended, _AT_A_TIME)):
+        ids = {fact.evidence_id for one in some for fact in facts.get(one.sample.id, ())}
+        evidence = store.evidence(sorted(ids))
+        for one in some:
+            if text := written(one):
+                key = one.sample.id
+                yield _Case(
+                    ended=one,
+                    written=text,
+                    noted=known.get(key, Noted()),
+                    facts=facts.get(key, ()),
+                    evidence=evidence,
+                )
+
+
+def _listed(case: _Case) -> Listed | None:
+    """Return a sample as a person is shown it; None if nothing asks for that."""
+    sample, result = case.ended.sample, case.ended.result
+    names = named(case.written.fields, sample.fields, case.noted, case.sources)
+    why = tuple(_why(case, names))
+    if not why:
+        return None
+    return Listed(
+        sample=sample.id,
+        label=sample.label_text,
+        outcome=result.outcome,
+        arm=case.written.arm,
+        original=sample.fields,
+        new=dict(case.written.fields),
+        digest=case.written.digest,
+        names=tuple(names),
+        beside=tuple(unnamed(gdelt_persons(case.sources), names)),
+        why=why,
+        facts=tuple(_fact(fact, case.evidence) for fact in case.facts),
+    )
+
+
+def _why(case: _Case, names: list[Named]) -> Iterator[Why]:
+    """Yield the reasons for listing a sample."""
+    if case.written.arm == "semantic":
+        because = case.ended.result.reason or "its policy"
+        yield Why(reason="semantic_only", detail=f"only reworded: {because}")
+        return
+    yield from _about_persons(case, names)
+    yield from _about_the_screen(case)
+    yield from _about_the_work(case)
+
+
+def _about_persons(case: _Case, names: list[Named]) -> Iterator[Why]:
+    for person in case.noted.persons:
+        if person.polarity == "negative":
+            yield Why(reason="negative", detail=f"{person.name} comes off badly")
+    subjects = (person.name for person in case.noted.persons if person.role == "subject")
+    if absent := unnamed(subjects, names):
+        told = f"it is about {', '.join(absent)} without the name"
+        yield Why(reason="unnamed", detail=told)
+    if names:
+        told = ", ".join(f"{each.name}{_whence(each)}" for each in names)
+        yield Why(reason="person", detail=f"names {told}")
+
+
+def _whence(named: Named) -> str:
+    return f" (new{_BY_NAME[named.known]})" if named.new else " (as the original does)"
+
+
+def _about_the_screen(case: _Case) -> Iterator[Why]:
+    about = case.noted
+    if about.harm:
+        yield Why(reason="harm", detail=about.harm)
+    if about.policy != "allow":
+        flags = ", ".join(about.sensitive) or "words of the original"
+        yield Why(reason="flag", detail=f"{about.policy}, because of {flags}")
+    if any(item.instruction_like for item in case.sources):
+        yield Why(reason="instruction", detail="its evidence reads like an order to a model")
+    if not about.screened:
+        yield Why(reason="kept", detail="kept from a release; whom it names is not known here")
+
+
+def _about_the_work(case: _Case) -> Iterator[Why]:
+    about, attempts = case.noted, case.ended.result.attempts
+    if about.translated:
+        yield Why(reason="translated", detail="it rests on news in another language")
+    if about.unsure:
+        told = "; ".join(f"the {text} reads as {said}" for text, said in about.unsure.items())
+        yield Why(reason="label", detail=told)
+    if attempts >= MANY_ATTEMPTS:
+        yield Why(reason="attempts", detail=f"it took {attempts} attempts")
+    if any(item.published_precision == "crawl" for item in case.sources):
+        yield Why(reason="precision", detail="its evidence is dated by GDELT's visit only")
+
+
+def _fact(fact: ReplacedFact, evidence: Mapping[str, Evidence]) -> NewFact:
+    item = evidence.get(fact.evidence_id)
+    return NewFact(
+        field=fact.field,
+        before=fact.before,
+        after=fact.after,
+        quote=fact.quote,
+        evidence_id=fact.evidence_id,
+        url=item.url if item else "",
+        domain=item.domain if item else "",
+        title=item.title if item else "",
+        published_at=item.published_at.isoformat() if item else "",
+        published_precision=item.published_precision if item else None,
+    )
