@@ -54,6 +54,12 @@ def release(
             help="Names and evidence ids to leave out, in place of the config's list.",
         ),
     ] = None,
+    require_review: Annotated[
+        bool,
+        typer.Option(
+            "--require-review", help="Wait until a person has decided about all listed samples."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make an immutable, named release of a run's dataset."""
@@ -66,6 +72,7 @@ def release(
         parent=_parent(parent),
         snippets=snippets,
         takedown=takedown,
+        require_review=require_review,
     )
     show(release_document(made), as_json, lambda: "\n".join(_words(made)))
 
@@ -113,6 +120,10 @@ def _withheld(made: "Release") -> Iterator[str]:
     manifest = made.manifest
     if manifest.takedown.withheld:
         yield f"  {'left out':<14}{manifest.takedown.withheld} samples, by the takedown list"
+    if manifest.review.rejected:
+        yield f"  {'left out':<14}{manifest.review.rejected} samples that a person rejected"
+    if manifest.review.pending:
+        yield f"  {'undecided':<14}{manifest.review.pending} samples that a person should look at"
     if not manifest.licence.redistribute:
         yield f"  {'originals':<14}by id only: {one_line(manifest.licence.name)}"
 

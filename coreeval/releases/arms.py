@@ -132,6 +132,13 @@ def _facts(store: RunStore) -> Iterator[Row]:
             yield row | {"after_cutoff": _after_cutoff(known.get(fact.sample_id))}
 
 
+def evidence_used(store: RunStore) -> Iterator[tuple[str, Evidence]]:
+    """Yield the sample and the evidence of each replaced fact, in the benchmark's order."""
+    for chunk in _chunks(store.facts()):
+        evidence = store.evidence([fact.evidence_id for fact in chunk])
+        yield from ((fact.sample_id, evidence[fact.evidence_id]) for fact in chunk)
+
+
 def _after_cutoff(freshness: Freshness | None) -> list[str] | None:
     """Return the targets that cannot know any evidence of a sample; None if it is not recorded."""
     if freshness is None:

@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Mapping
 
 from coreeval.releases.release import Release
-from coreeval.releases.release_manifest import Changelog, Changes, FactRow, SampleRow
+from coreeval.releases.release_manifest import (
+    Changelog,
+    Changes,
+    FactRow,
+    ReleaseManifest,
+    SampleRow,
+)
 
 Texts = Mapping[str, str]
 """Digest of the updated texts by sample, of those that are in the updated arm."""
@@ -45,14 +51,15 @@ def _key(fact: FactRow) -> FactKey:
     return (fact.id, fact.field, *new, fact.evidence_id)
 
 
-def changelog_text(name: str, version: str, parent: Release | None, changelog: Changelog) -> str:
+def changelog_text(manifest: ReleaseManifest, parent: Release | None) -> str:
     """Return CHANGELOG.md: this release against its parent."""
+    changelog = manifest.changelog
     since = f"since {parent.manifest.version}" if parent else "the first release"
     rows = "\n".join(
         f"| {what} | {one.added} | {one.removed} | {one.changed or ''} | {one.kept} |"
         for what, one in (("samples", changelog.samples), ("facts", changelog.facts))
     )
-    return f"""# {name} {version}, {since}
+    return f"""# {manifest.name} {manifest.version}, {since}
 
 | of the updated arm | added | removed | changed | kept |
 |---|---|---|---|---|

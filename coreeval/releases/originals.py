@@ -77,9 +77,11 @@ def _stored(made: Release) -> list[Sample]:
 
 
 def _fetched(made: Release, benchmark: Path | str | None) -> tuple[Sample, ...]:
-    chosen = [f"dataset.path={Path(benchmark).resolve()}"] if benchmark else []
-    config = load_config(made.path / "config.yaml", chosen)
-    return load_benchmark(config.dataset, made.task).samples
+    dataset = load_config(made.path / "config.yaml").dataset
+    if benchmark:
+        where = str(benchmark) if dataset.format == "hf" else str(Path(benchmark).resolve())
+        dataset = dataset.model_copy(update={"path": where})
+    return load_benchmark(dataset, made.task).samples
 
 
 def _refuse_others(found: Mapping[str, Sample], wanted: Mapping[str, str], where: str) -> None:

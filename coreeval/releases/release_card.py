@@ -175,7 +175,7 @@ def _limits(manifest: ReleaseManifest) -> str:
 def _reviewed(manifest: ReleaseManifest) -> str:
     state = manifest.review
     if not state.listed:
-        return "No person has looked at the samples that name real people."
+        return "No sample was found that names real people or is doubtful otherwise."
     return (
         f"Of {state.listed} samples that name real people or are doubtful a person has approved "
         f"{state.approved} and rejected {state.rejected}; {state.pending} are undecided."

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from itertools import groupby
 from pathlib import Path
 
-from coreeval.releases.arms import OnReject, semantic_fields, updated_fields
+from coreeval.releases.arms import OnReject, evidence_used, semantic_fields, updated_fields
 from coreeval.releases.release import texts_sha256
 from coreeval.releases.release_manifest import SampleRow, Withheld
 from coreeval.tools.parquet import Columns, write_parquet
@@ -73,9 +72,8 @@ def _passed_on(reason: str) -> str:
 def evidence_dates(store: RunStore) -> dict[str, tuple[datetime, datetime]]:
     """Return when the oldest and the newest evidence of each sample's facts were published."""
     found = dict[str, tuple[datetime, datetime]]()
-    for sample_id, facts in groupby(store.facts(), key=lambda fact: fact.sample_id):
-        known = store.evidence([fact.evidence_id for fact in facts])
-        times = [item.published_at for item in known.values()]
-        if times:
-            found[sample_id] = min(times), max(times)
+    for sample_id, item in evidence_used(store):
+        at = item.published_at
+        oldest, newest = found.get(sample_id, (at, at))
+        found[sample_id] = min(oldest, at), max(newest, at)
     return found

@@ -5,9 +5,9 @@ What a person rejected is in neither.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from itertools import groupby
 
 from coreeval.agents.takedown import Takedown
+from coreeval.releases.arms import evidence_used
 from coreeval.releases.release_manifest import Withheld
 from coreeval.tools.stores.runs import RunStore
 
@@ -29,10 +29,7 @@ def taken_down(store: RunStore, takedown: Takedown) -> set[str]:
 
 
 def _by_evidence(store: RunStore, takedown: Takedown) -> Iterator[str]:
-    for sample_id, facts in groupby(store.facts(), key=lambda fact: fact.sample_id):
-        known = store.evidence([fact.evidence_id for fact in facts])
-        if any(map(takedown.forbids, known.values())):
-            yield sample_id
+    return (sample_id for sample_id, item in evidence_used(store) if takedown.forbids(item))
 
 
 def _by_text(store: RunStore, takedown: Takedown) -> Iterator[str]:

@@ -15,13 +15,16 @@ import pytest
 import yaml
 from filelock import FileLock
 
-from coreeval.errors import DatasetError, ReleaseError, RunError, RunLocked
+from coreeval.errors import DatasetError, ReleaseError, ReviewOpen, RunError, RunLocked
 from coreeval.graph.changes import what_changed
 from coreeval.graph.run import taken_up
-from coreeval.releases import making
+from coreeval.releases import writing
 from coreeval.releases.manifest import Followed, read_manifest, write_manifest
 from coreeval.releases.originals import load_originals
-from coreeval.releases.release import Release, read_release, texts_sha256
+from coreeval.releases.release import Release, ReleasedArm, read_release, texts_sha256
+from coreeval.releases.review import decided
+from coreeval.releases.review.decided import log_of
+from coreeval.releases.review.decisions import Decision, Verdict
 from coreeval.releases.verifying import verify
 from coreeval.tools.parquet import read_parquet
 from tests.releases.kit import LABELS, NOW, SNIPPET, Made, make_run
@@ -126,7 +129,7 @@ def test_the_card_can_be_read_by_a_program_and_says_what_it_rests_on(made: Made)
         "data_files": [{"split": "test", "path": "updated/test-*.parquet"}],
     }
     assert head["license"] == "other"
-    for said in ("2026-11-01 to 2026-11-20", "`0123456789ab`", "are rules", "No person has looked"):
+    for said in ("2026-11-01 to 2026-11-20", "`0123456789ab`", "are rules", "a person has"):
         assert said in card
 
 
@@ -216,6 +219,51 @@ def test_a_list_that_the_parent_respected_is_not_forgotten(made: Made) -> None:
     with pytest.raises(ReleaseError, match="takedown list of 1 entries"):
         made.release("2")
     assert made.release("2", takedown=listed).manifest.takedown.entries == 1
+
+
+def test_what_a_person_rejected_is_in_neither_new_arm(made: Made) -> None:
+    decide(made, {"Ada Roe opened it": "rejected", "new tweet number 1": "approved"})
+    release = made.release()
+    rows = {row.id: row for row in release.samples()}
+    first = rows[ID.format(1)]
+    assert (first.outcome, first.withheld) == ("accepted", "review")
+    assert (first.updated_sha256, first.semantic_sha256) == (None, None)
+    arms: tuple[ReleasedArm, ...] = ("updated", "semantic")
+    for arm in arms:
+        assert ID.format(1) not in {row.id for row in release.arm(arm)}
+    assert ID.format(1) not in {fact.id for fact in release.facts()}
+    assert ID.format(2) in {row.id for row in release.arm("updated")}
+    assert release.manifest.review.rejected == 1
+
+
+def test_a_release_that_requires_review_waits_for_it(made: Made) -> None:
+    listed = {each.sample: each.new["text"] for each in decided(made.files.root).open}
+    assert listed
+    with pytest.raises(ReviewOpen):
+        made.release(require_review=True)
+    assert not (made.shelf / "2026.47").exists()
+    decide(made, dict.fromkeys(listed.values(), "approved"))
+    review = made.release(require_review=True).manifest.review
+    assert (review.required, review.listed, review.approved) == (True, len(listed), len(listed))
+
+
+def decide(made: Made, verdicts: dict[str, Verdict]) -> None:
+    """Record decisions about new texts."""
+    by_text = {each.new["text"]: each for each in decided(made.files.root).samples}
+    log = log_of(read_manifest(made.files.manifest))
+    log.append(
+        [
+            Decision(
+                sample=by_text[text].sample,
+                digest=by_text[text].digest,
+                verdict=verdict,
+                by="Jo",
+                at=NOW.isoformat(),
+            )
+            for text, verdict in verdicts.items()
+            if text in by_text
+        ]
+    )
 
 
 # -- its place among others ---------------------------------------------------------------------
@@ -339,7 +387,7 @@ def test_a_full_disk_leaves_nothing_and_the_next_try_works(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "release.json")
 
     with monkeypatch.context() as patch:
-        patch.setattr(making, "write_json", full)
+        patch.setattr(writing, "write_json", full)
         with pytest.raises(RunError, match="No space left") as caught:
             made.release()
     assert "same command again" in caught.value.hint
@@ -351,8 +399,8 @@ def test_a_kill_leaves_no_release_and_the_next_try_clears_up(made: Made) -> None
     program = f"""
         import os, signal
         from pathlib import Path
-        from coreeval.releases import making
-        making.write_json = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        from coreeval.releases import making, writing
+        writing.write_json = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
         making.make_release(Path({str(made.files.root)!r}), version="2026.47")
     """
     done = subprocess.run([sys.executable, "-c", dedent(program)], check=False)
