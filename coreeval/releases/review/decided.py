@@ -5,8 +5,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.errors import ReviewOpen
+from coreeval.errors import ReleaseError, ReviewOpen
 from coreeval.releases.manifest import Manifest, read_manifest
+from coreeval.releases.release import read_release
 from coreeval.releases.release_manifest import ReviewState
 from coreeval.releases.review.decisions import About, DecisionLog
 from coreeval.releases.review.listed import Listed
@@ -87,7 +88,7 @@ def review_of(files: RunFiles, manifest: Manifest, store: RunStore) -> Review:
     against = {about for about, said in decisions.items() if said.verdict == "rejected"}
     samples = (
         each.model_copy(update={"decision": decisions.get((each.sample, each.digest))})
-        for each in listing(store)
+        for each in listing(store, vouched=_vouched(manifest))
     )
     return Review(
         run=files.root,
@@ -102,3 +103,13 @@ def _among(store: RunStore, about: Collection[About]) -> Iterator[str]:
         text = written(ended)
         if text and (ended.sample.id, text.digest) in about:
             yield ended.sample.id
+
+
+def _vouched(manifest: Manifest) -> bool:
+    """Tell whether the release that a run follows had waited for a person; not if it is gone."""
+    if manifest.parent is None:
+        return False
+    try:
+        return read_release(Path(manifest.parent.path)).manifest.review.required
+    except ReleaseError:
+        return False

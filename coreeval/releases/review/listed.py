@@ -44,6 +44,7 @@ class NewFact(Value):
     url: str
     domain: str
     title: str
+    """Its excerpt where a release gave it on, which has no titles."""
     published_at: str
     published_precision: Precision | None
     """None where the run does not have the evidence."""

@@ -1,6 +1,6 @@
 """Which samples ask for a person's decision before they are published (research: pilot §4)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Literal
@@ -60,12 +60,18 @@ def written(ended: Ended) -> Written | None:
     return None
 
 
-def listing(store: RunStore) -> list[Listed]:
+def listing(store: RunStore, *, vouched: bool) -> list[Listed]:
     """Return the samples that name a person or are doubtful, the gravest reasons first.
 
     Among those of the same reason the benchmark's order holds.
+
+    Args:
+        store: The run's.
+        vouched: Whether the release that samples were kept from had waited for a person: they are
+            not asked about twice. The others' stories are in another run, so all of them are listed.
     """
-    found = (_listed(case) for case in _cases(store))
+    cases = (case for case in _cases(store) if not (vouched and case.ended.result.kept_from))
+    found = (_listed(case) for case in cases)
     return sorted((each for each in found if each), key=_gravity)
 
 
@@ -80,7 +86,7 @@ def _cases(store: RunStore) -> Iterator[_Case]:
     ended = store.ended(["accepted", "unsafe"])
     while some := list(islice(ended, _AT_A_TIME)):
         ids = {fact.evidence_id for one in some for fact in facts.get(one.sample.id, ())}
-        evidence = store.evidence(sorted(ids))
+        evidence = _evidence(store, sorted(ids))
         for one in some:
             if text := written(one):
                 key = one.sample.id
@@ -91,6 +97,12 @@ def _cases(store: RunStore) -> Iterator[_Case]:
                     facts=facts.get(key, ()),
                     evidence=evidence,
                 )
+
+
+def _evidence(store: RunStore, ids: Sequence[str]) -> Mapping[str, Evidence]:
+    """Return evidence as the run has it, else as a release gave it on."""
+    given_on = {key: told.evidence for key, told in store.excerpts(ids).items()}
+    return given_on | store.evidence(ids)
 
 
 def _listed(case: _Case) -> Listed | None:
@@ -152,8 +164,8 @@ def _about_the_screen(case: _Case) -> Iterator[Why]:
         yield Why(reason="flag", detail=f"{about.policy}, because of {flags}")
     if any(item.instruction_like for item in case.sources):
         yield Why(reason="instruction", detail="its evidence reads like an order to a model")
-    if not about.screened:
-        yield Why(reason="kept", detail="kept from a release; whom it names is not known here")
+    if release := case.ended.result.kept_from:
+        yield Why(reason="kept", detail=f"kept from {release}, which waited for nobody's yes")
 
 
 def _about_the_work(case: _Case) -> Iterator[Why]:
@@ -161,8 +173,7 @@ def _about_the_work(case: _Case) -> Iterator[Why]:
     if about.translated:
         yield Why(reason="translated", detail="it rests on news in another language")
     if about.unsure:
-        told = "; ".join(f"the {text} reads as {said}" for text, said in about.unsure.items())
-        yield Why(reason="label", detail=told)
+        yield Why(reason="label", detail=f"it reads as {about.unsure}, the original more surely")
     if attempts >= MANY_ATTEMPTS:
         yield Why(reason="attempts", detail=f"it took {attempts} attempts")
     if any(item.published_precision == "crawl" for item in case.sources):
@@ -179,7 +190,7 @@ def _fact(fact: ReplacedFact, evidence: Mapping[str, Evidence]) -> NewFact:
         evidence_id=fact.evidence_id,
         url=item.url if item else "",
         domain=item.domain if item else "",
-        title=item.title if item else "",
+        title=item.title or item.snippet if item else "",
         published_at=item.published_at.isoformat() if item else "",
         published_precision=item.published_precision if item else None,
     )

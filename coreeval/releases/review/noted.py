@@ -12,7 +12,7 @@ from coreeval.tools.stores.runs import RunStore
 _HARM = re.compile(r"(?:^|; )(?:facts_person|harm|persons|takedown|conduct): [^;]*")
 """What checks and judges object to that concerns a real person, as their verdicts name it."""
 _UNSURE = "(low confidence"
-_LABELS = {"original_label": "original", "label_preserved": "new text"}
+_ORIGINAL, _LABEL = "original_label", "label_preserved"
 _CHECKED = ("plan", "checks", "facts_supported")
 Json = dict[str, Any]
 
@@ -21,8 +21,6 @@ Json = dict[str, Any]
 class Noted:
     """What is known of one sample."""
 
-    screened: bool = False
-    """Whether this run looked at it; not for a sample that it kept from a release."""
     policy: str = "allow"
     sensitive: list[str] = field(default_factory=list)
     """What the screen flagged, as `flag: 'span'`."""
@@ -34,8 +32,9 @@ class Noted:
     """Whether the last plan rests on words in another language."""
     harm: str = ""
     """What was wrong with an earlier attempt that concerns a real person."""
-    unsure: dict[str, str] = field(default_factory=dict)
-    """What the blind judge said of the original and of the new text, where it was not sure."""
+    unsure: str = ""
+    """What the blind judge said of the new text, where it was less sure than of the original."""
+    original_unsure: bool = False
 
 
 def noted(store: RunStore) -> Mapping[str, Noted]:
@@ -44,7 +43,7 @@ def noted(store: RunStore) -> Mapping[str, Noted]:
     for sample_id, node, detail in store.notes(("extract", "replace")):
         about = known.setdefault(sample_id, Noted())
         (_read_extraction if node == "extract" else _read_plan)(about, detail)
-    for sample_id, verdict in store.verdicts((*_CHECKED, *_LABELS)):
+    for sample_id, verdict in store.verdicts((*_CHECKED, _ORIGINAL, _LABEL)):
         if sample_id in known:
             _read_verdict(known[sample_id], verdict)
     return known
@@ -52,7 +51,6 @@ def noted(store: RunStore) -> Mapping[str, Noted]:
 
 def _read_extraction(about: Noted, detail: Json) -> None:
     found = detail.get("extraction") or {}
-    about.screened = True
     about.policy = detail.get("policy", "allow")
     about.sensitive = [
         f"{each['flag']}: {each['span']!r}" if each["span"] else each["flag"]
@@ -75,9 +73,10 @@ def _read_plan(about: Noted, detail: Json) -> None:
 
 def _read_verdict(about: Noted, verdict: Verdict) -> None:
     """Take over a verdict; one about a later attempt takes the place of what was known."""
-    if text := _LABELS.get(verdict.name):
-        about.unsure.pop(text, None)
-        if _UNSURE in verdict.reason or verdict.reason.startswith(UNDECIDED):
-            about.unsure[text] = verdict.reason
+    unsure = _UNSURE in verdict.reason or verdict.reason.startswith(UNDECIDED)
+    if verdict.name == _ORIGINAL:
+        about.original_unsure = unsure
+    elif verdict.name == _LABEL:
+        about.unsure = verdict.reason if unsure and not about.original_unsure else ""
     elif not verdict.passed and (found := _HARM.search(verdict.reason)):
         about.harm = f"attempt {verdict.attempt}: {found.group().removeprefix('; ')}"
