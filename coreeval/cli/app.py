@@ -19,6 +19,7 @@ from coreeval.cli.output import note, show_error
 from coreeval.cli.prompts import prompts
 from coreeval.cli.refresh import refresh, resume, retry
 from coreeval.cli.release import release, verify
+from coreeval.cli.review import review
 from coreeval.cli.status import status
 from coreeval.cli.trace import trace
 from coreeval.cli.validate import validate
@@ -36,6 +37,7 @@ for each in (demo, init, validate, estimate, refresh, resume, retry, evaluate, s
     app.command()(each)
 app.command()(release)
 app.command()(verify)
+app.command()(review)
 for group in (prompts, models, calls, gdelt, detect):
     app.add_typer(group)
 

@@ -68,7 +68,7 @@ def listing(store: RunStore, *, vouched: bool) -> list[Listed]:
     Args:
         store: The run's.
         vouched: Whether the release that samples were kept from had waited for a person: they are
-            not asked about twice. The others' stories are in another run, so all of them are listed.
+            not asked about twice. Else all of them are listed: their stories are in another run.
     """
     cases = (case for case in _cases(store) if not (vouched and case.ended.result.kept_from))
     found = (_listed(case) for case in cases)
