@@ -95,11 +95,9 @@ def _decision(decision: "Decision | None") -> str:
 
 
 def _fact(fact: "NewFact") -> Iterator[str]:
-    after = fact.after
-    yield from _entry("new fact", f"{after.head} | {after.relation} | {after.tail}")
-    said = f'"{fact.quote}"' if fact.quote else fact.title
     how = f" ({fact.published_precision})" if fact.published_precision else ""
-    yield from _entry("evidence", f"{fact.published_at[:10]}{how} {fact.domain}: {said}")
+    yield from _entry("new fact", fact.told)
+    yield from _entry("evidence", f"{fact.published_at[:10]}{how} {fact.domain}: {fact.source}")
     yield from _entry("", fact.url)
 
 
@@ -133,3 +131,6 @@ def _next(shown: Shown) -> Iterator[str]:
     if shown.review.open:
         yield f"decide:    {command('review', place, '--by', 'NAME', '--approve', 'ID')}"
         yield f"in bulk:   {command('review', place, '--csv', 'FILE')}, then --from-csv FILE"
+    else:
+        run = shown.review.run
+        yield f"publish:   {command('release', run, '--version', 'V', '--require-review')}"

@@ -56,9 +56,7 @@ def sample_id(number: int) -> str:
     return f"emotion/test/{number + 1}"
 
 
-def _step(
-    number: int, node: str, detail: dict[str, Any], attempt: int = 1, *said: Verdict
-) -> Step:
+def _step(number: int, node: str, detail: dict[str, Any], attempt: int = 1, *said: Verdict) -> Step:
     return Step(
         sample_id=sample_id(number),
         attempt=0 if node == "extract" else attempt,

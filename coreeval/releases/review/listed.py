@@ -49,6 +49,18 @@ class NewFact(Value):
     published_precision: Precision | None
     """None where the run does not have the evidence."""
 
+    @property
+    def told(self) -> str:
+        """The triple, and the one that it takes the place of."""
+        before = f" (before: {_triple(self.before)})" if self.before else ""
+        return _triple(self.after) + before
+
+    @property
+    def source(self) -> str:
+        """The evidence's headline, with the words that were quoted where they are not in it."""
+        beside = self.quote if self.quote not in self.title else ""
+        return " … ".join(filter(None, (self.title, beside)))
+
 
 class Listed(Value):
     """A sample that asks for a person's decision."""
@@ -73,3 +85,7 @@ class Listed(Value):
     def reasons(self) -> frozenset[Reason]:
         """Why it is listed, without the details."""
         return frozenset(each.reason for each in self.why)
+
+
+def _triple(triple: Triple) -> str:
+    return f"{triple.head} | {triple.relation} | {triple.tail}"

@@ -12,6 +12,7 @@ _MENTION = re.compile(r"(?<![\w@])@(?!user\b)\w{2,}")
 """An account by its name; `@user` stands for one that was made unknown."""
 _SHORTEST = 3
 """Letters of a last name that tells somebody by itself."""
+_SUFFIXES = frozenset({"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"})
 
 
 def named(
@@ -62,7 +63,8 @@ def _longest(names: Iterable[str]) -> list[str]:
 
 
 def _stands(name: str, text: str, any_case: bool) -> bool:
-    last = name.split()[-1]
+    parts = [part for part in name.split() if part.casefold() not in _SUFFIXES]
+    last = (parts or [name])[-1].strip(",")
     telling = [name, last] if len(last) >= _SHORTEST else [name]
     return any(holds(text, each, any_case=any_case) for each in telling)
 
