@@ -91,7 +91,7 @@ def _decision(decision: "Decision | None") -> str:
     if decision is None:
         return ""
     note = f": {decision.note}" if decision.note else ""
-    return one_line(f"   {decision.verdict} by {decision.by}, {decision.at[:10]}{note}")
+    return "   " + one_line(f"{decision.verdict} by {decision.by}, {decision.at[:10]}{note}")
 
 
 def _fact(fact: "NewFact") -> Iterator[str]:

@@ -1,5 +1,6 @@
 """A finished run whose texts name people: what is known of each sample, to the letter."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,23 @@ def make_people(folder: Path) -> Made:
         store.record(step)
     store.close()
     return made
+
+
+def copied(made: Made, folder: Path) -> Made:
+    """Return a copy of a run and its config that thinks it was always there."""
+    shutil.copytree(made.folder, folder, dirs_exist_ok=True)
+    for file in (folder / "weekly.yaml", *(folder / "run").glob("*.[jy]*")):
+        file.write_text(file.read_text().replace(str(made.folder), str(folder)))
+    return Made(folder)
+
+
+async def rewrite(made: Made, number: int, **changes: object) -> None:
+    """Change how a sample ended."""
+    store = RunStore.open(made.files.store, now=lambda: NOW)
+    result = store.result(sample_id(number))
+    assert result
+    await store.commit(result.model_copy(update=changes))
+    store.close()
 
 
 def person(name: str, polarity: str = "neutral", role: str = "subject") -> dict[str, str]:

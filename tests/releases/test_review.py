@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -10,6 +9,7 @@ from coreeval.errors import ReviewOpen, RunCorrupt, UsageError
 from coreeval.releases.manifest import Followed, read_manifest, write_manifest
 from coreeval.releases.review import decided
 from coreeval.releases.review.deciding import Choice, record
+from coreeval.releases.review.decisions import Verdict
 from coreeval.releases.review.listed import Listed
 from coreeval.releases.review.place import run_of
 from coreeval.schema import NamedEntity
@@ -20,16 +20,16 @@ from tests.releases.people import (
     PERSON,
     extract,
     judged,
-    make_people,
     person,
     replace,
+    rewrite,
     sample_id,
 )
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Made:
-    return make_people(tmp_path)
+def made(people: Made) -> Made:
+    return people
 
 
 def listed(made: Made) -> dict[str, Listed]:
@@ -49,17 +49,8 @@ def note(made: Made, *steps: Step) -> None:
     store.close()
 
 
-async def rewrite(made: Made, number: int, **changes: object) -> None:
-    """Change how a sample ended."""
-    store = RunStore.open(made.files.store, now=lambda: NOW)
-    result = store.result(sample_id(number))
-    assert result
-    await store.commit(result.model_copy(update=changes))
-    store.close()
-
-
-def decide(made: Made, number: int, verdict: str, by: str = "Ada") -> None:
-    choice = Choice(sample=sample_id(number), verdict=verdict)  # type: ignore[arg-type]
+def decide(made: Made, number: int, verdict: Verdict, by: str = "Ada") -> None:
+    choice = Choice(sample=sample_id(number), verdict=verdict)
     record(made.files.root, [choice], by=by, now=lambda: NOW)
 
 
@@ -224,9 +215,9 @@ def test_what_is_said_twice_is_recorded_once(made: Made) -> None:
     ],
 )
 def test_nothing_is_recorded_where_anything_is_wrong(
-    made: Made, choices: list[tuple[str, str]], by: str, told: str
+    made: Made, choices: list[tuple[str, Verdict]], by: str, told: str
 ) -> None:
-    said = [Choice(sample=key, verdict=verdict) for key, verdict in choices]  # type: ignore[arg-type]
+    said = [Choice(sample=key, verdict=verdict) for key, verdict in choices]
     with pytest.raises(UsageError) as error:
         record(made.files.root, said, by=by)
     assert told in str(error.value)
@@ -267,9 +258,9 @@ def test_a_rejected_sample_is_in_no_arm_of_the_next_release(made: Made) -> None:
     after = made.release("2", at=datetime(2026, 11, 21, tzinfo=UTC))
     gone = {sample_id(0), sample_id(2)}
     for arm in ("updated", "semantic"):
-        ids = {row.id for row in after.arm(arm)}  # type: ignore[arg-type]
+        ids = {row.id for row in after.arm(arm)}
         assert ids and not ids & gone
-        assert gone & {row.id for row in before.arm(arm)}  # type: ignore[arg-type]
+        assert gone & {row.id for row in before.arm(arm)}
     assert not gone & {fact.id for fact in after.facts()}
     rows = {row.id: row for row in after.samples()}
     assert {(rows[key].outcome, rows[key].withheld) for key in gone} == {("accepted", "review")}
