@@ -109,6 +109,7 @@ def review(
     _write(found, samples, csv, html)
     shown = Shown(
         place=place,
+        filters=chosen.options,
         review=found,
         samples=samples,
         page=page,
@@ -134,6 +135,12 @@ class _Filter:
 
     only: frozenset[str]
     with_decided: bool
+
+    @property
+    def options(self) -> list[str]:
+        """The command line's way of saying so."""
+        only = [word for reason in sorted(self.only) for word in ("--only", reason)]
+        return [*only, *["--decided"] * self.with_decided]
 
     @classmethod
     def of(cls, only: list[str], with_decided: bool) -> "_Filter":

@@ -27,6 +27,8 @@ class Shown:
 
     place: Path
     """As the user named the run."""
+    filters: Sequence[str]
+    """The options that chose the samples."""
     review: "Review"
     samples: Sequence["Listed"]
     page: int
@@ -125,9 +127,10 @@ def _stand(shown: Shown) -> Iterator[str]:
 def _next(shown: Shown) -> Iterator[str]:
     place = shown.place
     if shown.page < shown.pages:
-        yield f"next page: {command('review', place, '--page', str(shown.page + 1))}"
+        following = ("--page", str(shown.page + 1))
+        yield f"next page: {command('review', place, *shown.filters, *following)}"
     elif shown.page > shown.pages:
-        yield f"there are {shown.pages} pages: {command('review', place)}"
+        yield f"it has no such page; the first: {command('review', place, *shown.filters)}"
     if shown.review.open:
         yield f"decide:    {command('review', place, '--by', 'NAME', '--approve', 'ID')}"
         yield f"in bulk:   {command('review', place, '--csv', 'FILE')}, then --from-csv FILE"

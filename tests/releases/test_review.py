@@ -1,11 +1,14 @@
 """Who is listed and why, what a decision is about, and that a rejected text is never released."""
 
 import json
+import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from coreeval.errors import ReviewOpen, RunCorrupt, UsageError
+from coreeval.errors import ReviewOpen, RunCorrupt, RunLocked, UsageError
 from coreeval.releases.manifest import Followed, read_manifest, write_manifest
 from coreeval.releases.review import decided
 from coreeval.releases.review.deciding import Choice, record
@@ -202,6 +205,20 @@ def test_what_is_said_twice_is_recorded_once(made: Made) -> None:
     assert (len(first.new), first.unchanged, again.new, again.unchanged) == (1, 1, (), 1)
     remark = Choice(sample=sample_id(0), verdict="approved", note="asked her")
     assert record(made.files.root, [remark], by="Bo").new[0].note == "asked her"
+
+
+def test_a_decision_holds_for_the_same_text_in_another_run(made: Made) -> None:
+    decide(made, 0, "rejected")
+    later = Path(shutil.copytree(made.files.root, made.folder / "later"))
+    assert decided(later).rejected == {sample_id(0)}
+
+
+def test_two_do_not_write_at_once(made: Made) -> None:
+    decide(made, 0, "approved")
+    lock = FileLock(made.folder / ".coreeval" / "reviews" / "weekly.lock")
+    with lock, pytest.raises(RunLocked, match="another process records"):
+        decide(made, 1, "approved")
+    assert len(decided(made.files.root).open) == 1
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from coreeval.releases.review.decided import Review
 from coreeval.releases.review.listed import Listed, Named
+from coreeval.releases.review.persons import SHORTEST
 from coreeval.tools.files import write_text
 from coreeval.tools.workspace import command
 
@@ -36,7 +37,8 @@ def _marked(text: str, names: Sequence[Named]) -> "Markup":
     """Return a text, escaped, with the names in it marked."""
     from markupsafe import Markup, escape
 
-    spellings = {part for each in names for part in (each.name, each.name.split()[-1])}
+    last = (each.name.split()[-1] for each in names)
+    spellings = {*(each.name for each in names), *(name for name in last if len(name) >= SHORTEST)}
     if not spellings:
         return escape(text)
     longest_first = sorted(map(re.escape, spellings), key=len, reverse=True)

@@ -10,7 +10,7 @@ from coreeval.schema import Evidence
 
 _MENTION = re.compile(r"(?<![\w@])@(?!user\b)\w{2,}")
 """An account by its name; `@user` stands for one that was made unknown."""
-_SHORTEST = 3
+SHORTEST = 3
 """Letters of a last name that tells somebody by itself."""
 _SUFFIXES = frozenset({"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"})
 
@@ -27,10 +27,13 @@ def named(
     guesses, so theirs count only in the spelling of a name.
     """
     after, before = " | ".join(new.values()), " | ".join(original.values())
+    written = frozenset(words(after))
     found: list[Named] = []
     for name, known in _names(after, noted, evidence):
         sure = known != "news"
-        if not _stands(name, after, sure) or any(_same(name, each.name) for each in found):
+        if not written.issuperset(words(_last(name))) or not _stands(name, after, sure):
+            continue
+        if any(_same(name, each.name) for each in found):
             continue
         found.append(Named(name=name, new=not _stands(name, before, sure), known=known))
     return found
@@ -63,10 +66,14 @@ def _longest(names: Iterable[str]) -> list[str]:
 
 
 def _stands(name: str, text: str, any_case: bool) -> bool:
-    parts = [part for part in name.split() if part.casefold() not in _SUFFIXES]
-    last = (parts or [name])[-1].strip(",")
-    telling = [name, last] if len(last) >= _SHORTEST else [name]
+    last = _last(name)
+    telling = [name, last] if len(last) >= SHORTEST else [name]
     return any(holds(text, each, any_case=any_case) for each in telling)
+
+
+def _last(name: str) -> str:
+    parts = [part for part in name.split() if part.casefold() not in _SUFFIXES]
+    return (parts or [name])[-1].strip(",")
 
 
 def _same(one: str, other: str) -> bool:
