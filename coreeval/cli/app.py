@@ -10,6 +10,7 @@ import typer
 from coreeval.cli.calls import calls
 from coreeval.cli.demo import demo
 from coreeval.cli.detect import detect
+from coreeval.cli.diff import diff
 from coreeval.cli.estimate import estimate
 from coreeval.cli.evaluate import evaluate
 from coreeval.cli.gdelt import gdelt
@@ -38,6 +39,7 @@ for each in (demo, init, validate, estimate, refresh, resume, retry, evaluate, s
 app.command()(release)
 app.command()(verify)
 app.command()(review)
+app.command()(diff)
 for group in (prompts, models, calls, gdelt, detect):
     app.add_typer(group)
 

@@ -73,6 +73,12 @@ UnpricedOption = Annotated[
 ]
 
 
+def lineage_words(release: str | None, stale_after: str | None) -> list[str]:
+    """Return what the options about a release before are, as words of a command line."""
+    options = {"--from": release, "--stale-after": stale_after}
+    return [word for name, value in options.items() if value for word in (name, value)]
+
+
 def of_money(budget: float | None, allow_unpriced: bool) -> Iterator[str]:
     """Yield what the options about money say as overrides of the config."""
     if budget is not None:

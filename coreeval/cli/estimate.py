@@ -4,7 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.arguments import ConfigArgument, SetOption
+from coreeval.cli.arguments import (
+    ConfigArgument,
+    FromOption,
+    SetOption,
+    StaleOption,
+    lineage_words,
+)
 from coreeval.cli.output import AsJson, command, show
 
 if TYPE_CHECKING:
@@ -24,19 +30,29 @@ def estimate(
         typer.Option(metavar="N", min=2, help="Refresh the first N for real, and learn from them."),
     ] = None,
     setting: SetOption = None,
+    release: FromOption = None,
+    stale_after: StaleOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a run will cost: calls, tokens, money, time."""
     from coreeval.cli.estimate_words import estimate_document, estimate_lines
     from coreeval.graph.forecast.estimating import estimate as reckon
 
+    if preview is not None and release is not None:
+        raise typer.BadParameter("--preview and --from exclude each other")
     if preview is None:
-        made = reckon(config, limit=limit, overrides=setting or ())
+        made = reckon(
+            config,
+            limit=limit,
+            overrides=setting or (),
+            parent=release,
+            stale_after=stale_after,
+        )
     else:
         made = _after_preview(config, preview, limit, setting or ())
     settings = [word for each in setting or () for word in ("--set", each)]
     few = [] if limit is None else ["--limit", str(limit)]
-    run = command("refresh", config, *few, *settings)
+    run = command("refresh", config, *few, *settings, *lineage_words(release, stale_after))
     show(estimate_document(made), as_json, lambda: "\n".join(estimate_lines(made, run)))
 
 

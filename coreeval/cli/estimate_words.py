@@ -72,6 +72,8 @@ def _heading(estimate: "Estimate") -> Iterator[str]:
         yield f"what follows is for the other {estimate.to_pay:,} samples"
         if done.failed:
             yield f"  {done.failed} of the preview's samples failed: see the run's status"
+    elif kept := estimate.samples - estimate.to_pay:
+        yield f"{kept:,} are kept from a release: only targets are asked about them"
 
 
 # -- the sums -------------------------------------------------------------------------------------

@@ -6,35 +6,51 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from coreeval.cli.arguments import ConfigArgument, SetOption
+from coreeval.cli.arguments import (
+    ConfigArgument,
+    FromOption,
+    SetOption,
+    StaleOption,
+    lineage_words,
+)
 from coreeval.cli.output import AsJson, Document, command, one_line, show
 from coreeval.errors import CoreEvalError, UsageError
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
     from coreeval.config import Config
+    from coreeval.graph.lineage import Lineage
     from coreeval.graph.setup import Setup
 
 SHOWN = 5
 """Bad rows and gaps that are listed; the rest is counted."""
 
 
-def validate(config: ConfigArgument, setting: SetOption = None, as_json: AsJson = False) -> None:
+def validate(
+    config: ConfigArgument,
+    setting: SetOption = None,
+    release: FromOption = None,
+    stale_after: StaleOption = None,
+    as_json: AsJson = False,
+) -> None:
     """Check config, task, data, news, keys: free of charge."""
     from dotenv import load_dotenv
 
     from coreeval.config import load_config
+    from coreeval.graph.lineage import lineage_of
 
+    lineage = lineage_of(release, stale_after)
     load_dotenv(config.resolve().parent / ".env")
     loaded = load_config(config.resolve(), setting or ())
-    checks = list(_checks(loaded, config))
+    checks = list(_checks(loaded, config, lineage))
     document = {"config": str(config), "ok": all(c["ok"] for c in checks), "checks": checks}
-    show(document, as_json, lambda: "\n".join(_words(document, config)))
+    run = command("refresh", config, *lineage_words(release, stale_after))
+    show(document, as_json, lambda: "\n".join(_words(document, run)))
     if not document["ok"]:
         raise typer.Exit(UsageError.exit_code)
 
 
-def _checks(config: "Config", path: Path) -> Iterator[Document]:
+def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator[Document]:
     """Yield one check after the other; without a task and a window the rest makes no sense."""
     from coreeval.graph.setup import set_up
 
@@ -53,6 +69,8 @@ def _checks(config: "Config", path: Path) -> Iterator[Document]:
     yield _check("models", lambda: _models(setup))
     if config.detect.pcr:
         yield _check("pcr", lambda: _pcr(setup))
+    if lineage:
+        yield _check("release", lambda: _kept(setup, lineage, path))
 
 
 def _check(name: str, look: Callable[[], list[str]]) -> Document:
@@ -148,14 +166,27 @@ def _pcr(setup: "Setup") -> list[str]:
     return [f"{there} items are drawn of the split {split!r} and reworded"]
 
 
-def _words(document: Document, config: Path) -> Iterator[str]:
+def _kept(setup: "Setup", lineage: "Lineage", config: Path) -> list[str]:
+    """Return how many samples would be kept, and why the others would not."""
+    from coreeval.evaluation.benchmarks import iter_benchmark
+    from coreeval.graph.lineage import followed, keeper_of
+    from coreeval.tools.workspace import workspace_for
+
+    parent = followed(lineage, setup, workspace_for(config.resolve().parent))
+    keeper = keeper_of(parent, setup)
+    for _ in keeper.through(iter_benchmark(setup.config.dataset, setup.task)):
+        pass
+    return [keeper.told(parent)]
+
+
+def _words(document: Document, run: str) -> Iterator[str]:
     for check in document["checks"]:
         yield f"{'ok ' if check['ok'] else 'NOT'} {check['name']}"
         error = check["error"]
         for line in (*check["found"], *(_told(error) if error else ())):
             yield "    " + line.replace("\n", "\n    ")
     if document["ok"]:
-        yield f"everything holds; next: {command('refresh', config)}"
+        yield f"everything holds; next: {run}"
     else:
         yield "not ready: see the lines marked NOT"
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from coreeval.config.ages import Age, age_of
 from coreeval.errors import ReleaseError, UsageError
@@ -9,12 +10,11 @@ from coreeval.graph.setup import Setup
 from coreeval.releases.keeping import Keeper, Terms
 from coreeval.releases.manifest import Followed
 from coreeval.releases.parents import find_parent
-from coreeval.releases.release import Release, read_release
+from coreeval.releases.release import Release
 from coreeval.releases.stale import Horizon, new_cutoffs
-from coreeval.releases.verifying import verify
 from coreeval.tools.workspace import Workspace
 
-LATEST = "latest"
+LATEST: Final = "latest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,6 @@ def followed(lineage: Lineage, setup: Setup, workspace: Workspace) -> Followed:
                 where=str(release.path),
                 hint="name a release of the same benchmark, or refresh without --from",
             )
-    _refuse_edited(release)
     return Followed(
         version=manifest.version,
         digest=release.digest,
@@ -72,7 +71,7 @@ def followed(lineage: Lineage, setup: Setup, workspace: Workspace) -> Followed:
 
 def _found(chosen: Path | str, name: str, workspace: Workspace) -> Release:
     shelf = workspace.releases / name
-    found = find_parent("latest" if str(chosen) == LATEST else Path(chosen), name, (shelf,))
+    found = find_parent(LATEST if str(chosen) == LATEST else Path(chosen), name, (shelf,))
     if found is None:
         raise ReleaseError(
             f"there is no release of {name!r} yet",
@@ -82,32 +81,14 @@ def _found(chosen: Path | str, name: str, workspace: Workspace) -> Release:
     return found
 
 
-def _refuse_edited(release: Release) -> None:
-    """Refuse a release whose files are not what they were: its texts would live on as kept."""
-    found = verify(release.path, chain=False).problems
-    if found:
-        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-        raise ReleaseError(
-            f"the release is not what it was: {found[0].file}: {found[0].message}{more}",
-            where=str(release.path),
-            hint=f"see all with: coreeval verify {release.path}; then fetch it again",
-        )
-
-
 def keeper_of(parent: Followed, setup: Setup) -> Keeper:
     """Return what goes through the benchmark and keeps what may be kept.
 
     Raises:
         ReleaseError: the release is gone, was edited, or is another one than the run began with.
     """
-    release = read_release(Path(parent.path))
-    if release.digest != parent.digest:
-        raise ReleaseError(
-            f"this is not the release {parent.version} that the run follows",
-            where=parent.path,
-            hint="put that one back, or start a new run",
-        )
-    _refuse_edited(release)
+    release = find_parent(LATEST, setup.config.name, (), followed=parent)
+    assert release is not None
     stale_after = parent.stale_after and _age(parent.stale_after)
     terms = Terms(
         horizon=Horizon(

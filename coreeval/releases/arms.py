@@ -49,7 +49,7 @@ def write_arms(
     label = class_label(task, columns)
     updated = _but(_updated(store, task, on_reject), without.get("updated", ()))
     semantic = _but(_semantic(store, task), without.get("semantic", ()))
-    facts = _but(_facts(store), without.get("updated", ()))
+    facts = _but(fact_rows(store), without.get("updated", ()))
     return {
         "updated": write_parquet(folder / "updated" / shard, columns, updated, metadata=label),
         "semantic": write_parquet(folder / "semantic" / shard, columns, semantic, metadata=label),
@@ -118,7 +118,8 @@ def arm_row(task: Task, ended: Ended, fields: Mapping[str, str]) -> Row:
     }
 
 
-def _facts(store: RunStore) -> Iterator[Row]:
+def fact_rows(store: RunStore) -> Iterator[Row]:
+    """Yield the rows of provenance, in the benchmark's order."""
     for chunk in _chunks(store.facts()):
         known = dict(store.freshness([fact.sample_id for fact in chunk]))
         evidence = store.evidence([fact.evidence_id for fact in chunk])

@@ -25,8 +25,8 @@ def changes(
         ReleaseError: a file of the parent cannot be read.
     """
     before = _texts(parent.samples()) if parent else {}
-    known = set(map(_key, parent.facts())) if parent else set[FactKey]()
-    after, stated = _texts(samples), set(map(_key, facts))
+    known = set(map(fact_key, parent.facts())) if parent else set[FactKey]()
+    after, stated = _texts(samples), set(map(fact_key, facts))
     both = before.keys() & after.keys()
     kept = sum(before[each] == after[each] for each in both)
     return Changelog(
@@ -46,7 +46,8 @@ def _texts(samples: Iterable[SampleRow]) -> Texts:
     return {each.id: each.updated_sha256 for each in samples if each.updated_sha256}
 
 
-def _key(fact: FactRow) -> FactKey:
+def fact_key(fact: FactRow) -> FactKey:
+    """Return what makes two facts the same: sample, field, new triple and evidence."""
     new = (fact.after_head, fact.after_relation, fact.after_tail)
     return (fact.id, fact.field, *new, fact.evidence_id)
 

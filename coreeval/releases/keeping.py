@@ -58,16 +58,20 @@ class Keeper:
             ReleaseError: the release contradicts itself.
         """
         for row in rows:
-            if isinstance(row, BadRow):
-                yield row
-                continue
-            found = self._kept(row)
-            if isinstance(found, Kept):
-                self.kept += 1
-                yield found
-            else:
-                self.renewed[found] += 1
-                yield row
+            yield row if isinstance(row, BadRow) else self.kept_of(row) or row
+
+    def kept_of(self, sample: Sample) -> Kept | None:
+        """Return a sample with the result that it keeps; None for one that is made anew.
+
+        Raises:
+            ReleaseError: the release contradicts itself.
+        """
+        found = self._kept(sample)
+        if isinstance(found, Kept):
+            self.kept += 1
+            return found
+        self.renewed[found] += 1
+        return None
 
     def told(self, parent: Followed) -> str:
         """Return how many samples were kept, and why the others are made anew."""

@@ -51,7 +51,7 @@ def _followed(by_run: Followed) -> Release:
         raise ReleaseError(
             f"this is not the release {by_run.version} that the run was made from",
             where=by_run.path,
-            hint="put it back as it was published, or name another --parent",
+            hint="put it back as it was published, or name another release",
         )
     return found
 
@@ -66,7 +66,7 @@ def _refuse_other(parent: Release, name: str) -> None:
         raise ReleaseError(
             f"the parent is a release of {parent.manifest.name!r}, this is one of {name!r}",
             where=str(parent.path),
-            hint="name a release of the same benchmark, or --parent none",
+            hint="name a release of the same benchmark, or none",
         )
 
 
@@ -79,7 +79,7 @@ def _refuse_edited(parent: Release) -> None:
             f"the parent {parent.manifest.version} is not what was made: {first.file}: "
             f"{first.message}",
             where=str(parent.path),
-            hint="put it back as it was published, or name another --parent",
+            hint="put it back as it was published, or name another release",
         )
 
 

@@ -53,13 +53,8 @@ def rows_of(release: Release, folder: str) -> list[dict[str, object]]:
 
 
 def terms(**changes: object) -> Terms:
-    usual: dict[str, Any] = {
-        "horizon": Horizon(),
-        "takedown": NOTHING,
-        "min_precision": "cluster",
-        "targets": (),
-    }
-    return Terms(**(usual | changes))
+    usual: dict[str, Any] = {"takedown": NOTHING, "min_precision": "cluster", "targets": ()}
+    return Terms(**({"horizon": Horizon()} | usual | changes))
 
 
 def kept_by(keeper: Keeper, rows: Sequence[Sample | BadRow]) -> dict[str, Kept]:
@@ -71,7 +66,7 @@ def test_what_was_accepted_is_kept_and_everything_else_is_made_anew(
 ) -> None:
     keeper = Keeper(release, terms())
     bad = BadRow(file="f", line=1, reason="no label", text="?")
-    rows = [bad, *samples(made)]
+    rows: list[Sample | BadRow] = [bad, *samples(made)]
     found = list(keeper.through(rows))
     assert [type(row) for row in found] == [BadRow, *[Kept] * 3, *[Sample] * 3]
     assert (keeper.kept, keeper.renewed) == (3, {"not_accepted": 3})

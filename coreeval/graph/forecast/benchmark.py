@@ -11,6 +11,7 @@ from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import iter_benchmark, target_of
 from coreeval.graph.drawing import drawn_most, train_rows
 from coreeval.graph.setup import Setup
+from coreeval.releases.keeping import Keeper
 from coreeval.schema import Sample
 from coreeval.tasks import ALL_TARGETS
 
@@ -23,16 +24,28 @@ class Counted:
     """A benchmark, counted."""
 
     samples: int
+    kept: int = 0
+    """Of them, taken from the release before: no role is asked about them."""
     train: int = 0
     """Items of the train split that are drawn for PCR."""
     by_target: dict[str, int]
     """For each stance target, where there are several."""
     drawn: tuple[Sample, ...]
-    """None at all where the benchmark is not on this machine."""
+    """Of the others; none at all where the benchmark is not on this machine."""
+
+    @property
+    def renewed(self) -> int:
+        """Samples that go through the run."""
+        return self.samples - self.kept
 
 
-def count(setup: Setup, limit: int | None) -> Counted:
+def count(setup: Setup, limit: int | None, keeper: Keeper | None = None) -> Counted:
     """Count the samples that a run would take, and draw some; nothing is downloaded.
+
+    Args:
+        setup: What the config amounts to.
+        limit: Take only the first so many samples.
+        keeper: Tells those that a run takes from the release before.
 
     Raises:
         DatasetError: the files cannot be read, or they are on a hub and no limit says how many
@@ -44,16 +57,19 @@ def count(setup: Setup, limit: int | None) -> Counted:
     chance, drawn, by_target = random.Random(setup.config.run.seed), list[Sample](), Counter[str]()
     number = 0
     for sample in islice(_samples(setup), limit):
-        number += 1
         by_target[target_of(sample.id) or ""] += 1
+        if keeper and keeper.kept_of(sample):
+            continue
+        number += 1
         if len(drawn) < DRAWN:
             drawn.append(sample)
         elif (place := chance.randrange(number)) < DRAWN:
             drawn[place] = sample
     chance.shuffle(drawn)
-    several = dataset.target == ALL_TARGETS
+    several, kept = dataset.target == ALL_TARGETS, keeper.kept if keeper else 0
     return Counted(
-        samples=number,
+        samples=number + kept,
+        kept=kept,
         train=_train(setup, limit),
         by_target=dict(by_target) if several else {},
         drawn=tuple(drawn),

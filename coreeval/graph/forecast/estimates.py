@@ -91,7 +91,7 @@ class Estimate(Value):
     samples: int
     """Samples that the run has."""
     to_pay: int
-    """Samples that it pays for: all but those of a preview."""
+    """Samples that it pays for: all but those of a preview, and those kept from a release."""
     window: Window | None = None
     """None in estimates from before it was recorded."""
     window_start: Latest | None = None

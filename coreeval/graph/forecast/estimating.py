@@ -18,6 +18,7 @@ from coreeval.graph.forecast.ranges import Basis, Known, total
 from coreeval.graph.forecast.reckoning import seconds_of_run
 from coreeval.graph.forecast.sizes import Size, size_of_role, size_of_target
 from coreeval.graph.forecast.stated import ARMS, ASKED_AGAIN, REWORDING, calls_of
+from coreeval.graph.lineage import followed, keeper_of, lineage_of
 from coreeval.graph.numleak.estimating import lines_of
 from coreeval.graph.numleak.plan import run_audits
 from coreeval.schema import RoleName
@@ -34,6 +35,8 @@ def estimate(
     *,
     limit: int | None = None,
     overrides: Sequence[str] = (),
+    parent: Path | str | None = None,
+    stale_after: str | None = None,
     now: Clock = utc_now,
 ) -> Estimate:
     """Return what a run will cost, and keep the estimate in the workspace.
@@ -42,23 +45,27 @@ def estimate(
         config: Path of the YAML config.
         limit: Take only the first so many samples.
         overrides: `key.path=value` settings over the config's.
+        parent: The release whose samples are kept where they are still good.
+        stale_after: How old the evidence of a kept sample may be.
         now: The time of day.
 
     Raises:
-        UsageError: the config, the benchmark or the prices cannot be used.
+        UsageError: the config, the benchmark, the prices or the release cannot be used.
         RunCorrupt: the call store is damaged.
     """
-    bench = open_bench(config, overrides)
-    counted, cast = count(bench.setup, limit), cast_of(bench.setup.config)
+    lineage, bench = lineage_of(parent, stale_after), open_bench(config, overrides)
+    before = followed(lineage, bench.setup, bench.workspace) if lineage else None
+    keeper = keeper_of(before, bench.setup) if before else None
+    counted, cast = count(bench.setup, limit, keeper), cast_of(bench.setup.config)
     memory = _Memory(
         seen=remembered(bench.workspace),
         earlier=earlier(bench.workspace, bench.setup.task.name),
         max_attempts=bench.setup.config.run.max_attempts,
     )
     lines = tuple(asyncio.run(_lines(bench, counted, cast, memory)))
-    made = composed(
-        bench, counted, cast, lines, now=now, notes=[*_notes(bench, lines, memory.seen)]
-    )
+    told = [keeper.told(before)] if keeper and before else []
+    notes = [*told, *_notes(bench, lines, memory.seen)]
+    made = composed(bench, counted, cast, lines, now=now, notes=notes)
     keep(bench.workspace, made)
     return made
 
@@ -80,7 +87,7 @@ def composed(
         config=str(bench.config),
         made_at=now().isoformat(timespec="seconds"),
         samples=counted.samples,
-        to_pay=counted.samples,
+        to_pay=counted.renewed,
         window=bench.setup.window,
         window_start=bench.setup.window_start,
         by_target=counted.by_target,
@@ -146,7 +153,7 @@ class _Memory:
 async def _lines(bench: Bench, counted: Counted, cast: Cast, memory: _Memory) -> list[Line]:
     sizes = {role: await size_of_role(bench, role, counted.drawn) for role in cast.roles}
     lines = [
-        expected(role, model, memory.calls(role), sizes[role], counted.samples, cast, memory.seen)
+        expected(role, model, memory.calls(role), sizes[role], counted.renewed, cast, memory.seen)
         for role, model in cast.roles.items()
     ]
     rewording = _rewording(counted, cast, memory, sizes)

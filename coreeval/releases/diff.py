@@ -1,0 +1,230 @@
+"""What differs between two releases or runs: as a whole, by sample, by field, by fact."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Literal
+
+from coreeval.releases.changelog import FactKey, fact_key
+from coreeval.releases.release import ReleasedArm
+from coreeval.releases.release_manifest import Changes, FactRow, SampleRow
+from coreeval.releases.sides import ONLY_RELEASES, Side, Title
+from coreeval.releases.stale import Horizon, Stale, new_cutoffs, stale_samples
+from coreeval.releases.words import Piece, word_diff
+from coreeval.schema import Value
+
+InUpdated = Literal["added", "removed", "changed", "same"]
+ARMS: tuple[ReleasedArm, ...] = ("updated", "semantic", "original")
+NOT_THERE = "not there"
+"""Stands for the outcome of a sample that one side does not have."""
+_COMPARED = ("outcome", "label_text", "semantic_status", "withheld")
+
+
+class Change(Value):
+    """A value that differs; None where a side has none."""
+
+    name: str
+    before: object
+    after: object
+
+
+class Move(Value):
+    """Samples that ended in one way before and in another after."""
+
+    before: str
+    """An outcome, or `not there`."""
+    after: str
+    samples: int
+
+
+class FieldDiff(Value):
+    """A text field that differs, word by word."""
+
+    arm: ReleasedArm
+    field: str
+    pieces: tuple[Piece, ...]
+
+
+class FactDiff(Value):
+    """A replaced fact that only one side has."""
+
+    op: Literal["added", "removed"]
+    fact: FactRow
+
+
+class SampleDiff(Value):
+    """A sample that differs in anything."""
+
+    id: str
+    updated: InUpdated
+    """Where its text in the updated arm stands."""
+    changes: tuple[Change, ...]
+    """Outcome, label, status of its rewording, why it is withheld; digest of its original."""
+    fields: tuple[FieldDiff, ...]
+    """An original's only where both sides may show it."""
+    facts: tuple[FactDiff, ...]
+
+
+class Diff(Value):
+    """Two releases or runs side by side."""
+
+    before: Title
+    after: Title
+    settings: tuple[Change, ...]
+    """What differs of how they were made and what came of it, by dotted key."""
+    samples: Changes
+    """Of the updated arm, by id and texts."""
+    facts: Changes
+    """A fact is another one where its new triple or its evidence is."""
+    outcomes: tuple[Move, ...]
+    """The most frequent first."""
+    changed: tuple[SampleDiff, ...]
+    """In the order of the later side; what only the earlier has comes last."""
+    stale: tuple[Stale, ...]
+    """Accepted samples of the later side that the next refresh would renew."""
+
+
+def compare(before: Side, after: Side, *, oldest: datetime | None = None) -> Diff:
+    """Compare two sides.
+
+    Args:
+        before: The earlier one.
+        after: The later one.
+        oldest: Evidence published before it is stale; None where only new targets make it so.
+
+    Raises:
+        ReleaseError: a file of a release cannot be read.
+    """
+    old = {row.id: row for row in before.samples()}
+    new = {row.id: row for row in after.samples()}
+    pairs = [(old.get(each), new.get(each)) for each in (*new, *(old.keys() - new.keys()))]
+    facts, counted = _facts(before.facts(), after.facts())
+    different = {_id(*pair) for pair in pairs if _differs(*pair)} | facts.keys()
+    fields = _fields(before, after, different)
+    horizon = Horizon(oldest=oldest, cutoffs=new_cutoffs(before.cutoffs, after.cutoffs or ()))
+    return Diff(
+        before=before.title,
+        after=after.title,
+        settings=tuple(_settings(before, after)),
+        samples=_counts(pairs),
+        facts=counted,
+        outcomes=tuple(_moves(pairs)),
+        changed=tuple(
+            SampleDiff(
+                id=_id(*pair),
+                updated=_in_updated(*pair),
+                changes=tuple(_changes(*pair)),
+                fields=fields.get(_id(*pair), ()),
+                facts=tuple(facts.get(_id(*pair), ())),
+            )
+            for pair in pairs
+            if _id(*pair) in different
+        ),
+        stale=tuple(stale_samples(new.values(), horizon)),
+    )
+
+
+# -- samples --------------------------------------------------------------------------------------
+
+Pair = tuple[SampleRow | None, SampleRow | None]
+
+
+def _id(old: SampleRow | None, new: SampleRow | None) -> str:
+    some = new or old
+    assert some is not None
+    return some.id
+
+
+def _in_updated(old: SampleRow | None, new: SampleRow | None) -> InUpdated:
+    before, after = old and old.updated_sha256, new and new.updated_sha256
+    if before == after:
+        return "same"
+    if before is None:
+        return "added"
+    return "removed" if after is None else "changed"
+
+
+def _differs(old: SampleRow | None, new: SampleRow | None) -> bool:
+    if old is None or new is None:
+        return True
+    digests = ("updated_sha256", "semantic_sha256", "original_sha256", *_COMPARED)
+    return any(getattr(old, name) != getattr(new, name) for name in digests)
+
+
+def _changes(old: SampleRow | None, new: SampleRow | None) -> Iterator[Change]:
+    for name in (*_COMPARED, "original_sha256"):
+        before, after = (getattr(row, name) if row else None for row in (old, new))
+        if before != after:
+            yield Change(name=name, before=before, after=after)
+
+
+def _counts(pairs: Iterable[Pair]) -> Changes:
+    found = Counter(
+        "kept" if (how := _in_updated(*pair)) == "same" else how
+        for pair in pairs
+        if any(row and row.updated_sha256 for row in pair)
+    )
+    return Changes(**found)
+
+
+def _moves(pairs: Iterable[Pair]) -> Iterator[Move]:
+    found = Counter(tuple(row.outcome if row else NOT_THERE for row in pair) for pair in pairs)
+    for (before, after), number in found.most_common():
+        if before != after:
+            yield Move(before=before, after=after, samples=number)
+
+
+# -- fields ---------------------------------------------------------------------------------------
+
+
+def _fields(
+    before: Side, after: Side, different: Collection[str]
+) -> dict[str, tuple[FieldDiff, ...]]:
+    """Return the fields that differ, by sample."""
+    found = defaultdict[str, list[FieldDiff]](list)
+    for arm in ARMS:
+        old, new = ({row.id: row.fields for row in side.arm(arm) if row.id in different}
+                    for side in (before, after))  # fmt: skip
+        shown = old.keys() & new.keys() if arm == "original" else old.keys() | new.keys()
+        for sample_id in shown:
+            found[sample_id] += _of_arm(arm, old.get(sample_id, {}), new.get(sample_id, {}))
+    return {sample_id: tuple(fields) for sample_id, fields in found.items()}
+
+
+def _of_arm(
+    arm: ReleasedArm, old: Mapping[str, str], new: Mapping[str, str]
+) -> Iterator[FieldDiff]:
+    for field in dict.fromkeys((*new, *old)):
+        before, after = old.get(field, ""), new.get(field, "")
+        if before != after:
+            yield FieldDiff(arm=arm, field=field, pieces=word_diff(before, after))
+
+
+# -- facts and settings ---------------------------------------------------------------------------
+
+
+def _facts(
+    before: Iterable[FactRow], after: Iterable[FactRow]
+) -> tuple[Mapping[str, list[FactDiff]], Changes]:
+    """Return the facts that only one side has, by sample, and the counts of all."""
+    old, new = ({fact_key(fact): fact for fact in facts} for facts in (before, after))
+    found = defaultdict[str, list[FactDiff]](list)
+    for key in _only(old, new):
+        found[old[key].id].append(FactDiff(op="removed", fact=old[key]))
+    for key in _only(new, old):
+        found[new[key].id].append(FactDiff(op="added", fact=new[key]))
+    both = len(old.keys() & new.keys())
+    return found, Changes(added=len(new) - both, removed=len(old) - both, kept=both)
+
+
+def _only(these: Mapping[FactKey, FactRow], those: Mapping[FactKey, FactRow]) -> Iterator[FactKey]:
+    return (key for key in these if key not in those)
+
+
+def _settings(old: Side, new: Side) -> Iterator[Change]:
+    """Yield the settings that differ; between a release and a run those that both kinds have."""
+    left_out = ONLY_RELEASES if old.title.kind != new.title.kind else ()
+    for name in dict.fromkeys((*old.settings, *new.settings)):
+        before, after = old.settings.get(name), new.settings.get(name)
+        if before != after and name.partition(".")[0] not in left_out:
+            yield Change(name=name, before=before, after=after)
