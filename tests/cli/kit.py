@@ -66,19 +66,24 @@ class Shell:
 
     def config(self, changes: Mapping[str, object] | None = None) -> Path:
         """Write a config that differs from the usual one in some key paths; None removes a key."""
-        settings = copy.deepcopy(CONFIG)
-        for key, value in (changes or {}).items():
-            *parents, last = key.split(".")
-            place = settings
-            for parent in parents:
-                place = place.setdefault(parent, {})
-            place[last] = value
-            if value is None:
-                del place[last]
-        return self.write("trial.yaml", yaml.safe_dump(settings))
+        return self.write("trial.yaml", config_text(changes or {}))
 
     def write(self, name: str, text: str) -> Path:
         """Write a file into the folder."""
         path = self.folder / name
         path.write_text(text, encoding="utf-8")
         return path
+
+
+def config_text(changes: Mapping[str, object]) -> str:
+    """Return the usual config with other values at some key paths; None removes a key."""
+    settings = copy.deepcopy(CONFIG)
+    for key, value in changes.items():
+        *parents, last = key.split(".")
+        place = settings
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[last] = value
+        if value is None:
+            del place[last]
+    return yaml.safe_dump(settings)
