@@ -1,6 +1,8 @@
 """What a release has that its parent has not: the counts, and CHANGELOG.md."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from coreeval.releases.release import Release
 from coreeval.releases.release_manifest import (
@@ -11,6 +13,13 @@ from coreeval.releases.release_manifest import (
     SampleRow,
 )
 
+if TYPE_CHECKING:
+    from coreeval.releases.diff import Diff
+
+NAMED = 200
+"""Samples of a kind whose ids stand in CHANGELOG.md; `coreeval diff` has all."""
+CELL = 80
+"""Characters of a setting that stand there."""
 Texts = Mapping[str, str]
 """Digest of the updated texts by sample, of those that are in the updated arm."""
 FactKey = tuple[str, ...]
@@ -52,10 +61,15 @@ def fact_key(fact: FactRow) -> FactKey:
     return (fact.id, fact.field, *new, fact.evidence_id)
 
 
-def changelog_text(manifest: ReleaseManifest, parent: Release | None) -> str:
-    """Return CHANGELOG.md: this release against its parent."""
+def changelog_text(manifest: ReleaseManifest, diff: "Diff | None") -> str:
+    """Return CHANGELOG.md: this release against its parent, by numbers and ids, without texts.
+
+    Args:
+        manifest: The release's.
+        diff: From its parent to it; None where it has none.
+    """
     changelog = manifest.changelog
-    since = f"since {parent.manifest.version}" if parent else "the first release"
+    since = f"since {diff.before.version}" if diff else "the first release"
     rows = "\n".join(
         f"| {what} | {one.added} | {one.removed} | {one.changed or ''} | {one.kept} |"
         for what, one in (("samples", changelog.samples), ("facts", changelog.facts))
@@ -67,4 +81,54 @@ def changelog_text(manifest: ReleaseManifest, parent: Release | None) -> str:
 {rows}
 
 A sample is changed where its texts are; a fact is another one where its words or its evidence are.
-"""
+{changelog_of(diff) if diff else ""}"""
+
+
+def changelog_of(diff: "Diff") -> str:
+    """Return what a changelog says of a diff beyond the counts, each part only where it is."""
+    parts = (_outcomes(diff), _settings(diff), _samples(diff))
+    return "".join(f"\n## {title}\n\n{body}\n" for title, body in parts if body)
+
+
+def _outcomes(diff: "Diff") -> tuple[str, str]:
+    rows = [f"| {one.before} | {one.after} | {one.samples} |" for one in diff.outcomes]
+    return "Other outcomes", _table("| before | after | samples |", rows)
+
+
+def _settings(diff: "Diff") -> tuple[str, str]:
+    rows = [
+        f"| {one.name} | {_cell(one.before)} | {_cell(one.after)} |"
+        for one in diff.settings
+        if not one.name.startswith(_COUNTED)
+    ]
+    return "How it was made", _table("| what | before | after |", rows)
+
+
+def _samples(diff: "Diff") -> tuple[str, str]:
+    by_kind = {kind: [one.id for one in diff.changed if one.updated == kind] for kind in _KINDS}
+    lines = [f"- {kind} ({len(ids)}): {_named(ids)}" for kind, ids in by_kind.items() if ids]
+    return "Samples of the updated arm", "\n".join(lines)
+
+
+_KINDS = ("added", "removed", "changed")
+_COUNTED = ("counts.", "arms.", "bad_rows")
+
+
+def _named(ids: Sequence[str]) -> str:
+    shown = ", ".join(f"`{_line(each).replace('`', '')}`" for each in ids[:NAMED])
+    return f"{shown} and {len(ids) - NAMED} more" if len(ids) > NAMED else shown
+
+
+def _table(head: str, rows: Sequence[str]) -> str:
+    line = "|" + "---|" * (head.count("|") - 1)
+    return "\n".join([head, line, *rows]) if rows else ""
+
+
+def _cell(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    line = _line(text).replace("|", "\\|")
+    return line if len(line) <= CELL else f"{line[:CELL]} …"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

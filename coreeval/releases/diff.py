@@ -85,7 +85,19 @@ class Diff(Value):
 
 
 def compare(before: Side, after: Side, *, oldest: datetime | None = None) -> Diff:
-    """Compare two sides.
+    """Compare two sides, word by word; the arguments are those of `outline`.
+
+    Raises:
+        ReleaseError: a file of a release cannot be read.
+    """
+    found = outline(before, after, oldest=oldest)
+    fields = _fields(before, after, {one.id for one in found.changed})
+    changed = (one.model_copy(update={"fields": fields.get(one.id, ())}) for one in found.changed)
+    return found.model_copy(update={"changed": tuple(changed)})
+
+
+def outline(before: Side, after: Side, *, oldest: datetime | None = None) -> Diff:
+    """Compare two sides without looking at their texts, of which the digests tell enough.
 
     Args:
         before: The earlier one.
@@ -100,7 +112,6 @@ def compare(before: Side, after: Side, *, oldest: datetime | None = None) -> Dif
     pairs = [(old.get(each), new.get(each)) for each in (*new, *(old.keys() - new.keys()))]
     facts, counted = _facts(before.facts(), after.facts())
     different = {_id(*pair) for pair in pairs if _differs(*pair)} | facts.keys()
-    fields = _fields(before, after, different)
     horizon = Horizon(oldest=oldest, cutoffs=new_cutoffs(before.cutoffs, after.cutoffs or ()))
     return Diff(
         before=before.title,
@@ -114,7 +125,7 @@ def compare(before: Side, after: Side, *, oldest: datetime | None = None) -> Dif
                 id=_id(*pair),
                 updated=_in_updated(*pair),
                 changes=tuple(_changes(*pair)),
-                fields=fields.get(_id(*pair), ()),
+                fields=(),
                 facts=tuple(facts.get(_id(*pair), ())),
             )
             for pair in pairs

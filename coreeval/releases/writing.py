@@ -9,6 +9,7 @@ import yaml
 
 from coreeval.releases.arms import shard_of, write_arms
 from coreeval.releases.changelog import changelog_text, changes
+from coreeval.releases.diff import outline
 from coreeval.releases.originals import write_originals
 from coreeval.releases.parents import named_parent
 from coreeval.releases.portable import portable
@@ -17,6 +18,7 @@ from coreeval.releases.release import (
     DIGEST,
     MANIFEST,
     TASK,
+    Release,
     read_facts,
     read_samples,
     sha256_of,
@@ -32,6 +34,7 @@ from coreeval.releases.release_manifest import (
 )
 from coreeval.releases.review import review_of
 from coreeval.releases.sample_rows import sample_rows, write_samples
+from coreeval.releases.sides import side_of
 from coreeval.releases.sources import Manner, Sources
 from coreeval.releases.withholding import withheld_samples
 from coreeval.tools.clock import utc_now
@@ -59,7 +62,9 @@ def write_release(made_of: Sources, how: Manner, draft: Path) -> None:
     write_text(draft / "config.yaml", yaml.safe_dump(config, sort_keys=False))
     write_json(draft / TASK, made_of.task.model_dump(mode="json"))
     write_text(draft / "README.md", release_card(made_of.task, manifest))
-    write_text(draft / "CHANGELOG.md", changelog_text(manifest, made_of.parent))
+    before, made = made_of.parent, Release(path=draft, manifest=manifest)
+    diff = outline(side_of(before), side_of(made)) if before else None
+    write_text(draft / "CHANGELOG.md", changelog_text(manifest, diff))
     whole = manifest.model_copy(update={"files": _digests(draft)})
     write_json(draft / MANIFEST, whole.model_dump(mode="json"))
     write_text(draft / DIGEST, f"{sha256_of(draft / MANIFEST)}  {MANIFEST}\n")

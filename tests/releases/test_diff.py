@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ReleaseError
-from coreeval.releases.diff import Diff, SampleDiff, compare
+from coreeval.releases.changelog import NAMED, changelog_of
+from coreeval.releases.diff import Diff, SampleDiff, compare, outline
 from coreeval.releases.diff_page import SHOWN, page_of
 from coreeval.releases.release import ReleasedArm, texts_sha256
 from coreeval.releases.release_manifest import ArmRow, Changes, FactRow, SampleRow
@@ -220,6 +221,31 @@ def test_a_diff_counts_what_the_release_counts(made: Made, tmp_path: Path) -> No
 def test_what_is_neither_a_release_nor_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="neither a release"):
         side_at(tmp_path)
+
+
+# -- the changelog ------------------------------------------------------------------------------
+
+
+def test_a_changelog_names_what_differs_by_id_and_quotes_no_text(made: Made) -> None:
+    old = side("1", [sample("kept"), sample("a`|b")], settings={"task": "x|y", "counts.total": 2})
+    new = side("2", [sample("kept"), *(sample(str(n)) for n in range(NAMED + 2))],
+               updated={"0": TEXT}, settings={"task": "y" * 200, "counts.total": 3})  # fmt: skip
+    told = changelog_of(outline(old, new))
+    assert f"- added ({NAMED + 2}): `0`, `1`, " in told
+    assert "`199` and 2 more\n- removed (1): `a|b`" in told
+    assert "| task | x\\|y | " + "y" * 80 + " … |" in told
+    assert "counts.total" not in told
+    assert "river" not in told
+    assert changelog_of(outline(new, new)) == ""
+
+
+def test_a_release_tells_in_its_changelog_what_it_is_to_its_parent(made: Made) -> None:
+    first = made.release("first", parent=None)
+    second = made.release("second", parent=first.path, snippets=False)
+    assert "the first release" in (first.path / "CHANGELOG.md").read_text()
+    told = (second.path / "CHANGELOG.md").read_text()
+    assert told.startswith("# weekly second, since first\n")
+    assert "| snippets | true | false |" in told
 
 
 # -- the page -----------------------------------------------------------------------------------
