@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
-from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
@@ -74,7 +73,7 @@ def refresh(
     loaded = load_config(path, overrides)
     workspace = workspace_for(path.parent)
     start = around.now()
-    files = RunFiles(Path(run_dir).resolve() if run_dir else _new_dir(workspace, loaded, start))
+    files = RunFiles(Path(run_dir).resolve() if run_dir else workspace.new_run(loaded.name, start))
     _refuse_taken(files)
     if run_dir is None:
         _refuse_second(workspace.runs / loaded.name)
@@ -121,7 +120,7 @@ def resume(
         return refresh(
             source.path,
             limit=manifest.limit,
-            run_dir=_new_dir(workspace_of(manifest), setup.config, around.now()),
+            run_dir=workspace_of(manifest).new_run(setup.config.name, around.now()),
             overrides=source.overrides,
             parent=before.path if before else None,
             stale_after=before.stale_after if before else None,
@@ -279,13 +278,6 @@ def _unfinished(folder: Path) -> Path | None:
     if runs and read_manifest(runs[-1] / "manifest.json").status != "complete":
         return runs[-1]
     return None
-
-
-def _new_dir(workspace: Workspace, config: Config, start: datetime) -> Path:
-    """Return a directory named by the start, numbered where two runs start in one second."""
-    folder, name = workspace.runs / config.name, start.strftime("%Y%m%dT%H%M%SZ")
-    names = chain([name], (f"{name}-{number}" for number in count(2)))
-    return next(folder / name for name in names if not (folder / name).exists())
 
 
 def workspace_of(manifest: Manifest) -> Workspace:

@@ -7,10 +7,14 @@ from contextlib import contextmanager
 
 from coreeval.graph.pool import Stop
 
+HEEDED = (signal.SIGINT, signal.SIGTERM)
+
 
 @contextmanager
 def heeding_signals(stop: Stop, noticed: Callable[[], None]) -> Iterator[None]:
     """Let the first SIGINT or SIGTERM stop what goes on and the second cancel this task.
+
+    Who heeded them before does so again afterwards.
 
     Args:
         stop: What is asked to stop.
@@ -25,19 +29,23 @@ def heeding_signals(stop: Stop, noticed: Callable[[], None]) -> Iterator[None]:
         stop.ask(name)
         noticed()
 
+    before = {number: signal.getsignal(number) for number in HEEDED}
     handled = _handle(loop, heard)
     try:
         yield
     finally:
         for number in handled:
             loop.remove_signal_handler(number)
+            signal.signal(number, before[number])
 
 
-def _handle(loop: asyncio.AbstractEventLoop, heard: Callable[[str], None]) -> list[int]:
+def _handle(
+    loop: asyncio.AbstractEventLoop, heard: Callable[[str], None]
+) -> tuple[signal.Signals, ...]:
     """Install the handlers; outside the main thread signals are the caller's own affair."""
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in HEEDED:
             loop.add_signal_handler(number, heard, number.name)
     except (RuntimeError, ValueError, NotImplementedError):
-        return []
-    return [signal.SIGINT, signal.SIGTERM]
+        return ()
+    return HEEDED

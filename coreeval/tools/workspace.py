@@ -3,6 +3,8 @@
 import os
 import shlex
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 
 from coreeval.errors import RunCorrupt
@@ -40,6 +42,12 @@ class Workspace:
     def runs(self) -> Path:
         """Runs by name and start."""
         return self.root / "runs"
+
+    def new_run(self, name: str, start: datetime) -> Path:
+        """Return a directory named by the start, numbered where two runs start in one second."""
+        folder, stamp = self.runs / name, start.strftime("%Y%m%dT%H%M%SZ")
+        names = chain([stamp], (f"{stamp}-{number}" for number in count(2)))
+        return next(folder / name for name in names if not (folder / name).exists())
 
     @property
     def releases(self) -> Path:
