@@ -1,16 +1,16 @@
 """Everything a run may vary, as frozen values that refuse what cannot work."""
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self, get_args
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from coreeval.config.dates import StatedDate
 from coreeval.config.knowledge import KnowledgeConfig
 from coreeval.config.numleak_values import NumleakConfig
+from coreeval.config.schedule import ScheduleConfig
+from coreeval.config.secrecy import PlainUrl, VariableName
 from coreeval.schema import Flag, Policy, RoleName, Value
 
 Method = Literal["json_schema", "function_calling", "json_mode", "text"]
@@ -60,23 +60,6 @@ class DatasetConfig(Value):
         return self
 
 
-def _no_secret(url: str) -> str:
-    """Refuse what may be secret in a URL; the message must not repeat it."""
-    parts = urlsplit(url)
-    if "@" in parts.netloc or parts.query:
-        raise ValueError("a URL must not hold a password or a query; see api_key_env for keys")
-    return url
-
-
-def _variable(name: str) -> str:
-    """Refuse what is no name of a variable, such as the key itself; do not repeat it."""
-    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
-        raise ValueError(
-            "this takes the NAME of an environment variable, in capitals, not the key itself"
-        )
-    return name
-
-
 def _finite(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Refuse numbers that JSON has no word for: they would be sent as null."""
     try:
@@ -103,7 +86,7 @@ class ModelConfig(Value):
     """A model for one role: `provider:name` and its parameters."""
 
     model: str
-    base_url: Annotated[str, AfterValidator(_no_secret)] | None = None
+    base_url: PlainUrl | None = None
     """Without user, password or query: keys come from the environment."""
     temperature: float | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 2048
@@ -112,7 +95,7 @@ class ModelConfig(Value):
     structured: Method | Literal["auto"] = "auto"
     """`auto`: the strictest way that the endpoint takes, found out once and remembered."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
-    api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
+    api_key_env: VariableName | None = None
     """Name of the environment variable that holds the key."""
     ca_file: str | None = None
     """PEM file of the authorities whose certificates the endpoint may show, and no others."""
@@ -312,6 +295,8 @@ class Config(Value):
     """What may be written into samples that touch real people or do harm (research: pilot §4)."""
     prompts: str | None = None
     """Folder whose *.md files replace the built-in prompts of the same name."""
+    schedule: ScheduleConfig | None = None
+    """When `coreeval schedule` renews the benchmark; decides nothing about a run."""
 
     @property
     def compared_split(self) -> str:

@@ -68,7 +68,8 @@ def _changed_config(manifest: Manifest, frozen: Config) -> list[str]:
     now = load_config(source, manifest.source.overrides)
     free = {name: getattr(frozen.run, name) for name in FREE}
     dataset = now.dataset.model_copy(update={"licence": frozen.dataset.licence})
-    alike = now.model_copy(update={"run": now.run.model_copy(update=free), "dataset": dataset})
+    run = now.run.model_copy(update=free)
+    alike = now.model_copy(update={"run": run, "dataset": dataset, "schedule": frozen.schedule})
     return changed_keys(frozen, with_added(alike, manifest))
 
 

@@ -58,7 +58,7 @@ def write_release(made_of: Sources, how: Manner, draft: Path) -> None:
         quality = quality_of(store, made_of.task, withheld=withheld)
     found = _Found(arms, quality, review.state(required=how.require_review), withheld)
     manifest = _manifest(made_of, how, draft, found)
-    config = portable(made_of.config.model_dump(mode="json"), made_of.base)
+    config = portable(made_of.config.model_dump(mode="json", exclude={"schedule"}), made_of.base)
     write_text(draft / "config.yaml", yaml.safe_dump(config, sort_keys=False))
     write_json(draft / TASK, made_of.task.model_dump(mode="json"))
     write_text(draft / "README.md", release_card(made_of.task, manifest))
