@@ -16,6 +16,7 @@
     - ReviewOpen            a person has yet to decide about samples
     - ModelUnusable         a model that no retry will bring back
     - BudgetSpent           another call would cost more than the budget has left (exit 3)
+  x GateNotMet            what must be so before a release is not so yet (exit 4)
   x Interrupted           stopped by a signal; resumable (exit 130)
 
 Not among them is what goes wrong with one call, which fails one sample:
@@ -144,6 +145,13 @@ class ModelUnusable(RunError):
     """A model fails in a way that no retry can heal: unknown name, no quota, unreachable."""
 
     kind = "model"
+
+
+class GateNotMet(CoreEvalError):
+    """Something must be so before a release, and is not yet; nothing is wrong with the run."""
+
+    exit_code = 4
+    kind = "gate"
 
 
 class Interrupted(CoreEvalError):

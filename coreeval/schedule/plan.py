@@ -1,0 +1,153 @@
+"""A config with its schedule: which period is the newest, and what its release is called."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice, takewhile
+from pathlib import Path
+
+from dotenv import load_dotenv
+
+from coreeval.config import ROLES, Config, load_config
+from coreeval.config.cron import Cron
+from coreeval.config.schedule import ScheduleConfig
+from coreeval.config.versions import version_at
+from coreeval.errors import ConfigError, CredentialError, UsageError
+from coreeval.schedule.state import Book
+from coreeval.tools.workspace import Workspace, workspace_for
+
+MOST_MISSED = 1000
+"""Where counting missed periods ends."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """A time at which a release is due, and the release's version."""
+
+    due_at: datetime
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Everything about one config that its schedule needs."""
+
+    path: Path
+    config: Config
+    schedule: ScheduleConfig
+    workspace: Workspace
+
+    @property
+    def name(self) -> str:
+        """The config's name, under which releases and state are kept."""
+        return self.config.name
+
+    @property
+    def book(self) -> Book:
+        """Where its state is kept."""
+        return Book(self.workspace, self.name)
+
+    @property
+    def times(self) -> Cron:
+        """When it falls due."""
+        return self.schedule.times
+
+    def newest(self, now: datetime) -> Period | None:
+        """Return the newest period that is due; None before the first one of all."""
+        due_at = self.times.latest(now)
+        if due_at is None:
+            return None
+        return Period(due_at, version_at(due_at, self.times, self.schedule.pattern))
+
+    def coming(self, now: datetime, count: int) -> list[Period]:
+        """Return the next periods."""
+        pattern = self.schedule.pattern
+        return [
+            Period(due_at, version_at(due_at, self.times, pattern))
+            for due_at in islice(self.times.after(now), count)
+        ]
+
+    def missed(self, since: datetime, newest: datetime) -> int:
+        """Return how many periods between two were never begun, at most `MOST_MISSED`."""
+        between = takewhile(lambda due_at: due_at < newest, self.times.after(since))
+        return sum(1 for _ in islice(between, MOST_MISSED))
+
+    def local(self, moment: datetime) -> datetime:
+        """Return a moment on the wall clock of the schedule's zone."""
+        return moment.astimezone(self.times.zone)
+
+    @property
+    def webhooks(self) -> set[str]:
+        """The variables that hold addresses of webhooks."""
+        hooks = self.schedule.hooks
+        every = (*hooks.success, *hooks.failure, *hooks.gate)
+        return {hook.webhook_env for hook in every if hook.webhook_env}
+
+    @property
+    def secrets(self) -> set[str]:
+        """The variables that hold what the config must not: keys of models, addresses of hooks."""
+        models = self.config.models
+        asked = [*(models.of(role) for role in ROLES), *models.targets]
+        keyed = [each for each in asked if not each.by_rules and each.provider != "replay"]
+        return {model.key_env for model in keyed} | self.webhooks
+
+    def check_hooks(self) -> None:
+        """Refuse hooks whose address is nowhere, before anything is spent.
+
+        Raises:
+            CredentialError: the variable of a webhook is not set.
+        """
+        for name in sorted(self.webhooks):
+            if not os.environ.get(name):
+                raise CredentialError(
+                    f"{name} is not set: a hook takes its address from it",
+                    where=str(self.path),
+                    hint="set it in the environment or in the .env file beside the config",
+                )
+
+
+@contextmanager
+def planned(path: Path) -> Iterator[Plan]:
+    """Give the plan of a config; what its .env sets goes with the block, as others have their own.
+
+    Raises:
+        ConfigError: the config is wrong, or has no schedule.
+    """
+    config_path, before = path.resolve(), dict(os.environ)
+    try:
+        load_dotenv(config_path.parent / ".env")
+        config = load_config(config_path)
+        if config.schedule is None:
+            raise ConfigError(
+                "this config has no schedule",
+                where=str(path),
+                hint='add for example: schedule: "0 3 * * MON"',
+            )
+        yield Plan(
+            path=config_path,
+            config=config,
+            schedule=config.schedule,
+            workspace=workspace_for(config_path.parent),
+        )
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def refuse_alike(plans: Iterable[Plan]) -> None:
+    """Refuse two configs that would share state and versions.
+
+    Raises:
+        UsageError: two have one name in one workspace.
+    """
+    seen = dict[Path, Path]()
+    for plan in plans:
+        other = seen.setdefault(plan.book.path.resolve(), plan.path)
+        if other != plan.path:
+            raise UsageError(
+                f"two configs are named {plan.name!r} in one workspace",
+                where=f"{other} and {plan.path}",
+                hint="give one of them another name",
+            )

@@ -1,0 +1,85 @@
+"""The steps of a period as they really are: a run of the graph, and a release of it.
+
+The imports are inside because most looks find nothing due, and what a run needs takes a second.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coreeval.schedule.does import Ran
+from coreeval.tools.workspace import RunFiles, Workspace
+
+if TYPE_CHECKING:
+    from coreeval.graph.progress import Watch
+    from coreeval.graph.work import RunSummary, Surroundings
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Does what a period needs, and shows how far it is."""
+
+    watching: Callable[[], AbstractContextManager["Watch"]]
+
+    def refresh(
+        self, config: Path, run: Path, *, parent: Path | None, stale_after: str | None
+    ) -> Ran:
+        """Start a run in a directory; with a parent, on top of that release."""
+        from coreeval.graph.run import refresh
+
+        def begin(around: "Surroundings") -> "RunSummary":
+            return refresh(
+                config, run_dir=run, parent=parent, stale_after=stale_after, around=around
+            )
+
+        return self._watched(begin)
+
+    def resume(self, run: Path) -> Ran:
+        """Go on with a run, or begin anew where its config has changed; a complete one stays."""
+        from coreeval.graph.run import resume
+        from coreeval.releases.manifest import read_manifest
+
+        manifest = read_manifest(RunFiles(run).manifest)
+        if manifest.status == "complete":
+            return Ran(run, True, manifest.counts)
+        return self._watched(lambda around: resume(run, if_changed="anew", around=around))
+
+    def retry(self, run: Path) -> Ran:
+        """Take the samples that failed once more."""
+        from coreeval.graph.run import retry
+
+        return self._watched(lambda around: retry(run, around=around))
+
+    def release(self, run: Path, version: str, *, require_review: bool) -> Path:
+        """Make a release in the workspace and return its directory.
+
+        Raises:
+            ReviewOpen: a person has yet to decide about samples.
+        """
+        from coreeval.releases.making import make_release
+
+        return make_release(run, version=version, require_review=require_review).path
+
+    def released(self, workspace: Workspace, name: str, version: str) -> Path | None:
+        """Return the directory of a release, if it is there."""
+        from coreeval.releases.release import MANIFEST
+
+        there = workspace.releases / name / version
+        return there if (there / MANIFEST).exists() else None
+
+    def latest(self, workspace: Workspace, name: str) -> Path | None:
+        """Return the directory of the last release, if there is one."""
+        from coreeval.releases.release import latest_of, releases_in
+
+        last = latest_of(releases_in(workspace.releases / name))
+        return last.path if last else None
+
+    def _watched(self, work: Callable[["Surroundings"], "RunSummary"]) -> Ran:
+        from coreeval.graph.work import Surroundings
+
+        with self.watching() as watch:
+            done = work(Surroundings(watch=watch))
+        manifest = done.manifest
+        return Ran(done.run_dir, manifest.status == "complete", manifest.counts)

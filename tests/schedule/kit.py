@@ -1,0 +1,128 @@
+"""A schedule with a clock, steps and hooks of the test's own."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import yaml
+
+from coreeval.config.schedule import HookConfig
+from coreeval.errors import CoreEvalError
+from coreeval.schedule.does import Ran
+from coreeval.schedule.done import Done, Hands
+from coreeval.schedule.due import due
+from coreeval.schedule.hooks import News, Told
+from coreeval.schedule.plan import planned
+from coreeval.schedule.state import State
+from coreeval.tools.workspace import RunFiles, Workspace
+from tests.test_config import BASE
+
+MONDAY = datetime(2026, 11, 16, 3, tzinfo=UTC)
+"""A time at which `0 3 * * MON` falls due; its release is 2026.47."""
+WEEK = timedelta(weeks=1)
+GOOD = {"total": 20, "accepted": 20, "failed": 0}
+
+
+@dataclass
+class Office:
+    """A config in a folder, and everybody who works on it."""
+
+    folder: Path
+    schedule: object = "0 3 * * MON"
+    name: str = "n"
+    now: datetime = MONDAY + timedelta(hours=1)
+    counts: dict[str, int] = field(default_factory=lambda: dict(GOOD))
+    finishes: bool = True
+    error: CoreEvalError | None = None
+    """What the next run ends with."""
+    refused: CoreEvalError | None = None
+    """What the next release ends with."""
+    did: list[str] = field(default_factory=list)
+    told: list[News] = field(default_factory=list)
+    problem: str = ""
+    """What hooks come to."""
+    meanwhile: Callable[[], None] = lambda: None
+    """Called while a run is at work."""
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        self.write()
+
+    @property
+    def config(self) -> Path:
+        return self.folder / f"{self.name}.yaml"
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.folder / ".coreeval")
+
+    @property
+    def state(self) -> State:
+        with planned(self.config) as plan:
+            return plan.book.read()
+
+    @property
+    def releases(self) -> list[str]:
+        return sorted(path.name for path in (self.workspace.releases / self.name).glob("*"))
+
+    def write(self) -> None:
+        settings = BASE | {"name": self.name, "schedule": self.schedule}
+        self.config.write_text(yaml.safe_dump(settings))
+
+    def hands(self) -> Hands:
+        return Hands(does=self, tell=self.tell, now=lambda: self.now)
+
+    def look(self) -> list[Done]:
+        """Look at the schedule as cron does."""
+        self.did.clear()
+        return list(due([self.config], self.hands()))
+
+    def look_once(self) -> Done:
+        [done] = self.look()
+        return done
+
+    # -- the steps ------------------------------------------------------------------------------
+
+    def refresh(
+        self, config: Path, run: Path, *, parent: Path | None, stale_after: str | None
+    ) -> Ran:
+        self.did.append(f"refresh from {parent.name}, {stale_after}" if parent else "refresh")
+        manifest = RunFiles(run).manifest
+        manifest.parent.mkdir(parents=True)
+        manifest.touch()
+        return self._ran(run)
+
+    def resume(self, run: Path) -> Ran:
+        self.did.append("resume")
+        return self._ran(run)
+
+    def retry(self, run: Path) -> Ran:
+        self.did.append("retry")
+        return self._ran(run)
+
+    def _ran(self, run: Path) -> Ran:
+        self.meanwhile()
+        if self.error:
+            raise self.error
+        return Ran(run, self.finishes, self.counts)
+
+    def release(self, run: Path, version: str, *, require_review: bool) -> Path:
+        self.did.append(f"release {version}" + (" reviewed" if require_review else ""))
+        if self.refused:
+            raise self.refused
+        there = self.workspace.releases / self.name / version
+        there.mkdir(parents=True)
+        return there
+
+    def released(self, workspace: Workspace, name: str, version: str) -> Path | None:
+        there = workspace.releases / name / version
+        return there if there.exists() else None
+
+    def latest(self, workspace: Workspace, name: str) -> Path | None:
+        return max((workspace.releases / name).glob("*"), default=None)
+
+    def tell(self, hooks: Sequence[HookConfig], news: News, folder: Path) -> tuple[Told, ...]:
+        assert folder == self.folder
+        self.told += [news for _ in hooks]
+        return tuple(Told(hook.words, 1, self.problem) for hook in hooks)
