@@ -1,0 +1,1 @@
+"""The unit files that `coreeval schedule install` writes, as templates."""

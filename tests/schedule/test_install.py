@@ -1,0 +1,187 @@
+"""Units that cron, systemd and GitHub read: checked by their own readers where they are here."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coreeval.errors import UsageError
+from coreeval.schedule.install import (
+    Looks,
+    cron_line,
+    crontab_with,
+    systemd_units,
+    utc_lines,
+    workflow,
+)
+from coreeval.schedule.placing import place, repository_of, units_of
+from coreeval.schedule.plan import planned
+from tests.schedule.kit import Office
+
+
+@contextmanager
+def looks(folder: Path, schedule: object = "0 3 * * MON") -> Iterator[Looks]:
+    with planned(Office(folder, schedule=schedule).config) as plan:
+        yield Looks([plan])
+
+
+def test_the_crontab_line_is_what_a_shell_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COREEVAL_HOME", str(tmp_path / "ho me"))
+    with looks(tmp_path / "100% 'mine'") as given:
+        line = cron_line(given)
+        config = str(given.plans[0].path)
+    minutes, *stars, command = line.split(" ", 5)
+    assert minutes.endswith("-59/15")
+    assert stars == ["*"] * 4
+    assert "\\%" in command
+    assert "%" not in command.replace("\\%", ""), "cron ends the command at a bare %"
+    words = shlex.split(command.replace("\\%", "%"), comments=True)
+    assert words[0] == f"COREEVAL_HOME={tmp_path / 'ho me'}"
+    assert words[1:] == [
+        sys.executable, "-m", "coreeval", "schedule", "due", "--quiet", config
+    ]  # fmt: skip
+
+
+def test_a_line_is_installed_once(tmp_path: Path) -> None:
+    with looks(tmp_path) as given:
+        line = cron_line(given)
+    others = "MAILTO=me\n0 1 * * * backup # coreeval-nn\n"
+    once = crontab_with(others, line)
+    assert once == f"{others}{line}\n"
+    assert crontab_with(once, line) == once
+    moved = line.replace("--quiet", "")
+    assert crontab_with(once, moved) == f"{others}{moved}\n"
+
+
+def test_what_is_due_often_is_looked_at_often(tmp_path: Path) -> None:
+    with looks(tmp_path, "*/5 * * * *") as given:
+        assert cron_line(given).startswith("* * * * * ")
+        assert "OnCalendar=*:*\n" in systemd_units(given)["coreeval-n.timer"]
+
+
+def test_a_crontab_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for crontab, which keeps its table in a file."""
+    table, program = tmp_path / "table", tmp_path / "bin" / "crontab"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\ncase $1 in -l) cat "{table}";; -) cat > "{table}";; esac\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    with looks(tmp_path) as given:
+        units = units_of(given, "cron")
+        for _ in range(2):
+            place(units, force=False)
+        assert table.read_text() == cron_line(given) + "\n"
+        monkeypatch.setenv("PATH", "")
+        with pytest.raises(UsageError, match="no crontab command"):
+            place(units, force=False)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
+def test_systemd_reads_the_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COREEVAL_HOME", str(tmp_path / 'a "b" 100% $c'))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with looks(tmp_path / "100% mine") as given:
+        units = units_of(given, "systemd")
+        place(units, force=False)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--user", *units], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_timer_catches_up_and_spreads(tmp_path: Path) -> None:
+    with looks(tmp_path) as given:
+        units = systemd_units(given)
+    lines = units["coreeval-n.timer"].splitlines()
+    assert {"OnCalendar=*:0/15", "Persistent=true", "RandomizedDelaySec=5min"} <= set(lines)
+    assert "Environment" not in units["coreeval-n.service"]
+    assert "@@" not in "".join(units.values())
+
+
+def test_the_workflow_is_yaml_that_names_what_it_needs(tmp_path: Path) -> None:
+    schedule = {
+        "cron": "0 3 * * MON",
+        "timezone": "Europe/Berlin",
+        "hooks": {"failure": [{"webhook_env": "HOOK_URL"}]},
+    }
+    office = Office(tmp_path / "sub", schedule=schedule)
+    settings = yaml.safe_load(office.config.read_text())
+    settings["models"] = {"default": "openai:m", "fact_judge": {"model": "anthropic:x"}}
+    office.config.write_text(yaml.safe_dump(settings))
+    with planned(office.config) as plan:
+        text = workflow(Looks([plan]), tmp_path)
+    found = yaml.safe_load(text)
+    assert list(found[True]) == ["schedule", "workflow_dispatch"]  # YAML 1.1 reads `on` so
+    steps = {step.get("name", step.get("uses")): step for step in found["jobs"]["due"]["steps"]}
+    assert steps["Renew what is due"]["run"].split() == [
+        "coreeval",
+        "schedule",
+        "due",
+        "sub/n.yaml",
+    ]
+    assert steps["Renew what is due"]["env"] == {
+        name: f"${{{{ secrets.{name} }}}}"
+        for name in ("ANTHROPIC_API_KEY", "HOOK_URL", "OPENAI_API_KEY")
+    }
+    cached = steps["actions/cache@v5"]["with"]["path"].split()
+    kept = steps["Keep releases and state"]["run"]
+    assert "sub/.coreeval/runs" in cached
+    assert "sub/.coreeval/releases sub/.coreeval/schedule/*.json" in kept
+    assert not any("releases" in path or "schedule" in path for path in cached), "one place each"
+    assert subprocess.run(["bash", "-n"], input=kept, text=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("schedule", "hours"),
+    [
+        ({"cron": "0 3 * * MON", "timezone": "Europe/Berlin"}, "1,2"),
+        ({"cron": "0 0 1 * *", "timezone": "Australia/Sydney"}, "13,14"),
+        ("0 3,15 * * *", "3,15"),
+        ("0 * * * *", "*"),
+    ],
+)
+def test_github_looks_at_both_hours_of_a_zone_with_summer_time(
+    tmp_path: Path, schedule: object, hours: str
+) -> None:
+    with looks(tmp_path, schedule) as given:
+        [line] = utc_lines(given)
+    minute, *rest = line.split()
+    assert 3 <= int(minute) < 18
+    assert rest == [hours, "*", "*", "*"]
+
+
+def test_units_of_somebody_else_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    with looks(tmp_path) as given:
+        units = units_of(given, "github")
+        [path] = map(Path, units)
+        assert path == tmp_path / ".github" / "workflows" / "coreeval-n.yml"
+        for _ in range(2):
+            place(units, force=False)
+        path.write_text("mine")
+        with pytest.raises(UsageError, match="another unit of this name"):
+            place(units, force=False)
+        assert path.read_text() == "mine"
+        place(units, force=True)
+        assert path.read_text() == units[str(path)]
+
+
+def test_paths_that_no_unit_can_hold(tmp_path: Path) -> None:
+    with looks(tmp_path / "two\nlines") as given:
+        for make in (cron_line, systemd_units):
+            with pytest.raises(UsageError, match="line break"):
+                make(given)
+        with pytest.raises(UsageError, match="not in the repository"):
+            workflow(given, tmp_path / "elsewhere")
+        with pytest.raises(UsageError, match="in no git repository"):
+            repository_of(given.plans[0].path)
