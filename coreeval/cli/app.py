@@ -21,6 +21,7 @@ from coreeval.cli.prompts import prompts
 from coreeval.cli.refresh import refresh, resume, retry
 from coreeval.cli.release import release, verify
 from coreeval.cli.review import review
+from coreeval.cli.schedule import schedule
 from coreeval.cli.status import status
 from coreeval.cli.trace import trace
 from coreeval.cli.validate import validate
@@ -40,7 +41,7 @@ app.command()(release)
 app.command()(verify)
 app.command()(review)
 app.command()(diff)
-for group in (prompts, models, calls, gdelt, detect):
+for group in (prompts, models, calls, gdelt, detect, schedule):
     app.add_typer(group)
 
 

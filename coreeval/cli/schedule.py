@@ -1,0 +1,127 @@
+"""`coreeval schedule due|install|run`: a benchmark that renews itself."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coreeval.cli.output import AsJson, note, show
+from coreeval.errors import UsageError
+
+if TYPE_CHECKING:
+    from coreeval.schedule.done import Hands
+    from coreeval.schedule.placing import Way
+
+schedule = typer.Typer(name="schedule", help="Renew benchmarks when their configs say so.")
+ConfigsArgument = Annotated[
+    list[Path],
+    typer.Argument(metavar="CONFIG...", help="YAML configs with a schedule.", show_default=False),
+]
+
+
+@schedule.command("due")
+def due(
+    configs: ConfigsArgument,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Do nothing; show the next five times.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Say nothing where there was nothing to do.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Do what is due: refresh or resume, release, tell. A second call finds nothing to do."""
+    from coreeval.cli.schedule_words import tell
+    from coreeval.schedule.done import IDLE
+    from coreeval.schedule.due import due as work
+
+    if explain:
+        _explain(configs, as_json)
+        return
+    done = list(work(configs, _hands()))
+    if as_json or not quiet or any(each.ending not in IDLE for each in done):
+        tell(done, as_json)
+    if code := max(each.exit_code for each in done):
+        raise typer.Exit(code)
+
+
+def _explain(configs: list[Path], as_json: bool) -> None:
+    from coreeval.cli.schedule_words import explain_document, explain_lines
+    from coreeval.schedule.explain import explain
+    from coreeval.tools.clock import utc_now
+
+    now = utc_now()
+    found = [explain(config, now) for config in configs]
+    show(explain_document(now, found), as_json, lambda: "\n".join(explain_lines(found)))
+
+
+def _hands() -> "Hands":
+    from coreeval.cli.progress import watching
+    from coreeval.schedule.done import Hands
+    from coreeval.schedule.hooks import Teller
+    from coreeval.schedule.steps import Steps
+
+    return Hands(does=Steps(watching), tell=Teller())
+
+
+@schedule.command("run")
+def run(configs: ConfigsArgument, as_json: AsJson = False) -> None:
+    """Stay in the foreground and do what falls due, until SIGINT or SIGTERM. For containers."""
+    from coreeval.cli.schedule_words import tell
+
+    try:
+        from coreeval.schedule.running import run_schedules
+    except ImportError:
+        raise UsageError(
+            "schedule run needs APScheduler, which is not installed",
+            where="coreeval schedule run",
+            hint="pip install 'coreeval[scheduler]', or let cron call: coreeval schedule due",
+        ) from None
+    note("looking after schedules; Ctrl-C or SIGTERM ends it")
+    code = 0
+    for done in run_schedules(configs, _hands()):
+        tell([done], as_json)
+        code = 130 if done.ending == "interrupted" else 0
+    if code:
+        raise typer.Exit(code)
+
+
+@schedule.command("install")
+def install(
+    configs: ConfigsArgument,
+    cron: Annotated[bool, typer.Option("--cron", help="A line in your crontab.")] = False,
+    systemd: Annotated[
+        bool, typer.Option("--systemd", help="A service and a timer of your own user.")
+    ] = False,
+    github: Annotated[
+        bool, typer.Option("--github", help="A workflow in the config's repository.")
+    ] = False,
+    print_only: Annotated[bool, typer.Option("--print", help="Print it; write nothing.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace other units of the same name.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Have cron, systemd or GitHub look whether anything is due."""
+    from coreeval.cli.schedule_words import unit_lines
+    from coreeval.schedule.install import Looks
+    from coreeval.schedule.placing import place, units_of
+    from coreeval.schedule.plan import planned, refuse_alike
+
+    if cron + systemd + github != 1:
+        raise UsageError(
+            "say who is to look whether anything is due",
+            where="coreeval schedule install",
+            hint="give one of --cron, --systemd, --github",
+        )
+    way: Way = "cron" if cron else "systemd" if systemd else "github"
+    with ExitStack() as stack:
+        plans = [stack.enter_context(planned(config)) for config in configs]
+        refuse_alike(plans)
+        looks = Looks(plans)
+        units = units_of(looks, way)
+    if not print_only:
+        place(units, force=force)
+    document = {"way": way, "unit": looks.unit, "units": units, "written": not print_only}
+    show(document, as_json, lambda: "\n".join(unit_lines(document)))

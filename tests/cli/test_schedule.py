@@ -1,0 +1,108 @@
+"""`coreeval schedule`: what it says, in words and as documents, on a real run and release."""
+
+import json
+import sys
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from tests.cli.kit import DEMO, Shell
+from tests.cli.test_docs import documented
+
+
+def weekly(shell: Shell, **more: object) -> str:
+    """Write a config that has fallen due, on five samples; return its name."""
+    texts = (DEMO / "emotion" / "test_text.txt").read_text("utf-8").splitlines()[:5]
+    rows = ({"text": text, "label": "joy"} for text in texts)
+    shell.write("five.jsonl", "\n".join(map(json.dumps, rows)))
+    schedule = {"cron": "0 3 * * MON", "timezone": "Europe/Berlin"} | more
+    dataset = {"format": "jsonl", "path": "five.jsonl"}
+    return shell.config({"dataset": dataset, "schedule": schedule}).name
+
+
+def test_due_twice(shell: Shell) -> None:
+    hook = 'echo "$COREEVAL_OUTCOME $COREEVAL_VERSION" >> told'
+    config = weekly(shell, hooks={"success": [hook]})
+    explained = shell("schedule", "due", "--explain", config, "--json").document
+    version = explained["schedules"][0]["newest"]["version"]
+    first = shell("schedule", "due", config)
+    assert first.code == 0
+    assert first.out.startswith(f"trial: {version} is released: .coreeval/releases/trial/{version}")
+    assert (shell.folder / "told").read_text() == f"released {version}\n"
+    release = shell.folder / ".coreeval" / "releases" / "trial" / version
+    assert shell("verify", release).code == 0
+    assert "schedule:" not in (release / "config.yaml").read_text(), "hooks are private"
+    again = shell("schedule", "due", config)
+    assert (again.code, again.err) == (0, "")
+    assert again.out.startswith("trial: nothing is due; next Mon ")
+    assert shell("schedule", "due", "--quiet", config).out == ""
+    assert (shell.folder / "told").read_text().count("\n") == 1
+    document = shell("schedule", "due", config, "--json").document
+    assert set(document) == documented("coreeval schedule due")
+    assert document["schedules"][0]["ending"] == "nothing"
+
+
+def test_explain_does_nothing(shell: Shell) -> None:
+    config = weekly(shell)
+    said = shell("schedule", "due", "--explain", config)
+    assert said.code == 0
+    assert "trial: 0 3 * * MON in Europe/Berlin: At 03:00 on Monday" in said.out
+    assert said.out.count("\n  next   Mon ") == 5
+    assert " 03:00 CE" in said.out
+    document = shell("schedule", "due", "--explain", config, "--json").document
+    assert set(document) == documented("coreeval schedule due --explain")
+    coming = [datetime.fromisoformat(each["due_at"]) for each in document["schedules"][0]["next"]]
+    assert all(later - sooner == timedelta(weeks=1) for sooner, later in pairwise(coming))
+    assert not (shell.folder / ".coreeval").exists()
+
+
+@pytest.mark.parametrize("command", [["due"], ["due", "--explain"], ["run"], ["install", "--cron"]])
+def test_a_typo_is_one_message(shell: Shell, command: list[str]) -> None:
+    config = weekly(shell, cron="0 3 * * MONN")
+    said = shell("schedule", *command, config)
+    assert said.code == 2
+    assert said.err.count("error: ") == 1
+    assert "'MONN' is no day-of-week (0-7 or SUN-SAT" in said.err
+
+
+def test_a_failure_is_told_as_errors_are(shell: Shell) -> None:
+    config = weekly(shell)
+    (shell.folder / "five.jsonl").unlink()
+    said = shell("schedule", "due", config)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("error: trial ")
+    assert "to do: " in said.err
+    document = shell("schedule", "due", config, "--json").document
+    assert document["schedules"][0]["trouble"]["kind"] == "dataset"
+    explained = shell("schedule", "due", "--explain", config).out
+    assert "failed after 2 tries" in explained
+
+
+def test_run_without_its_extra(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "coreeval.schedule.running", raising=False)
+    monkeypatch.delitem(sys.modules, "coreeval.schedule.alarms", raising=False)
+    monkeypatch.setitem(sys.modules, "apscheduler.schedulers.background", None)
+    said = shell("schedule", "run", weekly(shell))
+    assert said.code == 2
+    assert "pip install 'coreeval[scheduler]'" in said.err
+
+
+def test_install_prints_or_writes(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = weekly(shell)
+    assert shell("schedule", "install", config).code == 2
+    assert shell("schedule", "install", config, "--cron", "--github").code == 2
+    line = shell("schedule", "install", config, "--cron", "--print").out
+    assert line.endswith("trial.yaml # coreeval-trial\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(shell.folder / "units"))
+    document = shell("schedule", "install", config, "--systemd", "--json").document
+    assert set(document) == documented("coreeval schedule install")
+    folder = shell.folder / "units" / "systemd" / "user"
+    assert {path.name for path in folder.iterdir()} == {
+        "coreeval-trial.service",
+        "coreeval-trial.timer",
+    }
+    (shell.folder / ".git").mkdir()
+    printed = shell("schedule", "install", config, "--github", "--print").out
+    assert "coreeval schedule due trial.yaml" in printed
+    assert not (shell.folder / ".github").exists()

@@ -1,0 +1,55 @@
+"""A scheduled run that is stopped in the middle, and started again: one release, nothing twice."""
+
+import json
+import os
+import signal
+import time
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from tests.graph.kit import PATIENCE_S, Lab, ended
+from tests.support import worker
+
+SCHEDULE = {"cron": "0 3 * * MON", "timezone": "Europe/Berlin"}
+
+
+def started(lab: Lab) -> BaseProcess:
+    return worker.start(["schedule", "run", str(lab.config)], out=lab.out, environment={})
+
+
+def state(lab: Lab) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads(
+        (lab.workspace.root / "schedule" / "survival.json").read_text()
+    )
+    return found
+
+
+def releases(lab: Lab) -> list[Path]:
+    return sorted(lab.workspace.releases.glob("survival/*/release.json"))
+
+
+def test_sigterm_in_the_middle_of_a_refresh(lab: Lab) -> None:
+    lab.write(schedule=SCHEDULE)
+    lab.trap("", 12, lambda: os.kill(child.pid or 0, signal.SIGTERM))
+    child = started(lab)
+    assert ended(child) == 130, lab.out.read_text()
+    assert state(lab)["begun"]["outcome"] == "interrupted"
+    assert releases(lab) == []
+    answered = lab.answered()
+    assert answered
+    lab.forget()
+
+    lab.write(schedule=SCHEDULE | {"max_failed": 0.1})  # decides nothing about the run
+    child = started(lab)
+    deadline = time.monotonic() + PATIENCE_S
+    while "is released" not in lab.out.read_text():
+        assert child.is_alive() and time.monotonic() < deadline, lab.out.read_text()
+        time.sleep(0.05)
+    os.kill(child.pid or 0, signal.SIGTERM)
+    assert ended(child) == 0, "nothing was at work"
+    assert answered.isdisjoint(lab.asked()), "a question was paid for twice"
+    [release] = releases(lab)
+    known = state(lab)
+    assert known["begun"] is None
+    assert known["finished"]["release"] == str(release.parent)
+    assert len(list(lab.workspace.runs.glob("survival/*"))) == 1

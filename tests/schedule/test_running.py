@@ -1,0 +1,67 @@
+"""The scheduler in the foreground: cron's times, not APScheduler's, and an end by signal."""
+
+import os
+import signal
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+from apscheduler.triggers.cron import CronTrigger
+
+from coreeval.config.cron import read_cron
+from coreeval.errors import ConfigError, ModelUnusable
+from coreeval.schedule import running
+from coreeval.schedule.alarms import Alarms, CronTimes
+from tests.schedule.kit import WEEK, Office
+
+SUNDAY = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+def test_weekday_1_is_monday() -> None:
+    ours = CronTimes(read_cron("0 3 * * 1", "UTC")).get_next_fire_time(None, SUNDAY)
+    theirs = CronTrigger.from_crontab("0 3 * * 1", UTC).get_next_fire_time(None, SUNDAY)
+    assert ours
+    assert (ours.strftime("%a"), theirs.strftime("%a")) == ("Mon", "Tue")
+    after = CronTimes(read_cron("0 3 * * 1", "UTC")).get_next_fire_time(ours, SUNDAY)
+    assert after == ours + WEEK
+
+
+def test_an_alarm_rings_and_is_replaced(tmp_path: Path) -> None:
+    rung = SimpleQueue[Path]()
+    with Alarms(rung.put) as alarms:
+        alarms.again(tmp_path, timedelta(hours=1))
+        alarms.set(tmp_path, read_cron("0 3 * * 1", "UTC"))
+        alarms.again(tmp_path, timedelta())
+        assert rung.get(timeout=10) == tmp_path
+        assert rung.empty()
+
+
+def test_it_makes_up_what_was_missed_tries_again_and_ends_at_a_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "AGAIN_AFTER", timedelta())
+    office = Office(tmp_path, error=ModelUnusable("no quota"))
+    heard_before = signal.getsignal(signal.SIGTERM)
+    endings = []
+    for done in running.run_schedules([office.config], office.hands()):
+        endings.append(done.ending)
+        office.error = None
+        if done.ending == "released":
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    assert endings == ["failed", "released"]
+    assert office.releases == ["2026.47"]
+    assert signal.getsignal(signal.SIGTERM) == heard_before
+
+
+def test_an_interrupted_run_ends_it(tmp_path: Path) -> None:
+    office = Office(tmp_path, finishes=False)
+    [done] = running.run_schedules([office.config], office.hands())
+    assert done.ending == "interrupted"
+
+
+def test_a_wrong_config_is_told_at_the_start(tmp_path: Path) -> None:
+    office = Office(tmp_path, schedule="0 3 * * MONN")
+    with pytest.raises(ConfigError, match="no day-of-week"):
+        list(running.run_schedules([office.config], office.hands()))
