@@ -24,6 +24,7 @@ from coreeval.releases.release import Release
 from coreeval.schema import (
     Coverage,
     Evidence,
+    NamedEntity,
     Outcome,
     ReplacedFact,
     Result,
@@ -50,6 +51,7 @@ ENDS: tuple[tuple[Outcome, str], ...] = (
     ("unsafe", ""),
 )
 SNIPPET = "Ada Roe opened the bridge on Monday."
+ADA = (NamedEntity(name="Ada Roe", type="person"),)
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,7 @@ def _evidence(number: int) -> Evidence:
         snippet=SNIPPET if number == 0 else "The river rose again.",
         published_at=datetime(2026, 11, 2 + number, tzinfo=UTC),
         published_precision="exact",
+        entities=ADA if number == 0 else (),
         origin=f"f:{number}",
     )
 
