@@ -13,6 +13,8 @@ Stratum = Literal["pre", "near", "post", "unknown"]
 Side = Literal["first", "second"]
 NEAR_MONTHS: Final = 6.0
 """A date so near to the cutoff is neither before nor after it (research: numleak, appendix O)."""
+LARGEST: Final = 1e15
+"""Beyond it, either way, a value or an answer is a mistake, and doubles lose its units."""
 
 
 def stratum_of(period: Period, cutoff: date | None) -> Stratum:

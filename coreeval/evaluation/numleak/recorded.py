@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.lines import Line, lines_of
 from coreeval.evaluation.benchmarks.rows import bad_row, encodable
+from coreeval.evaluation.numleak.points import LARGEST
 from coreeval.evaluation.numleak.replies import VARIANTS, Reply
 from coreeval.schema import BadRow
 
@@ -121,6 +122,8 @@ def _defects(values: Mapping[str, object]) -> Iterator[str]:
     truth = values.get("truth")
     if isinstance(truth, bool) or (isinstance(truth, float) and not isfinite(truth)):
         yield f"truth is no number but {truth}"
+    elif isinstance(truth, int | float) and abs(truth) > LARGEST:
+        yield f"truth is larger than {LARGEST:g}"
     for key in _KEYS & values.keys():
         text = values[key]
         if isinstance(text, str) and not encodable(text):

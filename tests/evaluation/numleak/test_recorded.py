@@ -71,6 +71,7 @@ def test_whole_records(path: Path) -> None:
         ({**RECORD, "truth": "about 5"}, "truth: input should be a valid number"),
         ({**RECORD, "truth": True}, "truth is no number but True"),
         (json.dumps(RECORD)[:-1] + ', "truth": NaN}', "truth is no number but nan"),
+        ({**RECORD, "truth": 10**400}, "truth is larger than 1e+15"),
         ({**RECORD, "variant": "A"}, f"no variant 'A'; there are {', '.join(VARIANTS)}"),
         ({**RECORD, "variant": ["A"]}, "no variant ['A']"),
         ({**RECORD, "variant": "pair"}, "other_date is missing"),

@@ -12,11 +12,12 @@ from coreeval.evaluation.numleak.parsing.wording import (
     declines,
     endorsement,
     no_statement,
+    sends_away,
     sentence_before,
     stands,
 )
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Status
+from coreeval.evaluation.numleak.points import LARGEST, Status
 from coreeval.evaluation.numleak.series.units import Unit
 from coreeval.schema import AnswerKind
 
@@ -78,7 +79,7 @@ def read_value(
 
 def _silent(text: str, found: list[Quantity], said: list[_Candidate], *, cut: bool) -> ReadValue:
     """Say why an answer gives no value."""
-    if declines(text):
+    if declines(text) or (sends_away(text) and not said):
         return ReadValue(None, "refused", "declined in words")
     if cut:
         return ReadValue(None, "truncated", "cut off before it says a value")
@@ -104,6 +105,8 @@ def _candidate(quantity: Quantity, text: str, starts: list[int]) -> _Candidate |
     """Return a number as a candidate; None where it is no statement of a value in the unit."""
     before = sentence_before(text, quantity.start)
     if quantity.aside or quantity.measure == "other" or no_statement(before):
+        return None
+    if abs(quantity.value) > LARGEST:
         return None
     rank = _rank(quantity, before, text, starts)
     candidate = _Candidate(quantity.value, rank)

@@ -5,17 +5,29 @@ from typing import Final
 
 _DECLINES: Final = re.compile(
     r"""(?ix)
-      \b(?:do|does|did|could|can|will|would|was|am|is)(?:\ not|n't)\ (?:\w+\ ){0,3}?
-      (?:have|know|recall|remember|access|determine|verify|provide|give|share|answer|retrieve|
-         supply|guess|predict|fabricate|invent|state|compare|speculate|confirm|find|able|sure|
-         certain|aware|familiar|confident|appear\ to\ (?:be|exist)|exist|a\ real|something\ i)\b
-    | \bcannot\b | \bunable\ to\b | \brather\ not\b | \bi'm\ (?:not|unable|sorry)\b | \bsorry\b
-    | \bno\ (?:\w+\ ){0,2}?(?:data|information|records?|access|knowledge|idea|figures?|way)\b
-    | \b(?:isn't|not|un)\ ?available\b | \bunknown\b | \bfictional\b | \bfictitious\b
+      \b(?:do|does|did|could|will|would|was|am|is|have|has)(?:\ not|n't)\ (?:\w+\ ){0,3}?
+      (?:have|hold|possess|retain|include|contain|know|recall|recogni[sz]e|remember|memori[sz]ed
+         |access|determine|verify|provide|give|tell|say|share|answer|retrieve|supply|guess|predict
+         |fabricate|invent|state|compare|speculate|confirm|find|possible|in\ a\ position|able|sure
+         |certain|aware|familiar|confident|appear\ to\ (?:be|exist)|exist|a\ real)\b
+    | \bnot\ something\ (?:that\ )?i\b
+    | \bcan(?:'t|\ ?not)\b | \bwon't\b | \b(?:unable|impossible|hesitate)\ (?:for\ me\ )?to\b
+    | \b(?:rather|prefer)\ not\b | \b(?:must|have\ to|i)\ (?:decline|refuse)\b
+    | \bi'm\ (?:not|unable|sorry)\b | \bsorry\b | \bi\ (?:lack|never\ learned)\b
+    | \b(?:no|without)\ (?:\w+\ ){0,2}?
+      (?:data|information|records?|access|knowledge|memory|recollection|idea|figures?|way)\b
+    | \bwould\ (?:only\ )?be\ (?:an?\ )?(?:pure\ )?(?:fabricat|invent|irresponsibl|misleading|guess)
+    | \b(?:isn't|not|un)\ ?available\b | \b(?:un|not\ )known\b | \bfictional\b | \bfictitious\b
     | \b(?:beyond|past|outside|after)\ (?:of\ )?my\ (?:knowledge|training)\b
     | \bknowledge\ (?:cutoff|cut-off|was\ last\ updated)\b | \bin\ the\ future\b
     | \bas\ an\ ai\b | ^\W*(?:n\.?/?a\.?|none|null|nan|not\ applicable|decline)\W*$
     """
+)
+_SENDS_AWAY: Final = re.compile(
+    r"\b(?:please|should|recommend|suggest|need to|would have to|best to)\b"
+    r"(?: \w+){0,3}? (?:consult(?:ing)?|check(?:ing)?|refer(?:ring)?|look(?:ing)?|verify(?:ing)?"
+    r"|visit(?:ing)?|download(?:ing)?)\b",
+    re.IGNORECASE,
 )
 _TAKES_BACK: Final = re.compile(
     r"(?:^|[.!?\n-]\s*)(?:(?:oh|hmm|no|sorry),? )?(?:wait|hold on|scratch that|correction:"
@@ -73,6 +85,11 @@ _SEEN: Final = 300
 def declines(text: str) -> bool:
     """Whether a plain text says that it does not know or will not say."""
     return _DECLINES.search(text) is not None
+
+
+def sends_away(text: str) -> bool:
+    """Whether a plain text tells where to look instead; beside a number that is no refusal."""
+    return _SENDS_AWAY.search(text) is not None
 
 
 def stands(text: str) -> str:

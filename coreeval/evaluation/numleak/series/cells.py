@@ -8,11 +8,10 @@ from typing import Final
 
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import FREQUENCIES, Period
+from coreeval.evaluation.numleak.points import LARGEST
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
 from coreeval.evaluation.numleak.series.layouts import Row, Rows, whole
 
-LARGEST: Final = 1e15
-"""Beyond it a number of a published series is a mistake, and doubles lose its units."""
 LATEST: Final = 9000
 """Last year that is one: a date's arithmetic ends at 9999."""
 SHOWN: Final = 3

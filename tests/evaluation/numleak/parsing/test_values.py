@@ -62,6 +62,7 @@ def test_a_value_is_read(text: str, value: float) -> None:
         "The rate rose from 7.6% to 7.8%.", "Typically between -3% and +3%.", "(3.12%)", "", None,
         "One of the two: 3.1% or 7.2%.", "See https://example.org/2020/3.1%", "Mkt-RF 5-",
         "The S&P 500 returned more than the T-bill.", "31 degrees Celsius", "20/03/2020",
+        "9" * 200, "1" + "0" * 16 + "%",
     ],
 )  # fmt: skip
 def test_no_value_is_read(text: str | None) -> None:
@@ -78,7 +79,13 @@ def test_no_value_is_read(text: str | None) -> None:
         "I cannot say; a made-up number (e.g., \"-1.3%\" or \"+2.1%\") would mislead you.",
         "I don't have the figure. Monthly returns typically range from -3% to +3%.",
         "I don't have the figure, but the S&P 500 fell 12% that month.",
-        "I'm not sure. It is more than 3%.",
+        "I'm not sure. It is more than 3%.", "I won't guess.", "I lack access to that data.",
+        "I can't give a reliable figure for May 1988.", "I can\u2019t recall the precise number.",
+        "It is not possible for me to give an exact value.", "I have no memory of that number.",
+        "I would prefer not to guess.", "I must decline to state a number.", "Not known.",
+        "My training data does not include this.", "I haven't memorized monthly values.",
+        "Naming a number would be fabrication.", "That's not something I can recall.",
+        "Please consult Kenneth French's data library for the exact number.",
     ],
 )  # fmt: skip
 def test_a_refusal_with_a_number_that_is_no_estimate_stays_one(text: str) -> None:
@@ -92,6 +99,8 @@ def test_a_refusal_with_a_number_that_is_no_estimate_stays_one(text: str) -> Non
         ("I can't verify this. If pressed for a point estimate: **~ \u22123%**", -3),
         ("I do not recall the precise figure; I would say about 4.4 percent.", 4.4),
         ("I don't know exactly. The return was -13.4%.", -13.4),
+        ("It was 3.2%; you should check the publisher's file.", 3.2),
+        ("I can't give an exact figure, but it was -3.2%.", -3.2),
         ("Not certain.\n\nMy rough estimate would be around:\n\n> **\u22122% to \u22124%**", -3),
     ],
 )
