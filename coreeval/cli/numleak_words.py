@@ -23,7 +23,7 @@ def told_lines(document: Document) -> Iterator[str]:
     yield from _bad_lines(document["bad_rows"])
     for note in document["notes"]:
         yield from _wrapped(f"note: {note}", "")
-    yield settings_line(document["settings"])
+    yield from _wrapped(settings_line(document["settings"]), "")
     for path in document["plots"]:
         yield f"picture: {brief(Path(path))}"
     if document["page"]:

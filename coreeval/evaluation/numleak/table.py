@@ -7,10 +7,10 @@ Json = Mapping[str, Any]
 """A document, or a part of one."""
 NULLS: Final[Mapping[str, str]] = {
     "any_date": "r, answers dealt out among all dates",
-    "same_era": "r, dealt out within decades",
-    "same_season": "r, dealt out within seasons",
-    "same_year": "r, what the year leaves over dealt out",
-    "within_date": "r, dealt out among the family on each date",
+    "same_era": "r, among four neighbouring dates",
+    "same_season": "r, among the dates of a season",
+    "same_year": "r, what a year's mean leaves over",
+    "within_date": "r, among the family on each date",
 }
 BASELINES: Final[Mapping[str, str]] = {
     "constant": "one number for all dates",
@@ -103,6 +103,7 @@ def figure(value: float | None) -> str:
 def settings_line(settings: Json) -> str:
     """Return what decides the numbers, in a line."""
     return (
-        f"Intervals at {settings['level']:.0%}: Wilson for shares, else bootstrap over dates; "
+        f"Intervals at {settings['level']:.0%} over dates: Wilson for shares, jackknife for r and "
+        "savings, bootstrap-t for mean errors. "
         f"{settings['draws']} draws and permutations, seed {settings['seed']}."
     )
