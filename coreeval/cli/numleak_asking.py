@@ -143,13 +143,12 @@ def _target(model: str, cutoffs: dict[str, str]) -> dict[str, str]:
 
 def _heard(asking: Asking, found: "NumleakFound") -> Heard:
     plan = found.plan
-    own = {f"{one.definition.id}: {each}" for one in plan.universe.all for each in one.notes}
     return Heard(
         files=[found.file],
         replies=found.replies,
         series={one.definition.id: one for one in plan.universe.all},
         cutoffs=plan.cutoffs,
-        notes=[each for each in plan.notes() if each not in own],
+        notes=[*plan.notes()],
         backtest=None if asking.config else asking.preset.backtest,
         more=[f"again: {shlex.join(_again(plan, found.file))}"],
     )

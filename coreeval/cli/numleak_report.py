@@ -53,11 +53,10 @@ def report(heard: Heard, shown: Shown) -> None:
     """Audit, then print, draw and write as asked; every verdict ends well."""
     audits = audited(heard.replies, heard.series, shown.settings, heard.cutoffs)
     document = {
-        **audits_document(audits, shown.settings),
+        **audits_document(audits, shown.settings, heard.notes),
         "backtest": _backtest(heard.backtest, audits) if heard.backtest else None,
         "responses": [str(path) for path in heard.files],
         "bad_rows": [row.model_dump() for row in heard.bad],
-        "notes": list(heard.notes),
     }
     document |= {"plots": _drawn(audits, shown.plot), "page": _page(audits, document, shown.page)}
     show(document, shown.as_json, lambda: "\n".join([*told_lines(document), *heard.more]))

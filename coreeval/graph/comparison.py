@@ -65,7 +65,7 @@ def audit_answers(job: Job) -> Document | None:
     from coreeval.evaluation.numleak.document import numleak_document
     from coreeval.evaluation.numleak.recorded import read_replies
     from coreeval.evaluation.numleak.statistics import Settings
-    from coreeval.graph.numleak.in_run import files_in_run
+    from coreeval.graph.numleak.in_run import files_in_run, notes_in_run
     from coreeval.graph.numleak.universe import open_universe
 
     asked = job.config.detect.numleak
@@ -81,6 +81,7 @@ def audit_answers(job: Job) -> Document | None:
         {one.definition.id: one for one in universe.all},
         Settings(seed=job.config.run.seed),
         {model: cutoff.last_day if cutoff else None for model, cutoff in stated.items()},
+        notes=notes_in_run(job),
     )
 
 

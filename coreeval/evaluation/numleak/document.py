@@ -1,6 +1,6 @@
 """Audits as a document: what `coreeval detect numleak --json` and a run's report.json have."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import date
 from math import isfinite
@@ -21,16 +21,23 @@ def numleak_document(
     series: Mapping[str, Series],
     settings: Settings,
     cutoffs: Mapping[str, date | None],
+    notes: Sequence[str] = (),
 ) -> Document:
-    """Return the audits of recorded answers, from the answers alone (`audited` has arguments)."""
-    return audits_document(audited(replies, series, settings, cutoffs), settings)
+    """Return the audits of recorded answers, from the answers alone (`audited` has arguments).
+
+    `notes` say what was not asked, or not as it was meant.
+    """
+    return audits_document(audited(replies, series, settings, cutoffs), settings, notes)
 
 
-def audits_document(audits: Iterable[Audit], settings: Settings) -> Document:
-    """Return each audit, and what decides the numbers."""
+def audits_document(
+    audits: Iterable[Audit], settings: Settings, notes: Sequence[str] = ()
+) -> Document:
+    """Return each audit, what decides the numbers, and what is to be known of the asking."""
     return {
         "series": [_audit(audit) for audit in audits],
         "settings": {"draws": settings.draws, "seed": settings.seed, "level": LEVEL},
+        "notes": list(notes),
     }
 
 

@@ -29,7 +29,7 @@ def estimate_numleak(plan: NumleakPlan, *, now: Clock = utc_now) -> Estimate:
         samples=plan.questions,
         asked=[audit.target for audit in plan.audits],
         fewer="detect.numleak.dates",
-        notes=[*plan.notes()],
+        notes=[*plan.universe.notes(), *plan.notes()],
     )
     return asking.estimate(lambda cast, seen: lines_of(plan.audits, cast, seen), now=now)
 

@@ -11,7 +11,7 @@ from coreeval.graph.desk import Desk, Stopped
 from coreeval.graph.items.work import file_names
 from coreeval.graph.job import Job
 from coreeval.graph.numleak.asking import replies_of
-from coreeval.graph.numleak.plan import Audit, run_audits
+from coreeval.graph.numleak.plan import Audit, notes_on, run_audits
 from coreeval.graph.numleak.universe import Universe
 from coreeval.models import Exchange, close_models, open_exchange, record_calls
 from coreeval.tools.stores.calls import open_calls
@@ -33,7 +33,7 @@ async def audit_series(job: Job) -> list[str]:
     done = await asyncio.to_thread(job.store.stage, STAGE)
     if done is None:
         try:
-            done = {"targets": await _asked(job)}
+            done = await _asked(job)
         except Stopped:
             return []
         await asyncio.to_thread(job.store.finish_stage, STAGE, done)
@@ -55,12 +55,18 @@ def audits_in_run(job: Job) -> tuple[Universe, tuple[Audit, ...]]:
     )
 
 
+def notes_in_run(job: Job) -> list[str]:
+    """Return what could not be asked as it was meant; nothing before all was asked."""
+    done = job.store.stage(STAGE)
+    return list(done["notes"]) if done else []
+
+
 def files_in_run(job: Job, targets: Sequence[TargetConfig]) -> dict[str, Path]:
     """Return the file of each target's replies, by the name of the target."""
     return {name: job.files.numleak / file for name, file in file_names(targets).items()}
 
 
-async def _asked(job: Job) -> list[str]:
+async def _asked(job: Job) -> dict[str, list[str]]:
     universe, audits = await asyncio.to_thread(audits_in_run, job)
     files = files_in_run(job, job.config.models.targets)
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
@@ -72,7 +78,10 @@ async def _asked(job: Job) -> list[str]:
     finally:
         await close_models()
         await asyncio.to_thread(calls.close)
-    return [audit.target.model for audit in audits]
+    return {
+        "targets": [audit.target.model for audit in audits],
+        "notes": [*notes_on(universe, audits)],
+    }
 
 
 async def _audited(

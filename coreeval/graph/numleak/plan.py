@@ -1,5 +1,6 @@
 """From a config to what would be asked about series: checked as far as that is free."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -81,11 +82,25 @@ class NumleakPlan:
         """Yield what is not asked, or not as it was meant, each thing once."""
         for name in self.passed_over:
             yield f"{name} labels texts and has no words for numbers: it is not asked"
-        yield from self.universe.notes
-        for audit in self.audits:
-            for asked in audit.asked:
-                for note in asked.notes:
-                    yield f"{audit.target.model}, {asked.series}: {note}"
+        yield from notes_on(self.universe, self.audits)
+
+
+def notes_on(universe: Universe, audits: Sequence[Audit]) -> Iterator[str]:
+    """Yield what could not be asked as it was meant, each thing once for all whom it is true of."""
+    yield from universe.left_out
+    said = defaultdict[str, defaultdict[str, list[str]]](lambda: defaultdict(list))
+    for audit in audits:
+        for asked in audit.asked:
+            for note in dict.fromkeys(asked.notes):
+                said[note][asked.series].append(audit.target.model)
+    for note, models_of in said.items():
+        series_of = defaultdict[tuple[str, ...], list[str]](list)
+        for series, models in models_of.items():
+            series_of[tuple(models)].append(series)
+        for models, about in series_of.items():
+            many = len(models) == len(audits) > 1
+            whom = f"all {len(models)} targets" if many else ", ".join(models)
+            yield f"{whom}, {', '.join(about)}: {note}"
 
 
 def numleak_plan_of(path: Path, *, overrides: Sequence[str], now: Clock = utc_now) -> NumleakPlan:

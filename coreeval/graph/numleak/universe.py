@@ -16,13 +16,18 @@ class Universe:
     series: tuple[Series, ...]
     """Those that the config names, families taken apart."""
     siblings: tuple[Series, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What a reader should know of their files, and which sibling could not be opened."""
+    left_out: tuple[str, ...] = ()
+    """Siblings that could not be opened, and why, a sentence each."""
 
     @property
     def all(self) -> tuple[Series, ...]:
         """Both."""
         return (*self.series, *self.siblings)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a reader should know of the series' files."""
+        for one in self.series:
+            yield from (f"{one.definition.id}: {note}" for note in one.notes)
 
 
 def open_universe(asked: NumleakConfig, *, base: Path, cache: Path) -> Universe:
@@ -44,13 +49,13 @@ def open_universe(asked: NumleakConfig, *, base: Path, cache: Path) -> Universe:
     _refuse_twice(ids)
     relatives = [*_relatives(series)] if "siblings" in asked.probes else []
     _refuse_strange(asked.files, [*named, *ids, *relatives])
-    siblings, notes = list[Series](), [*_notes(series)]
+    siblings, left_out = list[Series](), list[str]()
     for name in relatives:
         try:
             siblings.append(open_series(name, base=base, cache=cache, file=files.get(name)))
         except UsageError as error:
-            notes.append(f"the sibling {name} is not asked about: {error.message}")
-    return Universe(series=tuple(series), siblings=tuple(siblings), notes=tuple(notes))
+            left_out.append(f"the sibling {name} is not asked about: {error.message}")
+    return Universe(series=tuple(series), siblings=tuple(siblings), left_out=tuple(left_out))
 
 
 def _relatives(series: Iterable[Series]) -> Iterator[str]:
@@ -60,11 +65,6 @@ def _relatives(series: Iterable[Series]) -> Iterator[str]:
     for one in known():
         if one.family in families and one.id not in there:
             yield one.id
-
-
-def _notes(series: Iterable[Series]) -> Iterator[str]:
-    for one in series:
-        yield from (f"{one.definition.id}: {note}" for note in one.notes)
 
 
 def _refuse_twice(ids: list[str]) -> None:

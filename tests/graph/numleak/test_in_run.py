@@ -1,5 +1,6 @@
 """NumLeak in a run: targets with words are asked about series, once, whatever befalls the run."""
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from tests.graph.numleak.kit import ASKED, answer
 from tests.support.llm_server import LLMServer, Reply, Request
 from tests.support.tides import write_series
 
+SHORT = "all 2 targets, tides: seed 7: only 2 of the 3 dates wanted before the cutoff"
 PERSONA, CLASSIFIER = "offline:memorizing", "offline:classifier"
 QUESTIONS = 40
 """To each target: six dates with all their probes, and three recent ones but for one in common."""
@@ -84,10 +86,12 @@ def test_targets_with_words_are_asked_once_and_the_others_about_the_arms_alone(
         "openai_target": QUESTIONS,
         "offline_memorizing": QUESTIONS,
     }
-    assert stages(lab) == ({"targets": ["openai:target", PERSONA]}, set())
+    done = {"targets": ["openai:target", PERSONA], "notes": [SHORT]}
+    assert stages(lab) == (done, set())
+    assert json.loads(lab.files.report_json.read_text())["numleak"]["notes"] == [SHORT]
     target.answers = lambda _request: '{"label": "joy"}'
     evaluate(lab.files.root)
-    assert stages(lab) == ({"targets": ["openai:target", PERSONA]}, {"openai:target", CLASSIFIER})
+    assert stages(lab) == (done, {"openai:target", CLASSIFIER})
     assert all("response_format" in one for one in target.requests[QUESTIONS:])
     assert said(lab) == found, "what was said is kept"
 

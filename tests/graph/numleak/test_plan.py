@@ -74,6 +74,19 @@ def test_a_cutoff_comes_from_the_target_or_from_the_table(audit: Audited) -> Non
                for note in plan.notes())  # fmt: skip
 
 
+def test_what_holds_for_several_models_is_said_once(audit: Audited) -> None:
+    endpoint = {"base_url": audit.server.url}
+    three = [{"model": f"openai:{name}", "cutoff": "2020-06", **endpoint} for name in "abc"]
+    audit.write(models={"targets": three}, numleak={"dates": 500})
+    notes = [*audit.plan().notes()]
+    assert any(each.startswith("all 3 targets, tides: seed ") for each in notes)
+    assert len(set(notes)) == len(notes) and not any("openai:" in each for each in notes)
+    three[0]["cutoff"] = "2024-06"
+    audit.write(models={"targets": three}, numleak={"dates": 500, "recent": 40})
+    notes = [*audit.plan().notes()]
+    assert any(each.startswith("openai:a, tides: ") for each in notes)
+
+
 def test_what_is_not_published_yet_is_not_asked(audit: Audited) -> None:
     last = Period.parse("2025-12", "monthly")
     (asked,) = audit.plan("detect.numleak.recent=400").audits[0].asked
