@@ -35,6 +35,7 @@ from coreeval.evaluation.numleak.series.opening import open_series
 from coreeval.evaluation.numleak.series.series import Series
 from coreeval.evaluation.numleak.statistics.measured import Measured, Settings
 from coreeval.evaluation.numleak.statistics.measuring import adjusted_together, measure
+from coreeval.evaluation.numleak.strays import parted
 from coreeval.evaluation.numleak.verdicts import VERDICTS, Verdict, verdict_of
 from tests.support import numleak_records as records
 from tests.support.numleak_data import FILES
@@ -158,7 +159,7 @@ def audit(
     return [
         verdict_of(
             measure(
-                [*known[:count], *invented],
+                parted([*known[:count], *invented], series.values).kept,
                 definition=series.definition,
                 values=series.values,
                 settings=settings,
@@ -206,10 +207,11 @@ def calibrate(kinds: Sequence[Kind], audits: int, draws: int) -> Iterator[str]:
 def recorded(draws: int) -> Iterator[str]:
     """Yield the verdict on each cell of the recorded answers, adjusted over all of them."""
     cells = dict(_recorded_cells(Settings(draws=draws)))
+    judged = adjusted_together({key: without for key, (_, without) in cells.items()})
     yield "| model | series | dates | parsed | r | MAE | within | verdict | fictitious |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    for (model, series), seen in adjusted_together(cells).items():
-        found, told = seen.overall, verdict_of(seen)
+    for (model, series), (seen, _) in cells.items():
+        found, told = seen.overall, verdict_of(judged[model, series])
         yield (
             f"| {model} | {series} | {found.dates} | {found.parsed}/{found.n} "
             f"| {found.pearson_r.estimate:.3f} | {found.mae.estimate:.2f} "
@@ -218,8 +220,10 @@ def recorded(draws: int) -> Iterator[str]:
         )
 
 
-def _recorded_cells(settings: Settings) -> Iterator[tuple[tuple[str, str], Measured]]:
-    """Yield each model and series of the recorded answers, with the model's fictitious names."""
+def _recorded_cells(
+    settings: Settings,
+) -> Iterator[tuple[tuple[str, str], tuple[Measured, Measured]]]:
+    """Yield each model and series of the recorded answers, with all of them and without strays."""
     known = {name: open_series(name, base=Path(), file=file) for name, file in FILES.items()}
     invented = records.values("fabricated_expanded", "mkt_rf", "fictitious")
     for (model, name), replies in _by_cell(_recorded_replies()).items():
@@ -229,10 +233,11 @@ def _recorded_cells(settings: Settings) -> Iterator[tuple[tuple[str, str], Measu
             *points_of(replies, series, None).points,
             *points_of(mine, known["mkt_rf"], None).points,
         ]
-        yield (
-            (model, name),
-            measure(points, definition=series.definition, values=series.values, settings=settings),
+        both = (
+            measure(each, definition=series.definition, values=series.values, settings=settings)
+            for each in (points, parted(points, series.values).kept)
         )
+        yield (model, name), (next(both), next(both))
 
 
 _FILES: Final = {

@@ -124,7 +124,9 @@ class Case:
 
     @property
     def trace(self) -> bool:
-        """Whether there could be recall worth the name."""
+        """Whether there could be recall worth the name; exact answers are, whatever r is."""
+        if self.exact:
+            return True
         r = self.measured.overall.pearson_r
         if self.dated:
             return not r.ci_high < TRACE_R

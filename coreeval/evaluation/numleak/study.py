@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from coreeval.evaluation.numleak.parsing import BadReply, Readings, points_of
+from coreeval.evaluation.numleak.parsing import BadReply, points_of
 from coreeval.evaluation.numleak.points import Comparison, Point
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
 from coreeval.evaluation.numleak.statistics import Measured, Settings, adjusted_together, measure
-from coreeval.evaluation.numleak.verdicts import Verdict, verdict_of
+from coreeval.evaluation.numleak.strays import Parted, parted, told
+from coreeval.evaluation.numleak.verdicts import Judgement, Verdict, verdict_of
 
 Key = tuple[str, str]
 """A model and the id of a series."""
@@ -30,10 +31,20 @@ class Audit:
     left_out: tuple[BadReply, ...]
     """Answers that could not be counted, and why."""
     measured: Measured
-    verdict: Verdict
-    reasons: tuple[str, ...]
+    judgement: Judgement
+    """Given without answers that are no value of the series, where they are few (`strays`)."""
     notes: tuple[str, ...]
     """What must be known of the series and of the numbers, a sentence each."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is said of memory."""
+        return self.judgement.verdict
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why, a sentence each."""
+        return self.judgement.reasons
 
 
 def audited(
@@ -55,20 +66,40 @@ def audited(
         for key, each in _grouped(replies).items()
     }
     points = {key: readings.points for key, readings in read.items()}
-    measured = {
-        (model, name): measure(
-            readings.points,
-            readings.comparisons,
+    parts = {key: parted(each, series[key[1]].values) for key, each in points.items()}
+
+    def measured(key: Key, those: Sequence[Point]) -> Measured:
+        model, name = key
+        return measure(
+            those,
+            read[key].comparisons,
             definition=series[name].definition,
             others=_siblings(model, name, series, points),
             values=series[name].values,
             settings=settings,
         )
-        for (model, name), readings in read.items()
-    }
+
+    found = adjusted_together({key: measured(key, each) for key, each in points.items()})
+    judged = adjusted_together(
+        {
+            key: measured(key, part.kept) if part.strays else found[key]
+            for key, part in parts.items()
+        }
+    )
     return tuple(
-        _audit(key, read[key], one, series[key[1]], cutoffs.get(key[0]))
-        for key, one in adjusted_together(measured).items()
+        Audit(
+            model=key[0],
+            series=key[1],
+            definition=series[key[1]].definition,
+            cutoff=cutoffs.get(key[0]),
+            points=tuple(readings.points),
+            comparisons=tuple(readings.comparisons),
+            left_out=tuple(readings.bad),
+            measured=found[key],
+            judgement=_judgement(judged[key], parts[key], found[key].overall.parsed),
+            notes=(*series[key[1]].notes, *found[key].notes),
+        )
+        for key, readings in read.items()
     )
 
 
@@ -91,20 +122,6 @@ def _siblings(
     }
 
 
-def _audit(
-    key: Key, readings: Readings, measured: Measured, one: Series, cutoff: date | None
-) -> Audit:
-    verdict, reasons = verdict_of(measured)
-    return Audit(
-        model=key[0],
-        series=key[1],
-        definition=one.definition,
-        cutoff=cutoff,
-        points=tuple(readings.points),
-        comparisons=tuple(readings.comparisons),
-        left_out=tuple(readings.bad),
-        measured=measured,
-        verdict=verdict,
-        reasons=reasons,
-        notes=(*one.notes, *measured.notes),
-    )
+def _judgement(judged: Measured, part: Parted, answered: int) -> Judgement:
+    verdict, reasons = verdict_of(judged)
+    return Judgement(verdict, (*reasons, *told(part.strays, answered)))

@@ -87,9 +87,11 @@ def _perhaps(case: Case) -> Why | None:
         return None
     r, near = case.measured.overall.pearson_r, nearness(case.bars.baseline, case.bars.gain)
     needed = (dates_to_settle(r, 0.0), dates_to_settle(case.bars.gain, TRACE_GAIN))
+    exact = (f"Yet they are exact: {case.exactness}.",) if case.exact else ()
     return (
         f"Whether the answers follow their dates is open: r is {span(r)} (p {case.chance:.4f}), "
         f"and the error is {near}.",
+        *exact,
         _more(min((each for each in needed if each is not None), default=None)),
     )
 

@@ -97,10 +97,10 @@ def notes_on(universe: Universe, audits: Sequence[Audit]) -> Iterator[str]:
         series_of = defaultdict[tuple[str, ...], list[str]](list)
         for series, models in models_of.items():
             series_of[tuple(models)].append(series)
-        for models, about in series_of.items():
-            many = len(models) == len(audits) > 1
-            whom = f"all {len(models)} targets" if many else ", ".join(models)
-            yield f"{whom}, {', '.join(about)}: {note}"
+        for whom, about in series_of.items():
+            everybody = len(whom) == len(audits) > 1
+            who = f"all {len(whom)} targets" if everybody else ", ".join(whom)
+            yield f"{who}, {', '.join(about)}: {note}"
 
 
 def numleak_plan_of(path: Path, *, overrides: Sequence[str], now: Clock = utc_now) -> NumleakPlan:

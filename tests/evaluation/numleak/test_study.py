@@ -39,6 +39,28 @@ def test_each_model_has_its_verdict_on_each_series(found: tuple[Audit, ...]) -> 
     assert set(knowing.measured.baselines) > {"constant"}, "the whole series is compared with"
 
 
+def slips(replies: list[Reply], count: int) -> list[Reply]:
+    """Return the answers with so many slips of the point."""
+    wild = [each.model_copy(update={"response": "940%"}) for each in replies[:count]]
+    return [*wild, *replies[count:]]
+
+
+def test_one_slip_among_many_answers_does_not_hide_a_memory() -> None:
+    tides = series()
+    (one,) = audited(slips(knows("a", tides), 1), {"tides": tides}, SETTINGS, {})
+    assert one.verdict == "memorized"
+    assert "1 of 60 answers lie far beyond" in one.reasons[-1] and "940 for" in one.reasons[-1]
+    assert one.measured.overall.mae.estimate > 10, "what is reported has it"
+
+
+def test_slips_make_no_memory_and_many_are_no_slips() -> None:
+    tides = series()
+    guessing, wild = guesses("a", tides), slips(knows("b", tides), 6)
+    for verdict, replies in (("fabricating", slips(guessing, 3)), ("inconclusive", wild)):
+        (one,) = audited(replies, {"tides": tides}, SETTINGS, {})
+        assert one.verdict == verdict
+
+
 def test_siblings_are_those_of_the_family_that_the_same_model_was_asked_about() -> None:
     one, two, strange = series(), series("winds", 4), series("rocks", 5, family=None)
     known = {each.definition.id: each for each in (one, two, strange)}
@@ -52,7 +74,7 @@ def test_siblings_are_those_of_the_family_that_the_same_model_was_asked_about() 
 
 def test_the_contract_of_the_document(found: tuple[Audit, ...]) -> None:
     document = audits_document(found, SETTINGS)
-    assert set(document) == {"series", "settings"}
+    assert set(document) == {"series", "settings", "notes"}
     assert document["settings"] == {"draws": 200, "seed": 1, "level": 0.95}
     for one in document["series"]:
         assert {"model", "series", "n", "parsed", "nulls", "verdict", "reasons"} <= set(one)

@@ -159,17 +159,22 @@ def test_misses_after_the_cutoff_do_not_unmake_memory() -> None:
 
 
 def test_a_small_correlation_with_many_dates_is_no_fluency() -> None:
-    trace = replace(
-        with_exactness(0.05, -0.3),
-        overall=replace(signature(400, 400), pearson_r=metric(0.15, 0.1, 400)),
-    )
+    far = with_exactness(0.05, -0.3)
+    trace = replace(far, overall=replace(far.overall, pearson_r=metric(0.15, 0.1, 400)))
     assert verdict_of(trace).verdict == "no_recall"
 
 
 @pytest.mark.parametrize(("r", "verdict"), [(0.29, "no_recall"), (0.45, "inconclusive")])
 def test_where_test_and_interval_disagree_it_is_no_fluency(r: float, verdict: Verdict) -> None:
-    wide = replace(with_exactness(0.05, -0.3), overall=signature(r=metric(r, 0.5)))
+    far = with_exactness(0.05, -0.3)
+    wide = replace(far, overall=replace(far.overall, pearson_r=metric(r, 0.5)))
     assert verdict_of(wide).verdict == verdict
+
+
+def test_exact_answers_are_recall_whatever_others_do_to_r() -> None:
+    slips = with_exactness(0.9, -3.0, r=-0.1)
+    verdict, reasons = verdict_of(replace(slips, nulls={"any_date": null(0.7)}, p_value=0.7))
+    assert verdict == "inconclusive" and any("Yet they are exact: 90%" in each for each in reasons)
 
 
 def test_nothing_asked_is_said() -> None:

@@ -42,6 +42,17 @@ class Answers(NamedTuple):
         return np.asarray(sums[:, 0] / sums[:, 1])
 
 
+def vary(*columns: Array) -> bool:
+    """Whether each column has values so far apart that a double can tell their deviation from 0."""
+    return all(bool(np.ptp(each) > 0 and np.std(each) > 0) for each in columns)
+
+
+def standard(values: Array) -> Array:
+    """Return values with mean 0 and variance 1; nan where they never vary."""
+    spread = float(np.std(values)) if vary(values) else float("nan")
+    return np.asarray((values - values.mean()) / spread)
+
+
 def answers_of(points: Iterable[Point]) -> Answers:
     """Take the answers that were read, of dates with a truth."""
     read = [

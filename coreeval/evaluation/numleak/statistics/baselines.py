@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from coreeval.evaluation.numleak.points import Point
-from coreeval.evaluation.numleak.statistics.answers import Answers, answers_of
+from coreeval.evaluation.numleak.statistics.answers import Answers, answers_of, standard, vary
 from coreeval.evaluation.numleak.statistics.intervals import FISHER, RATIO, UNDEFINED, jackknifed
 from coreeval.evaluation.numleak.statistics.measured import Baseline, BaselineName, Metric
 from coreeval.evaluation.numleak.statistics.metrics import NO_SPREAD, correlation, near
@@ -64,9 +64,9 @@ def _compare(points: Sequence[Point], guess: Values, tolerance: float) -> Baseli
 
 def _partial(answers: Answers, guessed: Array) -> Metric:
     columns = (answers.truth, answers.estimate, guessed)
-    if len(answers.periods) < 4 or any(np.ptp(each) == 0 for each in columns):
+    if len(answers.periods) < 4 or not vary(*columns):
         return UNDEFINED._replace(n=len(guessed), dates=len(answers.periods))
-    x, y, z = ((each - each.mean()) / each.std() for each in columns)
+    x, y, z = map(standard, columns)
     sums = answers.per_date(np.ones_like(x), x, y, z, x * x, y * y, z * z, x * y, x * z, y * z)
     return jackknifed(sums, len(x), _partial_r, FISHER)
 

@@ -26,17 +26,23 @@ UNDEFINED: Final = Metric(np.nan, np.nan, np.nan, 0, 0)
 
 
 class Scale(NamedTuple):
-    """Where a statistic is nearly normal: a way there and back."""
+    """Where a statistic is nearly normal: a way there and back, and what it can be at all."""
 
     there: Callable[[Array], Array]
     back: Callable[[Array], Array]
+    least: float = -np.inf
+    most: float = np.inf
 
 
 LINEAR: Final = Scale(np.positive, np.positive)
-FISHER: Final = Scale(lambda r: np.arctanh(np.clip(r, -_NEARLY_ONE, _NEARLY_ONE)), np.tanh)
+FISHER: Final = Scale(
+    lambda r: np.arctanh(np.clip(r, -_NEARLY_ONE, _NEARLY_ONE)), np.tanh, least=-1.0, most=1.0
+)
 """Fisher (1921): a correlation's spread hardly depends on its size there."""
 RATIO: Final = Scale(
-    lambda gain: np.log(np.maximum(1 - gain, 1 - _NEARLY_ONE)), lambda there: 1 - np.exp(there)
+    lambda gain: np.log(np.maximum(1 - gain, 1 - _NEARLY_ONE)),
+    lambda there: 1 - np.exp(there),
+    most=1.0,
 )
 """Of 1 minus a ratio of two means: the ratio's logarithm."""
 
@@ -56,11 +62,12 @@ def jackknifed(sums: Array, n: int, statistic: Statistic, scale: Scale = LINEAR)
     if (left_out == value).all():
         return Metric(value, value, value, n, dates)
     if (left_out >= _NEARLY_ONE).any():
-        scale = LINEAR  # a single date keeps it from being perfect: the others' scale has no end
+        # a single date keeps it from being perfect: the others' scale has no end
+        scale = LINEAR._replace(least=scale.least, most=scale.most)
     moved = scale.there(left_out)
     error = np.sqrt((dates - 1) / dates * np.sum((moved - moved.mean()) ** 2))
     ends = scale.there(np.array(value)) + student(dates - 1) * error * np.array([-1, 1])
-    low, high = np.sort(scale.back(ends))
+    low, high = np.clip(np.sort(scale.back(ends)), scale.least, scale.most)
     return Metric(value, float(low), float(high), n, dates)
 
 

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from coreeval.evaluation.numleak.points import Point, Status
-from coreeval.evaluation.numleak.statistics.answers import Answers, answers_of, numbered
+from coreeval.evaluation.numleak.statistics.answers import (
+    Answers,
+    answers_of,
+    numbered,
+    standard,
+    vary,
+)
 from coreeval.evaluation.numleak.statistics.intervals import (
     FISHER,
     UNDEFINED,
@@ -85,7 +91,7 @@ def slope(points: Iterable[Point]) -> Metric:
 
 def line_slope(answers: Answers, x: Array, y: Array) -> Metric:
     """Return the slope of y on x, two columns of the answers."""
-    if len(answers.periods) < 3 or np.ptp(x) == 0:
+    if len(answers.periods) < 3 or not vary(x):
         return UNDEFINED._replace(n=len(x), dates=len(answers.periods))
     centred, unit = x - x.mean(), float(np.std(x))
     x = centred / unit
@@ -127,9 +133,9 @@ def near(distance: Array, tolerance: float) -> Array:
 
 def correlation(x: Array, y: Array) -> float:
     """Return Pearson's r; nan where it is not defined."""
-    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+    if len(x) < 3 or not vary(x, y):
         return float("nan")
-    return float(np.clip(np.corrcoef(x, y)[0, 1], -1, 1))
+    return float(np.clip(np.mean(standard(x) * standard(y)), -1, 1))
 
 
 def _hit(point: Point, tolerance: float) -> bool:
@@ -147,9 +153,9 @@ def _pearson(answers: Answers) -> Metric:
 
 def _moments(answers: Answers) -> Array | None:
     """Return each date's sums of standardised answers and truths; None where one never varies."""
-    if len(answers.periods) < 3 or not np.ptp(answers.estimate) or not np.ptp(answers.truth):
+    if len(answers.periods) < 3 or not vary(answers.estimate, answers.truth):
         return None
-    x, y = ((each - each.mean()) / each.std() for each in (answers.truth, answers.estimate))
+    x, y = standard(answers.truth), standard(answers.estimate)
     return answers.per_date(np.ones_like(x), x, y, x * x, x * y, y * y)
 
 

@@ -14,6 +14,8 @@ from coreeval.evaluation.numleak.statistics.measured import Measured
 _OTHER_UNIT: Final = 30.0
 """Answers so many times the truth, or that part of it, look like another unit: percent and
 fractions are 100 apart. Ours, between 10, which bad answers may reach, and 100."""
+_NOUGHT: Final = 1e-9
+"""Of a unit: no published value is so near to 0 and not 0."""
 _LARGE: Final = 0.5
 """A correlation that counts as large (Cohen 1988, section 3.2)."""
 _MUCH: Final = 0.1
@@ -60,7 +62,7 @@ def _on_answers(found: Measured, answers: Answers) -> Iterator[str]:
 
 
 def _on_unit(answers: Answers, definition: SeriesDefinition) -> Iterator[str]:
-    due = answers.truth != 0
+    due = np.abs(answers.truth) > _NOUGHT
     if np.count_nonzero(due) < MIN_DATES:
         return
     times = float(np.median(np.abs(answers.estimate[due] / answers.truth[due])))

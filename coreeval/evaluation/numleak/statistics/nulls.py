@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from coreeval.evaluation.numleak.points import Point
-from coreeval.evaluation.numleak.statistics.answers import Answers, Indices, answers_of
+from coreeval.evaluation.numleak.statistics.answers import Answers, Indices, answers_of, standard
 from coreeval.evaluation.numleak.statistics.measured import Chance, Null, NullName, Settings
 from coreeval.evaluation.numleak.statistics.metrics import near
 from coreeval.evaluation.numleak.statistics.yearbook import Values, season, year_means
@@ -104,12 +104,6 @@ def _orders(strata: Indices, draws: int, rng: np.random.Generator) -> Iterator[I
         order = np.empty(keys.shape, np.intp)
         order[:, places] = np.argsort(keys, axis=1)
         yield order
-
-
-def standard(values: Array) -> Array:
-    """Return values with mean 0 and variance 1; nan where they never vary."""
-    spread = float(np.std(values)) if np.ptp(values) else float("nan")
-    return np.asarray((values - values.mean()) / spread)
 
 
 def null_of(seen: Drawn, drawn: Drawn, dates: int, movable: int) -> Null:

@@ -7,7 +7,7 @@ import numpy as np
 
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.points import Point
-from coreeval.evaluation.numleak.statistics.answers import Indices, answers_of
+from coreeval.evaluation.numleak.statistics.answers import Indices, answers_of, standard
 from coreeval.evaluation.numleak.statistics.measured import CrossSeries, Null, Settings
 from coreeval.evaluation.numleak.statistics.metrics import (
     correlation,
@@ -15,7 +15,7 @@ from coreeval.evaluation.numleak.statistics.metrics import (
     pearson_r,
     within_tolerance,
 )
-from coreeval.evaluation.numleak.statistics.nulls import Drawn, null_of, standard
+from coreeval.evaluation.numleak.statistics.nulls import Drawn, null_of
 from coreeval.evaluation.resampling import PIECE
 from coreeval.evaluation.statistics import Array
 
