@@ -149,7 +149,8 @@ def _found(name: str, replies: Sequence[Reply], files: Sequence[Path]) -> Series
 
 def _unknown(name: str, file: str) -> DatasetError:
     return DatasetError(
-        f"nothing is known of the series {name!r}, and its answers have no truth beside them",
+        f"nothing is known of the series {name!r}, and the truth beside its answers makes none: "
+        "values of dates, not all the same",
         where=file,
         hint=f"--series FILE.yaml defines it; built in: {', '.join(one.id for one in known())}",
     )

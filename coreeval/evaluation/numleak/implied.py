@@ -67,11 +67,13 @@ def implied_series(
 
 
 def _frequency(texts: Sequence[str]) -> Frequency | None:
-    """Return the frequency that all texts are dates of, as they are written; None for none."""
-    for frequency, shape in _SHAPES.items():
-        if all(shape.fullmatch(text.strip()) for text in texts):
-            return frequency
-    return None
+    """Return the frequency that most texts are dates of, as they are written; None for none."""
+    there = {
+        frequency: sum(1 for text in texts if shape.fullmatch(text.strip()))
+        for frequency, shape in _SHAPES.items()
+    }
+    best = max(there, key=lambda frequency: there[frequency])
+    return best if there[best] else None
 
 
 def _published(replies: Iterable[Reply], frequency: Frequency) -> dict[Period, float]:

@@ -38,6 +38,8 @@ class Point:
     estimate: float | None
     """In the same unit; None unless `status` is parsed."""
     status: Status
+    why: str = ""
+    """Why there is no estimate, or by which rule there is one."""
     stratum: Stratum = "unknown"
     months_after_cutoff: float | None = None
     notable: bool = False

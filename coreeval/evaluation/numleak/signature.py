@@ -125,6 +125,8 @@ class Case:
     @property
     def trace(self) -> bool:
         """Whether there could be recall worth the name; exact answers are, whatever r is."""
+        if self.measured.modal.estimate == 1:
+            return False  # the same number each time follows nothing
         if self.exact:
             return True
         r = self.measured.overall.pearson_r
@@ -154,6 +156,8 @@ def nearness(name: BaselineName, gain: Metric) -> str:
 
 def span(found: Metric) -> str:
     """Return a number with its interval."""
+    if not math.isfinite(found.estimate):
+        return f"not defined (n {found.n})"
     return f"{found.estimate:.2f} ({found.ci_low:.2f} to {found.ci_high:.2f}, n {found.n})"
 
 

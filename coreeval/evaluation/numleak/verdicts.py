@@ -89,7 +89,7 @@ def _perhaps(case: Case) -> Why | None:
     needed = (dates_to_settle(r, 0.0), dates_to_settle(case.bars.gain, TRACE_GAIN))
     exact = (f"Yet they are exact: {case.exactness}.",) if case.exact else ()
     return (
-        f"Whether the answers follow their dates is open: r is {span(r)} (p {case.chance:.4f}), "
+        f"Whether the answers follow their dates is open: r is {span(r)}{_p(case.chance)}, "
         f"and the error is {near}.",
         *exact,
         _more(min((each for each in needed if each is not None), default=None)),
@@ -152,6 +152,10 @@ def _no_better(case: Case) -> str:
         return f"The answers show no recall: r is {span(r)}, and the error is {near}."
     same = f"{case.measured.modal.estimate:.0%} of them are the same number"
     return f"The answers show no recall: {same}, and the error is {near}."
+
+
+def _p(value: float) -> str:
+    return f" (p {value:.4f})" if math.isfinite(value) else ""
 
 
 def _fictitious(case: Case) -> str:

@@ -30,6 +30,12 @@ def test_the_frequency_is_how_dates_are_written(dates: tuple[str, str], frequenc
     assert list(found.values.values()) == [1.0, 2.0]
 
 
+def test_a_line_with_another_date_does_not_spoil_the_others() -> None:
+    said = records("1999-02", "last May", "2001-04", truths=(1.0, 9.0, 2.0))
+    found = implied_series("x", said, file="f")
+    assert found and list(found.values.values()) == [1.0, 2.0]
+
+
 def test_what_is_implied_is_said() -> None:
     said = records("2001-01", "2000-01", "2002-01", truths=(-4.25, 4.5, None), text="+1.2 %")
     found = implied_series("Mkt-RF (US)", said, file="said.jsonl")

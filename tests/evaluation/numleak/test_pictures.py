@@ -40,11 +40,11 @@ def page(path: Path, found: tuple[Audit, ...], rest: Document) -> str:
 def test_three_pictures_with_the_same_bytes_each_time(
     tmp_path: Path, found: tuple[Audit, ...]
 ) -> None:
-    drawn = draw_audits(tmp_path / "a", found)
+    drawn = draw_audits(tmp_path / "a", found[1:])
     assert [path.name for path in drawn] == ["calibration.svg", "recall.svg", "gradient.svg"]
     assert all(ElementTree.parse(one).getroot().tag.endswith("svg") for one in drawn)
-    one, again = (draw_recall(tmp_path / f"{name}.svg", found) for name in "xy")
-    assert one.read_bytes() == again.read_bytes()
+    again = draw_recall(tmp_path / "again.svg", found[1:])
+    assert again.read_bytes() == drawn[1].read_bytes()
     assert draw_audits(tmp_path / "c", []) == [] and not (tmp_path / "c").exists()
 
 

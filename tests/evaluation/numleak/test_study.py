@@ -61,6 +61,13 @@ def test_slips_make_no_memory_and_many_are_no_slips() -> None:
         assert one.verdict == verdict
 
 
+def test_why_answers_are_unparsed_is_told() -> None:
+    tides = series()
+    abroad = [each.model_copy(update={"response": "31 degrees"}) for each in knows("a", tides)]
+    (one,) = audited(abroad, {"tides": tides}, SETTINGS, {})
+    assert one.notes[-1] == "why answers are unparsed: a number in another unit (60)"
+
+
 def test_siblings_are_those_of_the_family_that_the_same_model_was_asked_about() -> None:
     one, two, strange = series(), series("winds", 4), series("rocks", 5, family=None)
     known = {each.definition.id: each for each in (one, two, strange)}

@@ -171,6 +171,11 @@ def test_where_test_and_interval_disagree_it_is_no_fluency(r: float, verdict: Ve
     assert verdict_of(wide).verdict == verdict
 
 
+def test_one_number_each_time_is_no_recall_however_near_it_lies() -> None:
+    near = replace(CONSTANT, baselines={"constant": baseline(3.4, metric(0.3, 0.1))})
+    assert verdict_of(near).verdict == "no_recall"
+
+
 def test_exact_answers_are_recall_whatever_others_do_to_r() -> None:
     slips = with_exactness(0.9, -3.0, r=-0.1)
     verdict, reasons = verdict_of(replace(slips, nulls={"any_date": null(0.7)}, p_value=0.7))

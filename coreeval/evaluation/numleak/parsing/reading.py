@@ -56,6 +56,7 @@ def _point(reply: Reply, series: Series, cutoff: date | None) -> Point:
         truth=_truth(period, reply.truth, series) if real else None,
         estimate=read.value,
         status=read.status,
+        why=read.note,
         stratum=stratum_of(period, cutoff),
         months_after_cutoff=period.months_after(cutoff) if cutoff else None,
         notable=real and period in series.definition.notable_periods,

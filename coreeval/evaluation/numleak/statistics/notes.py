@@ -1,5 +1,6 @@
 """What a reader must know of the numbers, a sentence each."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -30,13 +31,22 @@ def notes_on(
     """Say what limits the numbers of the direct questions."""
     answers = answers_of(points)
     if not answers.periods:
-        return (f"none of {len(points)} questions has an answer that could be compared",)
+        none = f"none of {len(points)} questions has an answer that could be compared"
+        return (none, *_on_unparsed(points))
     return (
+        *_on_unparsed(points),
         *_on_counts(found, answers),
         *_on_answers(found, answers),
         *_on_unit(answers, definition),
         *_on_series(found),
     )
+
+
+def _on_unparsed(points: Sequence[Point]) -> Iterator[str]:
+    reasons = Counter(point.why for point in points if point.status == "unparsed" and point.why)
+    if reasons:
+        listed = ", ".join(f"{why} ({count})" for why, count in reasons.most_common())
+        yield f"why answers are unparsed: {listed}"
 
 
 def _on_counts(found: Measured, answers: Answers) -> Iterator[str]:

@@ -11,6 +11,8 @@ from coreeval.evaluation.numleak.parsing import read_choice, read_value
 from coreeval.evaluation.numleak.periods import FREQUENCIES, Period
 from coreeval.evaluation.numleak.series.units import known_units
 
+MANY = settings(max_examples=120, deadline=None)
+SOME = settings(max_examples=40, deadline=None)
 UNITS = known_units()
 PERCENT = UNITS["percent"]
 MARCH = Period.parse("2020-03", "monthly")
@@ -56,7 +58,7 @@ def written(draw: st.DrawFn) -> tuple[str, float]:
     return sign + digits + draw(st.sampled_from(BEHIND)), float(number)
 
 
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(number=written(), frame=st.sampled_from(FRAMES), period=PERIODS)
 def test_any_number_is_read_back(number: tuple[str, float], frame: str, period: Period) -> None:
     text, value = number
@@ -64,6 +66,7 @@ def test_any_number_is_read_back(number: tuple[str, float], frame: str, period: 
     assert read_value(answer, unit=PERCENT, period=period)[:2] == (value, "parsed")
 
 
+@SOME
 @given(low=NUMBERS, width=st.integers(1, 500), link=st.sampled_from([" to ", " - ", " \u2013 "]))
 def test_a_range_is_read_as_its_middle(low: Decimal, width: int, link: str) -> None:
     high = low + width
@@ -71,6 +74,7 @@ def test_a_range_is_read_as_its_middle(low: Decimal, width: int, link: str) -> N
     assert read.value is not None and abs(read.value - float(low + high) / 2) < 1e-6
 
 
+@SOME
 @given(number=st.integers(-100_000, 100_000))
 def test_basis_points_are_hundredths_of_a_percent_and_of_nothing_else(number: int) -> None:
     for text in (f"{number} bps", f"{number} basis points"):
@@ -78,6 +82,7 @@ def test_basis_points_are_hundredths_of_a_percent_and_of_nothing_else(number: in
         assert read_value(text, unit=UNITS["degrees_f"], period=MARCH).value is None
 
 
+@SOME
 @given(hundreds=st.integers(0, 9), rest=st.integers(0, 99), tenths=st.integers(0, 9))
 def test_numbers_in_words_are_read(hundreds: int, rest: int, tenths: int) -> None:
     whole = f"{ONES[hundreds]} hundred and {words(rest)}" if hundreds else words(rest)
@@ -93,7 +98,7 @@ def words(number: int) -> str:
     return f"{ten}-{ONES[number % 10]}" if number % 10 else ten
 
 
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(
     days=st.lists(DAYS, min_size=2, max_size=2),
     form=st.sampled_from(DATES),
@@ -105,12 +110,14 @@ def test_a_date_is_never_an_estimate(days: list[date], form: str, frame: str, un
     assert read_value(answer, unit=UNITS[unit], period=MARCH).value is None
 
 
+@SOME
 @given(period=PERIODS, unit=st.sampled_from(sorted(UNITS)))
 def test_the_date_that_was_asked_is_never_an_estimate(period: Period, unit: str) -> None:
     for text in (str(period), period.words, f"The value for {period.words} is"):
         assert read_value(text, unit=UNITS[unit], period=period).value is None
 
 
+@SOME
 @given(text=st.text(st.characters(exclude_categories=["Nd", "Nl", "No"]), max_size=60))
 def test_text_without_a_number_has_no_estimate(text: str) -> None:
     spelled = {*ONES, *TENS}
@@ -118,6 +125,7 @@ def test_text_without_a_number_has_no_estimate(text: str) -> None:
         assert read_value(text, unit=PERCENT, period=MARCH).value is None
 
 
+@SOME
 @given(text=st.text(max_size=80), kind=st.sampled_from(["answered", "truncated", "refused"]))
 def test_nothing_that_a_model_can_say_breaks_it(text: str, kind: str) -> None:
     read = read_value(text, unit=PERCENT, period=MARCH, kind=kind)  # type: ignore[arg-type]
@@ -126,7 +134,7 @@ def test_nothing_that_a_model_can_say_breaks_it(text: str, kind: str) -> None:
     assert (chosen.side is None) == (chosen.status != "parsed")
 
 
-@settings(max_examples=40, deadline=None)
+@SOME
 @given(first=PERIODS, gap=st.integers(1, 600), higher=st.sampled_from(["first", "second"]))
 def test_a_choice_is_read_back_in_any_frequency(first: Period, gap: int, higher: str) -> None:
     second = first.shifted(gap)
