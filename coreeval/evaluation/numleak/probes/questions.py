@@ -150,12 +150,20 @@ class _Probing:
     def notes(self) -> Iterator[str]:
         """Yield what could not be asked, or not as it was meant."""
         definition, asked = self._series.definition, self._asked.probes
+        yield from self._notes_on_period()
         if "blind" in asked and definition.blind is None:
             yield "it has no description without its proper name: it is not asked blind"
         if "fictitious" in asked and not definition.fictitious:
             yield "it has no fictitious siblings: none is asked about"
         if "recent" in asked:
             yield from self._notes_on_recent()
+
+    def _notes_on_period(self) -> Iterator[str]:
+        first, last, period = self._series.first, self._series.last, self._asked.period
+        early = period.start is not None and period.first_day < first.start
+        late = period.end is not None and period.last_day > last.last_day
+        if early or late:
+            yield f"it has values from {first} to {last} alone: the rest of the period is not asked"
 
     def _notes_on_recent(self) -> Iterator[str]:
         got, wanted = len(self._recent()), self._asked.recent

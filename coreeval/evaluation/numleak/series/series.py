@@ -1,10 +1,9 @@
 """A series with its values, in order of time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 
-from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
 
@@ -40,30 +39,3 @@ class Series:
     def available_on(self, day: date) -> dict[Period, float]:
         """Return the values that were published on a day or before it."""
         return {at: value for at, value in self.values.items() if self.released(at) <= day}
-
-    def shortage(self, asked: int) -> str | None:
-        """Say that fewer values are there than are asked for, with both counts; None otherwise."""
-        if len(self.values) >= asked:
-            return None
-        return f"asked for {asked} dates, but {self.definition.id} has {len(self.values)} values"
-
-    def between(self, start: Period | None, end: Period | None) -> "Series":
-        """Return the part from one date to another, both included; says where it is shorter.
-
-        Raises:
-            DatasetError: no value lies there.
-        """
-        inside = {
-            at: value
-            for at, value in self.values.items()
-            if (start is None or start <= at) and (end is None or at <= end)
-        }
-        asked = f"{start or self.first} to {end or self.last}"
-        has = f"{self.definition.id} has values from {self.first} to {self.last}"
-        if not inside:
-            raise DatasetError(
-                f"no value of {self.definition.id} lies in {asked}", where=self.origin, hint=has
-            )
-        outside = (start and start < self.first) or (end and end > self.last)
-        notes = (*self.notes, f"asked for {asked}, but {has}") if outside else self.notes
-        return replace(self, values=inside, notes=notes)

@@ -148,6 +148,9 @@ def test_a_period_bounds_all_but_the_recent_values(series: Series) -> None:
     assert late == {"2025-09", "2025-10"}
     with pytest.raises(DatasetError, match="no published value of tides lies from 2030") as caught:
         asked_about(series, period={"start": 2030})
+    notes = asked_about(series, period={"start": 2001, "end": 2030}).notes
+    assert any("values from 1970-01 to 2025-12 alone" in each for each in notes)
+    assert not any("alone" in each for each in asked.notes)
     assert caught.value.hint == "it has values from 1970-01 to 2025-12"
 
 

@@ -313,31 +313,3 @@ def test_a_value_is_available_once_it_is_released() -> None:
     assert [str(at) for at in released] == ["2020-01", "2020-02"]
     assert series.released(series.last) == date(2020, 4, 30)
     assert series.available_on(date(2019, 12, 31)) == {}
-
-
-def test_a_part_of_a_series_says_where_it_is_shorter_than_asked() -> None:
-    series = read(months(*range(40)))
-    inside = series.between(Period.parse("2020-03", "monthly"), Period.parse("2020-05", "monthly"))
-    beyond = series.between(Period.parse("2023-03", "monthly"), Period.parse("2025-01", "monthly"))
-
-    assert written(inside) == {"2020-03": 2.0, "2020-04": 3.0, "2020-05": 4.0}
-    assert (inside.notes, series.between(None, None).values) == ((), series.values)
-    assert beyond.notes == (
-        "asked for 2023-03 to 2025-01, but toy has values from 2020-01 to 2023-04",
-    )
-
-
-def test_dates_outside_a_series_are_refused_with_its_range() -> None:
-    series = read(months(1, 2))
-
-    with pytest.raises(DatasetError, match="no value of toy lies in 2031-01 to") as caught:
-        series.between(Period.parse("2031-01", "monthly"), None)
-
-    assert caught.value.hint == "toy has values from 2020-01 to 2020-02"
-
-
-def test_fewer_values_than_asked_are_counted() -> None:
-    series = read(months(1, 2))
-
-    assert series.shortage(2) is None
-    assert series.shortage(40) == "asked for 40 dates, but toy has 2 values"
