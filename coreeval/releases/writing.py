@@ -9,6 +9,7 @@ import yaml
 
 from coreeval.releases.arms import shard_of, write_arms
 from coreeval.releases.changelog import changelog_text, changes
+from coreeval.releases.dataset_info import with_dataset_info
 from coreeval.releases.diff import outline
 from coreeval.releases.originals import write_originals
 from coreeval.releases.parents import named_parent
@@ -61,7 +62,8 @@ def write_release(made_of: Sources, how: Manner, draft: Path) -> None:
     config = portable(made_of.config.model_dump(mode="json", exclude={"schedule"}), made_of.base)
     write_text(draft / "config.yaml", yaml.safe_dump(config, sort_keys=False))
     write_json(draft / TASK, made_of.task.model_dump(mode="json"))
-    write_text(draft / "README.md", release_card(made_of.task, manifest))
+    card = with_dataset_info(release_card(made_of.task, manifest), draft, made_of.split)
+    write_text(draft / "README.md", card)
     before, made = made_of.parent, Release(path=draft, manifest=manifest)
     diff = outline(side_of(before), side_of(made)) if before else None
     write_text(draft / "CHANGELOG.md", changelog_text(manifest, diff))
