@@ -12,6 +12,8 @@ from coreeval.schema import Value
 ProblemKind = Literal[
     "missing", "extra", "changed", "digest", "manifest", "parent_missing", "parent_changed"
 ]
+_OF_A_HUB = (".gitattributes", ".cache/huggingface/")
+"""What the Hugging Face hub keeps beside the files of a release, and its client beside a copy."""
 
 
 class Problem(Value):
@@ -99,7 +101,8 @@ def _file_problems(path: Path, listed: dict[str, FileDigest]) -> Iterator[Proble
     for name, expected in listed.items():
         yield from _file_problem(path / name, name, expected)
     there = (file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir())
-    for name in sorted({*there} - listed.keys() - {MANIFEST, DIGEST}):
+    others = {name for name in there if not name.startswith(_OF_A_HUB)}
+    for name in sorted(others - listed.keys() - {MANIFEST, DIGEST}):
         yield Problem(kind="extra", file=name, message="the file does not belong to the release")
 
 
