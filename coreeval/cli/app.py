@@ -13,6 +13,7 @@ from coreeval.cli.detect import detect
 from coreeval.cli.diff import diff
 from coreeval.cli.estimate import estimate
 from coreeval.cli.evaluate import evaluate
+from coreeval.cli.export import export
 from coreeval.cli.gdelt import gdelt
 from coreeval.cli.init import init
 from coreeval.cli.models import models
@@ -41,6 +42,7 @@ app.command()(release)
 app.command()(verify)
 app.command()(review)
 app.command()(diff)
+app.command()(export)
 for group in (prompts, models, calls, gdelt, detect, schedule):
     app.add_typer(group)
 

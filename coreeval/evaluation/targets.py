@@ -171,13 +171,22 @@ def question(task: Task, fields: Mapping[str, str], template: int) -> Message:
     Raises:
         PromptError: the template cannot be filled from the task's fields, labels and target.
     """
+    return {"role": "user", "content": f"{filled(task, fields, template)}\n\n{FORMAT}"}
+
+
+def filled(task: Task, fields: Mapping[str, str], template: int) -> str:
+    """Return a template, numbered from 1, with one text in it.
+
+    Raises:
+        PromptError: it cannot be filled from the task's fields, labels and target.
+    """
     known = {
         **{name: fields[name] for name in task.fields},
         "labels": ", ".join(label.name for label in task.labels),
         "target": task.target or "",
     }
     try:
-        text = Template(task.templates[template - 1]).substitute(known)
+        return Template(task.templates[template - 1]).substitute(known)
     except (KeyError, ValueError) as error:
         problem = f"no variable ${error.args[0]}" if isinstance(error, KeyError) else str(error)
         raise PromptError(
@@ -185,7 +194,6 @@ def question(task: Task, fields: Mapping[str, str], template: int) -> Message:
             where=f"templates.{template - 1}",
             hint=f"variables: {', '.join(f'${name}' for name in known)}; a dollar sign is $$",
         ) from None
-    return {"role": "user", "content": f"{text}\n\n{FORMAT}"}
 
 
 async def _each(

@@ -1,0 +1,194 @@
+"""What is exported: the samples, facts and arms of a run or a release, seen alike."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from coreeval.config import Config, load_config
+from coreeval.errors import ReleaseError, RunStateError
+from coreeval.evaluation.benchmarks import target_of
+from coreeval.releases.arms import original_fields, semantic_fields, shard_of
+from coreeval.releases.manifest import read_manifest
+from coreeval.releases.release import MANIFEST, Release, read_facts, read_release
+from coreeval.releases.release_manifest import ArmRow, FactRow
+from coreeval.schema import Arm, Outcome, SemanticStatus, Task, Value
+from coreeval.tasks import ALL_TARGETS, load_task
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_rows import Ended
+from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.workspace import RunFiles, command
+
+ARMS: tuple[Arm, ...] = ("original", "semantic", "updated")
+Kind = Literal["run", "release"]
+
+
+class ExportedSample(Value):
+    """One sample of the benchmark: how it ended, and its texts in the arms that hold it."""
+
+    id: str
+    split: str
+    label: int
+    label_text: str
+    outcome: Outcome
+    attempts: int
+    semantic_status: SemanticStatus
+    reason: str
+    original: dict[str, str] | None
+    """None too where a release may not pass it on."""
+    semantic: dict[str, str] | None
+    updated: dict[str, str] | None
+    """Of an accepted sample; what stands in for a rejected one is no new text."""
+
+    def texts(self, arm: Arm) -> dict[str, str] | None:
+        """Return its texts in one arm."""
+        by_arm = {"original": self.original, "semantic": self.semantic, "updated": self.updated}
+        return by_arm[arm]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """A run that has ended, or a release."""
+
+    path: Path
+    kind: Kind
+    name: str
+    """Of the benchmark, as the config has it."""
+    version: str
+    """The release's, or the clock of the run."""
+    moment: datetime
+    """When the release was made, or the clock of the run."""
+    task: Task
+    config: Config
+    folder: Path
+    """Has the arms as parquet, and the dataset card."""
+    samples: Callable[[], Iterator[ExportedSample]]
+    """Streams all samples, in the benchmark's order."""
+
+    @property
+    def split(self) -> str:
+        """The split that was refreshed."""
+        return self.config.dataset.split
+
+    def facts(self) -> Iterator[FactRow]:
+        """Stream the replaced facts, in the benchmark's order.
+
+        Raises:
+            ReleaseError: the file is gone or damaged.
+        """
+        return read_facts(self.folder / "provenance" / shard_of(self.split))
+
+    def task_of(self, sample_id: str) -> Task:
+        """Return a sample's task: with several stance targets, the one of its own target."""
+        if self.config.dataset.target != ALL_TARGETS:
+            return self.task
+        return load_task(self.config.task, target_of(sample_id))
+
+
+def open_material(path: Path) -> Material:
+    """Open the directory of a run or of a release.
+
+    Raises:
+        ReleaseError: it is neither, or a damaged release.
+        RunStateError: it is a run that has not come to its end.
+        RunCorrupt: its run.db is damaged or gone.
+    """
+    files = RunFiles(path)
+    if (path / MANIFEST).exists():
+        return _of_release(read_release(path))
+    if files.manifest.exists():
+        return _of_run(files)
+    raise ReleaseError(
+        f"this is neither a run nor a release: it has no manifest.json and no {MANIFEST}",
+        where=str(path),
+        hint="give the directory that `coreeval refresh` or `coreeval release` printed",
+    )
+
+
+def _of_release(release: Release) -> Material:
+    manifest = release.manifest
+    return Material(
+        path=release.path,
+        kind="release",
+        name=manifest.name,
+        version=manifest.version,
+        moment=datetime.fromisoformat(manifest.created_at),
+        task=release.task,
+        config=load_config(release.path / "config.yaml"),
+        folder=release.path,
+        samples=lambda: _released(release),
+    )
+
+
+def _of_run(files: RunFiles) -> Material:
+    manifest = read_manifest(files.manifest)
+    if manifest.status != "complete":
+        raise RunStateError(
+            f"the run has not come to its end ({manifest.status}): its arms are not complete",
+            where=str(files.root),
+            hint=f"first: {command('resume', files.root)}",
+        )
+    config, moment = load_config(files.config), datetime.fromisoformat(manifest.now)
+    return Material(
+        path=files.root,
+        kind="run",
+        name=manifest.name,
+        version=f"{moment:%Y-%m-%dT%H:%M:%SZ}",
+        moment=moment,
+        task=load_task(config.task, config.dataset.target),
+        config=config,
+        folder=files.dataset,
+        samples=lambda: _refreshed(files),
+    )
+
+
+def _refreshed(files: RunFiles) -> Iterator[ExportedSample]:
+    with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
+        yield from map(_of_ended, store.ended())
+
+
+def _of_ended(ended: Ended) -> ExportedSample:
+    sample, result = ended.sample, ended.result
+    original, semantic = original_fields(ended), semantic_fields(ended)
+    return ExportedSample(
+        id=sample.id,
+        split=sample.split,
+        label=sample.label,
+        label_text=sample.label_text,
+        outcome=result.outcome,
+        attempts=result.attempts,
+        semantic_status=result.semantic_status,
+        reason=result.reason,
+        original=dict(original) if original else None,
+        semantic=dict(semantic) if semantic else None,
+        updated=result.updated if result.outcome == "accepted" else None,
+    )
+
+
+def _released(release: Release) -> Iterator[ExportedSample]:
+    """Join the table of samples with the arms, all of which are in the benchmark's order."""
+    arms = {arm: _InOrder(release.arm(arm)) for arm in ARMS}
+    for row in release.samples():
+        texts = {arm: rows.texts_of(row.id) for arm, rows in arms.items()}
+        if row.outcome != "accepted":
+            texts["updated"] = None
+        known = row.model_dump(include=set(ExportedSample.model_fields))
+        yield ExportedSample.model_validate(known | texts)
+
+
+class _InOrder:
+    """Rows of an arm, to be asked for in their order."""
+
+    def __init__(self, rows: Iterator[ArmRow]) -> None:
+        self._rows = rows
+        self._next = next(rows, None)
+
+    def texts_of(self, sample_id: str) -> dict[str, str] | None:
+        """Return the texts of a sample; None if it is not the next of this arm."""
+        row = self._next
+        if row is None or row.id != sample_id:
+            return None
+        self._next = next(self._rows, None)
+        return row.fields

@@ -1,0 +1,90 @@
+"""CSV and JSON lines: a row for each sample and one for each replaced fact."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from coreeval.releases.exports.material import ARMS, ExportedSample, Material
+from coreeval.releases.release_manifest import FactRow
+
+Cell = str | int
+Row = dict[str, Cell]
+_TEXTS: set[str] = {*ARMS}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a cell begins with that a spreadsheet may take for a formula (OWASP, CSV injection)."""
+
+
+def write_csv(material: Material, out: Path) -> dict[str, int]:
+    """Write samples.csv and facts.csv, values as they are; return the rows of each."""
+    return _write_csv(material, out, exact)
+
+
+def write_spreadsheet(material: Material, out: Path) -> dict[str, int]:
+    """Write the same for a spreadsheet, where no text may act as a formula."""
+    return _write_csv(material, out, harmless)
+
+
+def write_jsonl(material: Material, out: Path) -> dict[str, int]:
+    """Write samples.jsonl and facts.jsonl; return the rows of each."""
+    samples = (sample.model_dump(mode="json") for sample in material.samples())
+    facts = (fact.model_dump(mode="json") for fact in material.facts())
+    return {
+        "samples": write_lines(out / "samples.jsonl", samples),
+        "facts": write_lines(out / "facts.jsonl", facts),
+    }
+
+
+def exact(cell: Cell) -> Cell:
+    """Return a cell as it is."""
+    return cell
+
+
+def harmless(cell: Cell) -> Cell:
+    """Return a cell with an apostrophe before what a spreadsheet might take for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def _write_csv(material: Material, out: Path, shown: Callable[[Cell], Cell]) -> dict[str, int]:
+    fields = material.task.fields
+    samples = (_sample_row(sample, fields) for sample in material.samples())
+    facts = map(_fact_row, material.facts())
+    return {
+        "samples": _csv(out / "samples.csv", sample_columns(fields), samples, shown),
+        "facts": _csv(out / "facts.csv", tuple(FactRow.model_fields), facts, shown),
+    }
+
+
+def sample_columns(fields: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns of samples.csv: what is known of a sample, then its texts by arm."""
+    own = [name for name in ExportedSample.model_fields if name not in _TEXTS]
+    return (*own, *(f"{arm}_{field}" for arm in ARMS for field in fields))
+
+
+def _sample_row(sample: ExportedSample, fields: Iterable[str]) -> Row:
+    texts = {
+        f"{arm}_{field}": (sample.texts(arm) or {}).get(field, "")
+        for arm in ARMS
+        for field in fields
+    }
+    return sample.model_dump(exclude=_TEXTS) | texts
+
+
+def _fact_row(fact: FactRow) -> Row:
+    return fact.model_dump() | {"after_cutoff": " ".join(fact.after_cutoff or ())}
+
+
+def _csv(
+    path: Path, columns: tuple[str, ...], rows: Iterator[Row], shown: Callable[[Cell], Cell]
+) -> int:
+    """Write a table as RFC 4180 has it, in UTF-8, and return its number of rows."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(columns)
+        return sum(table.writerow(shown(row[name]) for name in columns) > 0 for row in rows)
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> int:
+    """Write rows as JSON, one a line, and return their number."""
+    with path.open("w", encoding="utf-8") as file:
+        return sum(file.write(json.dumps(row, ensure_ascii=False) + "\n") > 0 for row in rows)
