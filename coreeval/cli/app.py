@@ -19,6 +19,7 @@ from coreeval.cli.init import init
 from coreeval.cli.models import models
 from coreeval.cli.output import note, show_error
 from coreeval.cli.prompts import prompts
+from coreeval.cli.push import push
 from coreeval.cli.refresh import refresh, resume, retry
 from coreeval.cli.release import release, verify
 from coreeval.cli.review import review
@@ -43,6 +44,7 @@ app.command()(verify)
 app.command()(review)
 app.command()(diff)
 app.command()(export)
+app.command()(push)
 for group in (prompts, models, calls, gdelt, detect, schedule):
     app.add_typer(group)
 

@@ -1,0 +1,233 @@
+"""Pushing a release to the Hugging Face hub: what lacks, in one commit, and its version as a tag.
+
+Files are compared by their hashes, so that a push can be repeated: a release that is there is left
+alone, and what an interrupted push uploaded is not sent twice. Imports huggingface_hub.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpx2 import HTTPError
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, RepoFile
+from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, RepositoryNotFoundError
+from huggingface_hub.utils.tqdm import disable_progress_bars
+
+from coreeval.errors import CoreEvalError, CredentialError, ReleaseError, RunError, UsageError
+from coreeval.releases.release import DIGEST, MANIFEST, Release, read_release, sha256_of
+from coreeval.releases.verifying import verify
+from coreeval.tools.workspace import command
+
+ENDPOINT_VARIABLE = "HF_ENDPOINT"
+_REPOSITORY = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)")
+_KIND = "dataset"
+Files = Mapping[str, RepoFile]
+"""The files of a repository by their path."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pushed:
+    """What a push did, or would do."""
+
+    release: Release
+    repository: str
+    url: str
+    uploaded: tuple[str, ...]
+    """Files that were not there, or were others."""
+    removed: tuple[str, ...]
+    """Files of an earlier release that this one does not have."""
+    kept: int
+    """Files that were there already."""
+    commit: str | None
+    """None in a dry run."""
+
+
+def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False) -> Pushed:
+    """Bring a dataset repository to what a release holds, and tag it with the version.
+
+    Args:
+        release: The release's directory.
+        to: `OWNER/NAME`, or `hf:OWNER/NAME`; a repository that is not there is created.
+        public: Whether a repository that is created can be seen by everyone.
+        dry_run: Only compare.
+
+    Raises:
+        ReleaseError: it does not verify, or the hub has another release of its version.
+        UsageError: `to` names no repository.
+        CredentialError: the hub refuses the token, or there is none.
+        RunError: the hub cannot be reached or refused a part; the push can be repeated.
+    """
+    named = _REPOSITORY.fullmatch(to)
+    if not named:
+        raise UsageError(f"{to!r} names no repository", hint="--to OWNER/NAME")
+    made = _whole(release)
+    disable_progress_bars()
+    return _Push(HfApi(endpoint=os.environ.get(ENDPOINT_VARIABLE)), made, named[1]).run(
+        public=public, dry_run=dry_run
+    )
+
+
+def _whole(path: Path) -> Release:
+    made, found = read_release(path), verify(path, chain=False)
+    if not found.ok:
+        first = found.problems[0]
+        raise ReleaseError(
+            f"the release is not what was made: {first.file}: {first.message}",
+            where=str(path),
+            hint=f"see all with: {command('verify', path)}",
+        )
+    return made
+
+
+class _Push:
+    """One release on its way to one repository."""
+
+    def __init__(self, api: HfApi, release: Release, repository: str) -> None:
+        self._api, self._release, self._repository = api, release, repository
+        self._version = release.manifest.version
+        self._digests = {
+            **{path: known.sha256 for path, known in release.manifest.files.items()},
+            **{path: sha256_of(release.path / path) for path in (MANIFEST, DIGEST)},
+        }
+
+    def run(self, *, public: bool, dry_run: bool) -> Pushed:
+        """Compare, upload and tag."""
+        with _told(self._repository):
+            head = self._head()
+            tagged = self._tags().get(self._version) if head else None
+            there = self._files(tagged or head)
+        lacking = self._lacking(there)
+        if tagged and lacking:
+            raise ReleaseError(
+                f"the hub has another {self._version}: {lacking[0]} differs",
+                where=self._repository,
+                hint="a version never changes: release this under a new one",
+            )
+        removed = [] if tagged else self._removed(there)
+        if not dry_run and not tagged:
+            with _told(self._repository):
+                head = self._commit(head, lacking, removed, public=public)
+                self._tag(head)
+        return self._pushed(lacking, removed, None if dry_run else tagged or head)
+
+    def _head(self) -> str | None:
+        """Return the last commit; None where there is no repository."""
+        try:
+            return self._api.dataset_info(self._repository).sha
+        except RepositoryNotFoundError:
+            return None
+
+    def _tags(self) -> dict[str, str]:
+        refs = self._api.list_repo_refs(self._repository, repo_type=_KIND)
+        return {tag.name: tag.target_commit for tag in refs.tags}
+
+    def _files(self, commit: str | None) -> Files:
+        if commit is None:
+            return {}
+        tree = self._api.list_repo_tree(
+            self._repository, recursive=True, revision=commit, repo_type=_KIND
+        )
+        return {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
+
+    def _lacking(self, there: Files) -> list[str]:
+        return [path for path in sorted(self._digests) if not self._same(path, there.get(path))]
+
+    def _same(self, path: str, other: RepoFile | None) -> bool:
+        if other is None:
+            return False
+        if other.lfs:
+            return other.lfs.sha256 == self._digests[path]
+        return other.blob_id == git_blob(self._release.path / path)
+
+    def _removed(self, there: Files) -> list[str]:
+        """Return files in the folders of a release that this one does not have."""
+        folders = set(self._release.manifest.arms)
+        return [
+            path
+            for path in sorted(there)
+            if path.partition("/")[0] in folders and path not in self._digests
+        ]
+
+    def _commit(
+        self, head: str | None, lacking: list[str], removed: list[str], *, public: bool
+    ) -> str:
+        """Commit all changes at once and return the commit; the last one where nothing changes."""
+        if head is None:
+            self._api.create_repo(
+                self._repository, repo_type=_KIND, private=not public, exist_ok=True
+            )
+            head = str(self._head())
+        if not lacking and not removed:
+            return head
+        manifest = self._release.manifest
+        added = [
+            CommitOperationAdd(path_in_repo=path, path_or_fileobj=self._release.path / path)
+            for path in lacking
+        ]
+        done = self._api.create_commit(
+            self._repository,
+            [*added, *(CommitOperationDelete(path_in_repo=path) for path in removed)],
+            commit_message=f"{manifest.name} {manifest.version}",
+            commit_description=f"sha256 of {MANIFEST}: {self._release.digest}",
+            repo_type=_KIND,
+            parent_commit=head,
+        )
+        return str(done.oid)
+
+    def _tag(self, commit: str) -> None:
+        self._api.create_tag(self._repository, tag=self._version, revision=commit, repo_type=_KIND)
+
+    def _pushed(self, lacking: list[str], removed: list[str], commit: str | None) -> Pushed:
+        return Pushed(
+            release=self._release,
+            repository=self._repository,
+            url=f"{self._api.endpoint}/datasets/{self._repository}",
+            uploaded=tuple(lacking),
+            removed=tuple(removed),
+            kept=len(self._digests) - len(lacking),
+            commit=commit,
+        )
+
+
+def git_blob(path: Path) -> str:
+    """Return the id that git, and so the hub, has for the bytes of a small file."""
+    content = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+@contextmanager
+def _told(repository: str) -> Iterator[None]:
+    """Turn what goes wrong with the hub inside the block into an error for the user."""
+    try:
+        yield
+    except (HTTPError, OSError, RuntimeError, ValueError) as error:
+        raise _as_told(error, repository) from None
+
+
+def _as_told(error: Exception, repository: str) -> CoreEvalError:
+    cause = error.__cause__ if type(error) is RuntimeError else None  # the hub's, of one file
+    answer = cause or error
+    status = answer.response.status_code if isinstance(answer, HfHubHTTPError) else None
+    if status == 401 or isinstance(error, LocalTokenNotFoundError):
+        return CredentialError(
+            "the hub wants a token that may write there, and refuses the one it got or got none",
+            where=repository,
+            hint="export HF_TOKEN or put it into .env; make one at /settings/tokens of the hub",
+        )
+    reason = " ".join(_first_line(each) for each in (error, cause) if each)
+    if status == 412:
+        reason = "somebody changed the repository meanwhile"
+    return RunError(
+        f"the hub did not take the release: {reason}",
+        where=repository,
+        hint="give the same command again: changes are one commit, and no file is sent twice",
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    said = getattr(error, "server_message", None) or str(error) or type(error).__name__
+    return str(said).strip().splitlines()[0]
