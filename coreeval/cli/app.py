@@ -39,12 +39,8 @@ app = typer.Typer(
 )
 for each in (demo, init, validate, estimate, refresh, resume, retry, evaluate, status, trace):
     app.command()(each)
-app.command()(release)
-app.command()(verify)
-app.command()(review)
-app.command()(diff)
-app.command()(export)
-app.command()(push)
+for command in (release, verify, review, diff, export, push):
+    app.command()(command)
 for group in (prompts, models, calls, gdelt, detect, schedule):
     app.add_typer(group)
 
