@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard in this process
+from tests.support.news import made_once
 
 NO_SKIPS = "COREEVAL_TEST_NO_SKIPS"
 """Set where everything that tests need is there, so that a skipped test is a mistake."""
@@ -49,6 +50,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def clean_environment(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     """Give each test the same environment, whatever the one before it has read from a .env."""
     _clean(monkeypatch, home)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bundled_news(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Make the bundled news ready for searching once, not in each workspace."""
+    with made_once(tmp_path_factory.mktemp("bundled-news") / "store"):
+        yield
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
