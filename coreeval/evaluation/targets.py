@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from coreeval.errors import ModelCallError, NoValidAnswer, PromptError, RunError
+from coreeval.errors import CoreEvalError, ModelCallError, NoValidAnswer, PromptError, RunError
 from coreeval.evaluation.label_shape import LabelShape
 from coreeval.models.shapes import AnswerShape
 from coreeval.schema import AnswerKind, Prediction, Sample, Task
@@ -204,20 +204,24 @@ async def _each(
 ) -> list[Found]:
     """Work on items, at most `concurrency` at a time, taking a new one only while told to go on.
 
-    Returns what was found, in the order of the items; the first error stops the others.
+    Returns what was found, in the order of the items. After an error no item is taken, and those at
+    work are waited for: what a target answers has been paid for.
     """
     waiting = iter(enumerate(items))
     done: dict[int, Found] = {}
+    errors: list[CoreEvalError] = []
 
     async def worker() -> None:
-        while go_on() and (taken := next(waiting, None)):
+        while not errors and go_on() and (taken := next(waiting, None)):
             at, item = taken
-            done[at] = await work(item)
+            try:
+                done[at] = await work(item)
+            except CoreEvalError as error:
+                errors.append(error)
 
-    try:
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(min(concurrency, len(items))):
-                workers.create_task(worker())
-    except ExceptionGroup as group:
-        raise group.exceptions[0] from None
+    async with asyncio.TaskGroup() as workers:
+        for _ in range(min(concurrency, len(items))):
+            workers.create_task(worker())
+    if errors:
+        raise errors[0]
     return [done[at] for at in sorted(done)]

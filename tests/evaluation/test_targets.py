@@ -223,6 +223,21 @@ async def test_an_unusable_target_stops_everything_as_itself() -> None:
     assert asker.open == 0
 
 
+async def test_what_is_on_its_way_when_an_error_comes_is_waited_for() -> None:
+    said = list[str]()
+
+    def rule(text: str) -> str:
+        if text.startswith("2"):
+            raise ModelUnusable("no such model")
+        said.append(text)
+        return "good"
+
+    asker = ScriptedAsker(rule)
+    with pytest.raises(ModelUnusable):
+        await _ask(asker, _samples(*map(str, range(100))), concurrency=4)
+    assert len(said) == len(asker.asked) - 1
+
+
 def test_an_answer_is_exactly_one_of_the_labels() -> None:
     shape = LabelShape(TASK)
     assert shape.schema["properties"] == {"label": {"type": "string", "enum": ["good", "bad"]}}
