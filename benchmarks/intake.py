@@ -10,6 +10,7 @@ are packed as well as real files are: a row takes 13 to 14 kB, and 4 to 5 kB pac
 import argparse
 import random
 import re
+import resource
 import tempfile
 import time
 import zipfile
@@ -24,12 +25,15 @@ import pyarrow.csv  # type: ignore[import-untyped]
 
 from coreeval.tools.gdelt.files import GKG_COLUMNS, lines
 from coreeval.tools.gdelt.gkg import ALL_NAMES, DATE, EXTRAS, ORGANISATIONS, PERSONS, URL
-from coreeval.tools.gdelt.store import intake, streams
-from coreeval.tools.gdelt.store.reading import Offer, read
+from coreeval.tools.gdelt.store import readers, streams
+from coreeval.tools.gdelt.store.readers import Readers
+from coreeval.tools.gdelt.store.reading import Content, Offer, read, read_content
 from coreeval.tools.gdelt.store.sync import sync_folder
 from tests.support.plain_gkg import read_gkg
 
 ROWS = 1028
+WAYS = {"threads": 1 << 60, "processes": -1}
+"""How many bytes sync is told to read in its own process."""
 GCAM = 17
 _NAME = re.compile(rb"([^;,]+),(\d+)")
 _TITLE = re.compile(rb"</PAGE_TITLE>")
@@ -41,33 +45,47 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, required=True)
     parser.add_argument("--files", type=int, default=48)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        files = list(written(Path(folder) / "news", titled(chosen.rows), chosen.files))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files = list(written(folder / "news", titled(chosen.rows), chosen.files))
         packed = sum(file.stat().st_size for file in files)
         print(f"{len(files)} files of {ROWS:,} rows, {packed / len(files) / 1e6:.1f} MB packed")
-        one = files[: max(len(files) // 8, 2)]
-        show("plain Python reader, 1 thread", one, lambda: in_threads(1, one, plainly))
-        show("bytes split by pyarrow.csv, 1 thread", one, lambda: in_threads(1, one, by_arrow))
-        with mock.patch.object(streams, "isal_zlib", zlib):
-            show("columnar with zlib, 2 threads", files, lambda: in_threads(2, files, columnar))
-        show("columnar, 1 thread", files, lambda: in_threads(1, files, columnar))
-        show("columnar, 2 threads", files, lambda: in_threads(2, files, columnar))
-        for threads in (1, 2):
-            store = Path(folder) / f"store{threads}"
-            with mock.patch.object(intake, "READERS", threads):
-                work = partial(sync_folder, store, files[0].parent)
-                show(f"files to store, {threads} threads", files, work)
-            size = sum(file.stat().st_size for file in store.rglob("*.parquet"))
+        show_readers(files)
+        for count in (4, 8, 16, len(files)):
+            for way, few in WAYS.items():
+                store, some = folder / f"{way}{count}", files[:count]
+                work = partial(stored, store, some, few)
+                show(f"{count} files to store, {way}", some, work)
+        size = sum(file.stat().st_size for file in store.rglob("*.parquet"))
         print(f"{size / len(files) / ROWS:.0f} bytes a row in segments")
+
+
+def show_readers(files: list[Path]) -> None:
+    """Print how fast files become tables."""
+    one = files[: max(len(files) // 8, 2)]
+    show("plain Python reader, 1 thread", one, partial(in_threads, 1, one, plainly))
+    show("bytes split by pyarrow.csv, 1 thread", one, partial(in_threads, 1, one, by_arrow))
+    with mock.patch.object(streams, "isal_zlib", zlib):
+        show("columnar with zlib, 1 thread", one, partial(in_threads, 1, one, columnar))
+    for count in (1, 2):
+        show(f"columnar, threads: {count}", files, partial(in_threads, count, files, columnar))
+    for count in (1, 2):
+        show(f"columnar, processes: {count}", files, partial(in_processes, count, files))
 
 
 def show(what: str, files: list[Path], work: Callable[[], object]) -> None:
     """Print the rows a second of some work, and the processor time of a row."""
-    began, spent = time.perf_counter(), time.process_time()
+    began, spent = time.perf_counter(), processor_time()
     work()
     rows = ROWS * len(files)
-    seconds, cpu = time.perf_counter() - began, time.process_time() - spent
+    seconds, cpu = time.perf_counter() - began, processor_time() - spent
     print(f"{what:38} {rows / seconds:>8,.0f} rows/s {cpu / rows * 1e6:>8.1f} us a row", flush=True)
+
+
+def processor_time() -> float:
+    """Return the seconds that this process and those it waited for have used."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def in_threads(threads: int, files: list[Path], work: Callable[[Path], object]) -> None:
@@ -76,9 +94,25 @@ def in_threads(threads: int, files: list[Path], work: Callable[[Path], object]) 
         list(pool.map(work, files))
 
 
-def columnar(file: Path) -> object:
+def in_processes(count: int, files: list[Path]) -> None:
+    """Read each file as sync does where there are many, starting the processes included."""
+    with mock.patch.object(readers, "FEW", WAYS["processes"]), Readers() as several:
+        in_threads(count, files, partial(columnar, content=several.read))
+
+
+def stored(store: Path, files: list[Path], few: int) -> None:
+    """Bring some files into a store."""
+    news = store.with_suffix(".news")
+    news.mkdir()
+    for file in files:
+        (news / file.name).symlink_to(file)
+    with mock.patch.object(readers, "FEW", few):
+        sync_folder(store, news)
+
+
+def columnar(file: Path, content: Content = read_content) -> object:
     """Read a file as sync does."""
-    return read(Offer(path=file, name=file.name), set()).articles
+    return read(Offer(path=file, name=file.name), set(), content).articles
 
 
 def plainly(file: Path) -> object:

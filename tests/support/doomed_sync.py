@@ -1,11 +1,12 @@
 """`coreeval gdelt sync` as a process of its own that dies or runs out of room where a test wants.
 
     python -m tests.support.doomed_sync [--die before|after:STEP:COUNT] [--full segment|STORE:PAGES]
-                                        [--files N] [--now STAMP] COMMAND…
+                                        [--files N] [--now STAMP] [--apart] COMMAND…
 
 STEP is `read` (a file), `write` (the segments of a commit) or `commit` (their listing). A death is
 a SIGKILL to itself. A full disk is a segment of which half can be written, or a database of so many
-pages. The program under test has no hooks for it: its functions are wrapped from outside.
+pages. With `--apart` every file is read in a process of its own, as are all of many files. The
+program under test has no hooks for it: its functions are wrapped from outside.
 """
 
 import argparse
@@ -22,11 +23,11 @@ from unittest import mock
 
 from coreeval import cli
 from coreeval.tools import clock
-from coreeval.tools.gdelt.store import intake, sync
+from coreeval.tools.gdelt.store import deliveries, intake, readers, sync
 from coreeval.tools.gdelt.store.ledger import Ledger
 
 STEPS: dict[str, tuple[object, str]] = {
-    "read": (intake, "read"),
+    "read": (deliveries, "read"),
     "write": (intake, "write_articles"),
     "commit": (Ledger, "commit"),
 }
@@ -39,10 +40,13 @@ def main() -> int:
     parser.add_argument("--full", default="")
     parser.add_argument("--files", type=int, default=2)
     parser.add_argument("--now", type=datetime.fromisoformat)
+    parser.add_argument("--apart", action="store_true")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(intake, "FILES", options.files))
+        if options.apart:
+            stack.enter_context(mock.patch.object(readers, "FEW", -1))
         if options.now:
             stack.enter_context(_clock_at(options.now))
         if options.die:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from coreeval.schema import NamedEntity
+if TYPE_CHECKING:
+    from coreeval.schema import NamedEntity
 
 Kind = Literal["gkg", "gal", "artlist"]
 Reason = Literal[
@@ -26,7 +27,7 @@ class Article:
     language: str = "en"
     """ISO 639-1 code as marked by the file, `und` where it is unknown."""
     snippet: str = ""
-    entities: tuple[NamedEntity, ...] = ()
+    entities: tuple["NamedEntity", ...] = ()
     origin: str
 
 

@@ -14,8 +14,8 @@ from typing import Self
 
 from coreeval.errors import RunError
 from coreeval.tools.clock import Clock
+from coreeval.tools.gdelt.store.deliveries import Delivery
 from coreeval.tools.gdelt.store.feeds import MIRRORED
-from coreeval.tools.gdelt.store.intake import Delivery
 from coreeval.tools.gdelt.store.ledger import BatchRow
 from coreeval.tools.gdelt.store.mirror import FetchFailed, Mirror, new_session
 from coreeval.tools.gdelt.store.plan import Wanted, is_gap

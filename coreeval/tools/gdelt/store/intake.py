@@ -1,16 +1,15 @@
-"""From files to committed segments: two files are read at a time, many are committed at once."""
+"""From files to committed segments: some files are read at a time, many are committed at once."""
 
-import os
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 from coreeval.tools.clock import Clock
 from coreeval.tools.files import replacing
+from coreeval.tools.gdelt.store.deliveries import Delivery, read_all
 from coreeval.tools.gdelt.store.feeds import SIGNALS, Feed, is_copy, stamp_in
 from coreeval.tools.gdelt.store.layout import Layout
 from coreeval.tools.gdelt.store.ledger import (
@@ -21,27 +20,14 @@ from coreeval.tools.gdelt.store.ledger import (
     FileState,
     Ledger,
 )
-from coreeval.tools.gdelt.store.reading import BATCH_S, Offer, Reading, read
+from coreeval.tools.gdelt.store.reading import BATCH_S, Reading
 from coreeval.tools.gdelt.store.segments import DAY_S, write_articles, write_signals
 
-READERS = min(os.cpu_count() or 1, 4)
-AHEAD = 2 * READERS
-"""Deliveries that may be read before their turn: readers work while others are committed."""
 ROWS = 50_000
 """Articles from which a commit is due: some 50 files of GKG, about 100 MB of memory."""
 FILES = 200
 LONGEST_S = 20.0
 """Seconds after which one is due however few there are: all that a kill can lose."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """Files that belong together, and what is known of their batch once they are read."""
-
-    offers: tuple[Offer, ...] = ()
-    batches: tuple[BatchRow, ...] = ()
-    done: Callable[[], None] = lambda: None
-    """Called when the files are read."""
 
 
 @dataclass(slots=True)
@@ -85,9 +71,10 @@ class Intake:
 
         Raises:
             OSError: the disk is full or cannot be written; what was committed stays.
+            RunError: a process that reads died; the same.
         """
         articles = 0
-        with closing(_read(deliveries, self._contents)) as read_ones:
+        with closing(read_all(deliveries, self._contents)) as read_ones:
             for done, (delivery, readings) in enumerate(read_ones, start=1):
                 for reading in readings:
                     self._add(reading)
@@ -180,28 +167,6 @@ class _Open:
     def is_due(self) -> bool:
         late = time.monotonic() - self.since > LONGEST_S
         return late or self.rows >= ROWS or len(self.entry.files) >= FILES
-
-
-def _read(
-    deliveries: Iterable[Delivery], known: set[str]
-) -> Generator[tuple[Delivery, list[Reading]], None, None]:
-    """Yield deliveries with their files read, in order, a few ahead and no more."""
-    waiting: deque[tuple[Delivery, Future[list[Reading]]]] = deque()
-    with ThreadPoolExecutor(READERS, thread_name_prefix="reader") as pool:
-        for delivery in deliveries:
-            waiting.append((delivery, pool.submit(_read_one, delivery, known)))
-            while len(waiting) > AHEAD:
-                first, job = waiting.popleft()
-                yield first, job.result()
-        for first, job in waiting:
-            yield first, job.result()
-
-
-def _read_one(delivery: Delivery, known: set[str]) -> list[Reading]:
-    try:
-        return [read(offer, known) for offer in delivery.offers]
-    finally:
-        delivery.done()
 
 
 def _state(reading: Reading) -> FileState:

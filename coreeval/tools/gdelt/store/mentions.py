@@ -1,24 +1,25 @@
 """The names of GKG rows, by column: split, counted and placed without a loop over mentions.
 
-Only odd names are worked on one by one. Arrow and numpy do the rest without holding the
-interpreter, so that two files are read at the same time.
+Only odd names are worked on one by one; Arrow and numpy do the rest.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from coreeval.schema import EntityType
 from coreeval.tools.gdelt.gkg import PROMINENT_MENTIONS, PROMINENT_OFFSET
 from coreeval.tools.gdelt.untrusted import without_unseen
 
+if TYPE_CHECKING:
+    from coreeval.schema import EntityType
+
 Ints = npt.NDArray[np.int64]
-TYPES: tuple[EntityType, ...] = ("person", "organisation", "place", "other")
+TYPES: tuple["EntityType", ...] = ("person", "organisation", "place", "other")
 """In order: a name that several lists have is of the first one's type."""
 OFFSET_DIGITS = 9
 """More digits than any text has characters; what follows them is dropped."""
@@ -57,7 +58,7 @@ def placed(column: Any) -> Mentions:  # noqa: ANN401
     row, blocks = _items(column)
     parts = pc.split_pattern(blocks, "#", max_splits=2)
     whole = pc.equal(pc.list_value_length(parts), 3)
-    row, blocks, parts = (pc.filter(each, whole) for each in (row, blocks, parts))
+    row, blocks, parts = _where(whole, row, blocks, parts)
     names = pc.list_element(pc.split_pattern(pc.list_element(parts, 1), ",", max_splits=1), 0)
     return _mentions(row, blocks, names, "#")
 
@@ -71,12 +72,17 @@ def _mentions(row: Any, items: Any, names: Any, mark: str) -> Mentions:  # noqa:
     """Take the offset after the last mark; where `names` are the items, the name before it."""
     pairs = pc.split_pattern(items, mark, max_splits=1, reverse=True)
     both = pc.equal(pc.list_value_length(pairs), 2)
-    row, pairs, names = (pc.filter(each, both) for each in (row, pairs, names))
+    row, pairs, names = _where(both, row, pairs, names)
     offsets = pc.list_element(pairs, 1)
     numbers = pc.ascii_is_decimal(offsets)
-    row, pairs, names, offsets = (pc.filter(each, numbers) for each in (row, pairs, names, offsets))
+    row, pairs, names, offsets = _where(numbers, row, pairs, names, offsets)
     at = pc.cast(pc.utf8_slice_codeunits(offsets, 0, OFFSET_DIGITS), pa.int64())
     return Mentions(row, pc.list_element(pairs, 0) if mark == "," else names, at)
+
+
+def _where(mask: Any, *columns: Any) -> Sequence[Any]:  # noqa: ANN401
+    """Return the columns where a mask is true, as they are where it is true everywhere."""
+    return columns if pc.all(mask).as_py() else [pc.filter(each, mask) for each in columns]
 
 
 def prominent(rows: int, by_type: Sequence[Mentions]) -> Any:  # noqa: ANN401

@@ -1,8 +1,8 @@
 """Reading one file: what it holds, its rows as tables, and which batches it is of."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -61,28 +61,17 @@ class Reading:
     """Quarter hours that its rows are of, in epoch seconds."""
 
 
-def read(offer: Offer, known: set[str]) -> Reading:
-    """Read one file, unless its content is among the known ones.
+Content = Callable[[Offer], Reading]
+"""Reads a file whose MD5 is known, here or elsewhere."""
+
+
+def read_content(offer: Offer) -> Reading:
+    """Read one file whose MD5 is known, whatever was read before.
 
     Raises:
-        OSError: a download cannot be read; a file of the user's only counts as left out.
+        OSError: it cannot be read.
     """
-    try:
-        return _read(offer, known)
-    except OSError as error:
-        if offer.downloaded:
-            raise
-        return Reading(offer, why=f"cannot be read: {error.strerror or error}")
-    finally:
-        if offer.downloaded:
-            offer.path.unlink(missing_ok=True)
-
-
-def _read(offer: Offer, known: set[str]) -> Reading:
-    reading = Reading(offer, offer.feed, offer.md5 or _md5(offer.path), offer.path.stat().st_size)
-    reading.known = reading.md5 in known
-    if reading.known:
-        return reading
+    reading = Reading(offer, offer.feed, offer.md5, offer.path.stat().st_size)
     try:
         reading.feed = reading.feed or feed_of(offer.path)
     except DamagedFile as error:
@@ -95,6 +84,26 @@ def _read(offer: Offer, known: set[str]) -> Reading:
     if reading.tally.bad["too_large"]:  # what is made to look like news is not kept in part
         reading.articles, reading.signals, reading.batches = [], None, set()
     return reading
+
+
+def read(offer: Offer, known: Container[str], content: Content = read_content) -> Reading:
+    """Read one file, unless its content is among the known ones.
+
+    Raises:
+        OSError: a download cannot be read; a file of the user's only counts as left out.
+    """
+    try:
+        md5 = offer.md5 or _md5(offer.path)
+        if md5 in known:
+            return Reading(offer, offer.feed, md5, offer.path.stat().st_size, known=True)
+        return content(replace(offer, md5=md5))
+    except OSError as error:
+        if offer.downloaded:
+            raise
+        return Reading(offer, why=f"cannot be read: {error.strerror or error}")
+    finally:
+        if offer.downloaded:
+            offer.path.unlink(missing_ok=True)
 
 
 def _read_rows(reading: Reading, feed: Feed) -> None:

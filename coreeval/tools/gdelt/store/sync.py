@@ -12,9 +12,10 @@ from coreeval.errors import KnowledgeError, RunError, RunLocked
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.gdelt.files import UNDERSTOOD, find_files
 from coreeval.tools.gdelt.store.coverage import gaps_in
+from coreeval.tools.gdelt.store.deliveries import Delivery
 from coreeval.tools.gdelt.store.downloads import Downloads, Troubles
 from coreeval.tools.gdelt.store.feeds import USUAL, Feed
-from coreeval.tools.gdelt.store.intake import Counts, Delivery, Intake
+from coreeval.tools.gdelt.store.intake import Counts, Intake
 from coreeval.tools.gdelt.store.layout import Layout
 from coreeval.tools.gdelt.store.ledger import GO_ON, Asked, Ledger, opened
 from coreeval.tools.gdelt.store.mirror import MIRROR, checked_mirror
@@ -88,7 +89,7 @@ def sync_mirror(
     Raises:
         UsageError: the window or the mirror's address is wrong, or this is no store.
         RunLocked: another sync is at work on the store.
-        RunError: the mirror cannot be reached, or the disk is full.
+        RunError: the mirror cannot be reached, the disk is full, or a process that reads died.
     """
     around, url = around or Around(), checked_mirror(mirror)
     now = around.now()
@@ -117,7 +118,7 @@ def sync_folder(store: Path, source: Path, *, around: Around | None = None) -> S
     Raises:
         KnowledgeError: no such folder, none of its files holds news, or this is no store.
         RunLocked: another sync is at work on the store.
-        RunError: the disk is full.
+        RunError: the disk is full, or a process that reads died.
     """
     around = around or Around()
     if not source.exists():

@@ -1,5 +1,6 @@
 """A sync that is killed, stopped or out of room: the next one loses nothing and ends the same."""
 
+import gzip
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from tests.tools.gdelt.store.kit import (
     asked,
     data_files,
     fill,
+    gkg_file,
     gkg_zip,
     quarters,
     stamp,
@@ -54,6 +56,7 @@ def start(*command: str | Path, trouble: tuple[str, ...] = ()) -> subprocess.Pop
     return subprocess.Popen(
         [*arguments, *trouble, "gdelt", "sync", *map(str, command), "--json"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+        process_group=0,
     )  # fmt: skip
 
 
@@ -106,15 +109,19 @@ def test_kills_at_any_moment(tmp_path: Path, server: MirrorServer) -> None:
     assert_whole(store)
 
 
-def test_an_interrupt_stops_cleanly(tmp_path: Path, server: MirrorServer) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_stops_cleanly(
+    tmp_path: Path, server: MirrorServer, number: signal.Signals
+) -> None:
     store = tmp_path / "store"
     server.put(GKG.format(stamp(BATCHES[20])), Answer(hang=True))
     command = ("--since", "2026-10-05", "--feeds", "gkg", "--mirror", server.url, "--store", store)
-    process = start(*command)
+    process = start(*command, trouble=("--apart",))
     while GKG.format(stamp(BATCHES[20])) not in server.asked:
         time.sleep(0.01)
-    time.sleep(0.3)
-    os.kill(process.pid, signal.SIGINT)
+    while not children(process.pid):
+        time.sleep(0.01)
+    os.killpg(process.pid, number)  # as a terminal and a service manager do
     code, out = ended(process)
     assert code == 130 and json.loads(out)["stopped"] is True
     kept = urls_of(store)
@@ -124,6 +131,57 @@ def test_an_interrupt_stops_cleanly(tmp_path: Path, server: MirrorServer) -> Non
     code, done = sync(*command)
     assert (code, done["files"]) == (0, len(BATCHES) - len(kept) // ROWS)
     assert_whole(store)
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    """A folder with files that take minutes to read: a row, and a billion empty ones."""
+    folder = tmp_path / "endless"
+    folder.mkdir()
+    emptiness = gzip.compress(b"\n" * (16 << 20)) * 60
+    for at in BATCHES[:2]:
+        (folder / f"{stamp(at)}.gz").write_bytes(gzip.compress(gkg_file(at).encode()) + emptiness)
+    return folder
+
+
+def test_a_second_interrupt_ends_at_once(tmp_path: Path, endless: Path) -> None:
+    process = start("--from", endless, "--store", tmp_path / "store", trouble=("--apart",))
+    while not (reading := children(process.pid)):
+        time.sleep(0.01)
+    for _ in range(2):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.3)
+    assert ended(process)[0] == 130
+    assert not alive(reading)
+
+
+def test_no_process_outlives_a_killed_sync(tmp_path: Path, endless: Path) -> None:
+    process = start("--from", endless, "--store", tmp_path / "store", trouble=("--apart",))
+    while len(reading := children(process.pid)) < len(list(endless.iterdir())):
+        time.sleep(0.01)
+    time.sleep(1)  # until they are in the midst of it
+    process.kill()
+    assert process.communicate(timeout=20) == ("", "")
+    while alive(reading):
+        time.sleep(0.01)
+
+
+def children(pid: int) -> set[int]:
+    """Return the processes that a process has started."""
+    return {number for number, parent, _ in processes() if parent == pid}
+
+
+def alive(pids: set[int]) -> set[int]:
+    """Return those that are still at work; what only waits to be noticed is not."""
+    return {number for number, _, state in processes() if number in pids and state[0] != "Z"}
+
+
+def processes() -> list[tuple[int, int, str]]:
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True
+    ).stdout
+    rows = (line.split() for line in listed.splitlines())
+    return [(int(pid), int(parent), state) for pid, parent, state in rows]
 
 
 @pytest.mark.parametrize("full", ["segment", "store.db:14"])

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from coreeval.errors import KnowledgeError, RunError, UsageError
-from coreeval.tools.gdelt.store import downloads, intake, mirror, reading
+from coreeval.tools.gdelt.store import deliveries, downloads, mirror, reading
 from coreeval.tools.gdelt.store.feeds import Feed, chosen_feeds
 from coreeval.tools.gdelt.store.mirror import checked_mirror, expected_md5
 from coreeval.tools.gdelt.store.sync import Around, Synced, sync_folder, sync_mirror
@@ -76,7 +76,7 @@ def test_a_window_is_fetched_feed_by_feed(tmp_path: Path, server: MirrorServer) 
 def test_readers_that_run_ahead_do_not_wait_for_the_downloads(
     tmp_path: Path, server: MirrorServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "AHEAD", 10 * downloads.WAITING)
+    monkeypatch.setattr(deliveries, "AHEAD", 10 * downloads.WAITING)
     fill(server, quarters(START, 4 * HOURS))
     assert synced(tmp_path / "store", server).counts.files == 4 * HOURS
 

@@ -1,0 +1,134 @@
+"""Reading files in processes of their own: two threads of one take turns at Python's lock.
+
+The processes are started by name and not forked, import what reading needs and no more, and never
+look at the program's main module, so that any script may ask for news.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from subprocess import PIPE, Popen
+from typing import Self
+
+from coreeval.errors import RunError
+from coreeval.tools.gdelt.store.reading import Offer, Reading, read_content
+
+FEW = 32 << 20
+"""Bytes of files that are read in this process, before others are started."""
+KEEPING = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 28),
+    "MIMALLOC_PURGE_DELAY": "-1",
+}
+"""Environment in which glibc and Arrow keep memory for the next file: a seventh of the time."""
+_SERVE = (
+    "import sys; sys.path[:] = sys.argv[1:]; "
+    "from coreeval.tools.gdelt.store.reader import serve; serve()"
+)
+
+
+class Readers:
+    """Reads files for several threads, each in a process of its own once there are many.
+
+    Leaving the `with` block ends the processes at once, and what they are reading with them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[Popen[bytes]] = []
+        self._all: list[Popen[bytes]] = []
+        self._size = 0
+        self._over = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._over = True
+        for process in self._all:
+            with suppress(BrokenPipeError), process:
+                process.kill()
+
+    def read(self, offer: Offer) -> Reading:
+        """Read one file.
+
+        Raises:
+            OSError: it cannot be read.
+            RunError: the process that read it died, or none can be started.
+        """
+        process = self._taken(offer.path.stat().st_size)
+        if process is None:
+            return read_content(offer)
+        answer = _asked(process, offer)
+        self._idle.append(process)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _taken(self, size: int) -> Popen[bytes] | None:
+        """Return a process for so many bytes; None where they are to be read in this one."""
+        with self._lock:
+            if self._over:
+                raise CancelledError
+            self._size += size
+            if self._size <= FEW:
+                return None
+            if not self._idle:
+                self._all.append(_started())
+                return self._all[-1]
+            return self._idle.pop()
+
+
+def _started() -> Popen[bytes]:
+    try:
+        with _signals_held():
+            return Popen(
+                [sys.executable, "-c", _SERVE, *sys.path],
+                stdin=PIPE, stdout=PIPE, env={**os.environ, **KEEPING},
+            )  # fmt: skip
+    except OSError as error:
+        raise RunError(
+            f"no process can be started to read files: {error.strerror or error}",
+            where=sys.executable,
+            hint="let this user have more processes or memory, then give the same command again",
+        ) from None
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold back the signals to stop: here inside the block, in a process started in it for good.
+
+    A terminal and a service manager send them to all processes; it is this one that stops.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _asked(process: Popen[bytes], offer: Offer) -> Reading | Exception:
+    """Return what a process says of a file."""
+    assert process.stdin and process.stdout
+    try:
+        pickle.dump(offer, process.stdin)
+        process.stdin.flush()
+        answer: Reading | Exception = pickle.load(process.stdout)
+    except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+        raise RunError(
+            f"a process that reads files died: {_ending(process.wait())}",
+            where=offer.name,
+            hint="most often there was too little memory; "
+            "give the same command again: it goes on where it was",
+        ) from None
+    return answer
+
+
+def _ending(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
