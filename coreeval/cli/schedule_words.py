@@ -66,7 +66,7 @@ def _lines(done: Done) -> Iterator[str]:
     yield from outcome_lines(done.counts)
     if done.missed:
         most = " or more" if done.missed == MOST_MISSED else ""
-        yield f"  {done.missed}{most} periods before it were missed; this release is for all"
+        yield f"  before it, missed: {done.missed}{most}; this release is for all"
     yield from _told(done)
 
 

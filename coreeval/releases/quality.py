@@ -10,23 +10,39 @@ from coreeval.schema import Rung, Task
 from coreeval.tools.stores.runs import RunStore
 
 
-def quality_of(store: RunStore, task: Task, *, withheld: Collection[str]) -> Quality:
-    """Measure what a release publishes; withheld samples count as not accepted."""
+def quality_of(
+    store: RunStore, task: Task, *, withheld: Collection[str], followed: Quality | None = None
+) -> Quality:
+    """Measure what a release publishes; withheld samples count as not accepted.
+
+    Args:
+        store: The record of the run.
+        task: Names the labels.
+        withheld: Ids of samples that are not published.
+        followed: Of the release that kept samples were taken from: they were judged there.
+    """
     total, accepted = Counter[str](), Counter[str]()
+    kept = 0
     found, used = Counter[Rung](), Counter[Rung]()
     for ended in store.ended():
         label, rung = ended.sample.label_text, ended.result.rung
-        kept = ended.result.outcome == "accepted" and ended.sample.id not in withheld
+        published = ended.result.outcome == "accepted" and ended.sample.id not in withheld
         total[label] += 1
         found[rung] += 1
-        accepted[label] += kept
-        used[rung] += kept
+        accepted[label] += published
+        used[rung] += published
+        kept += published and ended.result.kept_from is not None
     names = [label.name for label in task.labels]
     return Quality(
         acceptance=proportion(accepted.total(), total.total()),
         by_label=tuple(_share(name, total, accepted) for name in names),
         balance_shift=balance_shift(total, accepted),
-        label_noise=_label_noise(store),
+        label_noise=_label_noise(
+            store,
+            kept=kept,
+            renewed=accepted.total() - kept,
+            there=followed.label_noise.bound if followed else None,
+        ),
         evidence=proportion(total.total() - found["none"], total.total()),
         rungs=tuple(
             RungCoverage(rung=rung, samples=found[rung], accepted=used[rung])
@@ -56,11 +72,25 @@ def balance_shift(before: Counter[str], after: Counter[str]) -> float | None:
     return sum(apart) / 2
 
 
-def _label_noise(store: RunStore) -> LabelNoise:
+def _label_noise(store: RunStore, *, kept: int, renewed: int, there: float | None) -> LabelNoise:
     originals, contrary = store.verdict_counts("original_label")
     texts, refused = store.verdict_counts("label_preserved")
     original, updated = proportion(contrary, originals), proportion(refused, texts)
-    return LabelNoise(original=original, updated=updated, bound=noise_bound(original, updated))
+    here = noise_bound(original, updated)
+    bound = bound_of_both(here, renewed, there, kept)
+    return LabelNoise(original=original, updated=updated, bound=bound)
+
+
+def bound_of_both(here: float | None, renewed: int, there: float | None, kept: int) -> float | None:
+    """Return the bound over renewed and kept texts, each by that of the run that judged it.
+
+    None where texts of either kind have no bound.
+    """
+    parts = [(bound, count) for bound, count in ((here, renewed), (there, kept)) if count]
+    if not parts:
+        return here
+    shares = [bound * count for bound, count in parts if bound is not None]
+    return sum(shares) / (renewed + kept) if len(shares) == len(parts) else None
 
 
 def noise_bound(original: Score, updated: Score) -> float | None:

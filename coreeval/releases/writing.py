@@ -56,7 +56,9 @@ def write_release(made_of: Sources, how: Manner, draft: Path) -> None:
             review.require_decided()
         withheld = withheld_samples(store, made_of.takedown, review.rejected)
         arms = _write_tables(made_of, store, draft, withheld, how.snippets)
-        quality = quality_of(store, made_of.task, withheld=withheld)
+        quality = quality_of(
+            store, made_of.task, withheld=withheld, followed=_followed_quality(made_of)
+        )
     found = _Found(arms, quality, review.state(required=how.require_review), withheld)
     manifest = _manifest(made_of, how, draft, found)
     config = portable(made_of.config.model_dump(mode="json", exclude={"schedule"}), made_of.base)
@@ -70,6 +72,14 @@ def write_release(made_of: Sources, how: Manner, draft: Path) -> None:
     whole = manifest.model_copy(update={"files": _digests(draft)})
     write_json(draft / MANIFEST, whole.model_dump(mode="json"))
     write_text(draft / DIGEST, f"{sha256_of(draft / MANIFEST)}  {MANIFEST}\n")
+
+
+def _followed_quality(made_of: Sources) -> Quality | None:
+    """Return the quality of the release that the run kept samples of, where it is the parent."""
+    followed, parent = made_of.run.parent, made_of.parent
+    if followed is None or parent is None or followed.digest != parent.digest:
+        return None
+    return parent.manifest.quality
 
 
 def _write_tables(

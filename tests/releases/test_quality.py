@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.evaluation.scoring.classification import NOTHING, proportion
-from coreeval.releases.quality import balance_shift, noise_bound, quality_of
+from coreeval.releases.quality import balance_shift, bound_of_both, noise_bound, quality_of
 from coreeval.tasks import load_task
 from coreeval.tools.stores.runs import RunStore
 from tests.releases.kit import NOW, make_run
@@ -61,3 +61,11 @@ def test_the_noise_bound_at_its_ends() -> None:
     few, many = (noise_bound(proportion(0, n), proportion(n // 10, n)) for n in (20, 2000))
     assert few is not None and many is not None
     assert many < few
+
+
+def test_kept_texts_count_with_the_bound_of_the_release_that_judged_them() -> None:
+    assert bound_of_both(0.9, 1, 0.1, 8) == pytest.approx((0.9 + 0.8) / 9)
+    assert bound_of_both(0.9, 2, None, 0) == 0.9
+    assert bound_of_both(None, 0, 0.1, 8) == pytest.approx(0.1)
+    assert bound_of_both(0.9, 2, None, 8) is None
+    assert bound_of_both(None, 0, None, 0) is None

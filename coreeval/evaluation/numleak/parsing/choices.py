@@ -23,6 +23,7 @@ _VERB: Final = (
 )
 _HIGHER: Final = [
     rf"{_ONE}{_GAP}{{0,30}}\b{_VERB}\b(?:(?!\bnot\b){_GAP}){{0,40}}?\b{_MORE}\b",
+    rf"^\W*{_ONE} \([^()\n]{{0,80}}\b(?:against|compared|versus|vs)\b",
     rf"{_ONE}\W*(?:>|(?:was|is) (?:the )?(?:1|answer|winner)\b|(?:beats?|exceeded|outperformed)\b)",
     rf"\b{_MORE}\b(?! than){_GAP}{{0,60}}\b(?:in|was|is|for|during|:)\W*{_ONE}",
     rf"\b(?:answer|choice|pick|choose|chose|select|selected|go with|say|guess)\b"

@@ -4,14 +4,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.replies import Variant
 from coreeval.evaluation.numleak.series import SeriesDefinition
 from coreeval.prompts import Message, built_in_prompt
 
 _SIGN: Final = {
-    "signed": "with a minus sign where it is below zero",
-    "positive": "without a sign",
+    "signed": "with a minus sign if it is negative",
+    "positive": "without a sign before it",
+}
+_ORDER: Final = {
+    "signed": "; any positive value is higher than a negative one",
+    "positive": "",
+}
+_DATES: Final[dict[Frequency, str]] = {
+    "daily": "days",
+    "weekly": "weeks",
+    "monthly": "months",
+    "quarterly": "quarters",
+    "annual": "years",
 }
 _EXAMPLES: Final = (12.3456789, 23.4567891, 34.5678912, 45.6789123, 56.7891234)
 
@@ -38,6 +49,7 @@ class Wording:
         return built_in_prompt("series_value").fill(
             **self._common(name),
             date=date.words,
+            sign=_SIGN[self.definition.sign],
             decimals=_digits(self.definition.decimals),
             example=self.example,
         )
@@ -51,21 +63,26 @@ class Wording:
             second: The other.
         """
         prompt = built_in_prompt(f"series_{variant}")
-        return prompt.fill(**self._common(None), first=first.words, second=second.words)
+        return prompt.fill(
+            **self._common(None),
+            order=_ORDER[self.definition.sign],
+            dates=_DATES[self.definition.frequency],
+            first=first.words,
+            second=second.words,
+        )
 
     def _common(self, name: str | None) -> dict[str, str]:
         return {
             "quantity": self.definition.quantity,
             "name": name or self.definition.name,
             "unit": self.definition.unit.name,
-            "sign": _SIGN[self.definition.sign],
         }
 
 
 def _digits(decimals: int) -> str:
     if not decimals:
         return "as a whole number"
-    return f"to {decimals} digit{'s' if decimals > 1 else ''} after the point"
+    return f"to {decimals} decimal place{'s' if decimals > 1 else ''}"
 
 
 def _example(definition: SeriesDefinition, values: list[float]) -> str:

@@ -31,6 +31,7 @@ def read(text: str | None, kind: AnswerKind = "answered") -> ReadChoice:
         (f"I'd have to guess, but my answer is {B}.", "second"),
         (f"I don't have data for {A} and {B}.\n\nHowever, **{A}** had the higher return", "first"),
         (f"{A} had the higher return. Wait, {B} had the higher return.", "second"),
+        (f"{A} (about 5.2 percent, against 4.0 percent in {B}).", "first"),
         ("the latter", "second"),
         ("The first one.", "first"),
         ("The earlier month.", "second"),

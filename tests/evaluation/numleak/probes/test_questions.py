@@ -70,15 +70,15 @@ def test_a_question_says_unit_sign_digits_and_an_example_that_is_no_answer(serie
     question = of(asked_about(series), "value")[0]
     text = words(question)
     assert f"the monthly change of the Halcyon tide index for {question.period.words}?" in text
-    assert "in percent to 2 digits after the point, with a minus sign where it is below" in text
-    (example,) = re.findall(r"of (-\d+\.\d\d), which is not the answer", text)
+    assert "in percent to 2 decimal places, with a minus sign if it is negative" in text
+    (example,) = re.findall(r"which is not the answer: (-\d+\.\d\d)$", text)
     assert all(abs(value - float(example)) > 1 for value in series.values.values())
     assert question.truth == series.values[question.period]
 
 
 @pytest.mark.parametrize(
     ("sign", "decimals", "said"),
-    [("positive", 0, "as a whole number, without a sign"), ("positive", 1, "to 1 digit after")],
+    [("positive", 0, "as a whole number, without a sign"), ("positive", 1, "to 1 decimal place,")],
 )
 def test_words_follow_the_definition(series: Series, sign: str, decimals: int, said: str) -> None:
     changed = series.definition.model_copy(update={"sign": sign, "decimals": decimals})
