@@ -35,7 +35,7 @@ def push(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a release on the Hugging Face hub; repeating it does no harm."""
+    """Publish a release on the Hugging Face hub, in one commit."""
     from dotenv import load_dotenv
 
     load_dotenv(Path.cwd() / ".env")

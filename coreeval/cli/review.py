@@ -85,7 +85,7 @@ def review(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the samples that name people or are doubtful, and record what you decide.
+    """List samples that name people or are doubtful; record decisions.
 
     A rejected sample is in no arm of any later release.
     """

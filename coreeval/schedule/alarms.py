@@ -42,6 +42,8 @@ class Alarms:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._scheduler.pause()
+        self._scheduler.get_jobs()  # waits for a round in hand, whose jobs a shutdown would lose
         self._scheduler.shutdown()
 
     def set(self, config: Path, times: Cron) -> None:

@@ -55,7 +55,7 @@ def test_version(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["refesh", "x.yaml"], "Did you mean 'refresh'?"),
+        (["refesh", "x.yaml"], "Did you mean 'refresh', 'release'?"),
         (["refresh", "x.yaml", "--limt", "3"], "--limit"),
         (["refresh"], "CONFIG"),
         (["refresh", "x.yaml", "--limit", "0"], "--limit"),
