@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +16,7 @@ from coreeval.evaluation.targets import GIVE_UP_AFTER
 from coreeval.schema import AnswerKind
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
-from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, ended
+from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, Undisturbed, ended
 from tests.support.llm_server import Reply, Request, refused
 from tests.support.wire import Prompted
 
@@ -27,13 +28,14 @@ POISON = "Got the new Pixel"
 
 
 @pytest.fixture
-def tested(lab: Lab) -> Lab:
-    """Return a workspace whose config has a target on the same server."""
+def tested(lab: Lab, undisturbed: Undisturbed) -> Lab:
+    """Return a workspace whose config has a target on the same server; the roles have answered."""
     models = {
         "default": {"model": "openai:scripted", "base_url": lab.server.url},
         "targets": [{"model": TARGET, "base_url": lab.server.url}],
     }
     lab.write(models=models)
+    shutil.copy(undisturbed.lab.workspace.calls, lab.workspace.calls)
     return lab
 
 

@@ -107,14 +107,14 @@ def test_the_papers_benchmarks_can_be_modified_here(
     (tmp_path / "none.jsonl").touch()
     models = {"targets": ["replay:none.jsonl"]}
     dataset = {"format": benchmark, "path": str(CAP / benchmark)}
-    settings: dict[str, object] = {"dataset": dataset, "models": models}
-    plan = planned(tmp_path, settings)
+    detect = {"pcr": {"samples": 200}}
+    plan = planned(tmp_path, {"dataset": dataset, "models": models, "detect": detect})
     drawn = sum(len(each.drawn.items) for each in plan.twins)
-    assert drawn == sum(min(500, each.drawn.total) for each in plan.twins)
+    assert drawn == sum(min(200, each.drawn.total) for each in plan.twins)
     assert least * drawn < plan.items <= drawn
     assert all(each.unchanged == 0 for each in plan.twins)
-    calls = estimate_items(plan).totals.calls
-    assert calls.likely == 2 * plan.items and estimate_items(plan).totals.usd is not None
+    totals = estimate_items(plan).totals
+    assert totals.calls.likely == 2 * plan.items and totals.usd is not None
 
 
 # -- paraphrases ----------------------------------------------------------------------------------
