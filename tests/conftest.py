@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard in this process
-from tests.support.news import made_once
 
 NO_SKIPS = "COREEVAL_TEST_NO_SKIPS"
 """Set where everything that tests need is there, so that a skipped test is a mistake."""
@@ -23,6 +22,8 @@ _OWN = (
     "SSL_CERT_DIR",
 )
 GUARD = str(Path(__file__).parent / "guard")
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")  # pytest-xdist has a process for each core already
 os.environ["PYTHONPATH"] = os.pathsep.join(
     dict.fromkeys([GUARD, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
 )
@@ -55,6 +56,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def bundled_news(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Make the bundled news ready for searching once, not in each workspace."""
+    from tests.support.news import made_once  # here, because numpy counts its threads on import
+
     with made_once(tmp_path_factory.mktemp("bundled-news") / "store"):
         yield
 
