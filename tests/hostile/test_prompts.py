@@ -23,7 +23,8 @@ from tests.hostile.texts import HOSTILE
 
 TASKS = [load_task(name) for name in ("emotion", "irony", "mrpc", "rte")]
 TASKS.append(load_task("stance", "climate"))
-Ask = Callable[[Task, ScriptedAsker, str, str], Awaitable[object]]
+Role = Callable[..., Awaitable[object]]
+Ask = Callable[[Role, Task, str, str], Awaitable[object]]
 _BLOCK = re.compile(r"^<(\w+)>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
 
 
@@ -57,35 +58,37 @@ def _defect(text: str) -> Defect:
     return Defect(check="quote", kind="facts", message=text, route="compose")
 
 
+HIRE: dict[RoleName, Callable[..., Role]] = {
+    "extractor": LLMExtractor,
+    "replacer": LLMReplacer,
+    "rewriter": LLMRewriter,
+    "composer": LLMComposer,
+    "fact_judge": LLMFactJudge,
+    "label_judge": LLMLabelJudge,
+}
 ASK: dict[RoleName, Ask] = {
-    "extractor": lambda task, asker, text, _: LLMExtractor(task, asker, PROMPTS)(
-        _sample(task, text)
-    ),
-    "replacer": lambda task, asker, text, headline: LLMReplacer(task, asker, PROMPTS)(
+    "extractor": lambda role, task, text, _: role(_sample(task, text)),
+    "replacer": lambda role, task, text, headline: role(
         _sample(task, text),
         Extraction(need=text),
         [news(1, headline, headline)],
         feedback=[_defect(headline)],
         previous=_plan(headline),
     ),
-    "rewriter": lambda task, asker, text, _: LLMRewriter(task, asker, PROMPTS)(
+    "rewriter": lambda role, task, text, _: role(
         _sample(task, text), Extraction(), feedback=[_defect(text)]
     ),
-    "composer": lambda task, asker, text, headline: LLMComposer(task, asker, PROMPTS)(
-        _brief(task, text, headline)
-    ),
-    "fact_judge": lambda task, asker, text, headline: LLMFactJudge(task, asker, PROMPTS)(
+    "composer": lambda role, task, text, headline: role(_brief(task, text, headline)),
+    "fact_judge": lambda role, task, text, headline: role(
         _sample(task, text).fields, [news(1, headline, headline)]
     ),
-    "label_judge": lambda task, asker, text, _: LLMLabelJudge(task, asker, PROMPTS)(
-        _sample(task, text).fields
-    ),
+    "label_judge": lambda role, task, text, _: role(_sample(task, text).fields),
 }
 
 
-async def _rendered(ask: Ask, task: Task, asker: ScriptedAsker, text: str) -> tuple[Message, ...]:
+async def _rendered(asked: Awaitable[object], asker: ScriptedAsker) -> tuple[Message, ...]:
     with pytest.raises(ModelCallError):
-        await ask(task, asker, text, text)
+        await asked
     system, user = (dict(message) for message in asker.asked.pop())
     return system, user
 
@@ -103,12 +106,14 @@ def _strings(value: object) -> list[str]:
 @pytest.mark.parametrize("role", ASK)
 async def test_it_stays_inside_its_block(role: RoleName, task: Task, tmp_path: Path) -> None:
     store = new_store(tmp_path)
-    asker = ScriptedAsker(store)
-    system, plain = await _rendered(ASK[role], task, asker, "a plain text")
+    asker, ask = ScriptedAsker(store), ASK[role]
+    hired = HIRE[role](task, asker, PROMPTS)
+    said = "a plain text"
+    system, plain = await _rendered(ask(hired, task, said, said), asker)
     shape = [name for name, _ in _BLOCK.findall(plain["content"])]
     assert shape
     for trick, text in HOSTILE.items():
-        told, shown = await _rendered(ASK[role], task, asker, text)
+        told, shown = await _rendered(ask(hired, task, text, text), asker)
         assert told == system, trick
         blocks = _BLOCK.findall(shown["content"])
         assert [name for name, _ in blocks] == shape, trick
