@@ -4,22 +4,33 @@ import json
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 
+from coreeval.config import load_config
 from coreeval.graph.bundled import write_configs
 from coreeval.graph.run import refresh
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
+from tests.support.answers import OfflineAnswers
+from tests.support.llm_server import LLMServer
 
 
 @contextmanager
-def served(config: Path) -> Iterator[str]:
+def in_thread(config: Path) -> Iterator[str]:
+    """Start the server in a thread; yield where it is."""
+    answers = OfflineAnswers(load_config(config), config.parent)
+    with closing(answers), LLMServer(answers).in_thread() as server:
+        yield server.url.removesuffix("/v1")
+
+
+@contextmanager
+def as_process(config: Path) -> Iterator[str]:
     """Start the server as a process; yield where it is."""
     command = [sys.executable, "-m", "tests.support.offline_server", "--config", str(config)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -39,8 +50,10 @@ def results(run: Path) -> list[Result]:
         store.close()
 
 
-@pytest.mark.parametrize("task", ["emotion", "mrpc"])
-def test_a_run_over_the_wire_ends_like_one_in_process(tmp_path: Path, task: str) -> None:
+@pytest.mark.parametrize(("task", "served"), [("emotion", in_thread), ("mrpc", as_process)])
+def test_a_run_over_the_wire_ends_like_one_in_process(
+    tmp_path: Path, task: str, served: Callable[[Path], AbstractContextManager[str]]
+) -> None:
     config = next(path for path in write_configs(tmp_path) if path.stem == task)
     raw = yaml.safe_load(config.read_text())
     with served(config) as url:
