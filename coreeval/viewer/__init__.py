@@ -1,0 +1,1 @@
+"""The local web pages: what happened to each sample, and why."""
