@@ -15,7 +15,7 @@ from coreeval.models.network import proxy_for, trusted
 
 _KEEP_ALIVE_S = 5.0
 """As httpx2 does: servers let go of idle connections a little later."""
-_parsed = lru_cache(maxsize=64)(httpx2.URL)
+parsed = lru_cache(maxsize=64)(httpx2.URL)
 
 
 class HttpClient(httpx2.AsyncClient):
@@ -46,7 +46,7 @@ class HttpClient(httpx2.AsyncClient):
         timeout = cast("httpx2.Timeout", parts["timeout"])
         return httpx2.Request(
             method,
-            _parsed(str(url)),
+            url if isinstance(url, httpx2.URL) else parsed(url),
             headers=cast("httpx2.Headers", parts["headers"]),
             content=cast("bytes", parts["content"]),
             extensions={"timeout": timeout.as_dict()},

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import anthropic
 import httpx2
+from anthropic._models import FinalRequestOptions
 from langchain_core.messages import AIMessage
 from pydantic import SecretStr
 
@@ -19,7 +20,7 @@ from coreeval.models.chat import WireChat
 from coreeval.models.connections import shared
 from coreeval.models.failures import CallFailure
 from coreeval.models.forms import Form
-from coreeval.models.http_client import HttpClient, body_of
+from coreeval.models.http_client import HttpClient, body_of, parsed
 from coreeval.models.keys import key_of
 from coreeval.models.model import Identity, Model, parameters_of, public_endpoint
 from coreeval.models.network import check_route
@@ -60,16 +61,38 @@ def endpoint_of(config: ModelConfig) -> str:
     return (config.base_url or PUBLIC_URL).rstrip("/").removesuffix("/v1")
 
 
-def _client(config: ModelConfig, key: str) -> anthropic.AsyncAnthropic:
-    url = endpoint_of(config)
-    return anthropic.AsyncAnthropic(
-        base_url=url,
-        api_key=key,
-        max_retries=0,
-        http_client=HttpClient(url, config.ca_file),
-        # The SDK sends the key as a bearer's token; gateways may look here for it.
-        default_headers={"x-api-key": key} if config.base_url else None,
-    )
+class _Client(anthropic.AsyncAnthropic):
+    """The SDK's client; what it would work out anew for each request is worked out once.
+
+    All its requests have the same headers, but for what tells their timeout.
+    """
+
+    def __init__(self, config: ModelConfig, key: str) -> None:
+        url = endpoint_of(config)
+        super().__init__(
+            base_url=url,
+            api_key=key,
+            max_retries=0,
+            http_client=HttpClient(url, config.ca_file),
+            # The SDK sends the key as a bearer's token; gateways may look here for it.
+            default_headers={"x-api-key": key} if config.base_url else None,
+        )
+        self._built: dict[str, httpx2.Headers] = {}
+
+    def _build_headers(
+        self, options: FinalRequestOptions, *, retries_taken: int = 0
+    ) -> httpx2.Headers:
+        timeout = repr(options.timeout)
+        if timeout not in self._built:
+            built = super()._build_headers(options, retries_taken=retries_taken)
+            self._built[timeout] = built
+        return self._built[timeout].copy()
+
+    def _prepare_url(self, url: str) -> httpx2.URL:
+        return parsed(url)
+
+    def _idempotency_key(self) -> str:
+        return ""  # which is sent as no header
 
 
 class AnthropicChat(WireChat):
@@ -77,7 +100,7 @@ class AnthropicChat(WireChat):
 
     def _connected(self, secret: str) -> anthropic.AsyncAnthropic:
         kind = (anthropic.AsyncAnthropic, self.settings.base_url, secret, self.settings.ca_file)
-        return shared(kind, lambda: _client(self.settings, secret))
+        return shared(kind, lambda: _Client(self.settings, secret))
 
     async def _send(self, messages: list[dict[str, str]], form: Form) -> AIMessage | CallFailure:
         secret, seconds = self.key.get_secret_value(), self.settings.timeout_s
