@@ -28,7 +28,8 @@ def entry(record: Record) -> Entry | str:
 
 def _answer(asked: dict[str, object]) -> str:
     """Return the answer as written; the computed one where none is."""
-    return str(asked.get("answer") or asked.get("exe_ans") or "")
+    written, computed = asked.get("answer"), asked.get("exe_ans")
+    return str(written or ("" if computed is None else computed))
 
 
 def _sentences(value: object) -> str | None:

@@ -39,7 +39,11 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise DatasetError(f"the file cannot be read: {error}", where=str(path)) from None
+        raise DatasetError(
+            f"the file cannot be read: {error.strerror or error}",
+            where=str(path),
+            hint="check the path, and that the file may be read",
+        ) from None
 
 
 def _line(number: int, raw: bytes) -> Line:

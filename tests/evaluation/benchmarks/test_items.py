@@ -65,8 +65,10 @@ def test_an_original_finqa_record_gets_report_and_question(tmp_path: Path) -> No
         "qa": {"question": "how much were sales in 2009?", "answer": "", "exe_ans": 380.0},
     }
     bad = {**record, "id": "x", "qa": {}}
-    found = load_items("finqa", listed(tmp_path / "some.json", record, bad), "train")
-    (item,) = found.items
+    none = {**record, "id": "ADI/none", "qa": {"question": "what was left?", "exe_ans": 0}}
+    found = load_items("finqa", listed(tmp_path / "some.json", record, bad, none), "train")
+    item, nothing = found.items
+    assert nothing.output == "0"
     assert (item.id, item.output) == ("ADI/2009/page_49.pdf-1", "380.0")
     assert "sales rose in 2009 .\n||2009|2008|\n|sales|$ 380|$ 350|\nsee note 2 ." in item.input
     assert item.input.endswith("Question: how much were sales in 2009?\nAnswer:")
