@@ -27,6 +27,7 @@ from coreeval.cli.schedule import schedule
 from coreeval.cli.status import status
 from coreeval.cli.trace import trace
 from coreeval.cli.validate import validate
+from coreeval.cli.view import view
 from coreeval.errors import CoreEvalError, Interrupted, RunError, UsageError
 
 NAME = "coreeval"
@@ -37,7 +38,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for each in (demo, init, validate, estimate, refresh, resume, retry, evaluate, status, trace):
+for each in (demo, init, validate, estimate, refresh, resume, retry, evaluate, status, trace, view):
     app.command()(each)
 for command in (release, verify, review, diff, export, push):
     app.command()(command)

@@ -1,1 +1,1 @@
-"""The local web pages: what happened to each sample, and why."""
+"""The local web pages: what a run did, read from its files; nothing is changed by looking."""

@@ -1,0 +1,88 @@
+"""`coreeval view`: runs as pages in a browser."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coreeval.cli.loading import loading
+from coreeval.cli.output import say
+from coreeval.errors import RunStateError
+
+if TYPE_CHECKING:
+    from coreeval.tools.workspace import Workspace
+
+PORT = 7317
+
+
+def view(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN]...",
+            help="Directories of runs; all of the workspace here, if absent.",
+            show_default=False,
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any free one.")] = PORT,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but loopback asks for a token.")
+    ] = "127.0.0.1",
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Open no browser, only print the address.")
+    ] = False,
+    hide_texts: Annotated[
+        bool,
+        typer.Option(
+            "--hide-texts", help="Show lengths and hashes for texts, prompts and answers."
+        ),
+    ] = False,
+) -> None:
+    """Look at runs in a browser; nothing is sent anywhere. Ctrl-C ends it."""
+    workspace = _workspace(runs or [])
+    with loading():
+        from coreeval.viewer.app import create_app
+        from coreeval.viewer.serving import serve, take_place
+
+    place = take_place(host, port)
+    app = create_app(
+        runs or [],
+        workspace=workspace,
+        token=place.token,
+        hide_texts=hide_texts,
+        allowed_hosts=place.allowed_hosts,
+    )
+    serve(app, place, ready=lambda: _announce(place.address, no_browser))
+
+
+def _workspace(runs: list[Path]) -> "Workspace | None":
+    """Return the workspace to show where no run is named.
+
+    Raises:
+        RunStateError: a directory is no run, or there is no workspace here.
+    """
+    from coreeval.releases.manifest import read_manifest
+    from coreeval.tools.workspace import RunFiles, workspace_for
+
+    for run in runs:
+        files = RunFiles(run)
+        read_manifest(files.manifest)
+        files.require_store()
+    if runs:
+        return None
+    workspace = workspace_for(Path.cwd())
+    if not workspace.root.is_dir():
+        raise RunStateError(
+            "there are no runs here",
+            where=str(workspace.root),
+            hint="go to the folder of your config, name a run, or make one: coreeval demo",
+        )
+    return workspace
+
+
+def _announce(address: str, no_browser: bool) -> None:
+    import webbrowser
+
+    say(f"pages:   {address}\nend:     Ctrl-C")
+    if not no_browser:
+        webbrowser.open(address)

@@ -1,0 +1,13 @@
+"""Which address shows which page: one line for each."""
+
+from starlette.routing import Route
+
+from coreeval.viewer.pages import run, runs, samples
+
+ROUTES: tuple[Route, ...] = (
+    Route("/", runs.show),
+    Route("/run/{key}", run.show),
+    Route("/run/{key}/live", run.live),
+    Route("/run/{key}/samples", samples.show),
+    Route("/run/{key}/report", run.report),
+)
