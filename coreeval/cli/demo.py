@@ -93,7 +93,7 @@ def _numbers_words(numleak: Document) -> Iterator[str]:
 
 
 def _refreshed_words(runs: "list[RunSummary]") -> Iterator[str]:
-    from coreeval.cli.meanings import OUTCOMES
+    from coreeval.meanings import OUTCOMES
 
     yield f"{'task':<10}{'samples':>8}{'updated':>9}{'semantic':>10}   not updated, because"
     yield from map(_line, runs)

@@ -9,8 +9,8 @@ import typer
 
 from coreeval.cli.arguments import BudgetOption, RunArgument
 from coreeval.cli.loading import loading
-from coreeval.cli.meanings import STATES
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
+from coreeval.meanings import STATES
 
 if TYPE_CHECKING:
     from coreeval.graph.work import RunSummary

@@ -17,8 +17,9 @@ from coreeval.cli.arguments import (
     of_money,
 )
 from coreeval.cli.loading import loading
-from coreeval.cli.meanings import STATES, offline_note, offline_roles, outcome_lines
+from coreeval.cli.meanings import offline_note, offline_roles, outcome_lines
 from coreeval.cli.output import AsJson, Document, brief, command, note, show
+from coreeval.meanings import STATES
 
 if TYPE_CHECKING:
     from coreeval.graph.run import IfChanged

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.cli.arguments import RunArgument
-from coreeval.cli.meanings import STATES, offline_note, offline_roles, outcome_lines
+from coreeval.cli.meanings import offline_note, offline_roles, outcome_lines
 from coreeval.cli.opened import opened_run
 from coreeval.cli.output import AsJson, Document, command, one_line, show
+from coreeval.meanings import STATES
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from coreeval.cli.meanings import OUTCOMES, RUNGS, STEPS, offline_note
+from coreeval.cli.meanings import offline_note
 from coreeval.cli.output import Document, one_line
+from coreeval.meanings import OUTCOMES, RUNGS, STEPS
 
 WIDTH = 100
 NEWS_SHOWN = 3

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.arguments import RunArgument
-from coreeval.cli.meanings import OUTCOMES, offline_note, offline_roles
+from coreeval.cli.meanings import offline_note, offline_roles
 from coreeval.cli.opened import opened_run
 from coreeval.cli.output import AsJson, Document, command, one_line, show
 from coreeval.cli.story import story_lines
 from coreeval.errors import UsageError
+from coreeval.meanings import OUTCOMES
 
 if TYPE_CHECKING:
     from coreeval.tools.stores.run_rows import Step

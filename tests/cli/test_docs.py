@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from coreeval.cli import meanings
+from coreeval import meanings
 from coreeval.cli.app import app
 from coreeval.config import Config, ItemConfig, SeriesConfig, parse_config
 from coreeval.errors import CoreEvalError
