@@ -1,0 +1,1 @@
+"""Tests of the pages: what they say, whom they answer, and how they read in a browser."""
