@@ -12,6 +12,7 @@ from sqlalchemy.engine import URL
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.prepared import PreparedInsert
+from coreeval.tools.stores.run_listing import RunListing
 from coreeval.tools.stores.sql import (
     Row,
     Write,
@@ -53,6 +54,11 @@ class RunFile:
             RunCorrupt: the file is damaged or from a newer version.
         """
         return cls(open_engine(str(URL.create("sqlite", database=str(path)))), now=now)
+
+    @property
+    def listing(self) -> RunListing:
+        """The samples as a list, and what the run came to as a whole."""
+        return RunListing(self._engine)
 
     def close(self) -> None:
         """Write what is queued and close the file."""
