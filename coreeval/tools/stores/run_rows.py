@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coreeval.schema import AnswerKind, Evidence, Result, Sample, TrainEnd, Verdict
+from coreeval.tools.stores.pulse import Pulse
 
 Answer = tuple[str, int, str, str, AnswerKind]
 """Of a prediction what scores need: source, template, id of the sample, label or empty, kind."""
@@ -103,3 +104,5 @@ class Beat:
     at: str
     in_flight: dict[str, dict[str, str]]
     """Sample id -> its node and since when."""
+    pulse: Pulse | None = None
+    """What the process knew of the run; None in files from before it was told."""

@@ -150,6 +150,7 @@ heartbeat = Table(
     Column("host", String, nullable=False),
     Column("at", String, nullable=False),
     Column("in_flight", JSON, nullable=False),
+    Column("pulse", JSON),
 )
 fetches = Table(
     "fetches",
@@ -252,6 +253,11 @@ def _add_kept(connection: Connection) -> None:
     kept_evidence.create(connection, checkfirst=True)
 
 
+def _add_pulse(connection: Connection) -> None:
+    """Make room for what a heartbeat knows of the run; a new file is created with it."""
+    _add(connection, "heartbeat", {"pulse": "JSON"})
+
+
 MIGRATIONS: Sequence[Migration] = (
     _first,
     _add_to_calls,
@@ -260,4 +266,5 @@ MIGRATIONS: Sequence[Migration] = (
     _tell_templates_apart,
     _add_train_items,
     _add_kept,
+    _add_pulse,
 )

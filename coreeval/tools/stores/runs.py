@@ -22,6 +22,7 @@ from coreeval.schema import (
     Sample,
 )
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.pulse import Pulse
 from coreeval.tools.stores.run_file import chunks
 from coreeval.tools.stores.run_kept import fact_row
 from coreeval.tools.stores.run_rows import Answer, Beat, Ended, Fetch, Kept
@@ -237,17 +238,19 @@ class RunStore(RunStory, RunTrain):
         rows = self._rows(select(*columns).order_by(t.fetches.c.seq))
         return [Fetch(**row | {"notes": tuple(row["notes"])}) for row in rows]
 
-    def beat(self, in_flight: dict[str, dict[str, str]]) -> None:
-        """Leave a sign of life."""
+    def beat(self, in_flight: dict[str, dict[str, str]], pulse: Pulse | None = None) -> None:
+        """Leave a sign of life, with what is known of the run."""
         row = {"id": 1, "pid": os.getpid(), "host": socket.gethostname(), "at": self._stamp()}
-        write: Write = (self._put[t.heartbeat], [row | {"in_flight": in_flight}])
+        known = {"in_flight": in_flight, "pulse": asdict(pulse) if pulse else None}
+        write: Write = (self._put[t.heartbeat], [row | known])
         self._submit([write]).add_done_callback(self._written)
 
     def last_beat(self) -> Beat | None:
         """Return the last sign of life, if there was one."""
         for row in self._rows(select(t.heartbeat)):
             row.pop("id")
-            return Beat(**row)
+            pulse = row.pop("pulse")
+            return Beat(**row, pulse=Pulse.of(pulse) if pulse else None)
         return None
 
 

@@ -25,6 +25,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError
+from coreeval.tools.stores.looking import REPAIR, RESUME
 
 Migration = Callable[[Connection], None]
 Row = dict[str, Any]
@@ -32,10 +33,6 @@ BATCH = 256
 """Most writes that one commit may carry."""
 LINGER_S = 0.05
 """How long what nobody waits for may wait for company: a commit costs more than its rows."""
-REPAIR = (
-    "nothing was overwritten; restore the file from a copy, or move it away and start a new run"
-)
-RESUME = "see to the disk, then resume the run"
 
 
 def open_engine(url: str, *, checked: bool = False) -> Engine:

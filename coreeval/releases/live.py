@@ -1,0 +1,200 @@
+"""Where a run is at this moment: what `coreeval status` and the pages show while it goes on.
+
+The counts are those of the results in run.db, the money is the ledger's; how fast it goes and what
+it waits for is what the process that works on it said last. Read without pydantic and SQLAlchemy:
+importing them takes longer than looking.
+"""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.locks import is_held
+from coreeval.tools.stores.looking import Spend, last_row, looked_at, spend_of
+from coreeval.tools.stores.pulse import Pulse
+from coreeval.tools.workspace import RunFiles, Workspace
+
+Json = Mapping[str, Any]
+ENDS = (
+    "accepted",
+    "rejected_facts",
+    "rejected_label",
+    "rejected_form",
+    "label_unrecoverable",
+    "unsafe",
+    "no_knowledge",
+    "failed",
+)
+"""How a sample may end, in the order in which counts are shown."""
+STALLED_AFTER_S = 60.0
+"""Nothing moving for so long is told; most answers take a few seconds."""
+STUCK_AFTER_S = 660.0
+"""A sample that stays in one step for longer is shown as stuck: the retries of a model call end
+after ten minutes."""
+_COUNTS = "SELECT outcome, count(*) FROM results GROUP BY outcome"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stuck:
+    """A sample that has been in one step for too long."""
+
+    sample: str
+    node: str
+    since: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sign:
+    """The last sign of life of a process that worked on the run."""
+
+    pid: int
+    host: str
+    at: str
+    age_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """Where a run is."""
+
+    run: Path
+    task: str
+    status: str
+    """`running`, `interrupted`, `stopped`, `killed` or `complete`."""
+    created_at: str
+    ended_at: str
+    """Empty while a process works on it."""
+    models: Json
+    """The models of its config."""
+    counts: dict[str, int]
+    """`total`, one entry for each outcome and `pending`, which add up to total."""
+    bad_rows: int
+    spend: Spend
+    pulse: Pulse | None
+    """What the process said of the run; None where none works on it."""
+    idle_s: float
+    """Seconds since anything moved; 0 where nobody works on it."""
+    sign: Sign | None
+    stuck: tuple[Stuck, ...]
+
+    @property
+    def ended(self) -> int:
+        """The samples that have ended."""
+        return self.counts["total"] - self.counts["pending"]
+
+    @property
+    def stalled(self) -> bool:
+        """Whether a process works on it and nothing has moved for a while."""
+        return self.idle_s >= STALLED_AFTER_S
+
+
+def live(run: Path, *, now: Clock = utc_now) -> Live:
+    """Return where a run is.
+
+    Args:
+        run: Its directory.
+        now: The time of day.
+
+    Raises:
+        RunStateError: there is no run here, or its manifest is damaged.
+        RunCorrupt: a store is damaged or gone.
+        RunError: a store cannot be read now.
+    """
+    files = RunFiles(run)
+    manifest = _manifest(files.manifest)
+    works = is_held(files.lock)
+    with looked_at(files.require_store(), what="run.db") as store:
+        counts = _counts(store)
+        bad_rows = _one(store, "SELECT count(*) FROM bad_rows")
+        beat = last_row(store, "heartbeat")
+    sign = _sign(beat, now) if beat else None
+    pulse = _pulse(beat) if beat and works else None
+    return Live(
+        run=run,
+        task=manifest["task"],
+        status="running" if works else _at_rest(manifest["status"]),
+        created_at=manifest["created_at"],
+        ended_at="" if works else manifest["ended_at"],
+        models=manifest["models"],
+        counts=counts,
+        bad_rows=bad_rows,
+        spend=_spend(manifest, works or manifest["status"] == "running"),
+        pulse=pulse,
+        idle_s=round(pulse.idle_s + sign.age_s, 1) if pulse and sign else 0.0,
+        sign=sign,
+        stuck=_stuck(beat, now) if beat and works else (),
+    )
+
+
+def _manifest(path: Path) -> Json:
+    """Read what is needed of a manifest; where that fails, reading all of it says why."""
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        keys = ("task", "status", "created_at", "ended_at", "models", "cost", "workspace")
+        if all(key in manifest for key in (*keys, "run", "now")):
+            return dict(manifest)
+    except (OSError, ValueError, TypeError):
+        pass
+    from coreeval.releases.manifest import read_manifest
+
+    return read_manifest(path).model_dump(mode="json")
+
+
+def _at_rest(recorded: str) -> str:
+    """A manifest that says running while nobody holds the lock was left by a killed process."""
+    return "killed" if recorded == "running" else recorded
+
+
+def _counts(store: sqlite3.Connection) -> dict[str, int]:
+    total = _one(store, "SELECT count(*) FROM samples")
+    found = dict(store.execute(_COUNTS).fetchall())
+    counts = {outcome: found.get(outcome, 0) for outcome in ENDS}
+    return {"total": total, **counts, "pending": total - sum(counts.values())}
+
+
+def _one(store: sqlite3.Connection, query: str) -> int:
+    return int(store.execute(query).fetchone()[0])
+
+
+def _spend(manifest: Json, is_open: bool) -> Spend:
+    """Return the ledger's sums of a run that goes on or was killed, else those of its manifest."""
+    cost = manifest["cost"]
+    if is_open:
+        payer = f"{manifest['run']}@{manifest['now']}"
+        calls = Workspace(Path(manifest["workspace"])).calls
+        return spend_of(calls, payer, cost["budget_usd"])
+    paid = [row for row in cost["by_model"] if not row["cached"]]
+    return Spend(
+        billed_usd=sum(row["usd"] or 0.0 for row in paid),
+        reserved_usd=cost["unknown_usd"],
+        unpriced=sum(row["calls"] - row["priced"] for row in paid),
+        budget_usd=cost["budget_usd"],
+    )
+
+
+def _sign(beat: Json, now: Clock) -> Sign:
+    age = round(_seconds_since(beat["at"], now), 1)
+    return Sign(pid=beat["pid"], host=beat["host"], at=beat["at"], age_s=age)
+
+
+def _pulse(beat: Json) -> Pulse | None:
+    told = json.loads(beat.get("pulse") or "null")
+    return Pulse.of(told) if told else None
+
+
+def _stuck(beat: Json, now: Clock) -> tuple[Stuck, ...]:
+    """Return the samples that have been in one step for too long."""
+    return tuple(
+        Stuck(sample=sample, **place)
+        for sample, place in json.loads(beat["in_flight"]).items()
+        if _seconds_since(place["since"], now) > STUCK_AFTER_S
+    )
+
+
+def _seconds_since(moment: str, now: Clock) -> float:
+    return max(0.0, (now() - datetime.fromisoformat(moment)).total_seconds())
