@@ -26,7 +26,7 @@ def seconds(value: float | None) -> str:
     """Return a time span in the unit that fits it."""
     if value is None:
         return UNKNOWN
-    if value < 1:
+    if value < 0.9995:
         return f"{1000 * value:.0f} ms"
     if value < 120:
         return f"{value:.1f} s"

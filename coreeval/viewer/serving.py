@@ -4,6 +4,7 @@ import errno
 import secrets
 import socket
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
 import uvicorn
@@ -71,18 +72,7 @@ def _no_place(host: str, port: int, error: OSError) -> UsageError:
     return UsageError(said, where=f"{host}:{port}", hint=hint)
 
 
-def serve(app: ASGIApp, place: Place, *, ready: Callable[[], None]) -> None:
-    """Serve until SIGINT or SIGTERM, which end it quietly; `ready` is called once it answers."""
-    server = _Announcing(app, ready)
-    try:
-        server.run(sockets=[place.listener])
-    except KeyboardInterrupt:  # uvicorn raises the signal again once all is closed
-        pass
-    finally:
-        place.listener.close()
-
-
-class _Announcing(uvicorn.Server):
+class PageServer(uvicorn.Server):
     """A server that says when it answers."""
 
     def __init__(self, app: ASGIApp, ready: Callable[[], None]) -> None:
@@ -98,3 +88,9 @@ class _Announcing(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+
+def serve(app: ASGIApp, place: Place, *, ready: Callable[[], None]) -> None:
+    """Serve until SIGINT or SIGTERM, which end it quietly; `ready` is called once it answers."""
+    with place.listener, suppress(KeyboardInterrupt):  # the signal is raised again at the end
+        PageServer(app, ready).run(sockets=[place.listener])

@@ -12,7 +12,7 @@ from playwright.sync_api import ConsoleMessage, Page, Request, Response
 from starlette.types import ASGIApp
 
 from coreeval.tools.workspace import Workspace
-from coreeval.viewer.serving import serve, take_place
+from coreeval.viewer.serving import PageServer, take_place
 from coreeval.viewer.shelf import Shelf
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -42,17 +42,15 @@ class Finished:
 @contextmanager
 def served(app: ASGIApp) -> Iterator[str]:
     """Serve an app on loopback for the block, and give its address without a slash at the end."""
-    place, ready = take_place("127.0.0.1", 0), threading.Event()
-    stop: list[threading.Event] = []
-    thread = threading.Thread(
-        target=serve, args=(app, place), kwargs={"ready": ready.set, "stop": stop.append}
-    )
-    thread.start()
-    assert ready.wait(PATIENCE_S)
-    try:
+    ready = threading.Event()
+    place = take_place("127.0.0.1", 0)
+    with place.listener:
+        server = PageServer(app, ready.set)
+        thread = threading.Thread(target=server.run, args=([place.listener],))
+        thread.start()
+        assert ready.wait(PATIENCE_S)
         yield place.address.rstrip("/")
-    finally:
-        stop[0].set()
+        server.should_exit = True
         thread.join(PATIENCE_S)
 
 

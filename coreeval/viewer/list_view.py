@@ -1,0 +1,109 @@
+"""What a list of samples shows, as its address says it: a filter, an order, a page."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+from urllib.parse import urlencode
+
+from pydantic import Field, ValidationError
+from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
+
+from coreeval.schema import Value
+from coreeval.tools.stores.run_listing import SORTS, SampleFilter, Sort
+
+PAGE = 50
+"""Samples on a page."""
+MOST_FIRST: tuple[Sort, ...] = ("attempts", "calls", "usd", "seconds")
+"""What is sorted from the largest down, until it is turned round."""
+NAMES: Mapping[str, str] = {
+    "outcome": "outcomes",
+    "label": "label",
+    "attempts": "attempts_min",
+    "usd": "usd_min",
+    "rung": "rung",
+    "semantic": "semantic_status",
+    "cause": "cause",
+    "text": "text",
+    "kept": "kept",
+}
+"""Name in an address -> field of the filter."""
+
+
+class ListView(Value):
+    """A list as a reader asked for it."""
+
+    chosen: SampleFilter = SampleFilter()
+    sort: Sort = "order"
+    descending: bool = False
+    page: int = Field(default=1, ge=1)
+
+    @classmethod
+    def of(cls, query: QueryParams, *, hide_texts: bool = False) -> Self:
+        """Read an address; what is empty is not asked.
+
+        Raises:
+            HTTPException: 400, it cannot be read, or searches texts that are hidden.
+        """
+        chosen: dict[str, Any] = {
+            field: query[name] for name, field in NAMES.items() if query.get(name, "").strip()
+        }
+        if "outcomes" in chosen:
+            chosen["outcomes"] = tuple(filter(None, query.getlist("outcome")))
+        if hide_texts and "text" in chosen:
+            raise HTTPException(400, "Texts are hidden here, so they cannot be searched.")
+        sort = query.get("sort") or "order"
+        asked = {"sort": sort.lstrip("-"), "descending": sort.startswith("-")}
+        try:
+            return cls.model_validate({**asked, "chosen": chosen, "page": query.get("page") or 1})
+        except ValidationError as error:
+            raise HTTPException(400, _mistake(error)) from None
+
+    @property
+    def offset(self) -> int:
+        """Samples before this page."""
+        return (self.page - 1) * PAGE
+
+    @property
+    def filter_pairs(self) -> list[tuple[str, str]]:
+        """The filter as an address has it."""
+        said = self.chosen.model_dump(mode="json", exclude_defaults=True)
+        values = {name: said[field] for name, field in NAMES.items() if field in said}
+        return [
+            (name, str(each).lower() if isinstance(each, bool) else str(each))
+            for name, value in values.items()
+            for each in (value if isinstance(value, list) else [value])
+        ]
+
+    @property
+    def order(self) -> str:
+        """The order as an address has it: `-usd` is the dearest first."""
+        return ("-" if self.descending else "") + self.sort
+
+    @property
+    def query(self) -> str:
+        """The filter and the order, encoded: what a sample's page is told."""
+        order = [("sort", self.order)] if self.order != "order" else []
+        return urlencode([*self.filter_pairs, *order])
+
+    def at(self, page: int) -> str:
+        """Return the query of another page of the list."""
+        return "&".join(filter(None, [self.query, f"page={page}" if page > 1 else ""]))
+
+    def sorted_by(self, sort: Sort) -> str:
+        """Return the query of the same list in another order; asked twice, it is turned round."""
+        turned = not self.descending if self.sort == sort else sort in MOST_FIRST
+        return self.model_copy(update={"sort": sort, "descending": turned, "page": 1}).query
+
+    def without(self, name: str) -> str:
+        """Return the query of the list without one condition."""
+        usual = SampleFilter.model_fields[NAMES[name]].default
+        chosen = self.chosen.model_copy(update={NAMES[name]: usual})
+        return self.model_copy(update={"chosen": chosen, "page": 1}).query
+
+
+def _mistake(error: ValidationError) -> str:
+    first = error.errors()[0]
+    field = str(first["loc"][-1])
+    name = next((name for name, known in NAMES.items() if known == field), field)
+    known = f" Known: {', '.join(SORTS)}." if name == "sort" else ""
+    return f"The address cannot be read: {name} is {first['input']!r}. {first['msg']}.{known}"
