@@ -1,0 +1,128 @@
+"""The pages in a browser: how they read, filter, follow a run that goes on, and do without JS."""
+
+import asyncio
+import re
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from playwright.sync_api import Browser, expect
+
+from coreeval.schema import Result
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.workspace import RunFiles
+from coreeval.viewer.app import create_app
+from tests.viewer.kit import NARROW, WIDE, Finished, Reader, served
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", WIDE), ("dark", NARROW)])
+def test_every_page_reads_well_on_any_screen(
+    reader: Reader, finished: Finished, scheme: str, size: dict[str, int]
+) -> None:
+    key = finished.key(finished.first)
+    reader.expected.add(404)
+    reader.page.set_viewport_size(size)  # type: ignore[arg-type]
+    reader.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    for path in ("/", f"/run/{key}", f"/run/{key}/samples?sort=-usd", "/run/none"):
+        reader.open(path)
+        reader.assert_readable()
+
+
+def test_a_reader_filters_sorts_and_goes_back(reader: Reader, finished: Finished) -> None:
+    samples = f"/run/{finished.key(finished.first)}/samples"
+    page = reader.open(samples)
+    rows = page.locator("#list tbody tr")
+    expect(rows).to_have_count(14)
+    page.get_by_label("Outcome").select_option("accepted")
+    expect(page).to_have_url(re.compile(r"outcome=accepted"))
+    expect(rows.locator(".pill:text('accepted')")).to_have_count(rows.count())
+    page.get_by_role("link", name="Cost").click()
+    expect(page.locator("th[aria-sort=descending]")).to_contain_text("Cost")
+    page.get_by_role("searchbox").fill("nothing is like this")
+    expect(page.get_by_text("No sample is like this.")).to_be_visible()
+    assert re.search(r"outcome=accepted.*sort=-usd|sort=-usd.*outcome=accepted", page.url)
+    for expected in (r"sort=-usd$", r"outcome=accepted[^-]*$"):
+        page.evaluate("history.back()")
+        expect(page).to_have_url(re.compile(expected))
+    expect(page.get_by_label("Outcome")).to_have_value("accepted")
+    expect(rows.first).to_contain_text("accepted")
+
+
+def test_a_keyboard_reaches_the_content_first_and_shows_where_it_is(
+    reader: Reader, finished: Finished
+) -> None:
+    page = reader.open(f"/run/{finished.key(finished.first)}")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    assert skip.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+
+def test_a_reader_without_scripts_filters_and_turns_pages(
+    browser: Browser, pages: str, finished: Finished
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{pages}/run/{finished.key(finished.first)}/samples")
+    page.locator("select[name=outcome]").select_option("no_knowledge")
+    page.get_by_role("button", name="Show").click()
+    assert "outcome=no_knowledge" in page.url
+    assert page.locator("#list tbody tr").count() == page.locator("#list .pill").count() > 0
+    context.close()
+
+
+@dataclass
+class GoingOn:
+    """A run that seems to be worked on: what was accepted is open again."""
+
+    run: Path
+    lock: FileLock
+    open: list[Result]
+
+    def end_one(self) -> None:
+        """Let one more sample be accepted."""
+        with closing(RunStore.open(self.run / "run.db", now=utc_now)) as store:
+            asyncio.run(store.commit(self.open.pop()))
+
+
+@pytest.fixture
+def going_on(finished: Finished, tmp_path: Path) -> Iterator[GoingOn]:
+    """Return a copy of a run whose lock is held."""
+    files = RunFiles(shutil.copytree(finished.first, tmp_path / "live" / "run"))
+    with closing(RunStore.open(files.store, now=utc_now)) as store:
+        ended = [one.result for one in store.ended(["accepted"])]
+        store.forget("accepted")
+    with FileLock(files.lock) as lock:
+        yield GoingOn(files.root, lock, ended)
+
+
+def test_a_run_is_followed_while_it_goes_on_and_shown_whole_when_it_ends(
+    browser: Browser, going_on: GoingOn
+) -> None:
+    open_ = len(going_on.open)
+    with served(create_app([going_on.run])) as base, ThreadPoolExecutor() as threads:
+        context = browser.new_context()
+        reader = Reader(context.new_page(), base)
+        page = reader.open("/run/live.run")
+        expect(page.locator("#now .pill").first).to_have_text("running")
+        pending = page.locator("#now tr", has_text="pending").locator("td.n")
+        expect(pending).to_have_text(str(open_))
+        page.evaluate("window.loaded = 'once'")
+        threads.submit(going_on.end_one).result()
+        expect(pending).to_have_text(str(open_ - 1))
+        expect(page.locator("#now tr", has_text="accepted").locator("td.n")).to_have_text("1")
+        assert page.evaluate("window.loaded") == "once"
+        going_on.lock.release()
+        expect(page.locator("#now .pill").first).to_have_text("complete")
+        assert page.evaluate("window.loaded") is None
+        context.close()
+    assert not reader.complaints
