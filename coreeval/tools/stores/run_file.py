@@ -13,6 +13,7 @@ from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.prepared import PreparedInsert
 from coreeval.tools.stores.run_listing import RunListing
+from coreeval.tools.stores.run_migrations import MIGRATIONS
 from coreeval.tools.stores.sql import (
     Row,
     Write,
@@ -33,7 +34,7 @@ class RunFile:
     """The open file: one writer, any number of readers."""
 
     def __init__(self, engine: Engine, *, now: Clock) -> None:
-        migrate(engine, t.MIGRATIONS, what="run.db")
+        migrate(engine, MIGRATIONS, what="run.db")
         explain_errors(engine, what="run.db")
         self._engine = engine
         self._writer = Writer(engine)

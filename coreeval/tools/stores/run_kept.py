@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, func, select
 
-from coreeval.schema import Evidence, ReplacedFact
+from coreeval.schema import Evidence, ReplacedFact, Result
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.causes import cause_of
 from coreeval.tools.stores.run_file import RunFile
 from coreeval.tools.stores.run_rows import Excerpt, Kept
 from coreeval.tools.stores.sql import Row
@@ -19,10 +20,7 @@ class RunKept(RunFile):
 
     def _keep(self, connection: Connection, kept: Sequence[Kept]) -> None:
         """Write results, facts and evidence in the caller's transaction."""
-        results = [
-            one.result.model_dump(mode="json", exclude={"facts"}) | {"ended_at": self._stamp()}
-            for one in kept
-        ]
+        results = [result_row(one.result, self._stamp()) for one in kept]
         facts = [fact_row(n, fact) for one in kept for n, fact in enumerate(one.result.facts)]
         excerpts = {each.evidence.id: each for one in kept for each in one.excerpts}
         for table, rows in (
@@ -59,6 +57,15 @@ class RunKept(RunFile):
             )
             for row in self._rows(query)
         }
+
+
+def result_row(result: Result, ended_at: str) -> Row:
+    """Return how a sample ended as the store has it."""
+    cause = cause_of(result.outcome, result.reason)
+    return result.model_dump(mode="json", exclude={"facts"}) | {
+        "ended_at": ended_at,
+        "cause": cause,
+    }
 
 
 def fact_row(number: int, fact: ReplacedFact) -> Row:

@@ -1,22 +1,13 @@
 """The samples of a run as a list: filtered, sorted, a page at a time."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, get_args
 
-from sqlalchemy import (
-    ColumnElement,
-    Engine,
-    Select,
-    String,
-    cast,
-    func,
-    or_,
-    select,
-)
+from sqlalchemy import CTE, ColumnElement, Connection, Engine, Row, and_, func, or_, select
 
 from coreeval.schema import Value
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.causes import cause_of
-from coreeval.tools.stores.run_overview import PENDING, Overview, overview_of
+from coreeval.tools.stores.run_overview import Overview, overview_of
 
 Sort = Literal[
     "order", "sample", "outcome", "label", "attempts", "usd", "calls", "seconds", "rung",
@@ -26,6 +17,8 @@ SORTS: tuple[Sort, ...] = get_args(Sort)
 """What a list can be sorted by; `order` is the benchmark's, which also settles ties."""
 EXCERPT = 160
 """Characters of a sample's text that a list shows."""
+MOST_SOUGHT = 500
+"""Characters of a text that is looked for; SQLite takes patterns of at most 50,000 bytes."""
 
 
 class SampleFilter(Value):
@@ -43,7 +36,7 @@ class SampleFilter(Value):
     cause: str | None = None
     """One of the overview's."""
     text: str = ""
-    """Part of an id, of a text in any arm, or of a reason; capitals do not matter."""
+    """Part of an id, of a text in any arm, or of a reason; capitals from A to Z do not matter."""
     kept: bool | None = None
     """Whether it was taken from a release."""
 
@@ -78,7 +71,8 @@ class Listed(Value):
     """Calls that its steps used, be they found or billed."""
     billed_calls: int
     usd: float | None
-    """What they cost this run; None where a billed one has no known price."""
+    """What the billed ones cost; None where one of them has no known price. A call that several
+    samples share is part of each."""
     tokens: int
     """Of the billed ones, prompt and answer together."""
     seconds: float
@@ -121,9 +115,14 @@ class RunListing:
         limit: int = 50,
     ) -> Page:
         """Return a part of the list of the samples that meet a filter."""
-        seqs = self._ordered(chosen, sort, descending)
-        rows = self._listed(seqs[offset : offset + limit])
-        return Page(rows=tuple(rows), total=len(seqs))
+        found = _found(chosen, sort)
+        total = select(func.count()).select_from(found).scalar_subquery()
+        query = select(found.c.seq, total).order_by(*_order(found, descending))
+        with self._engine.connect() as connection:
+            rows = connection.execute(query.offset(offset).limit(limit)).all()
+            number = rows[0][1] if rows else connection.scalar(select(total))
+            listed = tuple(_listed(connection, [seq for seq, _ in rows]))
+        return Page(rows=listed, total=number)
 
     def neighbours(
         self,
@@ -134,101 +133,90 @@ class RunListing:
         descending: bool = False,
     ) -> Neighbours:
         """Return the samples before and after one in the list of a filter."""
-        ids = [row.sample for row in self._listed(self._ordered(chosen, sort, descending))]
-        place = ids.index(sample_id) if sample_id in ids else None
-        if place is None:
-            return Neighbours(previous=None, next=None, position=None, total=len(ids))
-        return Neighbours(
-            previous=ids[place - 1] if place else None,
-            next=ids[place + 1] if place + 1 < len(ids) else None,
-            position=place + 1,
-            total=len(ids),
-        )
+        found = _found(chosen, sort)
+        with self._engine.connect() as connection:
+            total = connection.scalar(select(func.count()).select_from(found)) or 0
+            here = select(t.samples.c.seq).where(t.samples.c.id == sample_id).scalar_subquery()
+            own = connection.execute(select(found).where(found.c.seq == here)).one_or_none()
+            if own is None:
+                return Neighbours(previous=None, next=None, position=None, total=total)
+            later, earlier = _beyond(found, own, descending), _beyond(found, own, not descending)
+            before = or_(earlier, and_(found.c.key == own.key, found.c.seq < own.seq))
+            after = or_(later, and_(found.c.key == own.key, found.c.seq > own.seq))
+            place = connection.scalar(select(func.count()).select_from(found).where(before)) or 0
+            last = _order(found, not descending, backwards=True)
+            return Neighbours(
+                previous=_first(connection, found, before, last),
+                next=_first(connection, found, after, _order(found, descending)),
+                position=place + 1,
+                total=total,
+            )
 
     def overview(self) -> Overview:
         """Return the run in figures."""
         with self._engine.connect() as connection:
             return overview_of(connection)
 
-    def _ordered(self, chosen: SampleFilter, sort: Sort, descending: bool) -> list[int]:
-        listed = _listing().subquery()
-        key = listed.c[sort if sort != "order" else "seq"]
-        query = select(listed.c.seq, listed.c.outcome, listed.c.reason).where(
-            *_conditions(listed.c, chosen)
-        )
-        with self._engine.connect() as connection:
-            rows = connection.execute(
-                query.order_by(key.desc() if descending else key, listed.c.seq)
-            )
-            return [
-                seq
-                for seq, outcome, reason in rows
-                if chosen.cause is None or cause_of(outcome, reason) == chosen.cause
-            ]
 
-    def _listed(self, seqs: list[int]) -> list[Listed]:
-        with self._engine.connect() as connection:
-            found = connection.execute(_listing().where(t.samples.c.seq.in_(seqs))).mappings()
-            rows = {row["seq"]: dict(row) for row in found}
-        return [_row(rows[seq]) for seq in seqs]
+def _found(chosen: SampleFilter, sort: Sort) -> CTE:
+    """Return the number and the sort key of each sample that meets a filter."""
+    key = t.listing.c["seq" if sort == "order" else sort]
+    query = select(t.listing.c.seq, key.label("key")).where(*_conditions(chosen))
+    return query.cte("found")
 
 
-def _row(row: dict[str, Any]) -> Listed:
-    outcome = row["outcome"]
-    ended = outcome not in (PENDING, "accepted")
-    unpriced = row.pop("priced") < row["billed_calls"]
-    row["excerpt"] = " · ".join(row.pop("fields").values())[:EXCERPT]
-    row["usd"] = None if unpriced else row["usd"]
-    row["cause"] = cause_of(outcome, row["reason"]) if ended else ""
-    return Listed.model_validate(row)
-
-
-def _listing() -> Select[Any]:
-    ended, sample = t.results.c, t.samples.c
-    billed = (t.calls.c.sample_id == sample.id, ~t.calls.c.cached)
-
-    def of_calls(value: ColumnElement[Any], *where: ColumnElement[bool]) -> ColumnElement[Any]:
-        return func.coalesce(select(value).where(*where).scalar_subquery(), 0)
-
-    called = t.calls.c
-    seconds = select(func.sum(t.steps.c.seconds)).where(t.steps.c.sample_id == sample.id)
-    return select(
-        sample.seq,
-        sample.id.label("sample"),
-        sample.label_text.label("label"),
-        sample.fields,
-        func.coalesce(ended.outcome, PENDING).label("outcome"),
-        func.coalesce(ended.reason, "").label("reason"),
-        func.coalesce(ended.attempts, 0).label("attempts"),
-        func.coalesce(ended.rung, "").label("rung"),
-        func.coalesce(ended.semantic_status, "").label("semantic_status"),
-        ended.kept_from,
-        func.coalesce(ended.ended_at, "").label("ended_at"),
-        of_calls(func.count(), called.sample_id == sample.id).label("calls"),
-        of_calls(func.count(), *billed).label("billed_calls"),
-        of_calls(func.count(called.usd), *billed).label("priced"),
-        of_calls(func.sum(called.usd), *billed).label("usd"),
-        of_calls(func.sum(called.prompt_tokens + called.completion_tokens), *billed).label(
-            "tokens"
-        ),
-        func.coalesce(seconds.scalar_subquery(), 0.0).label("seconds"),
-    ).outerjoin(t.results, ended.sample_id == sample.id)
-
-
-def _conditions(listed: Any, chosen: SampleFilter) -> list[ColumnElement[bool]]:  # noqa: ANN401
-    found: list[ColumnElement[bool]] = []
+def _conditions(chosen: SampleFilter) -> Iterator[ColumnElement[bool]]:
+    listed = t.listing.c
     if chosen.outcomes:
-        found.append(listed.outcome.in_(chosen.outcomes))
-    for name in ("label", "rung", "semantic_status"):
+        yield listed.outcome.in_(chosen.outcomes)
+    for name in ("label", "rung", "semantic_status", "cause"):
         if (value := getattr(chosen, name)) is not None:
-            found.append(listed[name] == value)
+            yield listed[name] == value
     if chosen.attempts_min is not None:
-        found.append(listed.attempts >= chosen.attempts_min)
+        yield listed.attempts >= chosen.attempts_min
     if chosen.usd_min is not None:
-        found.append(listed.usd >= chosen.usd_min)
+        yield listed.usd >= chosen.usd_min
     if chosen.kept is not None:
-        found.append(listed.kept_from.is_not(None) if chosen.kept else listed.kept_from.is_(None))
+        yield listed.kept_from.is_not(None) if chosen.kept else listed.kept_from.is_(None)
     if chosen.text:
-        texts = (listed.sample, cast(listed.fields, String), listed.reason)
-        found.append(or_(*(text.icontains(chosen.text, autoescape=True) for text in texts)))
-    return found
+        said = t.sought.c.text.icontains(chosen.text[:MOST_SOUGHT], autoescape=True)
+        yield listed.seq.in_(select(t.sought.c.seq).where(said))
+
+
+def _order(found: CTE, descending: bool, *, backwards: bool = False) -> list[ColumnElement[Any]]:
+    """Return what a list is sorted by; ties are in the benchmark's order."""
+    key, seq = found.c.key, found.c.seq
+    return [key.desc() if descending else key, seq.desc() if backwards else seq]
+
+
+def _beyond(found: CTE, own: Row[Any], descending: bool) -> ColumnElement[bool]:
+    key: ColumnElement[Any] = found.c.key
+    return key < own.key if descending else key > own.key
+
+
+def _first(
+    connection: Connection,
+    found: CTE,
+    among: ColumnElement[bool],
+    order: list[ColumnElement[Any]],
+) -> str | None:
+    chosen = select(found.c.seq).where(among).order_by(*order).limit(1).scalar_subquery()
+    return connection.scalar(select(t.samples.c.id).where(t.samples.c.seq == chosen))
+
+
+def _listed(connection: Connection, seqs: Sequence[int]) -> Iterator[Listed]:
+    """Yield the rows of samples in this order."""
+    query = (
+        select(t.listing, t.samples.c.fields, func.coalesce(t.results.c.reason, "").label("reason"))
+        .join(t.samples, t.samples.c.seq == t.listing.c.seq)
+        .outerjoin(t.results, t.results.c.sample_id == t.samples.c.id)
+        .where(t.listing.c.seq.in_(seqs))
+    )
+    rows = {row["seq"]: dict(row) for row in connection.execute(query).mappings()}
+    for seq in seqs:
+        row = rows[seq]
+        unpriced = row.pop("priced") < row["billed_calls"]
+        text = " · ".join(row.pop("fields").values())
+        yield Listed.model_validate(
+            row | {"usd": None if unpriced else row["usd"], "excerpt": text[:EXCERPT]}
+        )

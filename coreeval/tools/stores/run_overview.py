@@ -1,17 +1,17 @@
 """What a run came to as a whole: outcomes, money, time, and why samples were left as they were."""
 
-from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Integer, cast, func, select
+from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from coreeval.schema import Value
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.causes import cause_of
+from coreeval.tools.stores.run_sums import PENDING
 
-PENDING = "pending"
-"""Of a sample that has not ended; it stands beside the outcomes, so that all add up."""
+MOST_CAUSES = 200
+"""Causes that are told: endpoints phrase some failures in a way of their own each time."""
 
 
 class CallSum(Value):
@@ -82,113 +82,78 @@ class Overview(Value):
     nodes: tuple[NodeSum, ...]
     """The slowest first."""
     causes: tuple[CauseSum, ...]
-    """The most frequent first."""
+    """The most frequent first, `MOST_CAUSES` at most."""
     verdicts: tuple[VerdictSum, ...]
     """The one that fails most first."""
 
 
 def overview_of(connection: Connection) -> Overview:
-    """Add up a run."""
-    ended = _ended(connection)
-    outcomes, labels = _outcomes(ended)
+    """Put together what a run keeps count of."""
+    kinds = [dict(row) for row in connection.execute(_BY_KIND).mappings()]
+    ended = [row for row in kinds if row["outcome"] != PENDING]
     return Overview(
-        total=len(ended),
-        outcomes=dict(outcomes),
-        labels=labels,
-        attempts=dict(sorted(Counter(r["attempts"] for r in ended if r["outcome"]).items())),
-        rungs=dict(Counter(r["rung"] for r in ended if r["outcome"]).most_common()),
-        semantic=dict(Counter(r["semantic_status"] for r in ended if r["outcome"]).most_common()),
-        kept=sum(row["kept_from"] is not None for row in ended),
-        calls=_calls(connection),
-        nodes=_nodes(connection),
-        causes=_causes(ended),
-        verdicts=_verdicts(connection),
+        total=sum(row["samples"] for row in kinds),
+        outcomes=_counted(kinds, "outcome"),
+        labels={
+            label: _counted((row for row in kinds if row["label"] == label), "outcome")
+            for label in sorted({row["label"] for row in kinds})
+        },
+        attempts=dict(sorted(_counted(ended, "attempts").items())),
+        rungs=_counted(ended, "rung"),
+        semantic=_counted(ended, "semantic_status"),
+        kept=sum(row["samples"] for row in ended if row["kept_from"] is not None),
+        calls=tuple(_calls(connection)),
+        nodes=tuple(_sums(connection, NodeSum, t.step_sums, t.step_sums.c.seconds)),
+        causes=tuple(_causes(connection, ended)),
+        verdicts=tuple(_sums(connection, VerdictSum, t.verdict_sums, t.verdict_sums.c.failed)),
     )
 
 
-Rows = list[dict[str, Any]]
+Rows = Iterable[Mapping[str, Any]]
+_KIND = [t.listing.c[name] for name in t.KIND]
+_BY_KIND = select(
+    *_KIND, func.count().label("samples"), func.min(t.listing.c.seq).label("first")
+).group_by(*_KIND)
+"""Read off an index that has no more than this."""
+V = TypeVar("V", bound=Value)
 
 
-def _ended(connection: Connection) -> Rows:
-    said = t.results.c
-    columns = (
-        t.samples.c.id, t.samples.c.label_text, said.outcome, said.reason, said.attempts, said.rung,
-        said.semantic_status, said.kept_from,
-    )  # fmt: skip
-    query = select(*columns).outerjoin(t.results, said.sample_id == t.samples.c.id)
-    return [dict(row) for row in connection.execute(query.order_by(t.samples.c.seq)).mappings()]
-
-
-def _outcomes(rows: Rows) -> tuple[Counter[str], dict[str, dict[str, int]]]:
-    labels: dict[str, dict[str, int]] = {}
+def _counted(rows: Rows, name: str) -> dict[Any, int]:
+    """Return samples by one of their properties, the most frequent first."""
+    numbers = Counter[Any]()
     for row in rows:
-        of_label = labels.setdefault(row["label_text"], {})
-        outcome = row["outcome"] or PENDING
-        of_label[outcome] = of_label.get(outcome, 0) + 1
-    return Counter(row["outcome"] or PENDING for row in rows), labels
+        numbers[row[name]] += row["samples"]
+    return dict(numbers.most_common())
 
 
-def _calls(connection: Connection) -> tuple[CallSum, ...]:
-    called = t.calls.c
-    tokens = [called.prompt_tokens, called.cached_tokens, called.completion_tokens]
-    once = (
-        select(
-            func.min(called.role).label("role"),
-            called.model,
-            func.min(cast(called.cached, Integer)).label("cached"),
-            *(func.max(column).label(column.name) for column in tokens),
-            func.max(called.usd).label("usd"),
+def _calls(connection: Connection) -> Iterator[CallSum]:
+    dearest = (t.call_sums.c.cached, t.call_sums.c.usd.desc(), t.call_sums.c.calls.desc())
+    for row in connection.execute(select(t.call_sums).order_by(*dearest)).mappings():
+        yield CallSum.model_validate({**row, "usd": row["usd"] if row["priced"] else None})
+
+
+def _sums(
+    connection: Connection, kind: type[V], table: Table, most: ColumnElement[Any]
+) -> Iterator[V]:
+    for row in connection.execute(
+        select(table).order_by(most.desc(), *table.primary_key)
+    ).mappings():
+        yield kind.model_validate(dict(row))
+
+
+def _causes(connection: Connection, ended: Rows) -> Iterator[CauseSum]:
+    found = defaultdict[tuple[str, str], list[Mapping[str, Any]]](list)
+    for row in ended:
+        if row["outcome"] != "accepted":
+            found[row["outcome"], row["cause"]].append(row)
+    firsts = {pair: min(row["first"] for row in rows) for pair, rows in found.items()}
+    named = select(t.listing.c.seq, t.listing.c.sample).where(t.listing.c.seq.in_(firsts.values()))
+    ids = {seq: sample for seq, sample in connection.execute(named)}
+    numbers = {pair: sum(row["samples"] for row in rows) for pair, rows in found.items()}
+    for outcome, cause in sorted(numbers, key=lambda pair: -numbers[pair])[:MOST_CAUSES]:
+        yield CauseSum(
+            outcome=outcome,
+            cause=cause,
+            samples=numbers[outcome, cause],
+            example=ids[firsts[outcome, cause]],
         )
-        .group_by(called.key, called.model)
-        .subquery()
-    )
-    by = (once.c.role, once.c.model, once.c.cached)
-    query = select(
-        *by,
-        func.count().label("calls"),
-        *(func.sum(once.c[column.name]).label(column.name) for column in tokens),
-        func.sum(once.c.usd).label("usd"),
-        func.count(once.c.usd).label("priced"),
-    ).group_by(*by)
-    sums = (
-        CallSum.model_validate({**row, "cached": bool(row["cached"])})
-        for row in connection.execute(query).mappings()
-    )
-    return tuple(sorted(sums, key=lambda one: (one.cached, -(one.usd or 0), -one.calls)))
-
-
-def _nodes(connection: Connection) -> tuple[NodeSum, ...]:
-    ran = t.steps.c
-    columns = (
-        ran.node,
-        func.count().label("steps"),
-        func.sum(ran.seconds).label("seconds"),
-        func.sum(cast(ran.error != "", Integer)).label("errors"),
-    )
-    found = connection.execute(select(*columns).group_by(ran.node)).mappings()
-    return tuple(sorted(map(NodeSum.model_validate, found), key=lambda one: -one.seconds))
-
-
-def _causes(rows: Rows) -> tuple[CauseSum, ...]:
-    left = [row for row in rows if row["outcome"] not in (None, "accepted")]
-    numbers = Counter((row["outcome"], cause_of(row["outcome"], row["reason"])) for row in left)
-    first: dict[tuple[str, str], str] = {}
-    for row in left:
-        first.setdefault((row["outcome"], cause_of(row["outcome"], row["reason"])), row["id"])
-    return tuple(
-        CauseSum(outcome=pair[0], cause=pair[1], samples=number, example=first[pair])
-        for pair, number in numbers.most_common()
-    )
-
-
-def _verdicts(connection: Connection) -> tuple[VerdictSum, ...]:
-    said = t.verdicts.c
-    query = select(said.name, func.count(), func.sum(cast(said.passed, Integer)))
-    return _in_order(
-        VerdictSum(name=name, passed=passed, failed=number - passed)
-        for name, number, passed in connection.execute(query.group_by(said.name))
-    )
-
-
-def _in_order(sums: Iterable[VerdictSum]) -> tuple[VerdictSum, ...]:
-    return tuple(sorted(sums, key=lambda one: -one.failed))

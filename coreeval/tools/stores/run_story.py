@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from sqlalchemy import Integer, cast, func, select
+from sqlalchemy import case, func, select
 
 from coreeval.errors import RunError
 from coreeval.schema import Evidence, Verdict
@@ -77,30 +77,18 @@ class RunStory(RunKept):
 
         `priced` is the number of calls whose price is known, of which `usd` is the sum.
         """
-        once = (
-            select(
-                t.calls.c.key,
-                t.calls.c.model,
-                func.min(cast(t.calls.c.cached, Integer)).label("cached"),
-                func.max(t.calls.c.prompt_tokens).label("prompt_tokens"),
-                func.max(t.calls.c.cached_tokens).label("cached_tokens"),
-                func.max(t.calls.c.completion_tokens).label("completion_tokens"),
-                func.max(t.calls.c.usd).label("usd"),
-            )
-            .group_by(t.calls.c.key, t.calls.c.model)
-            .subquery()
-        )
+        sums = t.call_sums.c
         query = select(
-            once.c.model,
-            once.c.cached,
-            func.count().label("calls"),
-            func.sum(once.c.prompt_tokens).label("prompt_tokens"),
-            func.sum(once.c.cached_tokens).label("cached_tokens"),
-            func.sum(once.c.completion_tokens).label("completion_tokens"),
-            func.sum(once.c.usd).label("usd"),
-            func.count(once.c.usd).label("priced"),
-        ).group_by(once.c.model, once.c.cached)
-        return [row | {"cached": bool(row["cached"])} for row in self._rows(query)]
+            sums.model,
+            sums.cached,
+            func.sum(sums.calls).label("calls"),
+            func.sum(sums.prompt_tokens).label("prompt_tokens"),
+            func.sum(sums.cached_tokens).label("cached_tokens"),
+            func.sum(sums.completion_tokens).label("completion_tokens"),
+            case((func.sum(sums.priced) > 0, func.sum(sums.usd))).label("usd"),
+            func.sum(sums.priced).label("priced"),
+        ).group_by(sums.model, sums.cached)
+        return list(self._rows(query))
 
     def call_keys(self) -> list[str]:
         """Return the keys of all calls that the run used, whoever paid for them."""

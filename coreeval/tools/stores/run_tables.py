@@ -1,12 +1,9 @@
-"""The tables of run.db, and the migrations that make them."""
-
-from collections.abc import Mapping, Sequence
+"""The tables of run.db."""
 
 from sqlalchemy import (
     JSON,
     Boolean,
     Column,
-    Connection,
     Float,
     Index,
     Integer,
@@ -14,11 +11,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    inspect,
-    text,
 )
-
-from coreeval.tools.stores.sql import Migration
 
 metadata = MetaData()
 
@@ -47,6 +40,7 @@ results = Table(
     Column("ended_at", String, nullable=False),
     Column("freshness", JSON),
     Column("kept_from", String),
+    Column("cause", String, nullable=False, server_default=""),
 )
 facts = Table(
     "facts",
@@ -177,94 +171,65 @@ train_items = Table(
     Column("semantic", JSON),
     Column("reason", Text, nullable=False),
 )
-Index("results_by_outcome", results.c.outcome)
-
-
-def _first(connection: Connection) -> None:
-    metadata.create_all(connection)
-
-
-_ADDED = {
-    "cached_tokens": "INTEGER NOT NULL DEFAULT 0",
-    "method": "VARCHAR NOT NULL DEFAULT ''",
-    "tries": "TEXT NOT NULL DEFAULT ''",
-    "error": "TEXT NOT NULL DEFAULT ''",
-    "usd": "FLOAT",
-}
-
-
-def _add_to_calls(connection: Connection) -> None:
-    """Add what is known of a call to a file of version 1."""
-    _add(connection, "calls", _ADDED)
-
-
-def _add_freshness(connection: Connection) -> None:
-    """Add how new a sample's evidence is to a file of version 2: not known of what is there."""
-    _add(connection, "results", {"freshness": "JSON"})
-
-
-def _add(connection: Connection, table: str, columns: Mapping[str, str]) -> None:
-    """Add columns to a table that lacks them; a new file is created with them."""
-    there = {column["name"] for column in inspect(connection).get_columns(table)}
-    for name, form in columns.items():
-        if name not in there:
-            connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {name} {form}"))
-
-
-def _add_fetches(connection: Connection) -> None:
-    """Add what was asked of remote news sources; a new file is created with it."""
-    fetches.create(connection, checkfirst=True)
-
-
-_OLD_ANSWERS = """
-    INSERT INTO predictions
-    SELECT
-        target, arm, CASE WHEN target LIKE 'offline:%' THEN 0 ELSE 1 END, sample_id, answer,
-        CASE
-            WHEN valid THEN 'answered'
-            WHEN reason LIKE '%the last one: refusal' OR reason LIKE '% declined: %' THEN 'refused'
-            WHEN reason LIKE '%the last one: truncated' THEN 'truncated'
-            ELSE 'unparsed'
-        END,
-        reason, ''
-    FROM old_predictions
-"""
-
-
-def _tell_templates_apart(connection: Connection) -> None:
-    """Make room for answers to further templates: of those there, models had seen the first."""
-    there = {column["name"] for column in inspect(connection).get_columns("predictions")}
-    if "template" in there:
-        return
-    connection.execute(text("ALTER TABLE predictions RENAME TO old_predictions"))
-    predictions.create(connection)
-    connection.execute(text(_OLD_ANSWERS))
-    connection.execute(text("DROP TABLE old_predictions"))
-
-
-def _add_train_items(connection: Connection) -> None:
-    """Add the drawn items of the train split; a new file is created with them."""
-    train_items.create(connection, checkfirst=True)
-
-
-def _add_kept(connection: Connection) -> None:
-    """Make room for samples that were taken from a release; a new file is created with it."""
-    _add(connection, "results", {"kept_from": "VARCHAR"})
-    kept_evidence.create(connection, checkfirst=True)
-
-
-def _add_pulse(connection: Connection) -> None:
-    """Make room for what a heartbeat knows of the run; a new file is created with it."""
-    _add(connection, "heartbeat", {"pulse": "JSON"})
-
-
-MIGRATIONS: Sequence[Migration] = (
-    _first,
-    _add_to_calls,
-    _add_freshness,
-    _add_fetches,
-    _tell_templates_apart,
-    _add_train_items,
-    _add_kept,
-    _add_pulse,
+listing = Table(
+    "listing",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("sample", String, nullable=False),
+    Column("label", String, nullable=False),
+    Column("outcome", String, nullable=False),
+    Column("cause", String, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("rung", String, nullable=False),
+    Column("semantic_status", String, nullable=False),
+    Column("kept_from", String),
+    Column("ended_at", String, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("billed_calls", Integer, nullable=False),
+    Column("priced", Integer, nullable=False),
+    Column("usd", Float, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("seconds", Float, nullable=False),
 )
+"""A narrow row for each sample; this table and those below are kept up by triggers (run_sums.py).
+"""
+sought = Table(
+    "sought",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("text", Text, nullable=False),
+)
+"""What a sample can be found by: its id, its texts, its reason."""
+call_sums = Table(
+    "call_sums",
+    metadata,
+    Column("role", String, primary_key=True),
+    Column("model", String, primary_key=True),
+    Column("cached", Boolean, primary_key=True),
+    Column("calls", Integer, nullable=False),
+    Column("prompt_tokens", Integer, nullable=False),
+    Column("cached_tokens", Integer, nullable=False),
+    Column("completion_tokens", Integer, nullable=False),
+    Column("usd", Float, nullable=False),
+    Column("priced", Integer, nullable=False),
+)
+step_sums = Table(
+    "step_sums",
+    metadata,
+    Column("node", String, primary_key=True),
+    Column("steps", Integer, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("errors", Integer, nullable=False),
+)
+verdict_sums = Table(
+    "verdict_sums",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("passed", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+)
+Index("results_by_outcome", results.c.outcome)
+Index("calls_by_key", calls.c.key)
+KIND = ("outcome", "cause", "label", "attempts", "rung", "semantic_status", "kept_from")
+"""By which samples are counted."""
+Index("listing_by_kind", *(listing.c[name] for name in KIND))

@@ -24,7 +24,7 @@ from coreeval.schema import (
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.pulse import Pulse
 from coreeval.tools.stores.run_file import chunks
-from coreeval.tools.stores.run_kept import fact_row
+from coreeval.tools.stores.run_kept import fact_row, result_row
 from coreeval.tools.stores.run_rows import Answer, Beat, Ended, Fetch, Kept
 from coreeval.tools.stores.run_story import RunStory
 from coreeval.tools.stores.run_train import RunTrain
@@ -94,7 +94,7 @@ class RunStore(RunStory, RunTrain):
             RunCorrupt: the store is damaged, be it that earlier steps could not be written.
             RunError: it cannot be written to.
         """
-        row = result.model_dump(mode="json", exclude={"facts"}) | {"ended_at": self._stamp()}
+        row = result_row(result, self._stamp())
         writes: list[Write] = [
             (delete(t.facts).where(t.facts.c.sample_id == result.sample_id), None),
             (self._put[t.results], [row]),

@@ -9,6 +9,7 @@ import pytest
 from coreeval.schema import BadRow, Evidence, ReplacedFact, Result, Sample, Triple
 from coreeval.tools.stores.run_rows import Excerpt, Kept
 from coreeval.tools.stores.runs import RunStore
+from tests.tools.stores.made import as_before
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DIGEST = "d" * 64
@@ -101,9 +102,9 @@ async def test_a_file_from_before_samples_were_kept_can_be_gone_on_with(tmp_path
         old.add_samples([_sample(1)])
         await old.commit(Result(sample_id="1", outcome="no_knowledge"))
     with closing(sqlite3.connect(path)) as db:
+        as_before(db, 6)
         db.execute("ALTER TABLE results DROP COLUMN kept_from")
         db.execute("DROP TABLE kept_evidence")
-        db.execute("UPDATE schema_version SET version = 6")
         db.commit()
     with closing(RunStore.open(path, now=lambda: NOW)) as opened:
         assert opened.result("1") == Result(sample_id="1", outcome="no_knowledge")

@@ -12,6 +12,7 @@ from coreeval.errors import DatasetError
 from coreeval.schema import Sample, TrainEnd
 from coreeval.tools.stores.run_train import TRAIN
 from coreeval.tools.stores.runs import RunStore
+from tests.tools.stores.made import as_before
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -74,8 +75,8 @@ def test_a_file_from_before_gets_the_table(tmp_path: Path) -> None:
     with closing(RunStore.open(path, now=lambda: NOW)) as old:
         old.add_samples([sample("1", "test")])
     with closing(sqlite3.connect(path)) as db:
+        as_before(db, 5)
         db.execute("DROP TABLE train_items")
-        db.execute("UPDATE schema_version SET version = 5")
         db.commit()
     with closing(RunStore.open(path, now=lambda: NOW)) as opened:
         assert opened.train_counts() == {}

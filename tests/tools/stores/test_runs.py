@@ -19,6 +19,7 @@ from coreeval.schema import (
 )
 from coreeval.tools.stores.run_rows import CallRow, Step
 from coreeval.tools.stores.runs import RunStore
+from tests.tools.stores.made import as_before
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -258,9 +259,9 @@ async def test_a_file_from_before_calls_had_prices_is_read_and_goes_on(tmp_path:
     store.record(Step(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(old,)))
     store.close()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        as_before(db, 1)
         for name in added:
             db.execute(f"ALTER TABLE calls DROP COLUMN {name}")
-        db.execute("UPDATE schema_version SET version = 1")
     store = RunStore.open(path, now=lambda: NOW)
     new = CallRow(key="new", role="r", model="m", draw=0, cached=False, usd=0.5)
     store.record(Step(sample_id="s", attempt=1, node="m", started_at="u", seconds=0, calls=(new,)))
@@ -279,8 +280,8 @@ async def test_a_file_from_before_freshness_is_read_and_goes_on(tmp_path: Path) 
     await store.commit(Result(sample_id=_sample(1).id, outcome="accepted"))
     store.close()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        as_before(db, 2)
         db.execute("ALTER TABLE results DROP COLUMN freshness")
-        db.execute("UPDATE schema_version SET version = 2")
     store = RunStore.open(path, now=lambda: NOW)
     await store.commit(Result(sample_id=_sample(2).id, outcome="accepted", freshness=known))
     await store.commit(Result(sample_id=_sample(3).id, outcome="unsafe"))
@@ -357,7 +358,6 @@ OLD_PREDICTIONS = """
         ('openai:m', 'original', '4', '', 0, 'target: openai:m gave no valid answer in 1 draws; the last one: truncated'),
         ('openai:m', 'original', '5', '', 0, 'target: openai:m gave no valid answer in 1 draws; the last one: label: bad'),
         ('offline:classifier', 'semantic', '1', 'joy', 1, '');
-    UPDATE schema_version SET version = 4;
 """  # noqa: E501
 
 
@@ -365,6 +365,7 @@ def test_a_file_from_before_there_were_templates_is_read_and_goes_on(tmp_path: P
     path = tmp_path / "run.db"
     RunStore.open(path, now=lambda: NOW).close()
     with closing(sqlite3.connect(path)) as db:
+        as_before(db, 4)
         db.executescript(OLD_PREDICTIONS)
     for _ in range(2):
         store = RunStore.open(path, now=lambda: NOW)
