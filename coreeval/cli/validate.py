@@ -67,6 +67,9 @@ def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator
     yield _check("benchmark", lambda: _benchmark(setup))
     yield _check("news", lambda: _news(setup, path))
     yield _check("models", lambda: _models(setup))
+    told = _check("telemetry", lambda: _telemetry(setup))
+    if told["found"] or not told["ok"]:
+        yield told
     if config.detect.pcr:
         yield _check("pcr", lambda: _pcr(setup))
     if lineage:
@@ -150,6 +153,15 @@ def _models(setup: "Setup") -> list[str]:
         players.setdefault(models.of(role).model, []).append(role)
     roles = [f"{model}: {', '.join(played)}" for model, played in players.items()]
     return [*roles, *(f"target: {target.model}" for target in models.targets)]
+
+
+def _telemetry(setup: "Setup") -> list[str]:
+    from coreeval.graph.telemetry import check_telemetry
+
+    url, content = check_telemetry(setup.config), setup.config.telemetry.content
+    if url is None:
+        return []
+    return [f"spans go to {url}, {'with' if content else 'without'} texts and prompts"]
 
 
 def _pcr(setup: "Setup") -> list[str]:

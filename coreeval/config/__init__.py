@@ -16,6 +16,7 @@ from coreeval.config.reading import (
     series_part,
 )
 from coreeval.config.series_values import SeriesConfig
+from coreeval.config.telemetry import TelemetryConfig
 from coreeval.config.values import (
     METHODS,
     ROLES,
@@ -48,6 +49,7 @@ __all__ = [
     "Probe",
     "SeriesConfig",
     "TargetConfig",
+    "TelemetryConfig",
     "changed_keys",
     "load_config",
     "load_item_config",

@@ -11,6 +11,7 @@ from coreeval.config.knowledge import KnowledgeConfig
 from coreeval.config.numleak_values import NumleakConfig
 from coreeval.config.schedule import ScheduleConfig
 from coreeval.config.secrecy import PlainUrl, VariableName
+from coreeval.config.telemetry import TelemetryConfig
 from coreeval.schema import Flag, Policy, RoleName, Value
 
 Method = Literal["json_schema", "function_calling", "json_mode", "text"]
@@ -297,6 +298,8 @@ class Config(Value):
     """Folder whose *.md files replace the built-in prompts of the same name."""
     schedule: ScheduleConfig | None = None
     """When `coreeval schedule` renews the benchmark; decides nothing about a run."""
+    telemetry: TelemetryConfig = TelemetryConfig()
+    """Who is told what the run does; decides nothing about it either."""
 
     @property
     def compared_split(self) -> str:

@@ -120,7 +120,7 @@ async def _put_to_model(job: Job, target: TargetConfig, chunks: Chunks, tally: _
                 answers = await _answers(job, target.model, asker, line, source, missing, tally)
             await asyncio.to_thread(job.store.add_predictions, answers)
             if made:
-                job.store.record(step_of(job, target.model, number, source, made))
+                note_asked(job, step_of(job, target.model, number, source, made), made)
     finally:
         await close_models()
         await asyncio.to_thread(calls.close)
@@ -179,6 +179,12 @@ async def _answers(
             heard=tally.heard,
         )
     return answers
+
+
+def note_asked(job: Job, step: Step, made: Sequence[CallRef]) -> None:
+    """Write down what a target was asked at one go, and tell whoever listens."""
+    job.listener.asked(step, made)
+    job.store.record(step)
 
 
 def step_of(job: Job, target: str, number: int, source: str, made: Sequence[CallRef]) -> Step:

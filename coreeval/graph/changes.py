@@ -10,7 +10,7 @@ from coreeval.releases.manifest import Manifest
 
 FREE = ("budget_usd", "allow_unpriced", "prices", "concurrency", "timeout_s", "sample_timeout_s")
 """Keys of `run` that may change while it goes on: they decide its cost and its pace only. So may
-`dataset.licence`, which decides what a release passes on."""
+`dataset.licence`, which decides what a release passes on, and `telemetry`."""
 
 
 def with_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None) -> Config:
@@ -30,7 +30,9 @@ def with_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None)
     if budget_usd is not None:
         free["budget_usd"] = budget_usd
     dataset = frozen.dataset.model_copy(update={"licence": now.dataset.licence})
-    return frozen.model_copy(update={"run": frozen.run.model_copy(update=free), "dataset": dataset})
+    run = frozen.run.model_copy(update=free)
+    update = {"run": run, "dataset": dataset, "telemetry": now.telemetry}
+    return frozen.model_copy(update=update)
 
 
 def with_added(config: Config, manifest: Manifest) -> Config:
@@ -69,7 +71,8 @@ def _changed_config(manifest: Manifest, frozen: Config) -> list[str]:
     free = {name: getattr(frozen.run, name) for name in FREE}
     dataset = now.dataset.model_copy(update={"licence": frozen.dataset.licence})
     run = now.run.model_copy(update=free)
-    alike = now.model_copy(update={"run": run, "dataset": dataset, "schedule": frozen.schedule})
+    aside = {"schedule": frozen.schedule, "telemetry": frozen.telemetry}
+    alike = now.model_copy(update={"run": run, "dataset": dataset, **aside})
     return changed_keys(frozen, with_added(alike, manifest))
 
 

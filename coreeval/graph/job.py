@@ -9,6 +9,7 @@ from coreeval.config import Config, TargetConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import counts_note, target_of, targets_of
 from coreeval.evaluation.embedded import is_classifier
+from coreeval.graph.listening import NOBODY, Listener
 from coreeval.graph.pool import Stop
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.setup import Setup, graph_version
@@ -40,6 +41,7 @@ class Job:
     """Builds the team of a task; tests put their own in."""
     watch: Watch
     now: Clock
+    listener: Listener = NOBODY
     stop: Stop = field(default_factory=Stop)
 
     @property

@@ -2,6 +2,7 @@
 
 import time
 
+from coreeval.graph.listening import NOBODY, Listener
 from coreeval.graph.state import REWORDING_NODES, SampleNode, SampleState, SampleUpdate, Wrap
 from coreeval.models.calls import CallRef, record_calls
 from coreeval.schema import Verdict
@@ -31,7 +32,9 @@ class InFlight:
         return dict(self._places)
 
 
-def recorder(store: RunStore, in_flight: InFlight, now: Clock, payer: str) -> Wrap:
+def recorder(
+    store: RunStore, in_flight: InFlight, now: Clock, payer: str, listener: Listener = NOBODY
+) -> Wrap:
     """Return what puts a record round a node of the sample graph of the run `payer`."""
 
     def wrap(name: str, node: SampleNode) -> SampleNode:
@@ -57,6 +60,7 @@ def recorder(store: RunStore, in_flight: InFlight, now: Clock, payer: str) -> Wr
                         calls=tuple(call_row(call, payer) for call in calls),
                         verdicts=_verdicts(update),
                     )
+                    listener.stepped(step, calls)
                     store.record(step)
             return update
 

@@ -72,15 +72,15 @@ async def _open_threads(
     """Open models and checkpoints; the stack closes them."""
     stack.push_async_callback(close_models)
     saver = await stack.enter_async_context(open_checkpoints(job.files.checkpoints))
-    graph = build_sample_graph(
-        SampleNodes(crew), recorder(job.store, in_flight, job.now, job.payer)
-    )
+    wrap = recorder(job.store, in_flight, job.now, job.payer, job.listener)
+    graph = build_sample_graph(SampleNodes(crew), wrap)
     return SampleThreads(
         app=graph.compile(checkpointer=saver),
         saver=saver,
         checkpoints=job.files.checkpoints,
         store=job.store,
         in_flight=in_flight,
+        listener=job.listener,
         stop=job.stop,
         prefix=f"{job.manifest.run}:{job.graph_version}",
         max_attempts=job.config.run.max_attempts,

@@ -45,7 +45,7 @@ async def reword_train(job: Job) -> None:
         in_flight = InFlight(job.now)
         crew = await asyncio.to_thread(open_crew, job, stack)
         stack.push_async_callback(close_models)
-        wrap = recorder(job.store, in_flight, job.now, job.payer)
+        wrap = recorder(job.store, in_flight, job.now, job.payer, job.listener)
         app = build_rewording_graph(SampleNodes(crew), wrap).compile()
         desk = _Desk(job, app, in_flight)
         await stack.enter_async_context(beating(job, in_flight))
@@ -89,6 +89,7 @@ class _Desk:
         finally:
             self.in_flight.leave(item_id)
         await self.job.store.end_train(item_id, end)
+        self.job.listener.ended(item_id, end)
         return end
 
     async def _end(self, item_id: str) -> TrainEnd:

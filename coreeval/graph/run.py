@@ -24,6 +24,7 @@ from coreeval.graph.setup import (
     prompt_versions,
     set_up,
 )
+from coreeval.graph.telemetry import check_telemetry
 from coreeval.graph.work import REAL, RunSummary, Surroundings, open_store, work_on
 from coreeval.releases.manifest import (
     Followed,
@@ -81,6 +82,7 @@ def refresh(
     check_dataset(setup)
     check_models(setup)
     check_compared(setup)
+    check_telemetry(loaded)
     check_series(loaded, source=path, workspace=workspace, today=start.date())
     source = source_of(path, overrides)
     before = followed(lineage, setup, workspace) if lineage else None
@@ -170,6 +172,7 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
 
     Raises:
         RunStateError: there is no run, or it has lost its config.
+        ConfigError: its telemetry cannot be sent.
     """
     files = RunFiles(Path(run_dir).resolve())
     manifest = read_manifest(files.manifest)
@@ -182,6 +185,7 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
         )
     frozen = load_config(files.config)
     config = with_free_keys(frozen, manifest, budget_usd)
+    check_telemetry(config)
     if config != frozen:
         _keep_config(files, config)
     now = datetime.fromisoformat(manifest.now)

@@ -242,7 +242,7 @@ def fingerprints(setup: Setup, knowledge: str) -> Fingerprints:
     """Return the hashes of all that decides the result."""
     versions = prompt_versions(setup)
     return Fingerprints(
-        config=_hash(setup.config.model_dump_json(exclude={"schedule"})),
+        config=_hash(setup.config.model_dump_json(exclude={"schedule", "telemetry"})),
         prompts=_hash(*versions.values()),
         task=task_fingerprint(setup),
         data=data_fingerprint(setup),

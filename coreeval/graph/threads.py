@@ -16,6 +16,7 @@ from langgraph.types import Durability
 from coreeval.agents.provenance import replaced_facts
 from coreeval.errors import CoreEvalError, ModelCallError
 from coreeval.graph.checkpoints import HeldCheckpoints, damage_told
+from coreeval.graph.listening import NOBODY, Listener
 from coreeval.graph.pool import Stop
 from coreeval.graph.record import InFlight
 from coreeval.graph.state import SampleInput, SampleState, fresh_sample, result_of
@@ -50,6 +51,7 @@ class SampleThreads:
     """`run : graph version`; the sample's id follows."""
     max_attempts: int
     timeout_s: float
+    listener: Listener = NOBODY
     targets: Sequence[TargetDates] = ()
     """Beside their dates the evidence of each sample is held."""
 
@@ -96,6 +98,7 @@ class SampleThreads:
             await self._keep(thread_id)
             return reached
         await self.store.commit(reached)
+        self.listener.ended(sample_id, reached)
         with damage_told(self.checkpoints):
             await self.saver.adelete_thread(thread_id)
         return reached

@@ -15,6 +15,7 @@ from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.run_nodes import RunNodes
 from coreeval.graph.setup import Setup, prompt_versions
 from coreeval.graph.signals import heeding_signals
+from coreeval.graph.telemetry import listened_to
 from coreeval.releases.manifest import Manifest, Status, write_manifest
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.runs import RunStore
@@ -53,7 +54,8 @@ def work_on(
     status: Status = "stopped"
     try:
         write_manifest(files.manifest, job.taken_up())
-        _run(job)
+        with listened_to(job) as heard:
+            _run(heard)
         status = "complete" if job.store.stage("report") is not None else "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"

@@ -61,7 +61,8 @@ def write_release(made_of: Sources, how: Manner, draft: Path) -> None:
         )
     found = _Found(arms, quality, review.state(required=how.require_review), withheld)
     manifest = _manifest(made_of, how, draft, found)
-    config = portable(made_of.config.model_dump(mode="json", exclude={"schedule"}), made_of.base)
+    private = {"schedule", "telemetry"}
+    config = portable(made_of.config.model_dump(mode="json", exclude=private), made_of.base)
     write_text(draft / "config.yaml", yaml.safe_dump(config, sort_keys=False))
     write_json(draft / TASK, made_of.task.model_dump(mode="json"))
     card = with_dataset_info(release_card(made_of.task, manifest), draft, made_of.split)

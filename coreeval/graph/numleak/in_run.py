@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coreeval.config import TargetConfig
 from coreeval.evaluation.numleak.probes import write_replies
-from coreeval.graph.asking import step_of
+from coreeval.graph.asking import note_asked, step_of
 from coreeval.graph.desk import Desk, Stopped
 from coreeval.graph.items.work import file_names
 from coreeval.graph.job import Job
@@ -95,6 +95,6 @@ async def _audited(
             replies = await replies_of(desk, exchange, audit, universe.all, seed=seed, stage=STAGE)
         finally:
             if made:
-                job.store.record(step_of(job, audit.target.model, 0, STAGE, made))
+                note_asked(job, step_of(job, audit.target.model, 0, STAGE, made), made)
                 await job.store.recorded()
     await asyncio.to_thread(write_replies, file, replies)

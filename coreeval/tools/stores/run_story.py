@@ -52,6 +52,12 @@ class RunStory(RunKept):
             for row in rows
         ]
 
+    def began(self, sample_id: str) -> str | None:
+        """Return when the first step of a sample that is stored was started, if there is one."""
+        query = select(func.min(t.steps.c.started_at)).where(t.steps.c.sample_id == sample_id)
+        with self._engine.connect() as connection:
+            return connection.execute(query).scalar()
+
     def verdict_counts(self, name: str) -> tuple[int, int]:
         """Return how many verdicts of a name there are, and how many of them were against."""
         said = t.verdicts.c

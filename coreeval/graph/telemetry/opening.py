@@ -1,0 +1,78 @@
+"""Whether anybody is told of a run, and what is said of that at its beginning and its end."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from coreeval.config import Config
+from coreeval.graph.job import Job
+from coreeval.graph.telemetry.teller import Teller, Told
+from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.telemetry.destination import destination
+
+if TYPE_CHECKING:
+    from coreeval.tools.telemetry.otlp import Delivery
+
+STAGE = "telemetry"
+
+
+def check_telemetry(config: Config) -> str | None:
+    """Return where the spans of a run go; None where they go nowhere.
+
+    Raises:
+        ConfigError: they are wanted and cannot be sent.
+    """
+    return destination(config.telemetry, os.environ)
+
+
+@contextmanager
+def listened_to(job: Job) -> Iterator[Job]:
+    """Give the job with somebody who tells of it, where that is wanted, until the block ends.
+
+    Raises:
+        ConfigError: it is wanted and cannot be.
+    """
+    url = check_telemetry(job.config)
+    if url is None:
+        yield job
+        return
+    from coreeval.tools.telemetry.otlp import OtlpSender  # OpenTelemetry's SDK, for few runs
+
+    calls = open_calls(job.workspace.calls, job.payer)
+    sender = OtlpSender(url, project=job.config.name)
+    teller = Teller(
+        Told(
+            run=job.manifest.run,
+            payer=job.payer,
+            prompts=job.manifest.prompts,
+            store=job.store,
+            calls=calls,
+            now=job.now,
+            content=job.config.telemetry.content,
+            sender=sender,
+        )
+    )
+    job.tell(STAGE, note=_begins(url, content=job.config.telemetry.content))
+    try:
+        yield replace(job, listener=teller)
+    finally:
+        delivery = sender.close()
+        calls.close()
+        if note := _ends(url, delivery, teller):
+            job.tell(STAGE, note=note)
+
+
+def _begins(url: str, *, content: bool) -> str:
+    held = "texts, prompts and answers too" if content else "ids, names and numbers, no texts"
+    return f"spans go to {url} ({held})"
+
+
+def _ends(url: str, delivery: "Delivery", teller: Teller) -> str:
+    """Return what to tell of spans that did not arrive; empty where all did."""
+    lost = delivery.lost + teller.untold
+    if not lost:
+        return ""
+    why = teller.trouble or delivery.trouble or "the queue was full, or the collector too slow"
+    return f"{lost} of {delivery.sent + lost} spans did not arrive at {url} ({why})"

@@ -1,0 +1,188 @@
+"""Sending spans to a collector over HTTP, through OpenTelemetry's SDK; nothing here ever waits.
+
+Importing this module imports the SDK, so it is imported where spans are wanted and nowhere else.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from threading import Thread
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event as SdkEvent
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import Decision
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
+from opentelemetry.trace.status import Status, StatusCode
+
+from coreeval.tools.telemetry.spans import Attribute, Attributes, Event, Place, Span
+
+PATIENCE_S = 5.0
+"""Longest that the end of a run waits for what is still to be sent; no more is lost by it than
+spans, which a collector that is up takes in a fraction of that (our choice)."""
+_LOGGERS = (
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "opentelemetry.sdk._shared_internal",
+)
+_NO_CAUSE = {"spans", "Span"}
+"""Words in their lines that only say what was to be sent."""
+_SCOPE = InstrumentationScope("coreeval", version("coreeval"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """What became of the spans that were handed over."""
+
+    sent: int
+    """Spans that the collector took."""
+    lost: int
+    """Spans that it did not: it was down or slow, or it refused them."""
+    trouble: str
+    """What was said last of it; empty where nothing was."""
+
+
+class OtlpSender:
+    """Hands spans to a thread that sends them in batches; a full queue drops, and that is counted.
+
+    Sampling, limits, batches, headers, certificates and resources follow the OTEL_* variables.
+
+    Args:
+        url: Where spans are posted.
+        project: What the spans belong to, for viewers that have projects.
+    """
+
+    def __init__(self, url: str, *, project: str) -> None:
+        named = {
+            "service.name": "coreeval",
+            "service.version": version("coreeval"),
+            "openinference.project.name": project,
+        }
+        provider = TracerProvider(resource=_resource(named), shutdown_on_exit=False)
+        self._resource, self._sampler = provider.resource, provider.sampler
+        self._longest = SpanLimits().max_span_attribute_length
+        self._exporter = _Counting(OTLPSpanExporter(endpoint=url))
+        self._hush = _Hush()
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self._hush)
+        self._batches = BatchSpanProcessor(self._exporter)
+        self._handed = 0
+
+    def send(self, span: Span) -> None:
+        """Take a span, unless its trace is not sampled; it is sent when there is a batch."""
+        sampling = self._sampler.should_sample(None, span.place.trace_id, span.name)
+        if sampling.decision is Decision.RECORD_AND_SAMPLE:
+            self._handed += 1
+            self._batches.on_end(self._readable(span))
+
+    def close(self, patience_s: float = PATIENCE_S) -> Delivery:
+        """Send what is left, as far as that is quick, and say what became of all."""
+        closing = Thread(target=self._batches.shutdown, daemon=True)
+        closing.start()
+        closing.join(patience_s)
+        if closing.is_alive():
+            self._exporter.shutdown()
+            closing.join(1.0)
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self._hush)
+        sent = self._exporter.delivered
+        return Delivery(sent=sent, lost=self._handed - sent, trouble=self._hush.heard)
+
+    def _readable(self, span: Span) -> ReadableSpan:
+        ended = _nanoseconds(span.ended)
+        return ReadableSpan(
+            name=span.name,
+            context=_context(span.place),
+            parent=_context(span.parent) if span.parent else None,
+            resource=self._resource,
+            attributes=self._cut(span.attributes),
+            events=[self._event(event, ended) for event in span.events],
+            kind=SpanKind.CLIENT if span.remote else SpanKind.INTERNAL,
+            instrumentation_scope=_SCOPE,
+            status=_status(span),
+            start_time=_nanoseconds(span.started),
+            end_time=ended,
+        )
+
+    def _event(self, event: Event, at: int) -> SdkEvent:
+        return SdkEvent(event.name, self._cut(event.attributes), at)
+
+    def _cut(self, attributes: Attributes) -> dict[str, Attribute]:
+        """Return attributes with texts no longer than OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT."""
+        return {
+            name: value[: self._longest] if isinstance(value, str) else value
+            for name, value in attributes.items()
+        }
+
+
+class _Counting(SpanExporter):
+    """An exporter that counts what the collector took."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._exporter = exporter
+        self._is_shut = False
+        self.delivered = 0
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Send a batch."""
+        result = self._exporter.export(spans)
+        if result is SpanExportResult.SUCCESS:
+            self.delivered += len(spans)
+        return result
+
+    def shutdown(self) -> None:
+        """Give up what is being tried again, and close."""
+        if not self._is_shut:
+            self._is_shut = True
+            self._exporter.shutdown()
+
+
+class _Hush(logging.Filter):
+    """Keeps what the SDK logs of a collector that is down: a run tells it once, at its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard = ""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let nothing through, and remember what was wrong."""
+        self.heard = _cause(record) or self.heard
+        return False
+
+
+def _cause(record: logging.LogRecord) -> str:
+    """Return what a line of the exporter's log has for a reason: a status or a kind of error."""
+    told = record.args if isinstance(record.args, tuple) else ()
+    named = (type(part).__name__ if isinstance(part, Exception) else part for part in told)
+    return " ".join(str(p) for p in named if isinstance(p, str | int) and p not in _NO_CAUSE)
+
+
+def _resource(named: Mapping[str, str]) -> Resource:
+    """Return what all spans share; what the OTEL_* variables say comes first."""
+    found = Resource.create()
+    said = {name for name, value in found.attributes.items() if _is_told(value)}
+    return found.merge(Resource({k: v for k, v in named.items() if k not in said}))
+
+
+def _is_told(value: object) -> bool:
+    """Tell a value from the name that OpenTelemetry gives to a service without one."""
+    return not str(value).startswith("unknown_service")
+
+
+def _context(place: Place) -> SpanContext:
+    sampled = TraceFlags(TraceFlags.SAMPLED)
+    return SpanContext(place.trace_id, place.span_id, is_remote=False, trace_flags=sampled)
+
+
+def _status(span: Span) -> Status:
+    if span.error is None:
+        return Status(StatusCode.UNSET)
+    return Status(StatusCode.ERROR, span.error or None)
+
+
+def _nanoseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1_000_000) * 1_000
