@@ -31,7 +31,7 @@ async def gather_news(job: Job, crew: Crew, threads: SampleThreads, pending: Seq
         job.watch(Progress(stage="extract", done=next(done), total=len(pending)))
 
     concurrency = job.config.run.concurrency
-    await work_through(pending, bring, concurrency=concurrency, stop=job.stop)
+    await work_through(pending, bring, concurrency=concurrency, stop=job.stop, context=job.context)
     if asked and not job.stop.asked:
         job.tell("gather", total=len(asked))
         numbered = [

@@ -1,6 +1,7 @@
 """One run as the process that works on it holds it."""
 
 from contextlib import closing
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -43,6 +44,9 @@ class Job:
     now: Clock
     listener: Listener = NOBODY
     stop: Stop = field(default_factory=Stop)
+    context: Context = field(default_factory=copy_context)
+    """What was there before the run's graph: what each sample starts from, so that whoever traces
+    LangGraph, such as LangSmith, sees a trace of each sample and not one of them all."""
 
     @property
     def config(self) -> Config:

@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import Context
 from typing import TypeVar
 
 from langgraph.runtime import RunControl
@@ -45,9 +46,21 @@ class Stop:
 
 
 async def work_through(
-    ids: Iterable[Item], work: Callable[[Item], Awaitable[None]], *, concurrency: int, stop: Stop
+    ids: Iterable[Item],
+    work: Callable[[Item], Awaitable[None]],
+    *,
+    concurrency: int,
+    stop: Stop,
+    context: Context | None = None,
 ) -> None:
     """Work on `concurrency` samples at a time, finishing samples rather than starting them.
+
+    Args:
+        ids: What is worked on.
+        work: Works on one.
+        concurrency: How many at a time.
+        stop: When it asks, no more are begun.
+        context: What the work starts from; that of the caller where it is not given.
 
     Raises:
         CoreEvalError: the error that stopped the pool, once all in flight have come to rest.
@@ -66,7 +79,7 @@ async def work_through(
     with _heap_at_rest():
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
-                group.create_task(worker())
+                group.create_task(worker(), context=context and context.copy())
     if stop.error:
         raise stop.error
 

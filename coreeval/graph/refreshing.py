@@ -56,7 +56,8 @@ async def refresh_samples(job: Job) -> None:
             done = counts.total()
             job.watch(Progress(stage="refresh", done=done, total=total, counts=dict(counts)))
 
-        await work_through(pending, work, concurrency=job.config.run.concurrency, stop=job.stop)
+        at_once = job.config.run.concurrency
+        await work_through(pending, work, concurrency=at_once, stop=job.stop, context=job.context)
 
 
 def _open_samples(job: Job) -> tuple[list[str], Counter[str]]:

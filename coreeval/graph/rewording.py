@@ -30,6 +30,8 @@ from coreeval.models.pace import RANK
 from coreeval.schema import TrainEnd
 
 STAGE = "reword"
+TRACED_AS = "reword train item"
+"""What LangSmith calls an item's trace."""
 
 
 async def reword_train(job: Job) -> None:
@@ -57,7 +59,8 @@ async def reword_train(job: Job) -> None:
             done = counts.total()
             job.watch(Progress(stage=STAGE, done=done, total=total, counts=dict(counts)))
 
-        await work_through(pending, work, concurrency=job.config.run.concurrency, stop=job.stop)
+        at_once = job.config.run.concurrency
+        await work_through(pending, work, concurrency=at_once, stop=job.stop, context=job.context)
 
 
 def _drawn(job: Job) -> tuple[list[str], Counter[str]]:
@@ -97,7 +100,9 @@ class _Desk:
         try:
             with self.job.stop.control() as control:
                 async with asyncio.timeout(seconds):
-                    state = await self.app.ainvoke(fresh_sample(item_id), control=control)
+                    state = await self.app.ainvoke(
+                        fresh_sample(item_id), {"run_name": TRACED_AS}, control=control
+                    )
         except (GraphDrained, CoreEvalError):
             raise
         except Exception as error:  # noqa: BLE001 - one item's trouble must not end the run

@@ -31,6 +31,8 @@ DURABILITY: Durability = "exit"
 saving each step takes a millisecond a call (benchmarks/throughput.py, research: performance §4)."""
 STEPS_BEFORE, STEPS_PER_ATTEMPT = 12, 8
 """Bound of supersteps that LangGraph may run for one sample."""
+TRACED_AS = "refresh sample"
+"""What LangSmith calls a sample's trace."""
 BEFORE_FAILED = {"unsafe", "label_unrecoverable"}
 """Outcomes that stand although something failed later."""
 SampleApp = CompiledStateGraph[SampleState, None, SampleInput, SampleState]
@@ -182,7 +184,11 @@ class SampleThreads:
 
     def _config(self, thread_id: str) -> RunnableConfig:
         limit = STEPS_BEFORE + STEPS_PER_ATTEMPT * self.max_attempts
-        return {"configurable": {"thread_id": thread_id}, "recursion_limit": limit}
+        return {
+            "configurable": {"thread_id": thread_id},
+            "recursion_limit": limit,
+            "run_name": TRACED_AS,
+        }
 
     async def _failed(self, sample_id: str, thread_id: str, error: Exception) -> Result:
         """Return the result of a sample that went wrong: it keeps what it had come to before.

@@ -125,7 +125,7 @@ def _run(job: Job) -> None:
 async def _run_graph(job: Job) -> None:
     with heeding_signals(job.stop, lambda: _stopping(job)), _deadline(job):
         app = build_run_graph(RunNodes(job)).compile()
-        await app.ainvoke({"note": ""})
+        await app.ainvoke({"note": ""}, {"run_name": "run"})
     if job.stop.error:
         raise job.stop.error
 

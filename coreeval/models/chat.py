@@ -10,7 +10,7 @@ from langchain_core.callbacks import (
     BaseCallbackManager,
     CallbackManagerForLLMRun,
 )
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -47,7 +47,7 @@ class AskedChat(BaseChatModel):
             CallFailure: there is none.
         """
         if self._is_listened_to():
-            return await self.ainvoke(messages, form=form)
+            return await self.ainvoke(messages, {"run_name": form.name}, form=form)
         return _without_key(await self.answer(messages, form), self.key)
 
     def _is_listened_to(self) -> bool:
@@ -72,6 +72,12 @@ class AskedChat(BaseChatModel):
     @property
     def _identifying_params(self) -> dict[str, object]:
         return {"model": self.settings.name, **parameters_of(self.settings)}
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: object) -> LangSmithParams:
+        """Return what LangSmith knows a call by, such as the model that it prices."""
+        said = LangSmithParams(ls_model_type="chat", ls_provider=self.settings.provider)
+        said["ls_model_name"] = self.settings.name
+        return said
 
     def _generate(
         self,

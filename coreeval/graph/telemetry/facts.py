@@ -33,20 +33,20 @@ JSON = "application/json"
 class Bill:
     """What calls came to that were sent, as opposed to found in the call store."""
 
-    sent: int = 0
-    found: int = 0
+    sent_calls: int = 0
+    found_calls: int = 0
     usd: float = 0.0
-    unpriced: int = 0
+    unpriced_calls: int = 0
     """Sent calls whose price is not known; `usd` lacks them."""
 
     def with_calls(self, calls: Sequence[CallRef]) -> "Bill":
         """Return the bill with further calls on it."""
         sent = [call for call in calls if not call.cached]
         return Bill(
-            sent=self.sent + len(sent),
-            found=self.found + len(calls) - len(sent),
+            sent_calls=self.sent_calls + len(sent),
+            found_calls=self.found_calls + len(calls) - len(sent),
             usd=self.usd + sum(call.usd or 0.0 for call in sent),
-            unpriced=self.unpriced + sum(call.usd is None for call in sent),
+            unpriced_calls=self.unpriced_calls + sum(call.usd is None for call in sent),
         )
 
 
