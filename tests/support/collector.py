@@ -45,6 +45,11 @@ class Collector:
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
+    hold: threading.Event = field(default_factory=threading.Event)
+    """While it is cleared, nothing is answered."""
+
+    def __post_init__(self) -> None:
+        self.hold.set()
 
     def of(self, kind: str) -> list[Received]:
         """Return the spans of a kind."""
@@ -52,6 +57,7 @@ class Collector:
 
     def take(self, path: str, headers: dict[str, str], body: bytes) -> int:
         """Keep a request; a collector in trouble keeps nothing."""
+        self.hold.wait(10)
         if self.status != 200:
             return self.status
         plain = gzip.decompress(body) if headers.get("Content-Encoding") == "gzip" else body

@@ -74,5 +74,5 @@ def _ends(url: str, delivery: "Delivery", teller: Teller) -> str:
     lost = delivery.lost + teller.untold
     if not lost:
         return ""
-    why = teller.trouble or delivery.trouble or "the queue was full, or the collector too slow"
+    why = teller.trouble or delivery.trouble or "it is down, or slower than the run"
     return f"{lost} of {delivery.sent + lost} spans did not arrive at {url} ({why})"
