@@ -1,12 +1,16 @@
 """`coreeval view`: runs as pages in a browser."""
 
+import os
+import sys
+import threading
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coreeval.cli.loading import loading
-from coreeval.cli.output import say
+from coreeval.cli.output import AsJson, show
 from coreeval.errors import RunStateError
 
 if TYPE_CHECKING:
@@ -37,6 +41,7 @@ def view(
             "--hide-texts", help="Show lengths and hashes for texts, prompts and answers."
         ),
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Look at runs in a browser; nothing is sent anywhere. Ctrl-C ends it."""
     workspace = _workspace(runs or [])
@@ -52,7 +57,14 @@ def view(
         hide_texts=hide_texts,
         allowed_hosts=place.allowed_hosts,
     )
-    serve(app, place, ready=lambda: _announce(place.address, no_browser))
+    document = {"address": place.address, "runs": [str(run) for run in app.state.shelf.paths]}
+
+    def announce() -> None:
+        show(document, as_json, lambda: f"pages:   {place.address}\nend:     Ctrl-C")
+        if not no_browser and _has_screen():
+            threading.Thread(target=webbrowser.open, args=(place.address,), daemon=True).start()
+
+    serve(app, place, ready=announce)
 
 
 def _workspace(runs: list[Path]) -> "Workspace | None":
@@ -80,9 +92,7 @@ def _workspace(runs: list[Path]) -> "Workspace | None":
     return workspace
 
 
-def _announce(address: str, no_browser: bool) -> None:
-    import webbrowser
-
-    say(f"pages:   {address}\nend:     Ctrl-C")
-    if not no_browser:
-        webbrowser.open(address)
+def _has_screen() -> bool:
+    """Tell whether a browser has a window to open; without one it would take the terminal."""
+    desktop = sys.platform in {"darwin", "win32"}
+    return desktop or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

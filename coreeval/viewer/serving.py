@@ -78,7 +78,12 @@ class PageServer(uvicorn.Server):
     def __init__(self, app: ASGIApp, ready: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
-                app, log_level="warning", access_log=False, server_header=False, lifespan="off"
+                app,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                timeout_graceful_shutdown=1,
             )
         )
         self._ready = ready

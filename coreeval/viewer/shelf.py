@@ -25,6 +25,11 @@ class Shelf:
         found = sorted(self.workspace.runs.glob("*/*/manifest.json")) if self.workspace else []
         return _keyed([*self.runs, *(path.parent for path in found)])
 
+    @property
+    def paths(self) -> list[Path]:
+        """The directories of all runs that are here now."""
+        return list(self.all_runs().values())
+
     def all_releases(self) -> dict[str, Path]:
         """Return the directories of releases by key, those of a name by their version."""
         found = sorted(self.workspace.releases.glob("*/*/release.json")) if self.workspace else []

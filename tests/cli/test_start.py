@@ -12,7 +12,7 @@ from coreeval.cli import main
 from tests.cli.kit import Shell
 
 HEAVY = ("langgraph", "langchain_core", "spacy", "openai", "duckdb", "sklearn", "pyarrow", "pandas")
-COMMANDS = ("demo", "init", "validate", "refresh", "resume", "retry", "status", "trace")
+COMMANDS = ("demo", "init", "validate", "refresh", "resume", "retry", "status", "trace", "view")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["refresh", "--help"], ["trace", "--help"]])
