@@ -2,12 +2,13 @@
 
 from starlette.routing import Route
 
-from coreeval.viewer.pages import run, runs, samples
+from coreeval.viewer.pages import run, runs, sample, samples
 
 ROUTES: tuple[Route, ...] = (
     Route("/", runs.show),
     Route("/run/{key}", run.show),
     Route("/run/{key}/live", run.live),
     Route("/run/{key}/samples", samples.show),
+    Route("/run/{key}/sample/{id:path}", sample.show),
     Route("/run/{key}/report", run.report),
 )
