@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,7 +19,7 @@ from coreeval.releases.release_manifest import (
     SampleRow,
 )
 from coreeval.schema import Task
-from coreeval.tools.parquet import Row, read_parquet
+from coreeval.tools.parquet import Row, read_parquet, read_some
 
 MANIFEST = "release.json"
 DIGEST = "release.sha256"
@@ -82,6 +82,29 @@ class Release:
         if name == "original" and not self.manifest.licence.redistribute:
             return iter(())
         return (_arm_row(row) for row in _rows(self.file(name)))
+
+    def rows(
+        self,
+        folder: str,
+        *,
+        columns: Sequence[str] | None = None,
+        ids: Collection[str] | None = None,
+    ) -> list[Row]:
+        """Return rows of the file in a folder as they stand there, without checking each.
+
+        Args:
+            folder: One of the release's: samples, provenance, updated, semantic, original.
+            columns: Those that are read; all if None.
+            ids: Samples whose rows are read; all if None.
+
+        Raises:
+            ReleaseError: the file is gone or damaged.
+        """
+        file = self.file(folder)
+        try:
+            return read_some(file, columns=columns, ids=ids)
+        except (OSError, ValueError) as error:
+            raise _unreadable(file, str(error)) from None
 
 
 def read_samples(file: Path) -> Iterator[SampleRow]:

@@ -144,17 +144,17 @@ def _settings(manifest: ReleaseManifest | Manifest) -> Settings:
     window = {end: said["window"][end] for end in ("start", "end")}
     cutoffs = {each.target: _date(each) for each in manifest.cutoffs or ()}
     whole = {key: said[key] for key in COMPARED if key in said}
-    return dict(_flat("", whole | {"window": window, "knowledge": knowledge, "cutoff": cutoffs}))
+    return dict(flat("", whole | {"window": window, "knowledge": knowledge, "cutoff": cutoffs}))
 
 
 def _date(target: TargetDates) -> str | None:
     return target.latest.date if target.latest else None
 
 
-def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield plain values by dotted key; a list is one value."""
     for key, inner in value.items():
         if isinstance(inner, dict):
-            yield from _flat(f"{prefix}{key}.", inner)
+            yield from flat(f"{prefix}{key}.", inner)
         else:
             yield f"{prefix}{key}", inner

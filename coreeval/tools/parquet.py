@@ -1,7 +1,7 @@
 """Parquet files written row by row, in bounded memory."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,6 +42,24 @@ def read_parquet(path: Path) -> Iterator[Row]:
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(ROW_GROUP):
             yield from batch.to_pylist()
+
+
+def read_some(
+    path: Path, *, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
+) -> list[Row]:
+    """Return some columns, all if None, of the rows with these ids, all if None, in their order.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no Parquet file, damaged, or has other columns.
+    """
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
+
+    chosen = None if ids is None else pc.field("id").isin(list(ids))
+    table = pq.read_table(path, columns=columns, filters=chosen, partitioning=None)
+    rows: list[Row] = table.to_pylist()
+    return rows
 
 
 def _row_groups(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -2,10 +2,11 @@
 
 from starlette.routing import Route
 
-from coreeval.viewer.pages import run, runs, sample, samples
+from coreeval.viewer.pages import compare, run, runs, sample, samples
 
 ROUTES: tuple[Route, ...] = (
     Route("/", runs.show),
+    Route("/compare", compare.show),
     Route("/run/{key}", run.show),
     Route("/run/{key}/live", run.live),
     Route("/run/{key}/samples", samples.show),

@@ -14,6 +14,7 @@ from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.prepared import PreparedInsert
 from coreeval.tools.stores.run_listing import RunListing
 from coreeval.tools.stores.run_migrations import MIGRATIONS
+from coreeval.tools.stores.run_standings import RunStandings
 from coreeval.tools.stores.sql import (
     Row,
     Write,
@@ -60,6 +61,11 @@ class RunFile:
     def listing(self) -> RunListing:
         """The samples as a list, and what the run came to as a whole."""
         return RunListing(self._engine)
+
+    @property
+    def standings(self) -> RunStandings:
+        """How the samples stand, for laying two runs side by side."""
+        return RunStandings(self._engine)
 
     def close(self) -> None:
         """Write what is queued and close the file."""
