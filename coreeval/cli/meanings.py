@@ -25,7 +25,7 @@ def offline_roles(manifest: "Manifest") -> list[str]:
 
 def offline_note(roles: list[str]) -> list[str]:
     """Return a line saying that rules played these roles; none if a model played them all."""
-    from coreeval.config import ROLES
+    from coreeval.releases.live import ROLES
 
     who = "every role" if len(roles) == len(ROLES) else ", ".join(roles)
     return [f"offline: {who} played by rules, which show the workings, not a model"] * bool(roles)

@@ -39,6 +39,12 @@ def note(text: str) -> None:
     _write(sys.stderr, plain(text))
 
 
+def redraw(text: str) -> None:
+    """Put a text in the place of the one before it; where there is no terminal, below it."""
+    clear = "\x1b[H\x1b[2J" if sys.stdout.isatty() else ""
+    _write(sys.stdout, clear + plain(text))
+
+
 def show(document: Document, as_json: bool, words: Callable[[], str]) -> None:
     """Print a result, as a document or in words."""
     if as_json:

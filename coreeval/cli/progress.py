@@ -1,15 +1,19 @@
-"""Shows where a run is: a bar on a terminal, a calm line now and then elsewhere."""
+"""Shows where a run is: a bar and its figures on a terminal, a calm line now and then elsewhere."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from coreeval.cli.live_words import brief_counts, idle_words, pace_words, spend_words, wait_words
 from coreeval.cli.output import note, plain
 from coreeval.graph.progress import Progress, Watch
 
-EVERY_S = 10.0
-"""Seconds between two lines where there is no terminal."""
+SHARE = 0.1
+"""Of the time so far, that passes between two lines where there is no terminal: a night's log has
+some hundred of them."""
+SOONEST_S, LATEST_S = 10.0, 300.0
+"""The shortest and the longest time between two lines."""
 
 
 @contextmanager
@@ -19,28 +23,38 @@ def watching(label: str = "") -> Iterator[Watch]:
         with _bar(label) as watch:
             yield watch
     else:
-        yield _lines(time.monotonic, label)
+        yield _Lines(time.monotonic, label)
 
 
-def _lines(clock: Callable[[], float], label: str) -> Watch:
-    """Write a line when the stage changes or has something to say, else every few seconds."""
-    stage, last = "", clock()
+class _Lines:
+    """Writes a line when there is something to say, else less and less often.
 
-    def watch(progress: Progress) -> None:
-        nonlocal stage, last
-        due = clock() - last >= EVERY_S or progress.done == progress.total > 0
-        if progress.stage == stage and not due and not progress.note:
+    Something to say is another stage, a note, the end of what is counted, and that nothing moves.
+    """
+
+    def __init__(self, clock: Callable[[], float], label: str) -> None:
+        self._clock, self._label = clock, label
+        self._began = self._last = clock()
+        self._stage, self._done = "", 0
+        self._stalled = False
+
+    def __call__(self, progress: Progress) -> None:
+        """Take up where the run is."""
+        now, stalled = self._clock(), _stalled(progress)
+        wait_s = min(max(SOONEST_S, SHARE * (now - self._began)), LATEST_S)
+        ended = progress.done == progress.total > 0 and progress.done != self._done
+        news = progress.stage != self._stage or stalled != self._stalled or progress.note
+        if now - self._last < wait_s and not ended and not news:
             return
-        stage, last = progress.stage, clock()
-        note(_line(progress, label))
-
-    return watch
+        self._stage, self._done = progress.stage, progress.done
+        self._last, self._stalled = now, stalled
+        note(_line(progress, self._label))
 
 
 def _line(progress: Progress, label: str) -> str:
     share = f" {progress.done}/{progress.total}" if progress.total else ""
     counts = _counts(progress) if progress.total else ""
-    said = "; ".join(part for part in (counts, progress.note) if part)
+    said = "; ".join(part for part in (counts, progress.note, _figures(progress)) if part)
     start = f"{label}: " if label else ""
     return f"{start}{progress.stage}{share}" + (f": {said}" if said else "")
 
@@ -49,33 +63,38 @@ def _counts(progress: Progress) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(progress.counts.items()))
 
 
+def _stalled(progress: Progress) -> bool:
+    from coreeval.releases.live import STALLED_AFTER_S
+
+    return progress.pulse is not None and progress.pulse.idle_s >= STALLED_AFTER_S
+
+
+def _figures(progress: Progress) -> str:
+    """Return how fast it goes and what it has cost; instead, where nothing moves, why."""
+    pulse, spend = progress.pulse, progress.spend
+    if pulse is None:
+        return ""
+    if _stalled(progress):
+        return "; ".join([idle_words(pulse.idle_s), *wait_words(pulse.waits)])
+    return ", ".join([*pace_words(pulse), *(spend_words(spend) if spend else ())])
+
+
 @contextmanager
 def _bar(label: str) -> Iterator[Watch]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-    from rich.table import Column
 
-    # Only the last column gives way on a narrow terminal: a bar that wraps is drawn over itself.
-    columns = (
-        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(table_column=Column(no_wrap=True)),
-        TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
-        TextColumn(
-            "{task.fields[said]}",
-            markup=False,
-            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
-        ),
-    )
-    with Bar(*columns, console=Console(stderr=True), expand=True) as bar:
-        row = bar.add_task(_described("plan", label), total=None, said="")
+    from coreeval.cli.progress_bar import FigureBar
+
+    with FigureBar(Console(stderr=True)) as bar:
+        row = bar.add_task(_described("plan", label), total=None, said="", guess=True)
 
         def watch(progress: Progress) -> None:
+            bar.figures = plain(_figures(progress)) or bar.figures
             bar.update(
                 row,
                 description=_described(progress.stage, label),
-                said=plain(progress.note or _counts(progress)),
+                said=plain(progress.note or brief_counts(progress.counts)),
+                guess=progress.pulse is None,
             )
             if progress.total:  # a stage that counts nothing leaves the bar as it is
                 bar.update(row, completed=progress.done, total=progress.total)

@@ -111,7 +111,9 @@ async def _put_to_model(job: Job, target: TargetConfig, chunks: Chunks, tally: _
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
     line, numbered = Line(lambda: job.stop.asked), enumerate(chunks())
     try:
-        asker = open_exchange(job.config, calls).asker(target, "target", max_draws=1, settle=True)
+        asker = open_exchange(job.config, calls, traffic=job.traffic).asker(
+            target, "target", max_draws=1, settle=True
+        )
         while line.is_open and (chunk := await asyncio.to_thread(next, numbered, None)):
             number, (source, samples) = chunk
             missing = await asyncio.to_thread(_missing, job, target, source, samples)

@@ -11,9 +11,11 @@ from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import counts_note, target_of, targets_of
 from coreeval.evaluation.embedded import is_classifier
 from coreeval.graph.listening import NOBODY, Listener
+from coreeval.graph.monitor import Monitor
 from coreeval.graph.pool import Stop
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.setup import Setup, graph_version
+from coreeval.models.traffic import Traffic
 from coreeval.releases.manifest import Cost, KnowledgeUsed, Manifest, Status, full_counts
 from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
@@ -40,7 +42,8 @@ class Job:
     store: RunStore
     hire: Hire
     """Builds the team of a task; tests put their own in."""
-    watch: Watch
+    monitor: Monitor
+    """Told of all that goes on, and tells who watches."""
     now: Clock
     listener: Listener = NOBODY
     stop: Stop = field(default_factory=Stop)
@@ -52,6 +55,16 @@ class Job:
     def config(self) -> Config:
         """The run's own, frozen config."""
         return self.setup.config
+
+    @property
+    def watch(self) -> Watch:
+        """Who is told how the run goes on."""
+        return self.monitor.heard
+
+    @property
+    def traffic(self) -> Traffic:
+        """The calls that are under way."""
+        return self.monitor.traffic
 
     @property
     def task(self) -> Task:

@@ -2,6 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from coreeval.tools.stores.looking import Spend
+    from coreeval.tools.stores.pulse import Pulse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +21,10 @@ class Progress:
     counts: dict[str, int] = field(default_factory=dict)
     """Samples by outcome so far."""
     note: str = ""
+    pulse: "Pulse | None" = None
+    """How fast a run goes and what it waits for; None for what is no run."""
+    spend: "Spend | None" = None
+    """What it has spent by the ledger, a few seconds old; None until that was read."""
 
 
 Watch = Callable[[Progress], None]

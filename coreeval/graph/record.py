@@ -1,35 +1,63 @@
 """Writes down what each node did: when, how long, with which calls, and what came of it."""
 
 import time
+from collections.abc import Callable
+from datetime import datetime
 
 from coreeval.graph.listening import NOBODY, Listener
 from coreeval.graph.state import REWORDING_NODES, SampleNode, SampleState, SampleUpdate, Wrap
 from coreeval.models.calls import CallRef, record_calls
 from coreeval.schema import Verdict
 from coreeval.tools.clock import Clock
+from coreeval.tools.stores.pulse import Wait
 from coreeval.tools.stores.run_rows import CallRow, Step
 from coreeval.tools.stores.runs import RunStore
 
 
 class InFlight:
-    """Which node each sample is in, and since when: what a heartbeat shows."""
+    """Which node each sample is in, and since when: what a heartbeat shows.
 
-    def __init__(self, now: Clock) -> None:
-        self._now = now
+    Args:
+        now: The time of day.
+        clock: Seconds, never going back.
+    """
+
+    def __init__(self, now: Clock, clock: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._clock = now, clock
         self._places: dict[str, dict[str, str]] = {}
+        self.moved_at = self._clock()
+        """When a step began last, or a sample was left."""
 
     def enter(self, sample_id: str, node: str) -> None:
         """Note that a sample is now in a node."""
+        self.moved_at = self._clock()
         since = self._now().isoformat(timespec="seconds")
         self._places[sample_id] = {"node": node, "since": since}
 
     def leave(self, sample_id: str) -> None:
         """Note that a sample is no longer worked on."""
+        self.moved_at = self._clock()
         self._places.pop(sample_id, None)
 
     def places(self) -> dict[str, dict[str, str]]:
         """Return sample id -> node and since when."""
         return dict(self._places)
+
+    def waits(self) -> list[Wait]:
+        """Return which steps the samples are in: those of one step together."""
+        now, ages = self._now(), dict[str, list[float]]()
+        for place in self.places().values():
+            since = datetime.fromisoformat(place["since"])
+            ages.setdefault(place["node"], []).append((now - since).total_seconds())
+        return [
+            Wait(
+                cause="news" if node == "retrieve" else "step",
+                who=node,
+                number=len(each),
+                seconds=round(max(0.0, *each), 1),
+            )
+            for node, each in ages.items()
+        ]
 
 
 def recorder(

@@ -3,8 +3,8 @@
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from itertools import islice
 
 from coreeval.agents.hiring import Materials
@@ -18,7 +18,7 @@ from coreeval.graph.news import open_news
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import work_through
 from coreeval.graph.progress import Progress
-from coreeval.graph.record import InFlight, recorder
+from coreeval.graph.record import recorder
 from coreeval.graph.setup import check_models
 from coreeval.graph.threads import SampleThreads
 from coreeval.models import close_models, open_exchange
@@ -26,7 +26,6 @@ from coreeval.schema import Sample
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.calls import CallStore, damage_note, open_calls
 
-BEAT_EVERY_S = 5.0
 TRAIN_MOST = 20_000
 """Most labelled samples that the offline label judge learns from."""
 
@@ -39,10 +38,8 @@ async def refresh_samples(job: Job) -> None:
     """
     async with AsyncExitStack() as stack:
         pending, counts = await asyncio.to_thread(_open_samples, job)
-        in_flight = InFlight(job.now)
         crew = await asyncio.to_thread(open_crew, job, stack)
-        threads = await _open_threads(job, crew, in_flight, stack)
-        await stack.enter_async_context(beating(job, in_flight))
+        threads = await _open_threads(job, crew, stack)
         if crew.knowledge.remote:
             await gather_news(job, crew, threads, pending)
             pending, counts = await asyncio.to_thread(_open_samples, job)
@@ -50,12 +47,16 @@ async def refresh_samples(job: Job) -> None:
 
         ranks = itertools.count()
 
-        async def work(sample_id: str) -> None:
-            outcome = await threads.run(sample_id, next(ranks))
-            counts.update([outcome] if outcome else [])
+        def tell() -> None:
             done = counts.total()
             job.watch(Progress(stage="refresh", done=done, total=total, counts=dict(counts)))
 
+        async def work(sample_id: str) -> None:
+            outcome = await threads.run(sample_id, next(ranks))
+            counts.update([outcome] if outcome else [])
+            tell()
+
+        tell()
         at_once = job.config.run.concurrency
         await work_through(pending, work, concurrency=at_once, stop=job.stop, context=job.context)
 
@@ -67,10 +68,9 @@ def _open_samples(job: Job) -> tuple[list[str], Counter[str]]:
     return job.store.pending(), Counter(job.store.counts())
 
 
-async def _open_threads(
-    job: Job, crew: Crew, in_flight: InFlight, stack: AsyncExitStack
-) -> SampleThreads:
+async def _open_threads(job: Job, crew: Crew, stack: AsyncExitStack) -> SampleThreads:
     """Open models and checkpoints; the stack closes them."""
+    in_flight = job.monitor.in_flight
     stack.push_async_callback(close_models)
     saver = await stack.enter_async_context(open_checkpoints(job.files.checkpoints))
     wrap = recorder(job.store, in_flight, job.now, job.payer, job.listener)
@@ -111,7 +111,7 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
     materials = Materials(
         models=job.config.models,
         prompts=job.setup.prompts,
-        exchange=open_exchange(job.config, calls),
+        exchange=open_exchange(job.config, calls, traffic=job.traffic),
         names=knowledge.names(window) if job.config.models.ruled else (),
         train=_train(job),
         seed=job.config.run.seed,
@@ -143,19 +143,3 @@ def _train(job: Job) -> list[Sample]:
         return []
     rows = iter_benchmark(dataset, job.task, split=dataset.train_split)
     return list(islice((row for row in rows if isinstance(row, Sample)), TRAIN_MOST))
-
-
-@asynccontextmanager
-async def beating(job: Job, in_flight: InFlight) -> AsyncIterator[None]:
-    """Leave a sign of life every few seconds while the block runs."""
-
-    async def beat() -> None:
-        while True:
-            job.store.beat(in_flight.places())
-            await asyncio.sleep(BEAT_EVERY_S)
-
-    task = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        task.cancel()

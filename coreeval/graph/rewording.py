@@ -21,7 +21,7 @@ from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import work_through
 from coreeval.graph.progress import Progress
 from coreeval.graph.record import InFlight, recorder
-from coreeval.graph.refreshing import beating, open_crew
+from coreeval.graph.refreshing import open_crew
 from coreeval.graph.setup import check_models
 from coreeval.graph.state import SampleState, fresh_sample
 from coreeval.graph.threads import SampleApp, trouble_of
@@ -44,13 +44,12 @@ async def reword_train(job: Job) -> None:
     if not pending:
         return
     async with AsyncExitStack() as stack:
-        in_flight = InFlight(job.now)
         crew = await asyncio.to_thread(open_crew, job, stack)
         stack.push_async_callback(close_models)
+        in_flight = job.monitor.in_flight
         wrap = recorder(job.store, in_flight, job.now, job.payer, job.listener)
         app = build_rewording_graph(SampleNodes(crew), wrap).compile()
         desk = _Desk(job, app, in_flight)
-        await stack.enter_async_context(beating(job, in_flight))
         total, ranks = len(pending) + counts.total(), itertools.count()
 
         async def work(item_id: str) -> None:

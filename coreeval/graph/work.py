@@ -11,13 +11,17 @@ from coreeval.agents.hiring import Hire, hire
 from coreeval.errors import CoreEvalError, RunError
 from coreeval.graph.build import build_run_graph
 from coreeval.graph.job import Job
+from coreeval.graph.monitor import Monitor, beating
 from coreeval.graph.progress import Watch, unwatched
+from coreeval.graph.record import InFlight
 from coreeval.graph.run_nodes import RunNodes
 from coreeval.graph.setup import Setup, prompt_versions
 from coreeval.graph.signals import heeding_signals
 from coreeval.graph.telemetry import listened_to
+from coreeval.models.traffic import Traffic
 from coreeval.releases.manifest import Manifest, Status, write_manifest
 from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.stores.looking import spend_of
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command
 
@@ -94,6 +98,13 @@ def job_of(
 ) -> Job:
     """Open a run's store and put together what works on it."""
     store = open_store(files, around.now)
+    budget, payer = setup.config.run.budget_usd, manifest.payer
+    monitor = Monitor(
+        around.watch,
+        InFlight(around.now),
+        Traffic(),
+        spend=lambda: spend_of(workspace.calls, payer, budget),
+    )
     return Job(
         setup=setup,
         manifest=manifest.model_copy(update={"prompts": prompt_versions(setup)}),
@@ -101,7 +112,7 @@ def job_of(
         workspace=workspace,
         store=store,
         hire=around.hire,
-        watch=around.watch,
+        monitor=monitor,
         now=around.now,
     )
 
@@ -124,8 +135,9 @@ def _run(job: Job) -> None:
 
 async def _run_graph(job: Job) -> None:
     with heeding_signals(job.stop, lambda: _stopping(job)), _deadline(job):
-        app = build_run_graph(RunNodes(job)).compile()
-        await app.ainvoke({"note": ""}, {"run_name": "run"})
+        async with beating(job.monitor, job.store):
+            app = build_run_graph(RunNodes(job)).compile()
+            await app.ainvoke({"note": ""}, {"run_name": "run"})
     if job.stop.error:
         raise job.stop.error
 

@@ -11,6 +11,7 @@ from coreeval.models.providers import open_model
 from coreeval.models.purse import Purse
 from coreeval.models.retry import Retry
 from coreeval.models.sender import Sender
+from coreeval.models.traffic import Traffic
 from coreeval.schema import RoleName
 from coreeval.tools.prices import prices_of
 from coreeval.tools.stores.calls import CallStore
@@ -27,6 +28,7 @@ class Exchange:
         in_flight: Most requests at a time to one model whose config does not say.
         retry: How often a request that fails on the wire is sent again.
         env: Where keys come from; the environment where it is not given.
+        traffic: Told where each call stands.
     """
 
     def __init__(
@@ -37,12 +39,14 @@ class Exchange:
         in_flight: int,
         retry: Retry | None = None,
         env: Mapping[str, str] | None = None,
+        traffic: Traffic | None = None,
     ) -> None:
         self.calls = calls
         self._purse = purse
         self._in_flight = in_flight
         self._retry = retry or Retry()
         self._env = env
+        self._traffic = traffic or Traffic()
         self._abilities = Abilities(calls)
         self._paces: dict[tuple[str, str], Pace] = {}
 
@@ -62,6 +66,8 @@ class Exchange:
             purse=self._purse,
             abilities=self._abilities,
             retry=self._retry,
+            role=role,
+            traffic=self._traffic,
         )
         return Asker(sender, self.calls, role=role, max_draws=max_draws, settle=settle)
 
@@ -84,13 +90,20 @@ class Exchange:
         return self._paces[key]
 
 
-def open_exchange(config: AnyConfig, calls: CallStore, *, limited: bool = True) -> Exchange:
+def open_exchange(
+    config: AnyConfig,
+    calls: CallStore,
+    *,
+    limited: bool = True,
+    traffic: Traffic | None = None,
+) -> Exchange:
     """Return the exchange of a run or a trial.
 
     Args:
         config: Its config.
         calls: The call store.
         limited: Whether the run's budget holds.
+        traffic: Told where each call stands.
 
     Raises:
         ConfigError: the file of prices cannot be used.
@@ -98,4 +111,4 @@ def open_exchange(config: AnyConfig, calls: CallStore, *, limited: bool = True) 
     prices = prices_of(config)
     budget = config.run.budget_usd if limited else None
     purse = Purse(calls.ledger, prices, budget_usd=budget)
-    return Exchange(calls, purse, in_flight=config.run.concurrency)
+    return Exchange(calls, purse, in_flight=config.run.concurrency, traffic=traffic)

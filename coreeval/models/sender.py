@@ -1,7 +1,7 @@
 """Sending one question: in turn, within the budget, again where that may help."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from coreeval.config import Method
@@ -13,6 +13,7 @@ from coreeval.models.model import Model
 from coreeval.models.pace import Pace, Turn
 from coreeval.models.purse import Purse
 from coreeval.models.retry import Retry
+from coreeval.models.traffic import OpenCall, Traffic
 from coreeval.tools.stores.ledger import Reservation
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Sender:
         purse: Who pays; shared by the run.
         abilities: How models are asked for structure; shared by the process.
         retry: How often and how patiently a request is sent again.
+        role: Who asks.
+        traffic: Told where each call stands; shared by the process.
     """
 
     model: Model
@@ -74,6 +77,8 @@ class Sender:
     purse: Purse
     abilities: Abilities
     retry: Retry
+    role: str = ""
+    traffic: Traffic = field(default_factory=Traffic)
 
     async def send(self, question: Question) -> Sent:
         """Return the answer to one question.
@@ -85,16 +90,24 @@ class Sender:
             CredentialError: the endpoint refused the key.
             ModelUnusable: the model cannot be used at all, now or later.
         """
-        tries: list[str] = []
-
-        async def once() -> Sent:
-            return await self._in_some_way(question, tries)
-
         try:
-            return await self.retry.run(once, tries.append)
+            with self.traffic.call(self.role, self.model.name) as call:
+                return await self._again_and_again(question, call)
         except CallFailure as failure:
             final = self._final(failure)
         raise final
+
+    async def _again_and_again(self, question: Question, call: OpenCall) -> Sent:
+        tries: list[str] = []
+
+        async def once() -> Sent:
+            return await self._in_some_way(question, tries, call)
+
+        def rest(reason: str) -> None:
+            tries.append(reason)
+            call.at("resting")
+
+        return await self.retry.run(once, rest)
 
     def _final(self, failure: CallFailure) -> Final:
         """Return the error that a failure is when nothing more is tried."""
@@ -123,12 +136,12 @@ class Sender:
         """Note whether the answer to a plain question was one: the way of asking may not work."""
         self.abilities.note(self.model, sent.method, valid=valid)
 
-    async def _in_some_way(self, question: Question, tries: list[str]) -> Sent:
+    async def _in_some_way(self, question: Question, tries: list[str], call: OpenCall) -> Sent:
         """Send one request that the endpoint takes, whatever it takes."""
         while True:
             form = self._form(question)
             try:
-                return await self._once(question, form, tries)
+                return await self._once(question, form, tries, call)
             except CallFailure as failure:
                 if not self._another_way(failure, form):
                     raise
@@ -154,12 +167,17 @@ class Sender:
             return self.abilities.refused_limit(self.model, plain=form.plain_limit)
         return False
 
-    async def _once(self, question: Question, form: Form, tries: Sequence[str]) -> Sent:
+    async def _once(
+        self, question: Question, form: Form, tries: Sequence[str], call: OpenCall
+    ) -> Sent:
         about = question.size // CHARACTERS_A_TOKEN
+        call.at("turn")
         async with self.pace.turn(about) as turn:
+            call.at("budget")
             reservation = await self.purse.reserve(
                 self.model, question.key, prompt_bytes=question.size, max_tokens=form.max_tokens
             )
+            call.at("answer")
             answer = await self._asked(question, form, turn, reservation)
         return Sent(answer=answer, method=form.method, tries=tries, reservation=reservation)
 
@@ -170,6 +188,7 @@ class Sender:
             answer = await self.model.chat.ask([dict(one) for one in question.messages], form)
         except CallFailure as failure:
             turn.failed(failure)
+            self.traffic.refused(self.model.name, failure)
             if failure.billed:
                 await self.purse.write_off(reservation)
             else:

@@ -8,6 +8,7 @@ importing them takes longer than looking.
 import json
 import sqlite3
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,12 +32,39 @@ ENDS = (
     "failed",
 )
 """How a sample may end, in the order in which counts are shown."""
+ROLES = ("extractor", "replacer", "rewriter", "composer", "fact_judge", "label_judge")
+"""The roles as the config names them."""
 STALLED_AFTER_S = 60.0
 """Nothing moving for so long is told; most answers take a few seconds."""
 STUCK_AFTER_S = 660.0
 """A sample that stays in one step for longer is shown as stuck: the retries of a model call end
 after ten minutes."""
+_BY_RULES = ("offline", "spacy")
 _COUNTS = "SELECT outcome, count(*) FROM results GROUP BY outcome"
+_FAILED = """
+    SELECT results.sample_id AS sample, reason FROM results
+    JOIN samples ON samples.id = results.sample_id
+    WHERE outcome = 'failed' ORDER BY samples.seq LIMIT ?
+"""
+_BAD = "SELECT file, line, reason, text FROM bad_rows ORDER BY seq LIMIT ?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """A sample that failed, and why."""
+
+    sample: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadLine:
+    """A line of the benchmark that was no sample."""
+
+    file: str
+    line: int
+    reason: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +97,8 @@ class Live:
     created_at: str
     ended_at: str
     """Empty while a process works on it."""
-    models: Json
-    """The models of its config."""
+    ruled: list[str]
+    """The roles that rules play."""
     counts: dict[str, int]
     """`total`, one entry for each outcome and `pending`, which add up to total."""
     bad_rows: int
@@ -108,7 +136,7 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
     files = RunFiles(run)
     manifest = _manifest(files.manifest)
     works = is_held(files.lock)
-    with looked_at(files.require_store(), what="run.db") as store:
+    with _store(run) as store:
         counts = _counts(store)
         bad_rows = _one(store, "SELECT count(*) FROM bad_rows")
         beat = last_row(store, "heartbeat")
@@ -120,7 +148,7 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
         status="running" if works else _at_rest(manifest["status"]),
         created_at=manifest["created_at"],
         ended_at="" if works else manifest["ended_at"],
-        models=manifest["models"],
+        ruled=_ruled(manifest["models"]),
         counts=counts,
         bad_rows=bad_rows,
         spend=_spend(manifest, works or manifest["status"] == "running"),
@@ -129,6 +157,32 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
         sign=sign,
         stuck=_stuck(beat, now) if beat and works else (),
     )
+
+
+def failures(run: Path, *, most: int = -1) -> list[Failed]:
+    """Return the samples that failed, in the benchmark's order; `most` of them, or all.
+
+    Raises:
+        RunCorrupt: run.db is damaged or gone.
+        RunError: it cannot be read now.
+    """
+    with _store(run) as store:
+        return [Failed(**dict(row)) for row in store.execute(_FAILED, (most,))]
+
+
+def bad_lines(run: Path, *, most: int = -1) -> list[BadLine]:
+    """Return the lines of the benchmark that were no sample; `most` of them, or all.
+
+    Raises:
+        RunCorrupt: run.db is damaged or gone.
+        RunError: it cannot be read now.
+    """
+    with _store(run) as store:
+        return [BadLine(**dict(row)) for row in store.execute(_BAD, (most,))]
+
+
+def _store(run: Path) -> AbstractContextManager[sqlite3.Connection]:
+    return looked_at(RunFiles(run).require_store(), what="run.db")
 
 
 def _manifest(path: Path) -> Json:
@@ -159,6 +213,11 @@ def _counts(store: sqlite3.Connection) -> dict[str, int]:
 
 def _one(store: sqlite3.Connection, query: str) -> int:
     return int(store.execute(query).fetchone()[0])
+
+
+def _ruled(models: Json) -> list[str]:
+    asked = {role: models.get(role) or models["default"] for role in ROLES}
+    return [role for role in ROLES if asked[role]["model"].partition(":")[0] in _BY_RULES]
 
 
 def _spend(manifest: Json, is_open: bool) -> Spend:

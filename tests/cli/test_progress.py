@@ -6,12 +6,15 @@ import pty
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from coreeval.cli.progress import watching
 from coreeval.graph.progress import Progress
+from coreeval.tools.stores.looking import Spend
+from coreeval.tools.stores.pulse import Pulse, RoleSpeed, Wait
 from tests.cli.kit import Shell
 
 COUNTS = {"accepted": 123456, "label_unrecoverable": 98765, "no_knowledge": 87654, "unsafe": 7}
@@ -28,17 +31,23 @@ def read_all(descriptor: int) -> str:
     return said.decode()
 
 
+def at(monkeypatch: pytest.MonkeyPatch, *seconds: float) -> None:
+    """Let the clock show these times, one after the other."""
+    clock = iter(seconds)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+
+
 def test_a_line_when_something_changes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = iter([0.0, 1.0, 1.0, 2.0, 3.0, 3.0, 14.0, 14.0, 15.0, 15.0, 16.0, 16.0])
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    at(monkeypatch, 0, 1, 2, 3, 14, 15, 16, 17)
     with watching("emotion") as watch:
         watch(Progress(stage="plan"))
         watch(Progress(stage="plan"))  # nothing new, and too early
         watch(Progress(stage="refresh", done=1, total=9, counts={"unsafe": 1, "accepted": 0}))
         watch(Progress(stage="refresh", done=2, total=9))  # eleven seconds later
         watch(Progress(stage="refresh", done=9, total=9))
+        watch(Progress(stage="refresh", done=9, total=9))  # a heartbeat: nothing new
         watch(Progress(stage="evaluate", note="openai:\x1b[31mx", counts=COUNTS))
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -51,6 +60,46 @@ def test_a_line_when_something_changes(
     ]
 
 
+def test_lines_become_rarer_in_a_long_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats = range(0, 36_000, 5)
+    at(monkeypatch, 0, *beats)
+    with watching() as watch:
+        for second in beats:
+            watch(Progress(stage="refresh", done=second, total=99_999))
+    assert 100 < len(capsys.readouterr().err.splitlines()) < 200  # ten hours
+
+
+def test_a_line_says_how_it_goes_and_that_it_does_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at(monkeypatch, 0, 1, 2, 3, 4)
+    spend = Spend(billed_usd=0.4, reserved_usd=0.02, unpriced=0, budget_usd=5.0)
+    slowest = RoleSpeed(role="composer", model="openai:x", answers=9, mean_s=4.13)
+    pulse = Pulse(stage="refresh", per_minute=14.25, left_s=2940, sent=8, roles=(slowest,))
+    throttled = Wait(
+        cause="throttled", who="openai:x", number=8, seconds=71, reason="HTTP 429\x1b[2J"
+    )
+    stalled = replace(pulse, idle_s=72.0, waits=(throttled,))
+    where = Progress(stage="refresh", done=5, total=9, counts={"accepted": 5}, spend=spend)
+    with watching() as watch:
+        watch(replace(where, pulse=pulse))
+        watch(replace(where, pulse=stalled))
+        watch(replace(where, pulse=stalled))  # said already
+        watch(replace(where, pulse=pulse))
+    goes, does_not, *again = capsys.readouterr().err.splitlines()
+    assert goes == (
+        "refresh 5/9: accepted 5; 14.2/min, 49 minutes left, 8 in flight, slowest: composer 4.1 s,"
+        " 0.42 of 5 USD"
+    )
+    assert does_not == (
+        "refresh 5/9: accepted 5; no progress for 72 s;"
+        " openai:x: throttled by its endpoint, 8 wait, the longest for 71 s: HTTP 429�[2J"
+    )
+    assert again == [goes]
+
+
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_a_bar_that_stays_on_its_line(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -60,12 +109,14 @@ def test_a_bar_that_stays_on_its_line(monkeypatch: pytest.MonkeyPatch, columns: 
         monkeypatch.setattr(sys, "stderr", terminal)
         with watching("emotion") as watch:
             watch(Progress(stage="refresh", done=5, total=400000, counts=COUNTS))
-            watch(Progress(stage="refresh", done=309882, total=400000, counts=COUNTS))
+            pulse = Pulse(stage="refresh", per_minute=1234, left_s=99_999, sent=1024)
+            watch(Progress(stage="refresh", done=309882, total=400000, counts=COUNTS, pulse=pulse))
             watch(Progress(stage="stopping", note="[red]no markup[/red] \x1b[2J" + "long " * 40))
         monkeypatch.undo()
     said = read_all(master)
     os.close(master)
-    assert "\x1b[1A" not in said  # a bar that takes two lines moves the cursor up to redraw
+    assert "\x1b[1A\x1b[2K\x1b[1A" not in said  # a line that wraps takes a third to redraw
+    assert "1234/min, 28 hours left"[: columns - 3] in said
     assert "\x1b[2J" not in said
     assert "stopping" in said
     if columns == 200:
@@ -93,4 +144,4 @@ def test_a_terminal_gets_the_bar_and_stdout_only_the_result(shell: Shell) -> Non
     assert process.returncode == 0
     assert result["counts"]["total"] == 2
     assert "━" in shown
-    assert "2/2" in shown.splitlines()[-2]  # still there when the last stage is over
+    assert "2/2" in "".join(shown.splitlines()[-3:])  # still there when the last stage is over

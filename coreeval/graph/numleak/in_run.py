@@ -71,7 +71,7 @@ async def _asked(job: Job) -> dict[str, list[str]]:
     files = files_in_run(job, job.config.models.targets)
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
     try:
-        exchange = open_exchange(job.config, calls)
+        exchange = open_exchange(job.config, calls, traffic=job.traffic)
         for audit in audits:
             if not files[audit.target.model].exists():
                 await _audited(job, exchange, audit, universe, files[audit.target.model])

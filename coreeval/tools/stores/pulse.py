@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-Cause = Literal["budget", "throttled", "resting", "turn", "answer", "step", "news"]
+Cause = Literal["budget", "throttled", "resting", "news", "turn", "answer", "step"]
 """What is waited for: money that requests in flight may leave over; an endpoint that said to come
-later; the next try of a request that failed; a place among the requests in flight; an answer; a
-step without a model; a news source."""
+later; the next try of a request that failed; a news source; a place among the requests in flight;
+an answer; a step without a model. What explains most comes first."""
 
 
 @dataclass(frozen=True, kw_only=True)

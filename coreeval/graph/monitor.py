@@ -1,0 +1,162 @@
+"""Watches a run from inside: how fast it goes, what it waits for, what it has spent."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import get_args
+
+from coreeval.errors import CoreEvalError
+from coreeval.graph.progress import Progress, Watch
+from coreeval.graph.record import InFlight
+from coreeval.models.traffic import Traffic
+from coreeval.tools.stores.looking import Spend
+from coreeval.tools.stores.pulse import Cause, Pulse, Wait
+from coreeval.tools.stores.runs import RunStore
+
+BEAT_EVERY_S = 5.0
+RECENT_S = 300.0
+"""Over which a rate is taken: long against one sample, short against a night."""
+FEWEST = 3
+"""So many must have ended before there is a rate."""
+FRESH_S = 0.5
+"""How long a pulse is told again as it is: samples may end by the hundred a second."""
+_ORDER: tuple[Cause, ...] = get_args(Cause)
+"""What explains most first."""
+
+
+class Meter:
+    """How many things have ended a minute of late.
+
+    Args:
+        clock: Seconds, never going back.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._ended = 0
+        self._marks = deque([(clock(), 0)])
+        """When so many had ended, a second or more apart."""
+
+    def ended(self) -> None:
+        """Count one more."""
+        self._ended += 1
+        if self._clock() - self._marks[-1][0] >= 1.0:
+            self._marks.append((self._clock(), self._ended))
+
+    def per_minute(self) -> float | None:
+        """Return the rate; None while too little has ended to tell."""
+        now = self._clock()
+        while len(self._marks) > 1 and now - self._marks[1][0] > RECENT_S:
+            self._marks.popleft()
+        since, before = self._marks[0]
+        if self._ended < FEWEST or now <= since:
+            return None
+        return round(60 * (self._ended - before) / (now - since), 3)
+
+
+class Monitor:
+    """Hears how a run goes on and tells it with its pulse, and every few seconds anyhow.
+
+    Args:
+        watch: Who is told.
+        in_flight: The samples that are worked on.
+        traffic: The calls that are under way.
+        spend: Reads what the run has spent from the ledger.
+        clock: Seconds, never going back.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        in_flight: InFlight,
+        traffic: Traffic,
+        spend: Callable[[], Spend],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.in_flight = in_flight
+        self.traffic = traffic
+        self._watch, self._spend, self._clock = watch, spend, clock
+        self._place = Progress(stage="plan")
+        """The last that was said with a number."""
+        self._note = ""
+        self._spent: Spend | None = None
+        self._meter = Meter(clock)
+        self._moved_at = clock()
+        self._pulse: Pulse | None = None
+        self._pulse_at = 0.0
+
+    def heard(self, progress: Progress) -> None:
+        """Take up what the run tells, and pass it on."""
+        self._moved_at, self._note = self._clock(), progress.note or self._note
+        if progress.stage == "stopping":  # the stage goes on
+            self._watch(progress)
+            return
+        if progress.stage != self._place.stage:
+            self._meter, self._pulse, self._note = Meter(self._clock), None, progress.note
+            self._place = progress
+        elif progress.total:
+            if progress.done != self._place.done:
+                self._meter.ended()
+            self._place = progress
+        self._watch(replace(progress, pulse=self.pulse(), spend=self._spent))
+
+    def pulse(self) -> Pulse:
+        """Return where the run is; half a second old at most."""
+        now = self._clock()
+        if self._pulse is None or now - self._pulse_at > FRESH_S:
+            self._pulse, self._pulse_at = self._taken(now), now
+        return self._pulse
+
+    def _taken(self, now: float) -> Pulse:
+        rate, place = self._meter.per_minute(), self._place
+        moved = max(self._moved_at, self.traffic.moved_at, self.in_flight.moved_at)
+        return Pulse(
+            stage=place.stage,
+            done=place.done,
+            total=place.total,
+            per_minute=rate,
+            left_s=round(60 * (place.total - place.done) / rate, 1) if rate else None,
+            idle_s=round(max(0.0, now - moved), 1),
+            sent=self.traffic.sent,
+            roles=self.traffic.speeds(),
+            waits=self._waits(now - moved),
+        )
+
+    def _waits(self, idle_s: float) -> tuple[Wait, ...]:
+        """Return what is waited for; steps explain only where no call and no news does."""
+        steps = self.in_flight.waits()
+        found = [*self.traffic.waits(), *(wait for wait in steps if wait.cause == "news")]
+        if self._place.stage == "gather":
+            seconds = round(max(0.0, idle_s), 1)
+            found.append(
+                Wait(cause="news", who="gather", number=1, seconds=seconds, reason=self._note)
+            )
+        return tuple(sorted(found or steps, key=lambda wait: _ORDER.index(wait.cause)))
+
+    async def beat(self, store: RunStore) -> None:
+        """Leave a sign of life in the store, and tell who watches."""
+        with suppress(CoreEvalError):  # whoever pays will stumble over it and say so
+            self._spent = await asyncio.to_thread(self._spend)
+        self._pulse = None
+        pulse = self.pulse()
+        store.beat(self.in_flight.places(), pulse)
+        self._watch(replace(self._place, note="", pulse=pulse, spend=self._spent))
+
+
+@asynccontextmanager
+async def beating(monitor: Monitor, store: RunStore) -> AsyncIterator[None]:
+    """Leave a sign of life every few seconds while the block runs."""
+
+    async def beat() -> None:
+        while True:
+            await monitor.beat(store)
+            await asyncio.sleep(BEAT_EVERY_S)
+
+    task = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        task.cancel()

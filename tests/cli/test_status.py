@@ -1,0 +1,114 @@
+"""`coreeval status` from another shell: what goes on, what it waits for, and watching it."""
+
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from coreeval.cli import status as module
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.pulse import Pulse, RoleSpeed, Wait
+from coreeval.tools.stores.runs import RunStore
+from tests.cli.kit import Shell
+
+GOING = Pulse(
+    stage="refresh",
+    done=3,
+    total=5,
+    per_minute=14.0,
+    left_s=130.0,
+    sent=8,
+    roles=(RoleSpeed(role="composer", model="openai:x", answers=9, mean_s=4.1),),
+)
+REASON = "HTTP 429\n\x1b[2J"
+THROTTLED = Wait(cause="throttled", who="openai:x", number=8, seconds=71, reason=REASON)
+
+
+@pytest.fixture
+def running(finished: Path, shell: Shell) -> Iterator[Path]:
+    """Return a run that this process holds the lock of."""
+    run = Path(shutil.copytree(finished, shell.folder / "run"))
+    with FileLock(run / "run.lock"):
+        yield run
+
+
+def beat(run: Path, pulse: Pulse, ago_s: float = 0.0) -> None:
+    """Leave a sign of life some time ago, with a sample that went into a step then."""
+    then = utc_now() - timedelta(seconds=ago_s)
+    store = RunStore.open(run / "run.db", now=lambda: then)
+    store.beat({"a\nb": {"node": "compose", "since": then.isoformat()}}, pulse)
+    store.close()
+
+
+def test_a_run_that_goes_on(shell: Shell, running: Path) -> None:
+    beat(running, GOING)
+    words = shell("status", running).out
+    assert "running: 5 of 5 samples have ended" in words
+    assert "refresh 3/5, 14/min, 2 minutes left, 8 in flight, slowest: composer 4.1 s" in words
+    assert "no progress" not in words and "stuck" not in words
+    told = shell("status", running, "--json").document
+    assert (told["status"], told["stalled"], told["stuck"]) == ("running", False, [])
+    assert told["pulse"]["roles"] == [
+        {"role": "composer", "model": "openai:x", "answers": 9, "mean_s": 4.1}
+    ]
+    assert set(told["spend"]) == {"billed_usd", "reserved_usd", "unpriced", "budget_usd"}
+
+
+def test_a_run_that_makes_no_progress_says_so_and_what_it_waits_for(
+    shell: Shell, running: Path
+) -> None:
+    beat(running, replace(GOING, idle_s=70.0, waits=(THROTTLED,)))
+    said = shell("status", running)
+    assert said.code == 0
+    assert "no progress for 7" in said.out
+    assert "  openai:x: throttled by its endpoint, 8 wait, the longest for 71 s: HTTP 429 �[2J" in (
+        said.out.splitlines()
+    )
+    beat(running, GOING, ago_s=700.0)  # a process that hangs leaves no sign either
+    said = shell("status", running)
+    assert "last sign of life 12 minutes ago" in said.out
+    assert "no progress for 12 minutes" in said.out and "nothing that is known" in said.out
+    assert "stuck: a b in the step compose since" in said.out
+    assert shell("status", running, "--json").document["stalled"]
+
+
+def test_watching_ends_with_the_run(
+    shell: Shell, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Path(shutil.copytree(finished, shell.folder / "run"))
+    lock = FileLock(run / "run.lock", thread_local=False)
+    lock.acquire()
+    beat(run, GOING)
+    monkeypatch.setattr(module, "WATCH_EVERY_S", 0.05)
+    timer = threading.Timer(0.2, lock.release)
+    timer.start()
+    said = shell("status", run, "--watch")
+    timer.join()
+    assert said.code == 0
+    assert said.out.count("running: 5 of 5") >= 2
+    assert said.out.count("complete: 5 of 5") == 1
+    assert "\x1b" not in said.out, "a file is no terminal"
+
+
+def test_watching_is_for_people(shell: Shell, finished: Path) -> None:
+    said = shell("status", finished, "--watch", "--json")
+    assert (said.code, said.error["kind"]) == (2, "usage")
+
+
+def test_a_status_imports_little(shell: Shell, finished: Path) -> None:
+    """SQLAlchemy, LangGraph and the schema take longer to import than a status may take."""
+    program = (
+        "import sys; from coreeval.cli import main; code = main(['status', sys.argv[1]]);"
+        "heavy = {'sqlalchemy', 'langgraph', 'asyncio', 'coreeval.schema', 'yaml', 'filelock'};"
+        "print(sorted(heavy & set(sys.modules)), code)"
+    )
+    command = [sys.executable, "-c", program, str(finished)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines()[-1] == "[] 0"

@@ -1,0 +1,119 @@
+"""How fast a run goes, what it waits for, and that it says so when nothing moves."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from coreeval.graph.monitor import FEWEST, RECENT_S, Meter, Monitor
+from coreeval.graph.progress import Progress
+from coreeval.graph.record import InFlight
+from coreeval.models.traffic import Traffic
+from coreeval.tools.stores.looking import Spend
+from coreeval.tools.stores.runs import RunStore
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SPENT = Spend(billed_usd=0.25, reserved_usd=0.0, unpriced=0, budget_usd=1.0)
+
+
+class Hours:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.second = 0.0
+
+    def __call__(self) -> float:
+        return self.second
+
+    def now(self) -> datetime:
+        return NOW + timedelta(seconds=self.second)
+
+
+@pytest.fixture
+def hours() -> Hours:
+    return Hours()
+
+
+@pytest.fixture
+def store(tmp_path: Path, hours: Hours) -> Iterator[RunStore]:
+    store = RunStore.open(tmp_path / "run.db", now=hours.now)
+    yield store
+    store.close()
+
+
+def monitor_of(hours: Hours, told: list[Progress]) -> Monitor:
+    in_flight, traffic = InFlight(hours.now, hours), Traffic(hours)
+    return Monitor(told.append, in_flight, traffic, lambda: SPENT, hours)
+
+
+def test_a_rate_is_of_late(hours: Hours) -> None:
+    meter = Meter(hours)
+    for second in range(600):  # one a second for ten minutes
+        hours.second = float(second)
+        assert (meter.per_minute() is None) == (second < FEWEST)
+        meter.ended()
+    rate = meter.per_minute()
+    assert rate and 59 < rate < 61
+    for second in range(600, 1200, 10):  # then one in ten
+        hours.second = float(second)
+        meter.ended()
+    rate = meter.per_minute()
+    assert rate and 5.7 < rate < 6.3
+    hours.second = 10_000.0
+    rate = meter.per_minute()
+    assert rate is not None and rate < 60 / RECENT_S, "what was fast once counts for ever"
+
+
+def test_samples_are_counted_and_what_was_done_before_is_not(hours: Hours) -> None:
+    told: list[Progress] = []
+    monitor = monitor_of(hours, told)
+    monitor.heard(Progress(stage="refresh", done=500, total=600))
+    for number in range(1, 31):
+        hours.second = 2.0 * number
+        monitor.heard(Progress(stage="refresh", done=500 + number, total=600))
+    pulse = told[-1].pulse
+    assert pulse and (pulse.done, pulse.total) == (530, 600)
+    assert pulse.per_minute == 30 and pulse.left_s == 140
+    monitor.heard(Progress(stage="stopping", note="finishing"))
+    monitor.heard(Progress(stage="refresh", done=531, total=600))
+    assert told[-1].pulse and told[-1].pulse.per_minute, "a stop began the count anew"
+    monitor.heard(Progress(stage="evaluate", done=1, total=9))
+    assert told[-1].pulse and told[-1].pulse.per_minute is None
+
+
+async def test_a_beat_says_that_nothing_moves_and_what_it_waits_for(
+    hours: Hours, store: RunStore
+) -> None:
+    told: list[Progress] = []
+    monitor = monitor_of(hours, told)
+    monitor.heard(Progress(stage="refresh", done=3, total=9, note="a note", counts={"failed": 3}))
+    monitor.in_flight.enter("a", "retrieve")
+    monitor.in_flight.enter("b", "compose")
+    with monitor.traffic.call("composer", "openai:m") as call:
+        call.at("answer")
+        hours.second = 90.0
+        await monitor.beat(store)
+    last = told[-1]
+    assert (last.stage, last.done, last.counts, last.note) == ("refresh", 3, {"failed": 3}, "")
+    assert last.spend == SPENT and last.pulse
+    assert (last.pulse.idle_s, last.pulse.sent) == (90.0, 1)
+    waits = [(wait.cause, wait.who, wait.seconds) for wait in last.pulse.waits]
+    assert waits == [("news", "retrieve", 90.0), ("answer", "openai:m", 90.0)]
+    assert await store.recorded()
+    beat = store.last_beat()
+    assert beat and beat.pulse == last.pulse
+    assert set(beat.in_flight) == {"a", "b"}
+    hours.second = 95.0
+    monitor.in_flight.leave("a")
+    assert monitor.pulse().idle_s == 0.0
+    assert [(wait.cause, wait.who) for wait in monitor.pulse().waits] == [("step", "compose")]
+
+
+def test_news_that_are_fetched_for_all_samples_are_waited_for(hours: Hours) -> None:
+    told: list[Progress] = []
+    monitor = monitor_of(hours, told)
+    monitor.heard(Progress(stage="gather", total=9, note="bigquery: 2 GB"))
+    hours.second = 70.0
+    (wait,) = monitor.pulse().waits
+    assert (wait.cause, wait.seconds, wait.reason) == ("news", 70.0, "bigquery: 2 GB")

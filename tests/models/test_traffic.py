@@ -1,0 +1,144 @@
+"""What calls wait for, and how fast answers come, as a run's progress tells it."""
+
+import asyncio
+
+import pytest
+
+from coreeval.errors import ModelCallError
+from coreeval.models import Exchange, Retry
+from coreeval.models.purse import Purse
+from coreeval.models.traffic import Traffic
+from coreeval.tools.prices import FREE
+from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.pulse import RoleSpeed, Wait
+from tests.models.kit import GOOD, ask, config_of
+from tests.support.llm_server import LLMServer, Request, refused, script
+
+PATIENCE_S = 20.0
+Told = list[tuple[str, int, str]]
+
+
+class Gate:
+    """Answers nobody until it is open."""
+
+    is_open = False
+
+    async def __call__(self, _request: Request) -> str:
+        while not self.is_open:
+            await asyncio.sleep(0.01)
+        return GOOD
+
+
+class Followed:
+    """An exchange whose traffic is looked at; what is to be sent again waits to be told so."""
+
+    def __init__(
+        self, store: CallStore, *, attempts: int = 3, budget_usd: float | None = None
+    ) -> None:
+        self.traffic, self.rested = Traffic(), asyncio.Event()
+        self.exchange = Exchange(
+            store,
+            Purse(store.ledger, {}, budget_usd=budget_usd),
+            in_flight=8,
+            retry=Retry(attempts=attempts, sleep=self._rest),
+            env={},
+            traffic=self.traffic,
+        )
+
+    async def _rest(self, _seconds: float) -> None:
+        await self.rested.wait()
+
+    def waits(self) -> Told:
+        """Return cause, number and reason of what is waited for."""
+        found = sorted(self.traffic.waits(), key=lambda wait: wait.cause)
+        return [(wait.cause, wait.number, wait.reason) for wait in found]
+
+    async def until(self, expected: Told) -> None:
+        """Wait until this is waited for."""
+        async with asyncio.timeout(PATIENCE_S):
+            while self.waits() != expected:
+                await asyncio.sleep(0.01)
+
+
+async def test_who_waits_for_an_answer_and_who_for_a_turn(
+    store: CallStore, server: LLMServer
+) -> None:
+    server.answers = gate = Gate()
+    followed = Followed(store)
+    asker = followed.exchange.asker(config_of(server, max_in_flight=2), "composer")
+    asked = [asyncio.ensure_future(ask(asker, str(number))) for number in range(5)]
+    await followed.until([("answer", 2, ""), ("turn", 3, "")])
+    assert followed.traffic.sent == 2
+    moved, gate.is_open = followed.traffic.moved_at, True
+    await asyncio.gather(*asked)
+    assert followed.waits() == []
+    assert followed.traffic.moved_at > moved
+    (speed,) = followed.traffic.speeds()
+    assert (speed.role, speed.model, speed.answers) == ("composer", "openai:stub", 5)
+    await ask(asker, "0")
+    assert followed.traffic.speeds() == (speed,), "what the store had was no request"
+
+
+@pytest.mark.parametrize(("status", "cause"), [(429, "throttled"), (500, "resting")])
+async def test_why_a_request_is_sent_again_later(
+    store: CallStore, server: LLMServer, status: int, cause: str
+) -> None:
+    server.answers = script(refused(status, "come back later"), GOOD)
+    followed = Followed(store)
+    asker = followed.exchange.asker(config_of(server), "composer")
+    asked = asyncio.ensure_future(ask(asker))
+    async with asyncio.timeout(PATIENCE_S):
+        while "come back later" not in str(followed.waits()):
+            await asyncio.sleep(0.01)
+    assert [(told, number) for told, number, _ in followed.waits()] == [(cause, 1)]
+    followed.rested.set()
+    await asked
+    server.answers = gate = Gate()
+    asked = asyncio.ensure_future(ask(asker, "another"))
+    await followed.until([("answer", 1, "")])  # without the trouble that is over
+    gate.is_open = True
+    await asked
+
+
+async def test_a_call_that_was_given_up_is_no_answer(store: CallStore, server: LLMServer) -> None:
+    server.answers = script(refused(500, "no disk"))
+    followed = Followed(store, attempts=1)
+    moved = followed.traffic.moved_at
+    with pytest.raises(ModelCallError):
+        await ask(followed.exchange.asker(config_of(server), "composer"))
+    assert followed.waits() == []
+    assert (followed.traffic.speeds(), followed.traffic.moved_at) == ((), moved)
+
+
+async def test_who_waits_for_money(store: CallStore, server: LLMServer) -> None:
+    server.answers = gate = Gate()
+    followed = Followed(store, budget_usd=0.15)
+    price = FREE.model_dump() | {"output": 1000.0}
+    asker = followed.exchange.asker(config_of(server, price=price, max_tokens=100), "composer")
+    asked = [asyncio.ensure_future(ask(asker, str(number))) for number in range(2)]
+    await followed.until([("answer", 1, ""), ("budget", 1, "")])
+    gate.is_open = True
+    await asyncio.gather(*asked)
+
+
+def test_the_longest_wait_is_told_and_waiting_for_a_turn_makes_no_role_slow() -> None:
+    second = 0.0
+    traffic = Traffic(clock=lambda: second)
+    with traffic.call("composer", "m") as first, traffic.call("fact_judge", "m") as other:
+        second = 5.0
+        first.at("resting")
+        second = 7.0
+        first.at("turn")
+        assert traffic.waits() == [Wait(cause="turn", who="m", number=2, seconds=7.0)]
+        first.at("answer")
+        other.at("answer")
+        second = 10.0
+        assert traffic.waits() == [Wait(cause="answer", who="m", number=2, seconds=3.0)]
+        other.at("turn")
+        second = 11.0
+        other.at("answer")
+        second = 12.0
+    assert traffic.speeds() == (
+        RoleSpeed(role="composer", model="m", answers=1, mean_s=5.0),
+        RoleSpeed(role="fact_judge", model="m", answers=1, mean_s=1.0),
+    )

@@ -1,0 +1,64 @@
+"""What is read of a run while it goes on: the words of the schema, light, from old files too."""
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from typing import get_args
+
+from coreeval.config import ROLES as CONFIGURED
+from coreeval.config import ModelsConfig
+from coreeval.releases import live as looking
+from coreeval.releases.live import bad_lines, failures, live
+from coreeval.releases.manifest import read_manifest
+from coreeval.schema import Outcome
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.pulse import Pulse
+from coreeval.tools.stores.runs import RunStore
+from tests.releases.kit import Made
+
+HEAVY = ("pydantic", "sqlalchemy", "asyncio", "filelock", "yaml")
+
+
+def test_the_words_are_those_of_the_schema(people: Made) -> None:
+    assert get_args(Outcome) == looking.ENDS
+    assert tuple(CONFIGURED) == looking.ROLES
+    models = ModelsConfig.model_validate(read_manifest(people.files.manifest).models)
+    assert live(people.files.root).ruled == models.ruled
+
+
+def test_looking_imports_nothing_heavy(people: Made) -> None:
+    looks = "from coreeval.releases.live import live; live(Path(sys.argv[1]))"
+    tells = f"print([name for name in {HEAVY} if name in sys.modules])"
+    program = f"import sys; from pathlib import Path; {looks}; {tells}"
+    command = [sys.executable, "-c", program, str(people.files.root)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
+
+
+def test_a_file_from_before_there_was_a_pulse(people: Made) -> None:
+    store = RunStore.open(people.files.store, now=utc_now)
+    store.beat({}, Pulse(stage="refresh"))
+    store.close()
+    before = live(people.files.root)
+    with closing(sqlite3.connect(people.files.root / "run.db", isolation_level=None)) as db:
+        db.execute("ALTER TABLE heartbeat DROP COLUMN pulse")
+        db.execute("UPDATE schema_version SET version = version - 1")
+    after = live(people.files.root)
+    assert after.sign and before.sign
+    assert (after.counts, after.sign.at) == (before.counts, before.sign.at)
+
+
+def test_as_many_troubles_as_are_wanted(people: Made) -> None:
+    ids = [f"x{number}" for number in range(5)]
+    with closing(sqlite3.connect(people.files.root / "run.db", isolation_level=None)) as db:
+        db.execute("UPDATE results SET outcome = 'failed', reason = 'because ' || sample_id")
+        db.executemany(
+            "INSERT INTO bad_rows (file, line, reason, text) VALUES ('f', 1, ?, 't')",
+            [(name,) for name in ids],
+        )
+    failed, counts = failures(people.files.root), live(people.files.root).counts
+    assert len(failed) == counts["failed"] == counts["total"] > 2
+    assert failures(people.files.root, most=2) == failed[:2]
+    assert all(one.reason == f"because {one.sample}" for one in failed)
+    assert [row.reason for row in bad_lines(people.files.root, most=3)] == ids[:3]
