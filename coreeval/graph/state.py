@@ -4,6 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Annotated, Any, Protocol
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from coreeval.schema import Policy, Result, Rung
@@ -25,10 +26,18 @@ Json = dict[str, Any]
 """A value of the schema as plain JSON, so that checkpoints need no classes to be read."""
 
 
+_ASKED = Field(
+    title="Sample",
+    description="Id of a sample; the bundled demo has emotion/test/1 to emotion/test/24",
+    examples=["emotion/test/2"],
+)
+"""How the form of LangGraph Studio asks for a sample."""
+
+
 class SampleInput(TypedDict):
     """What starts a sample's thread."""
 
-    sample_id: str
+    sample_id: Annotated[str, _ASKED]
 
 
 class SampleUpdate(TypedDict, total=False):
@@ -86,8 +95,7 @@ Wrap = Callable[[str, SampleNode], SampleNode]
 class RunInput(TypedDict, total=False):
     """A run needs nothing but itself: what it works on is fixed when it is prepared."""
 
-    note: str
-    """Free text, kept nowhere."""
+    note: Annotated[str, Field(title="Note", description="Free text, kept nowhere")]
 
 
 class RunUpdate(TypedDict, total=False):

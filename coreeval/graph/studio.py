@@ -1,12 +1,18 @@
 """Both graphs over the bundled demo, for LangGraph Studio and its local API (langgraph.json).
 
+COREEVAL_STUDIO_CONFIG names a config of one's own to step through in its place.
+
 No checkpointer is compiled in: the server brings its own. The graphs are made when the module is
 imported, which the server does in a thread; what they write is in a temporary folder.
 """
 
+import os
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+
+from dotenv import load_dotenv
 
 from coreeval.config import load_config
 from coreeval.graph.build import RunGraph, SampleGraph, build_run_graph, build_sample_graph
@@ -24,13 +30,27 @@ from coreeval.graph.work import REAL, job_of
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.workspace import RunFiles, workspace_for
 
+CONFIG = "COREEVAL_STUDIO_CONFIG"
 
-def _demo_job() -> Job:
-    """Prepare the demo's emotion run."""
+
+def studio_config(folder: Path, env: Mapping[str, str]) -> Path:
+    """Return the config that Studio works on: one's own, or the demo's emotion config.
+
+    Args:
+        folder: Where the demo's configs are written.
+        env: The environment.
+    """
+    own = env.get(CONFIG)
+    return Path(own).resolve() if own else write_configs(folder)[0]
+
+
+def _job() -> Job:
+    """Prepare a run in a temporary folder; its calls go to the call store beside the config."""
     folder = Path(tempfile.mkdtemp(prefix="coreeval-studio-"))
-    config = write_configs(folder)[0]
+    config = studio_config(folder, os.environ)
+    load_dotenv(config.parent / ".env")
     setup = set_up(load_config(config), datetime.now(UTC))
-    workspace, files = workspace_for(folder), RunFiles(folder / "run")
+    workspace, files = workspace_for(config.parent), RunFiles(folder / "run")
     manifest = first_manifest(setup, workspace, files, source_of(config), limit=None)
     files.root.mkdir()
     return job_of(setup, manifest, files, workspace, REAL)
@@ -45,7 +65,7 @@ def _sample_graph(job: Job) -> SampleGraph:
     return build_sample_graph(SampleNodes(crew), wrap)
 
 
-_JOB = _demo_job()
+_JOB = _job()
 refresh_sample: SampleGraph = _sample_graph(_JOB)
 """Refreshes one sample, e.g. `{"sample_id": "emotion/test/1"}`."""
 refresh_run: RunGraph = build_run_graph(RunNodes(_JOB))

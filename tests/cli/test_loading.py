@@ -13,12 +13,14 @@ UNUSED = {
     "duckdb",
     "jinja2",
     "openai",
+    "opentelemetry.exporter.otlp.proto.http",
     "pyarrow",
     "scipy",
     "spacy",
     "sqlalchemy.dialects.postgresql",
 }
-"""For the end of a run, for roles played by rules, for models and databases of another kind."""
+"""For the end of a run, for roles played by rules, for models and databases of another kind, for
+spans that nobody asked for."""
 
 
 def printed(code: str) -> list[str]:

@@ -43,6 +43,25 @@ def test_langgraph_json_names_graphs_that_can_be_drawn(
     assert all(node in drawn.draw_mermaid() for node in nodes)
 
 
+def test_the_form_says_what_is_asked_for(studio: ModuleType) -> None:
+    form = studio.refresh_sample.compile().get_input_jsonschema()
+    asked = form["properties"]["sample_id"]
+    assert form["required"] == ["sample_id"]
+    assert asked["title"] == "Sample"
+    assert studio._JOB.store.sample(asked["examples"][0])
+    first, last = "emotion/test/1", "emotion/test/24"
+    assert f"{first} to {last}" in asked["description"]
+    assert {first, last} <= set(studio._JOB.store.pending())
+
+
+def test_a_config_of_ones_own_takes_the_place_of_the_demo(
+    studio: ModuleType, tmp_path: Path
+) -> None:
+    own = {studio.CONFIG: str(tmp_path / "own.yaml")}
+    assert studio.studio_config(tmp_path, own) == tmp_path / "own.yaml"
+    assert studio.studio_config(tmp_path, {}).name == "emotion.yaml"
+
+
 @pytest.mark.usefixtures("no_blocking")
 async def test_a_demo_sample_can_be_stepped_without_blocking_a_server(studio: ModuleType) -> None:
     app = studio.refresh_sample.compile(checkpointer=InMemorySaver(), interrupt_after="*")

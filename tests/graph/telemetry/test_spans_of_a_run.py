@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,7 +13,9 @@ from pathlib import Path
 import pytest
 from openinference.semconv import trace as semconv
 
-from coreeval.graph.work import open_store
+from coreeval.graph.progress import Progress
+from coreeval.graph.run import refresh
+from coreeval.graph.work import Surroundings, open_store
 from coreeval.schema import Evidence, Sample
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.calls import open_calls
@@ -79,6 +82,7 @@ def plain(make_lab: MakeLab, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         lab.trap("", 40, lambda: os.kill(os.getpid(), signal.SIGINT))
         assert lab.refresh().manifest.status == "interrupted"
         lab.forget()
+        lab.write(telemetry={"otlp": f"{collector.url}/"})  # may change: it decides nothing
         assert lab.resume().manifest.status == "complete"
         yield seen(lab, collector)
 
@@ -223,3 +227,18 @@ def test_with_content_texts_prompts_answers_and_news_are_told(
         str(found.attributes["retrieval.documents.0.document.content"]).partition("\n")[0] in titles
     )
     assert collector.paths and set(collector.paths) == {"/v1/traces"}
+
+
+def test_a_collector_that_is_down_costs_a_run_nothing_but_its_spans(
+    make_lab: MakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")
+    lab, told = make_lab(tmp_path), list[Progress]()
+    around = Surroundings(watch=told.append)
+    summary = refresh(lab.config, limit=1, run_dir=tmp_path / "run", around=around)
+    assert summary.manifest.status == "complete"
+    begun, lost = (progress.note for progress in told if progress.stage == "telemetry")
+    url = "http://127.0.0.1:9/v1/traces"
+    assert begun == f"spans go to {url} (ids, names and numbers, no texts)"
+    assert re.fullmatch(rf"(\d+) of \1 spans did not arrive at {url} \(it is down, .*\)", lost)
