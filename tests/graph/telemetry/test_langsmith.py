@@ -1,0 +1,65 @@
+"""LangSmith, by its environment variables alone: a trace for each sample, and no key in any."""
+
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from coreeval import cli
+from coreeval.graph.work import open_store
+from coreeval.tools.clock import utc_now
+from tests.graph.conftest import MakeLab
+from tests.graph.kit import KEY, Lab, ended
+from tests.support import worker
+from tests.support.langsmith_server import LangSmithServer, tracing
+
+LIMIT = 2
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_langsmith_gets_a_trace_of_each_sample(
+    make_lab: MakeLab, tmp_path: Path, hidden: bool
+) -> None:
+    lab = make_lab(tmp_path)
+    model = {"model": "openai:scripted", "base_url": lab.server.url, "api_key_env": "SCRIPTED_KEY"}
+    lab.write(models={"default": model})
+    hide = {f"LANGSMITH_HIDE_{part}": str(hidden).lower() for part in ("INPUTS", "OUTPUTS")}
+    with tracing() as server:
+        environment = {
+            "LANGSMITH_TRACING": "true",
+            "LANGSMITH_ENDPOINT": server.url,
+            "LANGSMITH_API_KEY": "ls-key",
+            "LANGSMITH_PROJECT": "evals",
+            "SCRIPTED_KEY": KEY,
+        }
+        child = worker.fork(refreshed, lab.config, lab.files.root, environment | hide)
+        assert ended(child) == 0
+    told = b"".join(server.bodies)
+    assert server.keys == {"ls-key"}
+    assert KEY.encode() not in told
+    assert {text.encode() in told for text in texts_of(lab)} == {not hidden}
+    check_runs(server)
+
+
+def refreshed(config: Path, run: Path, environment: dict[str, str]) -> None:
+    """Refresh as the command line does, with an exit as it has one; done in another process."""
+    os.environ.update(environment)
+    sys.exit(cli.main(["refresh", str(config), "--limit", str(LIMIT), "--run-dir", str(run)]))
+
+
+def texts_of(lab: Lab) -> list[str]:
+    with closing(open_store(lab.files, utc_now)) as store:
+        return [one.sample.fields["text"] for one in store.ended()]
+
+
+def check_runs(server: LangSmithServer) -> None:
+    runs = list(server.runs.values())
+    assert all(run.get("end_time") for run in runs), "some did not arrive before the process ended"
+    assert {run["session_name"] for run in runs} == {"evals"}
+    assert sorted(run["name"] for run in server.roots) == ["refresh sample"] * LIMIT + ["run"]
+    calls = [run for run in runs if run["run_type"] == "llm"]
+    assert {"extraction", "label", "rewrite"} <= {call["name"] for call in calls}
+    assert {call["extra"]["metadata"]["ls_model_name"] for call in calls} == {"scripted"}
+    assert {"extract", "judge_original", "retrieve"} <= {run["name"] for run in runs}
