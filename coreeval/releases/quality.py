@@ -24,14 +24,13 @@ def quality_of(
     total, accepted = Counter[str](), Counter[str]()
     kept = 0
     found, used = Counter[Rung](), Counter[Rung]()
-    for ended in store.ended():
-        label, rung = ended.sample.label_text, ended.result.rung
-        published = ended.result.outcome == "accepted" and ended.sample.id not in withheld
+    for sample_id, label, outcome, rung, kept_from in store.fates():
+        published = outcome == "accepted" and sample_id not in withheld
         total[label] += 1
         found[rung] += 1
         accepted[label] += published
         used[rung] += published
-        kept += published and ended.result.kept_from is not None
+        kept += published and kept_from is not None
     names = [label.name for label in task.labels]
     return Quality(
         acceptance=proportion(accepted.total(), total.total()),

@@ -59,10 +59,10 @@ class RunStory(RunKept):
             return connection.execute(query).scalar()
 
     def verdict_counts(self, name: str) -> tuple[int, int]:
-        """Return how many verdicts of a name there are, and how many of them were against."""
-        said = t.verdicts.c
-        query = select(said.passed, func.count()).where(said.name == name).group_by(said.passed)
-        by_end = dict(self._tuples(query))
+        """Return how many verdicts of a name are about samples, and how many were against."""
+        said, samples = t.verdicts.c, select(t.samples.c.id)
+        query = select(said.passed, func.count()).group_by(said.passed)
+        by_end = dict(self._tuples(query.where(said.name == name, said.sample_id.in_(samples))))
         return sum(by_end.values()), by_end.get(False, 0)
 
     def notes(self, nodes: Sequence[str]) -> Iterator[Note]:

@@ -23,6 +23,7 @@ from coreeval.schema import (
 )
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.pulse import Pulse
+from coreeval.tools.stores.run_figures import RunFigures
 from coreeval.tools.stores.run_file import chunks
 from coreeval.tools.stores.run_kept import fact_row, result_row
 from coreeval.tools.stores.run_rows import Answer, Beat, Ended, Fetch, Kept
@@ -33,7 +34,7 @@ from coreeval.tools.stores.sql import Write
 BenchmarkRow = Sample | BadRow | Kept
 
 
-class RunStore(RunStory, RunTrain):
+class RunStore(RunStory, RunTrain, RunFigures):
     """Everything that one run knows, in run.db."""
 
     # -- samples --------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -409,3 +410,15 @@ def test_stages_and_the_heartbeat_come_back(store: RunStore) -> None:
     beat = store.last_beat()
     assert beat is not None
     assert (beat.at, beat.in_flight["s"]["node"]) == ("2026-03-01T12:00:00.000+00:00", "extract")
+
+
+async def test_verdicts_about_train_items_do_not_count_as_verdicts_about_samples(
+    store: RunStore,
+) -> None:
+    store.add_samples([_sample(1)])
+    for key, passed in (("emotion/test/1", True), ("train:emotion/train/1", False)):
+        said = Verdict(name="original_label", attempt=1, passed=passed)
+        step = Step(sample_id=key, attempt=1, node="judge", started_at="2026", seconds=1)
+        store.record(replace(step, verdicts=(said,)))
+    assert await store.recorded()
+    assert store.verdict_counts("original_label") == (1, 0)

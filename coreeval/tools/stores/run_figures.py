@@ -1,0 +1,168 @@
+"""What a report adds up of a run: how samples fared, what they cite, which of them stand out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, func, select
+
+from coreeval.schema import Outcome, Precision, Rung
+from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.run_file import RunFile
+
+Fate = tuple[str, str, Outcome, Rung, str | None]
+"""Of a sample: id, label name, outcome, rung, and the release that it was kept from."""
+MOST = 20
+"""Samples that are named as standing out by one measure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cited:
+    """A piece of evidence that accepted samples rest on."""
+
+    domain: str
+    published_at: str
+    precision: Precision
+    samples: int
+    facts: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """A sample that stands out, and the number or the time by which it does."""
+
+    sample_id: str
+    value: float | str
+
+
+class RunFigures(RunFile):
+    """Sums over the samples of a run, and the ends of its rankings."""
+
+    def fates(self) -> Iterator[Fate]:
+        """Stream how each sample ended, in the benchmark's order."""
+        return self._tuples(
+            select(
+                t.samples.c.id,
+                t.samples.c.label_text,
+                t.results.c.outcome,
+                t.results.c.rung,
+                t.results.c.kept_from,
+            )
+            .join(t.results, t.results.c.sample_id == t.samples.c.id)
+            .order_by(t.samples.c.seq)
+        )
+
+    def attempts(self) -> dict[int, int]:
+        """Return how many accepted samples took how many attempts; kept ones are not among them."""
+        known = t.results.c
+        query = select(known.attempts, func.count()).where(_ACCEPTED, known.kept_from.is_(None))
+        return dict(self._tuples(query.group_by(known.attempts).order_by(known.attempts)))
+
+    def cited(self) -> Iterator[Cited]:
+        """Stream the evidence of the replaced facts of accepted samples, each piece once."""
+        known, full, told = t.facts.c, t.evidence.c, t.kept_evidence.c
+        once = (
+            select(
+                known.evidence_id,
+                func.count(known.sample_id.distinct()).label("samples"),
+                func.count().label("facts"),
+            )
+            .join(t.results, t.results.c.sample_id == known.sample_id)
+            .where(_ACCEPTED)
+            .group_by(known.evidence_id)
+            .subquery()
+        )
+        parts = [
+            func.coalesce(full.body[part].as_string(), told.body[part].as_string())
+            for part in ("domain", "published_at", "published_precision")
+        ]
+        rows = self._tuples(
+            select(*parts, once.c.samples, once.c.facts)
+            .join(t.evidence, full.id == once.c.evidence_id, isouter=True)
+            .join(t.kept_evidence, told.id == once.c.evidence_id, isouter=True)
+            .order_by(once.c.evidence_id)
+        )
+        for domain, published_at, precision, samples, facts in rows:
+            yield Cited(
+                domain=domain,
+                published_at=published_at,
+                precision=precision,
+                samples=samples,
+                facts=facts,
+            )
+
+    # -- samples that stand out -----------------------------------------------------------------
+
+    def most_tried(self, outcome: Outcome) -> list[Standing]:
+        """Return samples of an outcome, those with the most attempts first."""
+        known = t.results.c
+        query = select(known.sample_id, known.attempts).where(known.outcome == outcome)
+        return self._ranked(query, known.attempts.desc())
+
+    def most_replaced(self) -> list[Standing]:
+        """Return accepted samples, those with the most replaced facts first."""
+        known, number = t.facts.c.sample_id, func.count()
+        query = (
+            select(known, number)
+            .join(t.results, t.results.c.sample_id == known)
+            .where(_ACCEPTED)
+            .group_by(known)
+        )
+        return self._ranked(query, number.desc())
+
+    def oldest_cited(self) -> list[Standing]:
+        """Return accepted samples, those with the oldest evidence first, and when that appeared."""
+        known = t.results.c
+        earliest = known.freshness["earliest"].as_string()
+        query = select(known.sample_id, earliest).where(_ACCEPTED, earliest.is_not(None))
+        return self._ranked(query, earliest)
+
+    def loosest_found(self, rungs: Sequence[Rung]) -> list[Standing]:
+        """Return accepted samples whose news was found on one of these rungs, in their order."""
+        known = t.results.c
+        place = case({rung: place for place, rung in enumerate(rungs)}, value=known.rung)
+        query = select(known.sample_id, place).where(_ACCEPTED, known.rung.in_(rungs))
+        return self._ranked(query, place)
+
+    def dearest(self) -> list[Standing]:
+        """Return samples by the money that was paid for them, the dearest first."""
+        usd = func.sum(t.calls.c.usd)
+        query = (
+            select(t.calls.c.sample_id, usd)
+            .join(t.samples, t.samples.c.id == t.calls.c.sample_id)
+            .where(t.calls.c.cached.is_(False), t.calls.c.usd > 0)
+            .group_by(t.calls.c.sample_id)
+        )
+        return self._ranked(query, usd.desc())
+
+    def lost_by_targets(self, targets: Sequence[str]) -> list[Standing]:
+        """Return samples that targets get right as original and wrong as updated, and how many do.
+
+        Right and wrong are meant with every template that was asked about both.
+        """
+        said = t.predictions.c
+        right = cast(said.answer == t.samples.c.label_text, Integer)
+        is_old, is_new = said.source == "original", said.source == "updated"
+        lost = and_(
+            func.min(case((is_old, right))) == 1,
+            func.max(case((is_new, right))) == 0,
+        )
+        by_target = (
+            select(said.sample_id, said.target)
+            .join(t.samples, t.samples.c.id == said.sample_id)
+            .where(said.target.in_(targets), is_old | is_new, said.kind != "refused")
+            .group_by(said.sample_id, said.target)
+            .having(lost)
+            .subquery()
+        )
+        number = func.count()
+        query = select(by_target.c.sample_id, number).group_by(by_target.c.sample_id)
+        return self._ranked(query, number.desc())
+
+    def _ranked(self, query: Select[Any], order: ColumnElement[Any]) -> list[Standing]:
+        """Return the first rows of a query of ids and numbers; ties in the order of their ids."""
+        first = query.order_by(order, query.selected_columns[0]).limit(MOST)
+        return [Standing(sample_id=key, value=value) for key, value in self._tuples(first)]
+
+
+_ACCEPTED = t.results.c.outcome == "accepted"
