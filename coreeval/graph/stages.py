@@ -1,10 +1,10 @@
 """The stages that touch only files: plan, assemble, report; each runs in a thread."""
 
 from coreeval.evaluation.benchmarks import iter_benchmark
-from coreeval.evaluation.report import write_report
-from coreeval.graph.comparison import audit_answers, compare_arms, compare_splits
+from coreeval.evaluation.report.writing import write_report
 from coreeval.graph.job import Job
 from coreeval.graph.lineage import keeper_of
+from coreeval.graph.reporting import gather_findings
 from coreeval.graph.state import RunUpdate
 from coreeval.releases.arms import write_arms
 from coreeval.releases.card import write_card
@@ -54,13 +54,7 @@ def report(job: Job) -> RunUpdate:
     if job.store.stage("report") is None:
         job.tell("report")
         write_report(
-            json_path=job.files.report_json,
-            html_path=job.files.report_html,
-            manifest=job.current_manifest().model_dump(mode="json"),
-            ruled=job.config.models.ruled,
-            arms=compare_arms(job),
-            pcr=compare_splits(job),
-            numleak=audit_answers(job),
+            gather_findings(job), json_path=job.files.report_json, html_path=job.files.report_html
         )
         job.store.finish_stage("report", {})
     return RunUpdate(report=str(job.files.report_html))

@@ -1,0 +1,118 @@
+"""What each number of a report is, in a sentence, with the source of a formula or threshold."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from coreeval.evaluation.arm_scores import DEFINITIONS as OF_ARMS
+
+_INTERVAL = "95 % interval"
+SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
+    "accepted": (
+        "accepted",
+        "the share of all samples that are in the updated arm: rewritten, checked and judged. "
+        f"{_INTERVAL}: Wilson (1927).",
+    ),
+    "balance_shift": (
+        "shift of the label balance",
+        "total variation distance between the labels of the benchmark and those of the updated "
+        "arm: 0 where they are alike, 1 where they have none in common.",
+    ),
+    "original_noise": (
+        "originals read otherwise",
+        "the share of the original texts that a blind judge definitely read as another label.",
+    ),
+    "updated_noise": (
+        "new texts refused",
+        "the share of the new texts, those of retries included, in which a blind judge did not "
+        "read the label.",
+    ),
+    "noise_bound": (
+        "label-noise bound",
+        "the share of accepted texts that may have a wrong label, if the judge errs on new texts "
+        "no more often than it disagrees with originals (m): at most r m / ((1 - m)(1 - r)), where "
+        "r is the share of new texts it refused. Both are taken at the upper end of their "
+        "intervals.",
+    ),
+    "coverage": (
+        "evidence found",
+        "the share of all samples for which news inside the window was found, used or not.",
+    ),
+    "rung": (
+        "rung",
+        "how far from a sample the search had to go: what it names, other names for it, its topic, "
+        "something of the same kind, news that is built alike.",
+    ),
+    "precision": (
+        "precision of a date",
+        "how surely the publication time of an article is known; the least sure is the time at "
+        "which GDELT saw the page.",
+    ),
+    "age": ("age", "days from the publication of an article to the end of the window."),
+    "after_cutoff": (
+        "after the cutoff",
+        "all evidence of such a sample was published after the later of the target's training "
+        "cutoff and its release.",
+    ),
+}
+DETECTION: Final[Mapping[str, tuple[str, str]]] = {
+    "macro_f1": ("macro-F1", f"{OF_ARMS['macro_f1']}."),
+    "accuracy": ("accuracy", f"{OF_ARMS['accuracy']}."),
+    "n": ("n", f"{OF_ARMS['n']}."),
+    "no_label": (
+        "refused, unparsed, cut off",
+        f"refused: {OF_ARMS['refused']}; unparsed: {OF_ARMS['unparsed']}; cut off: "
+        f"{OF_ARMS['truncated']}.",
+    ),
+    "difference": ("difference of arms", f"{OF_ARMS['difference']}."),
+    "arm_interval": (f"{_INTERVAL} of a score", f"{OF_ARMS['intervals']}."),
+    "pcr": (
+        "PCR",
+        "performance consistency ratio: tanh of performance over consistency, each plus alpha "
+        "(CAP, equation 9). It is larger where a target was trained.",
+    ),
+    "consistency": (
+        "consistency",
+        "how often a target says exactly the same of an item and of the item in other words.",
+    ),
+    "pcr_difference": (
+        "difference of PCR",
+        "PCR of the train split minus that of the test split: above 0 the target was fine-tuned, "
+        "below 0 the test items were seen (CAP, section 3.2). Shaded: so small that it counts as "
+        "none (half-way between what the paper reads as training and what it passes over).",
+    ),
+    "p": (
+        "p, adjusted",
+        "how often items dealt out anew between the splits differ as much (permutation test, "
+        "Phipson and Smyth 2010), adjusted over the targets (Benjamini and Hochberg 1995).",
+    ),
+    "r": (
+        "r",
+        "Pearson's correlation of the values that a target said with those that were published.",
+    ),
+    "within": (
+        "within tolerance",
+        "the share of its answers that are no further from the published value than the tolerance "
+        "of the series.",
+    ),
+    "parsed": ("answered", "the share of the questions to which a number could be read."),
+}
+MONEY: Final[Mapping[str, tuple[str, str]]] = {
+    "billed": (
+        "billed",
+        "calls that this run sent and paid for, at the prices that were known when it ran.",
+    ),
+    "found": (
+        "found",
+        "calls that were answered from the call store: paid by an earlier run, or asked twice.",
+    ),
+    "unknown_usd": (
+        "of unknown end",
+        "the worst case of requests that nobody knows the end of; they count against the budget.",
+    ),
+    "fingerprint": (
+        "fingerprint",
+        "sha256 of what decides the result; two runs with the same fingerprints asked the same.",
+    ),
+}
+DEFINITIONS: Final[Mapping[str, tuple[str, str]]] = {**SAMPLES, **DETECTION, **MONEY}
+"""By key: the name that the page gives a number, and what it is."""

@@ -1,0 +1,128 @@
+"""What a report cannot say: the limits of a run in plain words, those first that are its own."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+Json = Mapping[str, Any]
+FEW: Final = 100
+"""Ours: a share of so many samples has an interval about 0.2 wide where it is one half."""
+SHIFTED: Final = 0.1
+"""Ours: a tenth of the updated arm would need another label for the balance of the benchmark."""
+_ALWAYS: Final = (
+    "The updated arm is the part of the benchmark that news could be found for and that passed the "
+    "checks, not a random part of it. Compare arms on the samples that both have.",
+    "A fact is what a headline or a one-sentence description says on its date. Nobody looked "
+    "whether it was true, or true for long.",
+    "The judges are programs. The label-noise bound takes their errors into account, that on facts "
+    "has no bound.",
+    "A drop from original to updated is no proof of memory: new facts can be harder to read. Look "
+    "at the reworded arm between them, and at the intervals.",
+)
+
+
+def limits_of(document: Json) -> list[str]:
+    """Return sentences about a report, from the report alone."""
+    own = [sentence for look in _OWN for sentence in look(document)]
+    measured = bool(document["arms"]["targets"])
+    return own + [each for each in _ALWAYS if measured or "drop" not in each]
+
+
+def _rules(of: Json) -> Iterator[str]:
+    if of["offline_roles"]:
+        who = ", ".join(of["offline_roles"]).replace("_", " ")
+        yield (
+            f"Rules played these roles: {who}. They show the workings, and say nothing about what "
+            "a model would write or judge."
+        )
+
+
+def _part(of: Json) -> Iterator[str]:
+    limit, pending = of["benchmark"]["limit"], of["counts"]["pending"]
+    if limit is not None:
+        yield f"Only the first {limit} samples were taken (--limit), which may be unlike the rest."
+    if pending:
+        yield f"{_count(pending)} were unfinished when this was written."
+    if of["counts"]["failed"]:
+        yield f"{_count(of['counts']['failed'])} failed; `coreeval retry` takes them again."
+
+
+def _few(of: Json) -> Iterator[str]:
+    accepted = of["counts"]["accepted"]
+    if 0 < accepted < FEW:
+        yield (
+            f"{_count(accepted)} were accepted, which are few: read the intervals, not the numbers "
+            "before them."
+        )
+    shift = of["quality"]["balance_shift"]
+    if shift is not None and shift > SHIFTED:
+        yield (
+            f"The labels of the updated arm are not balanced like those of the benchmark (shift "
+            f"{shift:.2f}), which moves accuracy, and less so macro-F1."
+        )
+
+
+def _noise(of: Json) -> Iterator[str]:
+    if of["counts"]["accepted"] and of["quality"]["label_noise"]["bound"] is None:
+        yield "There is no bound on wrong labels: too few texts were judged blind by this run."
+    by = {each["role"]: each for each in of["roles"]}
+    writer, judge = by["composer"], by["label_judge"]
+    if writer["model"] == judge["model"] and not judge["by_rules"]:
+        yield (
+            f"The same model, {judge['model']}, wrote the texts and judged their labels: it may "
+            "pass its own mistakes. Name another as models.label_judge."
+        )
+
+
+def _dates(of: Json) -> Iterator[str]:
+    used = of["evidence"]
+    crawled = used["precision"].get("crawl", 0)
+    if crawled:
+        yield (
+            f"For {crawled} of the {used['articles']} articles cited only the time is known at "
+            "which GDELT saw the page, which may be older."
+        )
+    for each in of["targets"]:
+        if not each["embedded"] and not (each["cutoff"] or each["released"]):
+            yield f"Neither cutoff nor release of {each['target']} is known: it may know the news."
+    for each in of["after_cutoff"]:
+        if each["before"]:
+            yield (
+                f"{_count(each['before'])} cited something from before the cutoff of "
+                f"{each['target']}, which it may know."
+            )
+
+
+def _answers(of: Json) -> Iterator[str]:
+    for target in of["arms"]["targets"]:
+        kinds = [arm["answers"] for arm in target["all_samples"]["arms"]]
+        refused, asked = sum(each["refused"] for each in kinds), sum(sum(e.values()) for e in kinds)
+        if refused:
+            yield (
+                f"{target['target']} refused {refused} of {asked} questions about the arms, which "
+                "are in no score: who refuses what is hard scores better on the rest."
+            )
+
+
+def _money(of: Json) -> Iterator[str]:
+    if of["cost"]["billed_usd"] is None:
+        yield "Some calls have no known price: what the run cost is not known."
+    if of["cost"]["unknown_usd"]:
+        yield (
+            f"Nobody knows whether {of['cost']['unknown_usd']:.2f} USD of requests that were cut "
+            "off were billed; they count as spent."
+        )
+
+
+def _count(samples: int) -> str:
+    return f"{samples} sample{'' if samples == 1 else 's'}"
+
+
+_OWN: Final[tuple[Callable[[Json], Iterator[str]], ...]] = (
+    _rules,
+    _part,
+    _few,
+    _noise,
+    _dates,
+    _answers,
+    _money,
+)

@@ -1,0 +1,69 @@
+"""A report on a small run made by hand: what it says is known to the letter."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from coreeval.config import load_config
+from coreeval.evaluation.arms import compare_arms
+from coreeval.evaluation.report.document import Findings
+from coreeval.evaluation.report.evidence import evidence_used
+from coreeval.evaluation.report.worth import worth_a_look
+from coreeval.releases.manifest import read_manifest
+from coreeval.releases.quality import quality_of
+from coreeval.schema import Prediction
+from coreeval.tasks import load_task
+from coreeval.tools.stores.runs import RunStore
+from tests.releases.kit import NOW, make_run
+
+TARGET = "openai:one"
+
+
+def found_in(
+    folder: Path,
+    *,
+    said: Iterable[Prediction] = (),
+    manifest: dict[str, Any] | None = None,
+    models: dict[str, Any] | None = None,
+    **changes: Any,  # noqa: ANN401 - any field of the findings
+) -> Findings:
+    """Return what a run of six samples found, with these changes."""
+    made = make_run(Path(mkdtemp(dir=folder)), models=models or {"default": "offline"})
+    task, config = load_task("emotion"), load_config(made.files.config)
+    known = read_manifest(made.files.manifest)
+    with closing(RunStore.open(made.files.store, now=lambda: NOW)) as store:
+        store.add_predictions(said)
+        gold = {key: label for key, label, *_ in store.fates()}
+        targets = [target.model for target in config.models.targets]
+        answers = [
+            (target, list(store.answers(target, ["original", "updated"]))) for target in targets
+        ]
+        found = Findings(
+            manifest=known.model_dump(mode="json") | (manifest or {}),
+            config=config,
+            task=task,
+            quality=quality_of(store, task, withheld=()).model_dump(mode="json"),
+            overview=store.listing.overview(),
+            attempts=store.attempts(),
+            evidence=evidence_used(store.cited(), known.window),
+            worth=worth_a_look(store, targets),
+            arms=compare_arms(answers, gold=gold, labels=[label.name for label in task.labels]),
+            pcr=None,
+            numleak=None,
+        )
+    return replace(found, **changes)
+
+
+def says(number: int, source: str, answer: str) -> Prediction:
+    """Return what the target said about a text of one sample."""
+    return Prediction(
+        target=TARGET,
+        source=source,
+        sample_id=f"emotion/test/{number}",
+        template=1,
+        answer=answer,
+        version="",
+    )
