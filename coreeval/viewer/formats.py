@@ -29,7 +29,7 @@ def seconds(value: float | None) -> str:
     if value < 0.9995:
         return f"{1000 * value:.0f} ms"
     if value < 120:
-        return f"{value:.1f} s"
+        return f"{value:.{1 if value < 10 else 0}f} s"
     return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
 
 

@@ -113,6 +113,17 @@ def test_the_conditions_of_a_list_go_along_with_every_link(
     assert f'<option value="{outcome.removeprefix("outcome=")}" selected>' in text
 
 
+def test_several_outcomes_are_listed_together_and_can_be_left_again(
+    client: TestClient, finished: Finished
+) -> None:
+    samples = f"/run/{finished.key(finished.first)}/samples"
+    counts = read_manifest(finished.first / "manifest.json").counts
+    both = client.get(f"{samples}?outcome=accepted&outcome=no_knowledge").text
+    assert len(listed(both)) == counts["accepted"] + counts["no_knowledge"]
+    assert both.count('type="hidden" form="filters" name="outcome"') == 2
+    assert f'<a href="{samples}" hx-get' in both
+
+
 def test_htmx_is_given_the_list_alone_and_a_reader_who_goes_back_all_of_it(
     client: TestClient, finished: Finished
 ) -> None:
