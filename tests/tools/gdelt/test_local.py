@@ -1,5 +1,6 @@
 import asyncio
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,9 +18,27 @@ from tests.tools.gdelt.writing import gal_line, gkg_line, listed, write, write_a
 JUNE = Window(start=datetime(2026, 6, 1, tzinfo=UTC), end=datetime(2026, 7, 1, tzinfo=UTC))
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with `news` and, in `cache`, the store of it; only to look at."""
+    folder = tmp_path_factory.mktemp("shared")
+    open_folder(written(folder / "news"), folder / "cache")
+    return folder
+
+
+@pytest.fixture
+def source(shared: Path) -> Iterator[LocalKnowledge]:
+    with open_local(shared / "news", shared / "cache") as opened:
+        yield opened
+
+
 @pytest.fixture
 def news(tmp_path: Path) -> Path:
-    folder = tmp_path / "news"
+    return written(tmp_path / "news")
+
+
+def written(folder: Path) -> Path:
+    """Write news of June into a folder."""
     folder.mkdir()
     write(
         folder / "a.gkg.csv",
@@ -47,12 +66,6 @@ def news(tmp_path: Path) -> Path:
                "Italian"),
     )  # fmt: skip
     return folder
-
-
-@pytest.fixture
-def source(news: Path, tmp_path: Path) -> Iterator[LocalKnowledge]:
-    with open_local(news, tmp_path / "cache") as opened:
-        yield opened
 
 
 async def ask(source: KnowledgeSource, text: str, *aliases: str, k: int = 10) -> list[Evidence]:
@@ -136,9 +149,9 @@ async def test_many_may_ask_at_once(source: LocalKnowledge) -> None:
     ("precision", "count"), [("exact", 4), ("url", 5), ("cluster", 5), ("crawl", 6)]
 )
 def test_less_certain_dates_are_let_in_on_request(
-    news: Path, tmp_path: Path, precision: Precision, count: int
+    shared: Path, precision: Precision, count: int
 ) -> None:
-    with open_local(news, tmp_path / "cache", min_precision=precision) as opened:
+    with open_local(shared / "news", shared / "cache", min_precision=precision) as opened:
         assert opened.coverage(JUNE).articles == count
 
 
@@ -227,25 +240,27 @@ def test_what_a_killed_build_left_is_cleared(news: Path, tmp_path: Path) -> None
     assert (index / "store.db").exists()
 
 
-def test_a_damaged_store_names_the_folder_to_delete(news: Path, tmp_path: Path) -> None:
-    index = open_folder(news, tmp_path / "cache")
+def test_a_damaged_store_names_the_folder_to_delete(shared: Path, tmp_path: Path) -> None:
+    news, cache = shared / "news", shutil.copytree(shared / "cache", tmp_path / "cache")
+    index = open_folder(news, cache)
     (words,) = index.glob("parts/*/index.bin")
     whole = words.read_bytes()
     for data in (b"", b"nothing", whole[:200], whole[:-1], whole[:30] + b"?" + whole[31:]):
         words.write_bytes(data)
         with pytest.raises(KnowledgeError, match="damaged") as caught:
-            open_local(news, tmp_path / "cache")
+            open_local(news, cache)
         assert caught.value.where == str(index)
 
 
-async def test_what_is_damaged_inside_is_told_when_it_is_read(news: Path, tmp_path: Path) -> None:
-    store = open_folder(news, tmp_path / "cache")
+async def test_what_is_damaged_inside_is_told_when_it_is_read(shared: Path, tmp_path: Path) -> None:
+    news, cache = shared / "news", shutil.copytree(shared / "cache", tmp_path / "cache")
+    store = open_folder(news, cache)
     (texts,) = store.glob("parts/*/texts.bin")
     whole = texts.read_bytes()
     texts.unlink()
     texts.write_bytes(whole[:10] + bytes(30) + whole[40:])
     with (
-        open_local(news, tmp_path / "cache") as opened,
+        open_local(news, cache) as opened,
         pytest.raises(KnowledgeError, match="damaged"),
     ):
         await ask(opened, "ferry")

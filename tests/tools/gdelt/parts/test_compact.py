@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +30,23 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spans, "SMALL_ROWS", 1)
 
 
+@pytest.fixture(scope="module")
+def thirteen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a large store of thirteen days, in parts; only to copy."""
+    store = tmp_path_factory.mktemp("thirteen")
+    add_rows(store, *(on(day, "a") for day in range(13)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spans, "SMALL_ROWS", 1)
+        assert compact(store) == Made(parts=4, rows=13)
+    return store
+
+
+@pytest.fixture
+def store(large: None, thirteen: Path, tmp_path: Path) -> Path:
+    """Return a copy of it."""
+    return shutil.copytree(thirteen, tmp_path / "store")
+
+
 def on(day: int, site: str, title: str = "") -> Row:
     subject = SUBJECTS[day % len(SUBJECTS)]
     seen = FIRST + timedelta(days=day)
@@ -55,14 +73,12 @@ def held(store: Path) -> dict[str, str]:
     return found
 
 
-def test_only_what_changed_is_made_again(large: None, tmp_path: Path) -> None:
-    add_rows(tmp_path, *(on(day, "a") for day in range(13)))
-    assert compact(tmp_path) == Made(parts=4, rows=13)
-    assert spans_of(tmp_path) == [(1, 0, 9), (2, 10, 10), (3, 11, 11), (4, 12, 12)]
-    assert compact(tmp_path) == Made(parts=0, rows=0)
-    add_rows(tmp_path, on(12, "b"))
-    assert compact(tmp_path) == Made(parts=1, rows=2)
-    assert len(held(tmp_path)) == 14
+def test_only_what_changed_is_made_again(store: Path) -> None:
+    assert spans_of(store) == [(1, 0, 9), (2, 10, 10), (3, 11, 11), (4, 12, 12)]
+    assert compact(store) == Made(parts=0, rows=0)
+    add_rows(store, on(12, "b"))
+    assert compact(store) == Made(parts=1, rows=2)
+    assert len(held(store)) == 14
 
 
 def test_days_are_put_together_when_they_no_longer_grow(large: None, tmp_path: Path) -> None:
@@ -177,17 +193,15 @@ def test_a_killed_compaction_loses_only_the_part_in_hand(large: None, tmp_path: 
 
 
 @pytest.mark.parametrize("file", ["index.bin", "texts.bin"])
-def test_a_damaged_part_is_made_again(large: None, tmp_path: Path, file: str) -> None:
-    add_rows(tmp_path, *(on(day, "a") for day in range(13)))
-    compact(tmp_path)
-    whole = held(tmp_path)
-    damaged = folder_of(tmp_path, 2) / file
+def test_a_damaged_part_is_made_again(store: Path, file: str) -> None:
+    whole = held(store)
+    damaged = folder_of(store, 2) / file
     damaged.write_bytes(damaged.read_bytes()[:-9])
     with pytest.raises(KnowledgeError, match="cut short") as caught:
-        Shelf(tmp_path)
+        Shelf(store)
     assert "coreeval gdelt sync" in caught.value.hint
-    assert compact(tmp_path) == Made(parts=1, rows=1)
-    assert held(tmp_path) == whole
+    assert compact(store) == Made(parts=1, rows=1)
+    assert held(store) == whole
 
 
 def test_parts_of_another_version_are_made_again(large: None, tmp_path: Path) -> None:
@@ -204,11 +218,9 @@ def test_parts_of_another_version_are_made_again(large: None, tmp_path: Path) ->
     assert held(tmp_path) == whole
 
 
-def test_a_changed_byte_is_found_by_the_next_sync(large: None, tmp_path: Path) -> None:
-    add_rows(tmp_path, *(on(day, "a") for day in range(13)))
-    compact(tmp_path)
-    index = folder_of(tmp_path, 3) / "index.bin"
+def test_a_changed_byte_is_found_by_the_next_sync(store: Path) -> None:
+    index = folder_of(store, 3) / "index.bin"
     data = bytearray(index.read_bytes())
     data[data.index(b"plant")] ^= 1
     index.write_bytes(data)
-    assert compact(tmp_path) == Made(parts=1, rows=1)
+    assert compact(store) == Made(parts=1, rows=1)
