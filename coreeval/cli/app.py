@@ -2,6 +2,8 @@
 
 import sys
 import traceback
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -78,13 +80,19 @@ def main(arguments: list[str] | None = None) -> int:
     as_json, debug = "--json" in given, DEBUG in given
     given = [argument for argument in given if argument != DEBUG]  # accepted anywhere
     try:
-        return int(app(given, prog_name=NAME, standalone_mode=False) or 0)
+        return int(_commands()(given, prog_name=NAME, standalone_mode=False) or 0)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell of it
         if debug:
             note("".join(traceback.format_exception(error)))
         told = _told(error)
         show_error(told, as_json)
         return told.exit_code
+
+
+@cache
+def _commands() -> Callable[..., object]:
+    """Return what runs a command line; putting it together takes longer than many a command."""
+    return typer.main.get_command(app)
 
 
 def _told(error: BaseException) -> CoreEvalError:

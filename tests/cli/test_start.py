@@ -117,7 +117,7 @@ def test_a_fault_of_ours_is_one_message_too(shell: Shell, monkeypatch: pytest.Mo
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by nought")
 
-    monkeypatch.setattr(program, "app", broken)
+    monkeypatch.setattr(program, "_commands", lambda: broken)
     said = shell("status", "run")
     assert said.code == 1
     assert "Traceback" not in said.err
@@ -130,7 +130,7 @@ def test_ctrl_c_before_the_run_has_begun(shell: Shell, monkeypatch: pytest.Monke
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(program, "app", stopped)
+    monkeypatch.setattr(program, "_commands", lambda: stopped)
     said = shell("refresh", "x.yaml", "--json")
     assert (said.code, said.error["kind"]) == (130, "interrupted")
 
