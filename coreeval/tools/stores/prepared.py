@@ -6,9 +6,10 @@ The SQL and its placeholders still come from SQLAlchemy, so another database is 
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Column, Connection, Engine, Table
+from sqlalchemy import Connection, Dialect, Engine, Table
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
 Twice = Literal["fails", "stays", "replaces"]
+Binder = Callable[[Any], Any]
+"""Turns a value into what the database's driver takes."""
 
 
 class PreparedInsert:
@@ -36,11 +39,7 @@ class PreparedInsert:
     def __init__(
         self, engine: Engine, table: Table, *, twice: Twice, keep: Sequence[str] = ()
     ) -> None:
-        statement = _insert(engine, table, twice, keep)
-        compiled = statement.compile(dialect=engine.dialect)
-        assert isinstance(compiled, SQLCompiler)
-        self._sql = str(compiled)
-        self._columns = [(name, _binder(engine, table.c[name])) for name in _order(compiled)]
+        self._sql, self._columns = _made(type(engine.dialect), table, twice, (*keep,))
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Insert rows; return how many were written."""
@@ -83,9 +82,21 @@ class PreparedLookup:
         self._connection.close()
 
 
-def _insert(engine: Engine, table: Table, twice: Twice, keep: Sequence[str]) -> Insert:
+@cache
+def _made(
+    kind: type[Dialect], table: Table, twice: Twice, keep: tuple[str, ...]
+) -> tuple[str, list[tuple[str, Binder | None]]]:
+    """Return an insert as SQL, and its columns in order: once in a process, for all databases."""
+    dialect = kind()
+    compiled = _insert(dialect, table, twice, keep).compile(dialect=dialect)
+    assert isinstance(compiled, SQLCompiler)
+    types = {name: table.c[name].type.dialect_impl(dialect) for name in _order(compiled)}
+    return str(compiled), [(name, one.bind_processor(dialect)) for name, one in types.items()]
+
+
+def _insert(dialect: Dialect, table: Table, twice: Twice, keep: Sequence[str]) -> Insert:
     names = [column.name for column in table.c]
-    statement = _into(engine, table).values({name: None for name in names})
+    statement = _into(dialect, table).values({name: None for name in names})
     keys = [column.name for column in table.primary_key]
     changes = {n: statement.excluded[n] for n in names if n not in {*keys, *keep}}
     if twice == "fails":
@@ -95,8 +106,8 @@ def _insert(engine: Engine, table: Table, twice: Twice, keep: Sequence[str]) -> 
     return statement.on_conflict_do_update(index_elements=keys, set_=changes)
 
 
-def _into(engine: Engine, table: Table) -> "sqlite.Insert | postgresql.Insert":
-    if engine.dialect.name != "postgresql":
+def _into(dialect: Dialect, table: Table) -> "sqlite.Insert | postgresql.Insert":
+    if dialect.name != "postgresql":
         return sqlite.insert(table)
     from sqlalchemy.dialects.postgresql import insert
 
@@ -105,7 +116,3 @@ def _into(engine: Engine, table: Table) -> "sqlite.Insert | postgresql.Insert":
 
 def _order(compiled: SQLCompiler) -> Sequence[str]:
     return compiled.positiontup or list(compiled.params)
-
-
-def _binder(engine: Engine, column: "Column[Any]") -> Callable[[Any], Any] | None:
-    return column.type.dialect_impl(engine.dialect).bind_processor(engine.dialect)
