@@ -1,5 +1,6 @@
 """What holds for all tests: no network but loopback, no keys, nothing of a user's own."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,12 @@ def bundled_news(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     with made_once(tmp_path_factory.mktemp("bundled-news") / "store"):
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Keep all that is imported by now out of the searches for garbage, which it makes long."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
