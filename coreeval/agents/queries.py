@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from types import MappingProxyType
+from typing import Any
 
 from coreeval.agents.lexicon import FUNCTION_WORDS, MONTH_SHORT, MONTHS, WEEKDAYS
 from coreeval.agents.words import content_words, stem, words
@@ -224,3 +225,16 @@ def _distinct(items: Iterable[Evidence]) -> Iterator[Evidence]:
             told.append(own)
             yield item
         seen |= {item.id, headline}
+
+
+def answered(asked: Sequence[EntityQuery], found: Retrieval) -> list[dict[str, Any]]:
+    """Return for each query how much there was, and why there was nothing."""
+    return [
+        {
+            "text": query.text,
+            "rung": query.rung,
+            "found": len(found.by_query.get(query.id, ())),
+            "reason": found.reasons.get(query.id, ""),
+        }
+        for query in asked
+    ]

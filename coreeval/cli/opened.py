@@ -5,10 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coreeval.cli.output import note
+from coreeval.errors import CoreEvalError
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
     from coreeval.releases.manifest import Manifest
+    from coreeval.tools.stores.calls import CallStore
     from coreeval.tools.stores.runs import RunStore
     from coreeval.tools.workspace import RunFiles
 
@@ -32,3 +35,25 @@ def opened_run(run: Path) -> Iterator[tuple["RunFiles", "Manifest", "RunStore"]]
         yield files, manifest, store
     finally:
         store.close()
+
+
+@contextmanager
+def opened_calls(manifest: "Manifest") -> Iterator["CallStore | None"]:
+    """Open the call store of a run for the block; None, with a note, where it cannot be used."""
+    from coreeval.tools.stores.calls import open_calls
+    from coreeval.tools.workspace import Workspace
+
+    path = Workspace(Path(manifest.workspace)).calls
+    if not path.exists():
+        yield None
+        return
+    try:
+        calls = open_calls(path)
+    except CoreEvalError as error:
+        note(f"without prompts and answers: {error}")
+        yield None
+        return
+    try:
+        yield calls
+    finally:
+        calls.close()

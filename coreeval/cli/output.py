@@ -17,6 +17,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable
 Document = Mapping[str, Any]
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters that move the cursor, colour or reorder what a terminal shows."""
+REMOVED, ADDED, END = "\ue000", "\ue001", "\ue002"
+"""Marks round a text that is gone or new, for `say(…, coloured=True)`: characters of nobody's."""
+_COLOURS = {REMOVED: "\x1b[31m", ADDED: "\x1b[32m", END: "\x1b[0m"}
+_BRACKETS = re.compile(f"({REMOVED})([^{END}]*){END}|({ADDED})([^{END}]*){END}")
 
 
 def plain(text: str) -> str:
@@ -29,9 +33,17 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def say(text: str) -> None:
-    """Write a line for people to stdout."""
-    _write(sys.stdout, plain(text))
+def say(text: str, *, coloured: bool = False) -> None:
+    """Write a line for people to stdout; `coloured` shows what the marks of a diff enclose."""
+    _write(sys.stdout, _marked(plain(text)) if coloured else plain(text))
+
+
+def _marked(text: str) -> str:
+    """Return a text whose marks are colours on a terminal, else `[-…-]` and `{+…+}` as in git."""
+    dull = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    if sys.stdout.isatty() and not dull:
+        return re.sub(f"[{''.join(_COLOURS)}]", lambda mark: _COLOURS[mark[0]], text)
+    return _BRACKETS.sub(lambda m: f"[-{m[2]}-]" if m[1] else f"{{+{m[4]}+}}", text)
 
 
 def note(text: str) -> None:
@@ -45,12 +57,14 @@ def redraw(text: str) -> None:
     _write(sys.stdout, clear + plain(text))
 
 
-def show(document: Document, as_json: bool, words: Callable[[], str]) -> None:
+def show(
+    document: Document, as_json: bool, words: Callable[[], str], *, coloured: bool = False
+) -> None:
     """Print a result, as a document or in words."""
     if as_json:
         _print_json(document)
     else:
-        say(words())
+        say(words(), coloured=coloured)
 
 
 def show_error(error: CoreEvalError, as_json: bool) -> None:

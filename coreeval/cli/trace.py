@@ -1,139 +1,187 @@
 """`coreeval trace`: what happened to each sample, step by step."""
 
 import difflib
-import textwrap
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from coreeval.cli.arguments import RunArgument
-from coreeval.cli.meanings import offline_note, offline_roles
-from coreeval.cli.opened import opened_run
-from coreeval.cli.output import AsJson, Document, command, one_line, show
-from coreeval.cli.story import story_lines
+from coreeval.cli.meanings import offline_roles
+from coreeval.cli.opened import opened_calls, opened_run
+from coreeval.cli.output import AsJson, Document, command, show
+from coreeval.cli.story import show_story
+from coreeval.cli.trace_list import export, list_lines
+from coreeval.cli.trace_options import (
+    SHOWN,
+    AttemptsOption,
+    CallsOption,
+    CauseOption,
+    CostOption,
+    DescendingOption,
+    HideOption,
+    LabelOption,
+    LimitOption,
+    LinesOption,
+    OffsetOption,
+    OutcomeOption,
+    SampleArgument,
+    SortOption,
+    TextOption,
+)
 from coreeval.errors import UsageError
 from coreeval.meanings import OUTCOMES
 
 if TYPE_CHECKING:
-    from coreeval.tools.stores.run_rows import Step
+    from coreeval.tools.stores.calls import CallStore
+    from coreeval.tools.stores.run_listing import SampleFilter, Sort
     from coreeval.tools.stores.runs import RunStore
+    from coreeval.viewer.story_values import SampleStory
 
-WIDEST_ID = 40
-REASON = 90
-"""Characters of a reason that fit into the list."""
+_FILTERS = {
+    "outcomes": "--outcome",
+    "label": "--label",
+    "attempts_min": "--attempts",
+    "usd_min": "--min-cost",
+    "cause": "--cause",
+    "text": "--text",
+}
 
 
 def trace(
     run: RunArgument,
-    sample: Annotated[
-        str | None, typer.Argument(metavar="SAMPLE", help="A sample's id; all, if absent.")
-    ] = None,
-    outcome: Annotated[
-        str | None, typer.Option(metavar="OUTCOME", help="List only those that ended so.")
-    ] = None,
+    sample: SampleArgument = None,
+    outcome: OutcomeOption = None,
+    label: LabelOption = None,
+    attempts: AttemptsOption = None,
+    min_cost: CostOption = None,
+    cause: CauseOption = None,
+    text: TextOption = None,
+    sort: SortOption = "order",
+    descending: DescendingOption = False,
+    offset: OffsetOption = 0,
+    limit: LimitOption = None,
+    calls: CallsOption = False,
+    jsonl: LinesOption = None,
+    hide_texts: HideOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Tell the story of a sample, or how each one ended."""
-    _check_outcome(sample, outcome)
-    with opened_run(run) as (_, manifest, store):
-        roles = offline_roles(manifest)
-        if sample is None:
-            listing = {"samples": _listing(store, outcome), "offline_roles": roles}
-            show(listing, as_json, lambda: "\n".join(_list_lines(listing, run, outcome)))
+    said = (outcome, label, attempts, min_cost, cause, text)
+    given = {name: value for name, value in zip(_FILTERS, said, strict=True) if value}
+    _check(sample, given, hide_texts)
+    by = _sort(sort)
+    with _opened(run, hide_texts) as book:
+        if jsonl is not None:
+            ids = [sample] if sample else book.store.listing.ids(_chosen(given), by, descending)
+            export(map(book.story, ids[offset:][:limit]), jsonl, as_json)
+        elif sample is not None:
+            show_story(book.story(sample), book.offline_roles, as_json=as_json, calls=calls)
         else:
-            story = {**_story(store, run, sample), "offline_roles": roles}
-            show(story, as_json, lambda: "\n".join(story_lines(story)))
+            most = limit or (max(1, book.store.total()) if as_json else SHOWN)
+            listed = book.listed(_chosen(given), by, descending, offset, most)
+            show(listed, as_json, lambda: "\n".join(list_lines(listed, run, offset, bool(given))))
 
 
-def _check_outcome(sample: str | None, outcome: str | None) -> None:
-    if outcome is None:
-        return
-    if sample is not None:
-        raise UsageError("--outcome is for the list of samples", hint="leave out SAMPLE or it")
-    known = [name for name in OUTCOMES if name != "pending"]
-    if outcome not in known:
-        near = difflib.get_close_matches(outcome, known, n=1)
+def _check(sample: str | None, given: Mapping[str, object], hide_texts: bool) -> None:
+    if sample is not None and given:
+        option = _FILTERS[next(iter(given))]
+        raise UsageError(f"{option} is for the list of samples", hint="leave out SAMPLE or it")
+    if hide_texts and "text" in given:
+        raise UsageError("--text searches what --hide-texts hides", hint="leave out one of them")
+
+
+def _sort(name: str) -> "Sort":
+    from coreeval.tools.stores.run_listing import SORTS
+
+    _known("order", name, SORTS)
+    return next(sort for sort in SORTS if sort == name)
+
+
+def _known(what: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
         raise UsageError(
-            f"there is no outcome {outcome!r}",
+            f"there is no {what} {name!r}",
             hint=f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}",
         )
 
 
-def _listing(store: "RunStore", outcome: str | None) -> list[Document]:
-    return [
-        {
-            "sample": ended.sample.id,
-            "outcome": ended.result.outcome,
-            "attempts": ended.result.attempts,
-            "reason": ended.result.reason,
+def _chosen(given: Mapping[str, Any]) -> "SampleFilter":
+    """Return the filter; pending samples are listed only where they are asked for."""
+    from coreeval.tools.stores.run_listing import SampleFilter
+
+    for name in given.get("outcomes", ()):
+        _known("outcome", name, tuple(OUTCOMES))
+    ended = tuple(name for name in OUTCOMES if name != "pending")
+    return SampleFilter.model_validate({"outcomes": ended, **given})
+
+
+@contextmanager
+def _opened(run: Path, hide_texts: bool) -> Iterator["_Book"]:
+    with opened_run(run) as (_, manifest, store), opened_calls(manifest) as calls:
+        yield _Book(
+            run=run,
+            store=store,
+            calls=calls,
+            prompts=manifest.prompts,
+            offline_roles=offline_roles(manifest),
+            hide_texts=hide_texts,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Book:
+    """The stories of a run, with their texts or without."""
+
+    run: Path
+    store: "RunStore"
+    calls: "CallStore | None"
+    prompts: Mapping[str, str]
+    offline_roles: list[str]
+    hide_texts: bool
+
+    def story(self, sample_id: str) -> "SampleStory":
+        """Return the story of a sample.
+
+        Raises:
+            UsageError: there is no such sample.
+        """
+        from coreeval.viewer.hiding import hidden
+        from coreeval.viewer.story import sample_story
+
+        try:
+            story = sample_story(self.store, self.calls, sample_id, prompts=self.prompts)
+        except KeyError:
+            raise self._unknown(sample_id) from None
+        return hidden(story) if self.hide_texts else story
+
+    def listed(
+        self, chosen: "SampleFilter", sort: "Sort", descending: bool, offset: int, most: int
+    ) -> Document:
+        """Return a part of the list of samples."""
+        from coreeval.viewer.hiding import hidden_row
+
+        page = self.store.listing.page(
+            chosen, sort=sort, descending=descending, offset=offset, limit=most
+        )
+        rows = map(hidden_row, page.rows) if self.hide_texts else page.rows
+        return {
+            "samples": [row.model_dump() for row in rows],
+            "total": page.total,
+            "offline_roles": self.offline_roles,
         }
-        for ended in store.ended([outcome] if outcome else [])
-    ]
 
+    def _unknown(self, wanted: str) -> UsageError:
+        """Return an error that names samples whose ids end like the one that was asked for."""
+        from coreeval.tools.stores.run_listing import EVERY
 
-def _list_lines(listing: Document, run: Path, outcome: str | None) -> Iterator[str]:
-    rows = listing["samples"]
-    if not rows:
-        yield f"no sample has ended as {outcome}" if outcome else "no sample has ended yet"
-        return
-    ids = [one_line(row["sample"]) for row in rows]
-    wide = min(WIDEST_ID, max(len("sample"), *map(len, ids)))
-    yield f"{'sample':<{wide}}  {'outcome':<19}  attempts  reason"
-    for sample, row in zip(ids, rows, strict=True):
-        reason = textwrap.shorten(row["reason"], REASON, placeholder=" …")
-        line = f"{sample:<{wide}}  {row['outcome']:<19}  {row['attempts']:>8}  {reason}"
-        yield line.rstrip()
-    yield f"one in detail: {command('trace', run, ids[0])}"
-    yield from offline_note(listing["offline_roles"])
-
-
-def _story(store: "RunStore", run: Path, sample_id: str) -> Document:
-    try:
-        sample = store.sample(sample_id)
-    except KeyError:
-        raise _unknown(store, run, sample_id) from None
-    steps = [_step(step) for step in store.steps(sample_id)]
-    result = store.result(sample_id)
-    offered = [known for step in steps for known in step["did"].get("evidence", ())]
-    used = [fact.evidence_id for fact in result.facts] if result else []
-    evidence = store.evidence(list(dict.fromkeys([*offered, *used])))
-    return {
-        "sample": sample.model_dump(mode="json"),
-        "result": result.model_dump(mode="json") if result else None,
-        "train_item": _train_item(store, sample_id),
-        "steps": steps,
-        "evidence": {key: item.model_dump(mode="json") for key, item in evidence.items()},
-    }
-
-
-def _train_item(store: "RunStore", item_id: str) -> Document | None:
-    """Return what became of an item of the train split; None for a sample of the benchmark."""
-    try:
-        return store.train_item(item_id).end.model_dump(mode="json")
-    except KeyError:
-        return None
-
-
-def _unknown(store: "RunStore", run: Path, wanted: str) -> UsageError:
-    """Return an error that names the samples whose ids end like the one that was asked for."""
-    ids = (*(ended.sample.id for ended in store.ended()), *store.pending())
-    last = wanted.rpartition("/")[2]
-    near = [known for known in ids if last and known.rpartition("/")[2] == last][:3]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"list them: {command('trace', run)}"
-    return UsageError(f"the run has no sample {wanted!r}", where=str(run), hint=hint)
-
-
-def _step(step: "Step") -> Document:
-    return {
-        "attempt": step.attempt,
-        "node": step.node,
-        "started_at": step.started_at,
-        "seconds": step.seconds,
-        "error": step.error,
-        "did": step.detail,
-        "verdicts": [verdict.model_dump() for verdict in step.verdicts],
-        "calls": [asdict(call) for call in step.calls],
-    }
+        last = wanted.rpartition("/")[2]
+        known = (each for each in self.store.listing.ids(EVERY) if last)
+        near = [each for each in known if each.rpartition("/")[2] == last][:3]
+        hint = f"did you mean {' or '.join(near)}?" if near else ""
+        listing = f"list them: {command('trace', self.run)}"
+        return UsageError(
+            f"the run has no sample {wanted!r}", where=str(self.run), hint=hint or listing
+        )

@@ -8,6 +8,7 @@ from coreeval.agents.retry import End, decide, summary
 from coreeval.agents.roles import Brief, Fields, Team
 from coreeval.agents.substitute import substitute
 from coreeval.graph.crew import Crew
+from coreeval.graph.notes import note
 from coreeval.graph.state import Json, SampleState, SampleUpdate
 from coreeval.schema import (
     Defect,
@@ -106,6 +107,7 @@ class SampleNodes:
         crew, tried = self._crew, [*state.get("tried", ()), *_used(state)]
         asked = await self.queries(state)
         found = await crew.knowledge.fetch(asked, crew.window, crew.candidates)
+        note("asked", queries.answered(asked, found))
         offered = queries.merge(
             found, asked, limit=crew.candidates, exclude=tried, forbids=crew.rules.takedown.forbids
         )
@@ -188,6 +190,7 @@ class SampleNodes:
         facts, label = await asyncio.gather(
             team.fact_judge(factual, evidence), team.label_judge(fields)
         )
+        note("statements", [each.model_dump(mode="json") for each in facts.statements])
         wrong_facts = reflect.fact_defects(task, fields, facts, evidence, plan)
         wrong_label = reflect.label_defects(task, sample, label)
         clumsy = reflect.fluency_defects(label, state.get("original_fluency", label.fluency))

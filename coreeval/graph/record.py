@@ -5,7 +5,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from coreeval.graph.listening import NOBODY, Listener
-from coreeval.graph.state import REWORDING_NODES, SampleNode, SampleState, SampleUpdate, Wrap
+from coreeval.graph.notes import record_notes
+from coreeval.graph.state import REWORDING_NODES, Json, SampleNode, SampleState, SampleUpdate, Wrap
 from coreeval.models.calls import CallRef, record_calls
 from coreeval.schema import Verdict
 from coreeval.tools.clock import Clock
@@ -70,7 +71,7 @@ def recorder(
             in_flight.enter(state["sample_id"], name)
             started, clock = now(), time.perf_counter()
             update, error = SampleUpdate(), ""
-            with record_calls() as calls:
+            with record_calls() as calls, record_notes() as notes:
                 try:
                     update = await node(state)
                 except BaseException as failure:
@@ -84,7 +85,7 @@ def recorder(
                         started_at=started.isoformat(timespec="microseconds"),
                         seconds=round(time.perf_counter() - clock, 6),
                         error=error,
-                        detail={k: v for k, v in update.items() if k not in {"verdicts", "tried"}},
+                        detail=_detail(update) | notes,
                         calls=tuple(call_row(call, payer) for call in calls),
                         verdicts=_verdicts(update),
                     )
@@ -95,6 +96,10 @@ def recorder(
         return recorded
 
     return wrap
+
+
+def _detail(update: SampleUpdate) -> Json:
+    return {name: value for name, value in update.items() if name not in {"verdicts", "tried"}}
 
 
 def _verdicts(update: SampleUpdate) -> tuple[Verdict, ...]:

@@ -26,7 +26,7 @@ UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 def test_the_list_has_a_line_for_each_sample(shell: Shell, finished: Path) -> None:
     lines = shell("trace", finished).out.splitlines()
-    assert lines[0].split() == ["sample", "outcome", "attempts", "reason"]
+    assert lines[0].split() == ["sample", "outcome", "attempts", "usd", "reason"]
     assert [line.split()[0] for line in lines[1:6]] == [f"emotion/test/{n}" for n in range(1, 6)]
     assert all(len(line) <= 160 for line in lines[:6])
 
@@ -48,7 +48,7 @@ def test_the_story_of_one(shell: Shell, finished: Path) -> None:
 
 def test_an_outcome_that_nothing_had(shell: Shell, finished: Path) -> None:
     said = shell("trace", finished, "--outcome", "failed")
-    assert (said.code, said.out) == (0, "no sample has ended as failed\n")
+    assert (said.code, said.out) == (0, "no sample is like that\n")
 
 
 def test_a_sample_that_is_not_there(shell: Shell, finished: Path) -> None:

@@ -3,7 +3,18 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, get_args
 
-from sqlalchemy import CTE, ColumnElement, Connection, Engine, Row, and_, func, or_, select
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Connection,
+    Engine,
+    FromClause,
+    Select,
+    and_,
+    func,
+    or_,
+    select,
+)
 
 from coreeval.schema import Value
 from coreeval.tools.stores import run_tables as t
@@ -124,6 +135,15 @@ class RunListing:
             listed = tuple(_listed(connection, [seq for seq, _ in rows]))
         return Page(rows=listed, total=number)
 
+    def ids(
+        self, chosen: SampleFilter, sort: Sort = "order", descending: bool = False
+    ) -> list[str]:
+        """Return the ids of all samples that meet a filter."""
+        found = _found(chosen, sort)
+        query = select(t.samples.c.id).join(found, found.c.seq == t.samples.c.seq)
+        with self._engine.connect() as connection:
+            return list(connection.scalars(query.order_by(*_order(found, descending))))
+
     def neighbours(
         self,
         sample_id: str,
@@ -135,22 +155,11 @@ class RunListing:
         """Return the samples before and after one in the list of a filter."""
         found = _found(chosen, sort)
         with self._engine.connect() as connection:
-            total = connection.scalar(select(func.count()).select_from(found)) or 0
-            here = select(t.samples.c.seq).where(t.samples.c.id == sample_id).scalar_subquery()
-            own = connection.execute(select(found).where(found.c.seq == here)).one_or_none()
-            if own is None:
+            row = connection.execute(_beside(found, sample_id, descending)).one_or_none()
+            if row is None:
+                total = connection.scalar(select(func.count()).select_from(found)) or 0
                 return Neighbours(previous=None, next=None, position=None, total=total)
-            later, earlier = _beyond(found, own, descending), _beyond(found, own, not descending)
-            before = or_(earlier, and_(found.c.key == own.key, found.c.seq < own.seq))
-            after = or_(later, and_(found.c.key == own.key, found.c.seq > own.seq))
-            place = connection.scalar(select(func.count()).select_from(found).where(before)) or 0
-            last = _order(found, not descending, backwards=True)
-            return Neighbours(
-                previous=_first(connection, found, before, last),
-                next=_first(connection, found, after, _order(found, descending)),
-                position=place + 1,
-                total=total,
-            )
+        return Neighbours.model_validate(dict(row._mapping))
 
     def overview(self) -> Overview:
         """Return the run in figures."""
@@ -183,25 +192,33 @@ def _conditions(chosen: SampleFilter) -> Iterator[ColumnElement[bool]]:
         yield listed.seq.in_(select(t.sought.c.seq).where(said))
 
 
-def _order(found: CTE, descending: bool, *, backwards: bool = False) -> list[ColumnElement[Any]]:
+def _order(found: FromClause, descending: bool) -> list[ColumnElement[Any]]:
     """Return what a list is sorted by; ties are in the benchmark's order."""
-    key, seq = found.c.key, found.c.seq
-    return [key.desc() if descending else key, seq.desc() if backwards else seq]
+    return [found.c.key.desc() if descending else found.c.key, found.c.seq]
 
 
-def _beyond(found: CTE, own: Row[Any], descending: bool) -> ColumnElement[bool]:
-    key: ColumnElement[Any] = found.c.key
-    return key < own.key if descending else key > own.key
+def _beside(found: CTE, sample_id: str, descending: bool) -> Select[Any]:
+    """Return the one row about a sample in a list; none where the list does not have it."""
+    ids, other = t.samples.c, found.alias("other")
+    here = select(ids.seq).where(ids.id == sample_id).scalar_subquery()
+    own = select(found).where(found.c.seq == here).cte("own")
+    same = other.c.key == own.c.key
+    up, down = other.c.key > own.c.key, other.c.key < own.c.key
+    before = or_(up if descending else down, and_(same, other.c.seq < own.c.seq))
+    after = or_(down if descending else up, and_(same, other.c.seq > own.c.seq))
 
+    def first(among: ColumnElement[bool], *order: ColumnElement[Any]) -> ColumnElement[Any]:
+        seq = select(other.c.seq).where(among).order_by(*order).limit(1).correlate(own)
+        return select(ids.id).where(ids.seq == seq.scalar_subquery()).scalar_subquery()
 
-def _first(
-    connection: Connection,
-    found: CTE,
-    among: ColumnElement[bool],
-    order: list[ColumnElement[Any]],
-) -> str | None:
-    chosen = select(found.c.seq).where(among).order_by(*order).limit(1).scalar_subquery()
-    return connection.scalar(select(t.samples.c.id).where(t.samples.c.seq == chosen))
+    backwards = _order(other, not descending)[0], other.c.seq.desc()
+    earlier = select(func.count()).select_from(other).where(before).correlate(own)
+    return select(
+        first(before, *backwards).label("previous"),
+        first(after, *_order(other, descending)).label("next"),
+        (earlier.scalar_subquery() + 1).label("position"),
+        select(func.count()).select_from(found).scalar_subquery().label("total"),
+    ).select_from(own)
 
 
 def _listed(connection: Connection, seqs: Sequence[int]) -> Iterator[Listed]:

@@ -1,0 +1,107 @@
+"""How fast a large run can be looked at: lists, figures, stories, pages, `coreeval status`.
+
+    python -m benchmarks.viewer [--samples 100000] [--keep FOLDER]
+
+Aims on one core: any page of any filter within 200 ms, a sample within 100 ms, `coreeval status` as
+a process within 300 ms, and no more than 400 MB. Ten steps for each sample on average; the call
+store has the texts of the first few. `--keep` leaves the run there and takes it up again.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+
+from benchmarks.generated_run import generate
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.run_listing import RunListing, SampleFilter
+from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.workspace import RunFiles
+from coreeval.viewer.story import sample_story
+
+TIMES = 5
+Job = Callable[[], object]
+
+
+def main() -> None:
+    """Time everything and print it, in milliseconds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=100_000)
+    parser.add_argument("--keep", type=Path, help="Folder of a run that is kept or found there.")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = chosen.keep or Path(scratch)
+        run, began, cpu = folder / "run", time.perf_counter(), time.process_time()
+        if not run.exists():
+            generate(folder, chosen.samples)
+            wall, used = time.perf_counter() - began, time.process_time() - cpu
+            print(f"written in {wall:.0f} s, {1000 * used / chosen.samples:.2f} ms CPU a sample")
+        size = RunFiles(run).store.stat().st_size / 2**20
+        print(f"{chosen.samples} samples, run.db {size:.0f} MB")
+        _time_data(run, chosen.samples)
+        _time_status(run)
+        print(f"most memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+def _time_data(run: Path, samples: int) -> None:
+    files = RunFiles(run)
+    with closing(RunStore.open(files.store, now=utc_now)) as store:
+        _print("data", _listings(store.listing, samples))
+        with closing(open_calls(run.parent / ".coreeval" / "calls.db")) as calls:
+            _print(
+                "story",
+                {
+                    "with calls": lambda: sample_story(store, calls, "emotion/test/3"),
+                    "calls gone": lambda: sample_story(store, calls, f"emotion/test/{samples}"),
+                },
+            )
+
+
+def _listings(listing: RunListing, samples: int) -> Mapping[str, Job]:
+    middle = f"emotion/test/{samples // 2}"
+    rejected = SampleFilter(outcomes=("rejected_facts", "rejected_form"))
+    return {
+        "first page": listing.page,
+        "last page": lambda: listing.page(offset=samples - 50),
+        "by cost, descending": lambda: listing.page(sort="usd", descending=True),
+        "by cost, the middle": lambda: listing.page(sort="usd", offset=samples // 2),
+        "by id": lambda: listing.page(sort="sample"),
+        "rejected": lambda: listing.page(rejected),
+        "one cause": lambda: listing.page(SampleFilter(cause="headline_run")),
+        "text, many": lambda: listing.page(SampleFilter(text="festival")),
+        "text, few": lambda: listing.page(SampleFilter(text=f"test/{samples - 7}")),
+        "text, none": lambda: listing.page(SampleFilter(text="nobody wrote this")),
+        "neighbours": lambda: listing.neighbours(middle),
+        "neighbours, by cost": lambda: listing.neighbours(middle, sort="usd", descending=True),
+        "neighbours, text": lambda: listing.neighbours(middle, SampleFilter(text="festival")),
+        "overview": listing.overview,
+    }
+
+
+def _time_status(run: Path) -> None:
+    command = [sys.executable, "-m", "coreeval", "status", str(run)]
+    _print("process", {"status": lambda: subprocess.run(command, check=True, capture_output=True)})
+
+
+def _print(what: str, jobs: Mapping[str, Job]) -> None:
+    for name, job in jobs.items():
+        taken = sorted(_timed(job))
+        print(f"{what:<8} {name:<24} median {median(taken):7.1f} ms   worst {taken[-1]:7.1f} ms")
+
+
+def _timed(job: Job) -> Iterator[float]:
+    for _ in range(TIMES):
+        began = time.perf_counter()
+        job()
+        yield 1000 * (time.perf_counter() - began)
+
+
+if __name__ == "__main__":
+    main()

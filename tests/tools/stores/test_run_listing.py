@@ -1,0 +1,239 @@
+"""The list of a run's samples and its figures, whatever was written in whatever order."""
+
+import itertools
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from coreeval.schema import Result, Sample, Verdict
+from coreeval.tools.stores.run_listing import SORTS, Neighbours, SampleFilter
+from coreeval.tools.stores.run_overview import CallSum, CauseSum, NodeSum, VerdictSum
+from coreeval.tools.stores.run_rows import CallRow, Kept, Step
+from coreeval.tools.stores.runs import RunStore
+from tests.tools.stores.made import as_before
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ENDS = {
+    1: ("accepted", "", 1),
+    2: ("rejected_form", "length: text has 90 words; say 'less'", 3),
+    3: ("failed", "openai:m at http://host: HTTP 500: again (request 81f3)", 0),
+    4: ("rejected_form", "length: text has 70 words", 2),
+}
+
+
+def _sample(number: int) -> Sample:
+    return Sample(
+        id=f"emotion/test/{number}",
+        split="test",
+        fields={"text": f"Größe {number} 100%_sure of the café"},
+        label=number % 2,
+        label_text="ab"[number % 2],
+    )
+
+
+def _call(key: str, **changes: object) -> CallRow:
+    plain = {"role": "composer", "model": "openai:m", "draw": 0, "cached": False, "usd": 0.25}
+    tokens = {"prompt_tokens": 10, "cached_tokens": 4, "completion_tokens": 2}
+    return CallRow(key=key, **{**plain, **tokens, **changes})  # type: ignore[arg-type]
+
+
+def _step(
+    number: int, node: str, *calls: CallRow, passed: bool = True, seconds: float = 1.0
+) -> Step:
+    return Step(
+        sample_id=f"emotion/test/{number}",
+        attempt=1,
+        node=node,
+        started_at="2026-03-01T12:00:00+00:00",
+        seconds=seconds,
+        error="" if passed else "ValueError: no",
+        calls=calls,
+        verdicts=(Verdict(name="checks", attempt=1, passed=passed),),
+    )
+
+
+def _result(number: int) -> Result:
+    outcome, reason, attempts = ENDS[number]
+    return Result.model_validate(
+        {
+            "sample_id": f"emotion/test/{number}",
+            "outcome": outcome,
+            "reason": reason,
+            "attempts": attempts,
+            "rung": "named",
+            "semantic": {"text": "in other words"},
+            "updated": {"text": "with a new fact"} if outcome == "accepted" else None,
+        }
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RunStore]:
+    with closing(RunStore.open(tmp_path / "run.db", now=lambda: NOW)) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def worked(store: RunStore) -> RunStore:
+    """Five samples: four have ended, the calls of two cost something, one call is shared."""
+    store.add_samples(map(_sample, range(1, 6)))
+    store.record(_step(1, "compose", _call("k1"), _call("k2", role="replacer", usd=0.5)))
+    store.record(_step(2, "compose", _call("k1"), _call("old", cached=True), passed=False))
+    store.record(_step(3, "compose", _call("free", usd=None)))
+    for number in ENDS:
+        await store.commit(_result(number))
+    return store
+
+
+def _ids(store: RunStore, **chosen: object) -> list[int]:
+    page = store.listing.page(SampleFilter.model_validate(chosen))
+    assert page.total == len(page.rows)
+    return [row.seq for row in page.rows]
+
+
+async def test_a_row_says_how_a_sample_ended_and_what_it_took(worked: RunStore) -> None:
+    first, second, third, fourth, fifth = worked.listing.page().rows
+    assert (first.sample, first.outcome, first.cause) == ("emotion/test/1", "accepted", "")
+    assert (first.calls, first.billed_calls, first.usd, first.tokens) == (2, 2, 0.75, 24)
+    assert (second.cause, second.attempts, second.reason) == ("length", 3, ENDS[2][1])
+    assert (second.calls, second.billed_calls, second.usd) == (2, 1, 0.25)
+    assert third.usd is None
+    assert (fourth.usd, fourth.seconds, fourth.ended_at[:10]) == (0.0, 0.0, "2026-03-01")
+    assert (fifth.outcome, fifth.ended_at, fifth.excerpt[:5]) == ("pending", "", "Größe")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ({}, [1, 2, 3, 4, 5]),
+        ({"outcomes": ("failed", "pending")}, [3, 5]),
+        ({"label": "a"}, [2, 4]),
+        ({"attempts_min": 2}, [2, 4]),
+        ({"usd_min": 0.5}, [1]),
+        ({"rung": "none"}, []),
+        ({"semantic_status": "unchanged"}, [1, 2, 3, 4]),
+        ({"cause": "length"}, [2, 4]),
+        ({"kept": True}, []),
+        ({"text": "TEST/3"}, [3]),
+        ({"text": "größe 2"}, [2]),
+        ({"text": "new fact"}, [1]),
+        ({"text": "other words"}, [1, 2, 3, 4]),
+        ({"text": "70 words"}, [4]),
+        ({"text": "100%_"}, [1, 2, 3, 4, 5]),
+        ({"text": "1%"}, []),
+        ({"text": "x" * 100_000}, []),
+        ({"text": "words", "label": "a", "attempts_min": 3}, [2]),
+    ],
+)
+async def test_filters(worked: RunStore, chosen: dict[str, object], expected: list[int]) -> None:
+    assert _ids(worked, **chosen) == expected
+
+
+async def test_every_order_has_each_sample_once_on_pages_of_any_size(worked: RunStore) -> None:
+    for sort, descending in itertools.product(SORTS, (False, True)):
+        whole = worked.listing.ids(SampleFilter(), sort, descending)
+        paged = [
+            row.sample
+            for offset in range(0, 6, 2)
+            for row in worked.listing.page(
+                sort=sort, descending=descending, offset=offset, limit=2
+            ).rows
+        ]
+        assert sorted(whole) == [f"emotion/test/{n}" for n in range(1, 6)]
+        assert paged == whole
+    assert worked.listing.page(sort="usd", descending=True).rows[0].seq == 1
+    assert worked.listing.page(offset=10).total == 5
+
+
+async def test_neighbours_are_those_of_the_list(worked: RunStore) -> None:
+    chosen = SampleFilter(outcomes=("rejected_form", "failed", "pending"))
+    for sort, descending in itertools.product(SORTS, (False, True)):
+        ids = [None, *worked.listing.ids(chosen, sort, descending), None]
+        for place in range(1, len(ids) - 1):
+            found = worked.listing.neighbours(
+                str(ids[place]), chosen, sort=sort, descending=descending
+            )
+            expected = Neighbours(
+                previous=ids[place - 1], next=ids[place + 1], position=place, total=4
+            )
+            assert found == expected
+    nowhere = worked.listing.neighbours("emotion/test/1", chosen)
+    assert nowhere == Neighbours(previous=None, next=None, position=None, total=4)
+
+
+async def test_the_figures_of_a_run(worked: RunStore) -> None:
+    found = worked.listing.overview()
+    assert found.total == sum(found.outcomes.values()) == 5
+    assert found.outcomes == {"rejected_form": 2, "accepted": 1, "failed": 1, "pending": 1}
+    assert found.labels["b"] == {"accepted": 1, "failed": 1, "pending": 1}
+    assert found.attempts == {0: 1, 1: 1, 2: 1, 3: 1}
+    assert found.causes[0] == CauseSum(
+        outcome="rejected_form", cause="length", samples=2, example="emotion/test/2"
+    )
+    assert found.nodes == (NodeSum(node="compose", steps=3, seconds=3.0, errors=1),)
+    assert found.verdicts == (VerdictSum(name="checks", passed=2, failed=1),)
+
+
+async def test_a_call_that_samples_share_counts_once_as_in_the_ledger(worked: RunStore) -> None:
+    tokens = {"prompt_tokens": 10, "cached_tokens": 4, "completion_tokens": 2}
+    twice = {name: 2 * number for name, number in tokens.items()}
+    role, known = {"role": "composer", "model": "openai:m"}, {"usd": 0.25, "priced": 1}
+    assert worked.listing.overview().calls == (
+        CallSum(
+            role="replacer", model="openai:m", cached=False, calls=1, usd=0.5, priced=1, **tokens
+        ),
+        CallSum(**role, cached=False, calls=2, **known, **twice),
+        CallSum(**role, cached=True, calls=1, **known, **tokens),
+    )
+    billed, found = worked.call_totals()
+    assert (billed["calls"], billed["usd"], billed["priced"]) == (3, 0.75, 2)
+    assert (found["calls"], found["usd"]) == (1, 0.25)
+
+
+async def test_steps_that_are_written_again_count_once(worked: RunStore) -> None:
+    """As when a killed run is resumed."""
+    before = worked.listing.overview()
+    worked.record(_step(2, "compose", _call("k1"), _call("old", cached=True), passed=False))
+    await worked.commit(_result(2))
+    assert worked.listing.overview() == before
+    assert worked.listing.page().rows[1].usd == 0.25
+
+
+async def test_a_retried_sample_is_pending_and_its_calls_stay_paid(worked: RunStore) -> None:
+    assert worked.forget("failed") == 1
+    found = worked.listing.overview()
+    assert (found.outcomes["pending"], found.nodes[0].steps) == (2, 2)
+    assert sum(one.calls for one in found.calls) == 4
+    assert worked.listing.page().rows[2].outcome == "pending"
+    assert _ids(worked, text="HTTP 500") == []
+    await worked.commit(_result(3).model_copy(update={"outcome": "accepted", "reason": ""}))
+    assert _ids(worked, outcomes=("accepted",)) == [1, 3]
+    assert worked.listing.page().rows[2].calls == 1
+
+
+async def test_samples_kept_from_a_release_are_listed_as_they_enter(store: RunStore) -> None:
+    result = _result(1).model_copy(update={"kept_from": "2026.1"})
+    store.add_samples([Kept(sample=_sample(1), result=result, excerpts=()), _sample(2)])
+    assert _ids(store, kept=True) == [1]
+    assert _ids(store, text="new fact") == [1]
+    assert store.listing.overview().kept == 1
+
+
+async def test_a_file_from_before_is_counted_when_it_is_opened(
+    worked: RunStore, tmp_path: Path
+) -> None:
+    listed, counted = worked.listing.page(), worked.listing.overview()
+    worked.close()
+    with closing(sqlite3.connect(tmp_path / "run.db")) as db:
+        as_before(db, 7)
+        db.commit()
+    with closing(RunStore.open(tmp_path / "run.db", now=lambda: NOW)) as again:
+        assert again.listing.page() == listed
+        assert again.listing.overview() == counted
+        assert _ids(again, text="70 WORDS") == [4]
+        await again.commit(_result(1).model_copy(update={"sample_id": "emotion/test/5"}))
+        assert again.listing.overview().outcomes["accepted"] == 2
