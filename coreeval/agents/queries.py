@@ -234,7 +234,7 @@ def answered(asked: Sequence[EntityQuery], found: Retrieval) -> list[dict[str, A
             "text": query.text,
             "rung": query.rung,
             "found": len(found.by_query.get(query.id, ())),
-            "reason": found.reasons.get(query.id, ""),
+            "why_none": found.reasons.get(query.id, ""),
         }
         for query in asked
     ]

@@ -40,10 +40,13 @@ def say(text: str, *, coloured: bool = False) -> None:
 
 def _marked(text: str) -> str:
     """Return a text whose marks are colours on a terminal, else `[-…-]` and `{+…+}` as in git."""
-    dull = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-    if sys.stdout.isatty() and not dull:
+    if _on_terminal() and not os.environ.get("NO_COLOR"):
         return re.sub(f"[{''.join(_COLOURS)}]", lambda mark: _COLOURS[mark[0]], text)
     return _BRACKETS.sub(lambda m: f"[-{m[2]}-]" if m[1] else f"{{+{m[4]}+}}", text)
+
+
+def _on_terminal() -> bool:
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def note(text: str) -> None:

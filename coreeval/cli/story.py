@@ -136,7 +136,7 @@ def _tell_reword(did: Document, _: News) -> Iterator[str]:
 def _tell_retrieve(did: Document, evidence: News) -> Iterator[str]:
     known = list(did.get("evidence", ()))
     for query in did.get("asked", ()):
-        came = query["reason"] or f"{query['found']} {_plural('article', query['found'])}"
+        came = query["why_none"] or f"{query['found']} {_plural('article', query['found'])}"
         yield from wrapped(f"asked {query['rung']} {query['text']!r}: {came}")
     how = RUNGS.get(did.get("rung", "none"), "")
     yield from wrapped(f"{len(known)} {_plural('article', len(known))}, found {how}")

@@ -34,7 +34,8 @@ SHOWN: Mapping[type[Value], frozenset[str]] = {
 """Of each kind of value the words that are names, dates or addresses; all others are texts."""
 CODES = frozenset(
     {"decision", "mode", "modality", "policy", "route", "check", "kind", "rung", "type", "flag",
-     "outcome", "field", "evidence_ids", "original_label", "semantic_status", "evidence"}
+     "outcome", "field", "evidence", "evidence_id", "evidence_ids", "original_label",
+     "semantic_status", "why_none", "supported", "defect"}
 )  # fmt: skip
 """The same of what a step made."""
 V = TypeVar("V", bound=Value)

@@ -8,16 +8,20 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from coreeval.cli.output import brief, command, one_line, plain, say
+from coreeval.releases.manifest import read_manifest, write_manifest
 from coreeval.schema import Evidence
-from coreeval.tools.stores.run_rows import Step
+from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.run_rows import CallRow, Step
 from coreeval.tools.stores.runs import RunStore
 from tests.cli.kit import Shell
+from tests.tools.stores.made import record
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 HOSTILE = "\x1b[2J\x1b]0;owned\x07Apple\u202e <script>alert(1)</script>\x9b31m"
@@ -49,6 +53,105 @@ def test_the_story_of_one(shell: Shell, finished: Path) -> None:
 def test_an_outcome_that_nothing_had(shell: Shell, finished: Path) -> None:
     said = shell("trace", finished, "--outcome", "failed")
     assert (said.code, said.out) == (0, "no sample is like that\n")
+
+
+def test_the_list_is_filtered_sorted_and_paged(shell: Shell, finished: Path) -> None:
+    def ids(*options: str) -> list[str]:
+        rows = shell("trace", finished, "--json", *options).document["samples"]
+        return [row["sample"].rpartition("/")[2] for row in rows]
+
+    assert ids() == ["1", "2", "3", "4", "5"]
+    assert ids("--sort", "sample", "--desc", "--offset", "1", "--limit", "2") == ["4", "3"]
+    assert ids("--text", "TEST/2") == ["2"]
+    assert set(ids("--outcome", "accepted")) | set(ids("--outcome", "no_knowledge")) < set("12345")
+    assert ids("--attempts", "1", "--label", "nobody's") == []
+    assert ids("--outcome", "pending") == []
+    part = shell("trace", finished, "--limit", "2")
+    assert "1 to 2 of 5; the next: --offset 2" in part.out
+    assert "no more than 5" in shell("trace", finished, "--offset", "9").out
+
+
+def test_filters_that_cannot_be_meant(shell: Shell, finished: Path) -> None:
+    for options, told in (
+        (("--outcome", "acepted"), "did you mean 'accepted'?"),
+        (("--sort", "cost"), "known: order, sample"),
+        (("emotion/test/1", "--min-cost", "1"), "--min-cost is for the list"),
+        (("--text", "a", "--hide-texts"), "searches what --hide-texts hides"),
+        (("--jsonl", "-", "--json"), "both write to stdout"),
+        (("--jsonl", "no/such/folder"), "cannot be written"),
+    ):
+        said = shell("trace", finished, *options)
+        assert (said.code, told in said.err + said.out) == (2, True), said
+
+
+def test_stories_as_lines_of_json(shell: Shell, finished: Path) -> None:
+    said = shell("trace", finished, "--jsonl", "stories.jsonl", "--outcome", "accepted", "--json")
+    lines = (shell.folder / "stories.jsonl").read_text("ascii").splitlines()
+    assert said.document == {"file": "stories.jsonl", "stories": len(lines)}
+    assert all(json.loads(line)["result"]["outcome"] == "accepted" for line in lines)
+    (line,) = shell("trace", finished, "emotion/test/2", "--jsonl", "-").out.splitlines()
+    story = shell("trace", finished, "emotion/test/2", "--json").document
+    assert json.loads(line) == {k: v for k, v in story.items() if k != "offline_roles"}
+
+
+def test_what_is_shared_has_no_texts(shell: Shell, finished: Path) -> None:
+    rows = shell("trace", finished, "--json", "--hide-texts").document["samples"]
+    assert all(row["excerpt"].startswith("[") for row in rows)
+    accepted = next(row["sample"] for row in rows if row["outcome"] == "accepted")
+    updated = shell("trace", finished, accepted, "--json").document["result"]["updated"]["text"]
+    words = shell("trace", finished, accepted, "--hide-texts").out
+    assert one_line(updated) not in one_line(words)
+    assert "characters, sha256" in words
+    assert "source: 202" in words
+
+
+def test_what_differs_is_marked_and_coloured_on_a_terminal(
+    shell: Shell, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = shell("trace", finished, "--json", "--outcome", "accepted").document["samples"]
+    words = shell("trace", finished, rows[0]["sample"]).out
+    assert "original -> updated text: " in words
+    assert re.search(r"\[-[^]]+-\]", words)
+    assert re.search(r"\{\+[^}]+\+\}", words)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("coreeval.cli.output._on_terminal", lambda: True)
+    coloured = shell("trace", finished, rows[0]["sample"]).out
+    assert "\x1b[31m" in coloured
+    assert "\x1b[32m" in coloured
+    assert "[-" not in coloured
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert shell("trace", finished, rows[0]["sample"]).out == words
+
+
+def test_prompts_and_answers(shell: Shell, finished: Path) -> None:
+    asked = record(f"what of {HOSTILE}?", "no\nanswer    forged", error="truncated")
+    run = Path(shutil.copytree(finished, shell.folder / "asked"))
+    manifest = read_manifest(run / "manifest.json")
+    home = str(shell.folder / "home")
+    write_manifest(run / "manifest.json", manifest.model_copy(update={"workspace": home}))
+    with closing(open_calls(shell.folder / "home" / "calls.db")) as calls:
+        asyncio.run(calls.put(asked))
+    with closing(RunStore.open(run / "run.db", now=lambda: NOW)) as store:
+        known = {"role": "composer", "model": "openai:m", "draw": 0, "cached": False, "usd": 0.5}
+        made = [CallRow(key=key, **known) for key in (asked.key, "lost")]  # type: ignore[arg-type]
+        store.record(
+            Step(
+                sample_id="emotion/test/1",
+                attempt=9,
+                node="compose",
+                started_at="2026-11-01",
+                seconds=0.0,
+                calls=tuple(made),
+            )
+        )
+    said = shell("trace", run, "emotion/test/1", "--calls").out
+    assert "composer: openai:m, prompt composer" in said
+    assert "\n    | what of �[2J" in said
+    assert "\n    answer\n    | no\n    | answer    forged\n" in said
+    assert "no longer in the call store" in said
+    assert "| what of" not in shell("trace", run, "emotion/test/1").out
+    assert shell("trace", run, "--json", "--min-cost", "0.9").document["total"] == 0
 
 
 def test_a_sample_that_is_not_there(shell: Shell, finished: Path) -> None:

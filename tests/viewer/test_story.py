@@ -1,0 +1,195 @@
+"""The story of a sample: who was given what, what was asked and paid, and what others may see."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from coreeval.schema import Evidence, ReplacedFact, Result, Sample, Triple, Verdict
+from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.run_rows import CallRow, Step
+from coreeval.tools.stores.runs import RunStore
+from coreeval.viewer.hiding import hidden, hidden_row, mark
+from coreeval.viewer.story import sample_story
+from coreeval.viewer.story_values import CallStory, SampleStory
+from tests.tools.stores.made import record
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SECRET = "Zanzibar"
+"""A word of every text: where texts are hidden, it is nowhere."""
+ID = "emotion/test/1"
+ASKED = record(f"what of {SECRET}?", f'{{"text": "{SECRET}"}}', role="composer", usd=0.25)
+SAMPLE = Sample(
+    id=ID, split="test", fields={"text": f"the mayor of {SECRET} sings"}, label=1, label_text="joy"
+)
+EVIDENCE = Evidence(
+    id="e" * 16,
+    url="https://example.org/1",
+    domain="example.org",
+    title=f"{SECRET} votes",
+    snippet=f"{SECRET} has voted.",
+    published_at=NOW,
+    published_precision="exact",
+    origin="file:1",
+)
+TRIPLE = Triple(head=SECRET, relation="elects", tail=f"a mayor of {SECRET}")
+RESULT = Result(
+    sample_id=ID,
+    outcome="accepted",
+    reason=f"fine for {SECRET}",
+    attempts=2,
+    semantic={"text": f"{SECRET}'s mayor sings"},
+    updated={"text": f"the mayor of {SECRET} votes"},
+    facts=(
+        ReplacedFact(
+            sample_id=ID,
+            field="text",
+            before=None,
+            after=TRIPLE,
+            evidence_id=EVIDENCE.id,
+            quote=f"{SECRET} has voted",
+        ),
+    ),
+)
+DID: list[tuple[int, str, dict[str, object]]] = [
+    (0, "extract", {"extraction": {"entities": [{"span": SECRET, "name": SECRET}]}}),
+    (0, "reword", {"semantic": RESULT.semantic}),
+    (1, "retrieve", {"evidence": {EVIDENCE.id: "named"}, "rung": "named"}),
+    (1, "replace", {"plan": {"decision": "use", "persons": [{"name": SECRET}]}, "composed": {}}),
+    (1, "compose", {"composed": {"text": f"{SECRET} sings"}}),
+    (1, "check", {"feedback": [{"check": "length", "message": f"short: {SECRET}"}]}),
+    (2, "compose", {"composed": RESULT.updated}),
+    (2, "check", {}),
+]
+
+
+def _steps() -> Iterator[Step]:
+    for place, (attempt, node, did) in enumerate(DID):
+        checked = node == "check"
+        passed = attempt == 2
+        verdict = Verdict(name="checks", attempt=attempt, passed=passed, reason=SECRET)
+        yield Step(
+            sample_id=ID,
+            attempt=attempt,
+            node=node,
+            started_at=f"2026-03-01T12:00:0{place}+00:00",
+            seconds=0.5,
+            error="",
+            detail=did,
+            verdicts=(verdict,) if checked else (),
+            calls=tuple(_calls(attempt)) if node == "compose" else (),
+        )
+
+
+def _calls(attempt: int) -> Iterator[CallRow]:
+    key, cached = (ASKED.key, False) if attempt == 1 else ("gone", True)
+    yield CallRow(
+        key=key, role="composer", model="openai:m", draw=0, cached=cached, usd=0.25,
+        tries=f"busy {SECRET}\nbusy", error="" if cached else f"invalid: {SECRET}",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunStore]:
+    with closing(RunStore.open(tmp_path / "run.db", now=lambda: NOW)) as store:
+        store.add_samples([SAMPLE, SAMPLE.model_copy(update={"id": "open"})])
+        for step in _steps():
+            store.record(step)
+        asyncio.run(_commit(store))
+        yield store
+
+
+async def _commit(store: RunStore) -> None:
+    await store.add_evidence([EVIDENCE])
+    await store.commit(RESULT)
+
+
+@pytest.fixture
+def story(run: RunStore, tmp_path: Path) -> SampleStory:
+    with closing(open_calls(tmp_path / "calls.db")) as calls:
+        asyncio.run(calls.put(ASKED))
+        return sample_story(run, calls, ID, prompts={"composer": "abc"})
+
+
+def test_steps_name_the_steps_that_made_what_they_were_given(story: SampleStory) -> None:
+    given = {
+        (step.node, step.attempt): {one.source: one.step for one in step.given}
+        for step in story.steps
+    }
+    assert given["extract", 0] == {"original": None}
+    assert given["compose", 1] == {
+        "original": None, "extraction": 0, "plan": 3, "evidence": 2, "semantic": 1,
+    }  # fmt: skip
+    assert given["compose", 2]["feedback"] == 5
+    assert given["check", 2]["composed"] == 6
+    (news,) = [one for one in story.steps[4].given if one.source == "evidence"]
+    assert news.evidence == (EVIDENCE.id,)
+    assert story.evidence == {EVIDENCE.id: EVIDENCE}
+    assert (story.steps[1].ended_at - story.steps[1].started_at).total_seconds() == 0.5
+
+
+def _call(story: SampleStory, attempt: int) -> CallStory:
+    (call,) = [call for step in story.steps if step.attempt == attempt for call in step.calls]
+    return call
+
+
+def test_a_call_has_its_words_where_the_call_store_has_them(story: SampleStory) -> None:
+    call = _call(story, 1)
+    assert (call.gone, call.prompt, call.prompt_version) == (False, "composer", "abc")
+    assert call.messages[-1].content == f"what of {SECRET}?"
+    assert (call.answer, call.parameters) == (ASKED.response, {"temperature": 0.0})
+    assert call.tries == (f"busy {SECRET}", "busy")
+    lost = _call(story, 2)
+    assert (lost.gone, lost.messages, lost.answer, lost.usd) == (True, (), "", 0.25)
+    assert story.billed_usd == 0.25
+
+
+def test_without_a_call_store_all_words_are_gone(run: RunStore) -> None:
+    story = sample_story(run, None, ID)
+    assert all(call.gone for step in story.steps for call in step.calls)
+    assert _call(story, 1).prompt == ""
+
+
+def test_attempts_have_their_text_and_what_differs(story: SampleStory) -> None:
+    first, second = story.attempts
+    assert (first.text, second.text) == ({"text": f"{SECRET} sings"}, RESULT.updated)
+    assert [verdict.passed for verdict in (*first.verdicts, *second.verdicts)] == [False, True]
+    assert (first.steps, first.seconds) == ((2, 3, 4, 5), 2.0)
+    said = [(piece.op, piece.text) for piece in second.diff[0].pieces]
+    assert said[-2:] == [("removed", "sings"), ("added", "votes")]
+    arms = [(diff.before, diff.after) for diff in story.diffs]
+    assert arms == [("original", "semantic"), ("semantic", "updated"), ("original", "updated")]
+
+
+def test_a_sample_that_is_open_and_one_that_is_not_there(run: RunStore) -> None:
+    story = sample_story(run, None, "open")
+    assert (story.result, story.steps, story.diffs, story.billed_usd) == (None, (), (), 0.0)
+    with pytest.raises(KeyError):
+        sample_story(run, None, "nobody")
+
+
+def test_hidden_there_is_no_word_of_any_text(story: SampleStory, run: RunStore) -> None:
+    told = hidden(story)
+    assert SECRET in story.model_dump_json()
+    assert SECRET not in told.model_dump_json()
+    assert told.hidden
+    assert told.sample.fields["text"] == mark(SAMPLE.fields["text"])
+    row = run.listing.page().rows[0]
+    assert SECRET in row.excerpt
+    assert SECRET not in hidden_row(row).model_dump_json()
+
+
+def test_hidden_there_is_all_that_is_no_text(story: SampleStory) -> None:
+    told = hidden(story)
+    assert [step.node for step in told.steps] == [step.node for step in story.steps]
+    assert [step.given for step in told.steps] == [step.given for step in story.steps]
+    assert told.result is not None
+    assert (told.result.outcome, told.result.attempts) == ("accepted", 2)
+    assert told.evidence[EVIDENCE.id].url == EVIDENCE.url
+    assert _call(told, 1).model == "openai:m"
+    assert told.billed_usd == 0.25
+    assert told.steps[3].did["plan"]["decision"] == "use"
+    assert type(told).model_validate(told.model_dump(mode="json")).sample.id == ID
