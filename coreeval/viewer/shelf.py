@@ -9,7 +9,7 @@ from pathlib import Path
 
 from coreeval.tools.workspace import Workspace
 
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]+")
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from coreeval.graph.run import refresh
+from coreeval.releases.making import make_release
 from coreeval.viewer.app import create_app
 from tests.graph.conftest import MakeLab, make_lab  # noqa: F401 - a fixture
 from tests.graph.kit import Lab
@@ -23,11 +24,13 @@ def finished(
     make_lab: MakeLab,  # noqa: F811
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Finished:
-    """Return two runs whose roles a server plays, with prices; only to look at."""
+    """Return two runs whose roles a server plays, with prices, each released; only to look at."""
     lab = make_lab(tmp_path_factory.mktemp("pages"))
     lab.forget()
     first = _run(lab, composer="openai:scripted")
     second = _run(lab, composer="openai:another")
+    for version, run in (("1.0", first), ("1.1", second)):
+        make_release(run, version=version)
     return Finished(lab.workspace, first, second)
 
 

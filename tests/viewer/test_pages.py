@@ -43,6 +43,13 @@ def test_the_first_page_lists_runs_newest_first(client: TestClient, finished: Fi
     assert text.count("complete</span>") == 2
 
 
+def test_a_release_leads_to_what_is_different_from_the_one_before(client: TestClient) -> None:
+    text = client.get("/").text
+    assert words_of(text.partition("Releases")[2]).count("survival 1.") == 2
+    before, after = "release%3Asurvival.1.0", "release%3Asurvival.1.1"
+    assert unescape(text).count(f'href="/compare?a={before}&b={after}"') == 1
+
+
 def test_a_run_shows_its_outcomes_and_what_it_paid_for(
     client: TestClient, finished: Finished
 ) -> None:

@@ -1,7 +1,6 @@
 """The first page: the runs and releases that are here."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from starlette.requests import Request
@@ -30,7 +29,10 @@ class ListedRelease:
     """A release in the list, or why it cannot be read."""
 
     key: str
+    """In addresses it is told from a run's by what stands before it."""
     manifest: ReleaseManifest | None
+    parent: str = ""
+    """Key of the release that it follows; empty where that is not here."""
     problem: str = ""
 
 
@@ -39,7 +41,7 @@ def show(request: Request) -> Response:
     shelf: Shelf = request.app.state.shelf
     runs = [_run(key, path) for key, path in shelf.all_runs().items()]
     runs.sort(key=lambda one: one.now.created_at if one.now else "", reverse=True)
-    return page(request, "runs.html", runs=runs, releases=list(_releases(shelf)))
+    return page(request, "runs.html", runs=runs, releases=_releases(shelf))
 
 
 def _run(key: str, path: Path) -> ListedRun:
@@ -50,9 +52,20 @@ def _run(key: str, path: Path) -> ListedRun:
         return ListedRun(key=key, name=name, now=None, problem=error.message)
 
 
-def _releases(shelf: Shelf) -> Iterator[ListedRelease]:
-    for key, path in shelf.all_releases().items():
-        try:
-            yield ListedRelease(key=key, manifest=read_release(path).manifest)
-        except CoreEvalError as error:
-            yield ListedRelease(key=key, manifest=None, problem=error.message)
+def _releases(shelf: Shelf) -> list[ListedRelease]:
+    """Return releases, each with the key of the one that it follows."""
+    found = [_release(key, path) for key, path in shelf.all_releases().items()]
+    keys = {(one.manifest.name, one.manifest.version): one.key for one in found if one.manifest}
+    return [
+        replace(one, parent=keys.get((one.manifest.name, one.manifest.parent.version), ""))
+        if one.manifest and one.manifest.parent
+        else one
+        for one in found
+    ]
+
+
+def _release(key: str, path: Path) -> ListedRelease:
+    try:
+        return ListedRelease(key=key, manifest=read_release(path).manifest)
+    except CoreEvalError as error:
+        return ListedRelease(key=key, manifest=None, problem=error.message)
