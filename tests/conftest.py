@@ -21,6 +21,10 @@ _OWN = (
     "NO_PROXY",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_SDK_DISABLED",
 )
 GUARD = str(Path(__file__).parent / "guard")
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):

@@ -197,6 +197,7 @@ class Asker:
             tries=record.tries,
             error=record.error,
             usd=record.usd,
+            record=record,
         )
 
 

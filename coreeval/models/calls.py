@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Annotated
+
+from pydantic import Field
 
 from coreeval.schema import Value
+from coreeval.tools.stores.call_rows import CallRecord
 
 
 class CallRef(Value):
@@ -30,6 +34,8 @@ class CallRef(Value):
     error: str
     """Why it is no answer; empty where it is one."""
     usd: float | None
+    record: Annotated[CallRecord | None, Field(exclude=True, repr=False)] = None
+    """The whole of it, for whoever listens; it is not kept with the step."""
 
 
 _CALLS: ContextVar[list[CallRef] | None] = ContextVar("calls", default=None)

@@ -88,7 +88,7 @@ def of_asking(run: str, step: Step, calls: Sequence[CallRef]) -> Attributes:
     }
 
 
-def of_call(run: str, call: CallRef, record: CallRecord | None, prompt: str) -> Attributes:
+def of_call(run: str, call: CallRef, prompt: str) -> Attributes:
     """Return what the span of a model call says.
 
     A call that was not sent for this step cost nothing here: its tokens and its price are 0, so
@@ -97,7 +97,6 @@ def of_call(run: str, call: CallRef, record: CallRecord | None, prompt: str) -> 
     Args:
         run: The run.
         call: As the step made it.
-        record: As the call store has it, if it does.
         prompt: Version of the role's prompt; empty where it has none.
     """
     asked = _asked_for(call)
@@ -108,7 +107,7 @@ def of_call(run: str, call: CallRef, record: CallRecord | None, prompt: str) -> 
         "gen_ai.request.model": asked,
         **_used(call),
         **({"llm.prompt_template.version": prompt, "prompt.id": call.role} if prompt else {}),
-        **(_recorded(record) if record else {}),
+        **(_recorded(call.record) if call.record else {}),
         **_told(
             {
                 "role": call.role,
@@ -216,7 +215,7 @@ def _used(call: CallRef) -> Attributes:
 
 
 def _recorded(record: CallRecord) -> Attributes:
-    """Return what only the call store knows: the provider, parameters, and how the answer ended."""
+    """Return what only the record knows: the provider, parameters, and how the answer ended."""
     asked = json.loads(record.request)
     given = {name: asked["parameters"].get(name) for name in _PARAMETERS}
     sent = {name: value for name, value in given.items() if value is not None}

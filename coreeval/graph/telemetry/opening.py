@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from coreeval.config import Config
 from coreeval.graph.job import Job
 from coreeval.graph.telemetry.teller import Teller, Told
-from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.telemetry.destination import destination
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ def listened_to(job: Job) -> Iterator[Job]:
         return
     from coreeval.tools.telemetry.otlp import OtlpSender  # OpenTelemetry's SDK, for few runs
 
-    calls = open_calls(job.workspace.calls, job.payer)
     sender = OtlpSender(url, project=job.config.name)
     teller = Teller(
         Told(
@@ -48,7 +46,7 @@ def listened_to(job: Job) -> Iterator[Job]:
             payer=job.payer,
             prompts=job.manifest.prompts,
             store=job.store,
-            calls=calls,
+            begun=job.store.begun(),
             now=job.now,
             content=job.config.telemetry.content,
             sender=sender,
@@ -59,7 +57,6 @@ def listened_to(job: Job) -> Iterator[Job]:
         yield replace(job, listener=teller)
     finally:
         delivery = sender.close()
-        calls.close()
         if note := _ends(url, delivery, teller):
             job.tell(STAGE, note=note)
 

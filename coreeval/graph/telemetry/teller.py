@@ -11,7 +11,6 @@ from coreeval.models.calls import CallRef
 from coreeval.schema import Result, TrainEnd
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores.call_rows import CallRecord
-from coreeval.tools.stores.calls import CallStore
 from coreeval.tools.stores.run_rows import Step
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.telemetry.spans import Attributes, Place, Span
@@ -38,7 +37,8 @@ class Told:
     prompts: Mapping[str, str]
     """The version of each role's prompt."""
     store: RunStore
-    calls: CallStore
+    begun: Mapping[str, str]
+    """When those samples were begun that a process before this one has left open."""
     now: Clock
     content: bool
     sender: Sends
@@ -134,7 +134,7 @@ class Teller:
                 name="ask target",
                 place=root,
                 parent=None,
-                started=min([ended, *self._sent_at(calls)]),
+                started=min([ended, *_sent_at(calls)]),
                 ended=ended,
                 attributes=facts.of_asking(self._told.run, step, calls),
             )
@@ -149,10 +149,10 @@ class Teller:
 
     def _tell_call(self, step: Step, call: CallRef, parent: Place, place: Place) -> None:
         """Tell of a call: when it was sent; one that was found took no time."""
-        record = self._told.calls.get(call.key)
+        record = call.record
         started = _sent(record) if record and not call.cached else _start(step)
         took = timedelta(seconds=0.0 if call.cached else call.seconds)
-        said = facts.of_call(self._told.run, call, record, self._told.prompts.get(call.role, ""))
+        said = facts.of_call(self._told.run, call, self._told.prompts.get(call.role, ""))
         seen = texts.of_call(call, record) if record and self._told.content else {}
         self._send(
             Span(
@@ -167,16 +167,11 @@ class Teller:
             )
         )
 
-    def _sent_at(self, calls: Sequence[CallRef]) -> list[datetime]:
-        records = (self._told.calls.get(call.key) for call in calls if not call.cached)
-        return [_sent(record) for record in records if record]
-
     # -- shared ---------------------------------------------------------------------------------
 
     def _begun(self, step: Step) -> _Begun:
         """Return the beginning of a sample; a process before this one may have seen it."""
-        known = self._told.store.began(step.sample_id)
-        first = min(known or step.started_at, step.started_at)
+        first = self._told.begun.get(step.sample_id, step.started_at)
         root = Place.of(self._told.payer, step.sample_id, root=first)
         return _Begun(root=root, at=datetime.fromisoformat(first), bill=Bill())
 
@@ -209,3 +204,7 @@ def _end(step: Step) -> datetime:
 
 def _sent(record: CallRecord) -> datetime:
     return datetime.fromisoformat(record.started_at)
+
+
+def _sent_at(calls: Sequence[CallRef]) -> list[datetime]:
+    return [_sent(call.record) for call in calls if call.record and not call.cached]

@@ -52,11 +52,12 @@ class RunStory(RunKept):
             for row in rows
         ]
 
-    def began(self, sample_id: str) -> str | None:
-        """Return when the first step of a sample that is stored was started, if there is one."""
-        query = select(func.min(t.steps.c.started_at)).where(t.steps.c.sample_id == sample_id)
-        with self._engine.connect() as connection:
-            return connection.execute(query).scalar()
+    def begun(self) -> dict[str, str]:
+        """Return when the first stored step was started of what has steps and no result."""
+        ended = select(t.results.c.sample_id)
+        first = select(t.steps.c.sample_id, func.min(t.steps.c.started_at))
+        query = first.where(t.steps.c.sample_id.not_in(ended)).group_by(t.steps.c.sample_id)
+        return dict(self._tuples(query))
 
     def verdict_counts(self, name: str) -> tuple[int, int]:
         """Return how many verdicts of a name are about samples, and how many were against."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +11,6 @@ import pytest
 from coreeval.graph.telemetry.teller import Teller, Told
 from coreeval.models import CallRef
 from coreeval.schema import Result, Sample, TrainEnd
-from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.run_rows import Step
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.telemetry.spans import Span
@@ -55,7 +54,7 @@ class Scene:
 
     def teller(self) -> Teller:
         """Return one of a process that has just started."""
-        return Teller(self.told)
+        return Teller(replace(self.told, begun=self.store.begun()))
 
 
 @pytest.fixture
@@ -63,10 +62,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     def now() -> datetime:
         return datetime(2026, 11, 20, 14, tzinfo=UTC)
 
-    with (
-        closing(RunStore.open(tmp_path / "run.db", now=now)) as store,
-        closing(open_calls(tmp_path / "calls.db")) as calls,
-    ):
+    with closing(RunStore.open(tmp_path / "run.db", now=now)) as store:
         store.add_samples(
             [Sample(id="s", fields={"text": "a"}, label=0, label_text="joy", split="t")]
         )
@@ -76,7 +72,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             payer="weekly/1@now",
             prompts={"composer": "v1"},
             store=store,
-            calls=calls,
+            begun=store.begun(),
             now=now,
             content=False,
             sender=kept,
