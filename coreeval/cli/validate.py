@@ -157,11 +157,12 @@ def _models(setup: "Setup") -> list[str]:
 
 def _telemetry(setup: "Setup") -> list[str]:
     from coreeval.graph.telemetry import check_telemetry
+    from coreeval.tools.telemetry.destination import plain
 
     url, content = check_telemetry(setup.config), setup.config.telemetry.content
     if url is None:
         return []
-    return [f"spans go to {url}, {'with' if content else 'without'} texts and prompts"]
+    return [f"spans go to {plain(url)}, {'with' if content else 'without'} texts and prompts"]
 
 
 def _pcr(setup: "Setup") -> list[str]:

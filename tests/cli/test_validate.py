@@ -128,3 +128,14 @@ def test_an_unknown_key_of_pcr_names_the_known_one(shell: Shell) -> None:
     said = shell("validate", shell.config({"detect": {"pcr": {"sample": 10}}}))
     assert said.code == 2
     assert "unknown key 'detect.pcr.sample'" in said.err and "'samples'" in said.err
+
+
+def test_validate_says_where_spans_go(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = shell.config({"telemetry.content": True})
+    assert "telemetry" not in shell("validate", config).out
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@127.0.0.1:9")
+    said = shell("validate", config).out
+    assert "spans go to http://127.0.0.1:9/v1/traces, with texts and prompts" in said
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+    refused = shell("validate", config)
+    assert (refused.code, "NOT telemetry" in refused.out) == (2, True)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from coreeval.config import Config
 from coreeval.graph.job import Job
+from coreeval.graph.progress import Progress
 from coreeval.graph.telemetry.teller import Teller, Told
-from coreeval.tools.telemetry.destination import destination
+from coreeval.tools.telemetry.destination import destination, plain
 
 if TYPE_CHECKING:
     from coreeval.tools.telemetry.otlp import Delivery
@@ -52,18 +53,19 @@ def listened_to(job: Job) -> Iterator[Job]:
             sender=sender,
         )
     )
-    job.tell(STAGE, note=_begins(url, content=job.config.telemetry.content))
+    said = _begins(url, content=job.config.telemetry.content)
+    job.watch(Progress(stage=STAGE, note=said))
     try:
         yield replace(job, listener=teller)
     finally:
         delivery = sender.close()
         if note := _ends(url, delivery, teller):
-            job.tell(STAGE, note=note)
+            job.watch(Progress(stage=STAGE, note=note))
 
 
 def _begins(url: str, *, content: bool) -> str:
     held = "texts, prompts and answers too" if content else "ids, names and numbers, no texts"
-    return f"spans go to {url} ({held})"
+    return f"spans go to {plain(url)} ({held})"
 
 
 def _ends(url: str, delivery: "Delivery", teller: Teller) -> str:
@@ -72,4 +74,4 @@ def _ends(url: str, delivery: "Delivery", teller: Teller) -> str:
     if not lost:
         return ""
     why = teller.trouble or delivery.trouble or "it is down, or slower than the run"
-    return f"{lost} of {delivery.sent + lost} spans did not arrive at {url} ({why})"
+    return f"{lost} of {delivery.sent + lost} spans did not arrive at {plain(url)} ({why})"

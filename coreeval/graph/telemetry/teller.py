@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ParamSpec, Protocol
 
-from coreeval.graph.telemetry import facts, texts
-from coreeval.graph.telemetry.facts import Bill
+from coreeval.graph.telemetry import call_facts, facts, texts
+from coreeval.graph.telemetry.call_facts import Bill
 from coreeval.models.calls import CallRef
 from coreeval.schema import Result, TrainEnd
 from coreeval.tools.clock import Clock
@@ -152,7 +152,7 @@ class Teller:
         record = call.record
         started = _sent(record) if record and not call.cached else _start(step)
         took = timedelta(seconds=0.0 if call.cached else call.seconds)
-        said = facts.of_call(self._told.run, call, self._told.prompts.get(call.role, ""))
+        said = call_facts.of_call(self._told.run, call, self._told.prompts.get(call.role, ""))
         seen = texts.of_call(call, record) if record and self._told.content else {}
         self._send(
             Span(
@@ -162,7 +162,7 @@ class Teller:
                 started=started,
                 ended=started + took,
                 attributes={**said, **seen},
-                error=self._error(call.error, facts.fault_type(call)),
+                error=self._error(call.error, call_facts.fault_type(call)),
                 remote=True,
             )
         )

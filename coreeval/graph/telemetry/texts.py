@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from coreeval.graph.telemetry.facts import JSON
+from coreeval.graph.telemetry.naming import JSON
 from coreeval.models.calls import CallRef
 from coreeval.schema import Evidence, Result, Sample, TrainEnd
 from coreeval.tools.stores.call_rows import CallRecord

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from importlib.util import find_spec
+from urllib.parse import urlsplit
 
 from coreeval.config import TelemetryConfig
 from coreeval.errors import ConfigError
@@ -24,11 +25,17 @@ def destination(asked: TelemetryConfig, env: Mapping[str, str]) -> str | None:
     url = None if _is_off("OTEL_SDK_DISABLED", "true", env) else _url(asked, env)
     if url is not None and not all(map(_is_installed, _NEEDED)):
         raise ConfigError(
-            f"spans are to go to {url}, and OpenTelemetry is not installed",
+            f"spans are to go to {plain(url)}, and OpenTelemetry is not installed",
             where="telemetry.otlp" if asked.otlp else "OTEL_EXPORTER_OTLP_ENDPOINT",
             hint=_EXTRA,
         )
     return url
+
+
+def plain(url: str) -> str:
+    """Return an address without what may be secret in it."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _url(asked: TelemetryConfig, env: Mapping[str, str]) -> str | None:

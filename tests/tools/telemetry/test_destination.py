@@ -3,7 +3,7 @@ import pytest
 from coreeval.config import TelemetryConfig
 from coreeval.errors import ConfigError
 from coreeval.tools.telemetry import destination as module
-from coreeval.tools.telemetry.destination import destination
+from coreeval.tools.telemetry.destination import destination, plain
 
 ENDPOINT, TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 NOTHING = TelemetryConfig()
@@ -44,3 +44,9 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="OpenTelemetry is not installed") as caught:
         destination(OWN, {})
     assert "coreeval[otel]" in caught.value.hint
+
+
+def test_an_address_is_shown_without_what_may_be_secret() -> None:
+    assert plain("https://me:secret@c.example:4318/v1/traces?token=secret") == (
+        "https://c.example:4318/v1/traces"
+    )
