@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from coreeval.cli.output import one_line
 
 if TYPE_CHECKING:
-    from coreeval.tools.stores.looking import Spend
-    from coreeval.tools.stores.pulse import Pulse, Wait
+    from coreeval.tools.stores.pulse import Pulse, Spend, Wait
 
 REASON = 120
 """Characters of what an endpoint said that are shown."""

@@ -71,12 +71,12 @@ def _stalled(progress: Progress) -> bool:
 
 def _figures(progress: Progress) -> str:
     """Return how fast it goes and what it has cost; instead, where nothing moves, why."""
-    pulse, spend = progress.pulse, progress.spend
+    pulse = progress.pulse
     if pulse is None:
         return ""
     if _stalled(progress):
         return "; ".join([idle_words(pulse.idle_s), *wait_words(pulse.waits)])
-    return ", ".join([*pace_words(pulse), *(spend_words(spend) if spend else ())])
+    return ", ".join([*pace_words(pulse), *(spend_words(pulse.spend) if pulse.spend else ())])
 
 
 @contextmanager

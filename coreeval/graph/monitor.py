@@ -12,8 +12,7 @@ from coreeval.errors import CoreEvalError
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.record import InFlight
 from coreeval.models.traffic import Traffic
-from coreeval.tools.stores.looking import Spend
-from coreeval.tools.stores.pulse import Cause, Pulse, Wait
+from coreeval.tools.stores.pulse import Cause, Pulse, Spend, Wait
 from coreeval.tools.stores.runs import RunStore
 
 BEAT_EVERY_S = 5.0
@@ -101,7 +100,7 @@ class Monitor:
             if progress.done != self._place.done:
                 self._meter.ended()
             self._place = progress
-        self._watch(replace(progress, pulse=self.pulse(), spend=self._spent))
+        self._watch(replace(progress, pulse=self.pulse()))
 
     def pulse(self) -> Pulse:
         """Return where the run is; half a second old at most."""
@@ -123,6 +122,7 @@ class Monitor:
             sent=self.traffic.sent,
             roles=self.traffic.speeds(),
             waits=self._waits(now - moved),
+            spend=self._spent,
         )
 
     def _waits(self, idle_s: float) -> tuple[Wait, ...]:
@@ -143,7 +143,7 @@ class Monitor:
         self._pulse = None
         pulse = self.pulse()
         store.beat(self.in_flight.places(), pulse)
-        self._watch(replace(self._place, note="", pulse=pulse, spend=self._spent))
+        self._watch(replace(self._place, note="", pulse=pulse))
 
 
 @asynccontextmanager

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from coreeval.tools.stores.looking import Spend
     from coreeval.tools.stores.pulse import Pulse
 
 
@@ -22,9 +21,7 @@ class Progress:
     """Samples by outcome so far."""
     note: str = ""
     pulse: "Pulse | None" = None
-    """How fast a run goes and what it waits for; None for what is no run."""
-    spend: "Spend | None" = None
-    """What it has spent by the ledger, a few seconds old; None until that was read."""
+    """How fast a run goes, what it has spent and waits for; None for what is no run."""
 
 
 Watch = Callable[[Progress], None]

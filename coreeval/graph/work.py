@@ -21,7 +21,7 @@ from coreeval.graph.telemetry import listened_to
 from coreeval.models.traffic import Traffic
 from coreeval.releases.manifest import Manifest, Status, write_manifest
 from coreeval.tools.clock import Clock, utc_now
-from coreeval.tools.stores.looking import spend_of
+from coreeval.tools.stores.looking import Spending
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command
 
@@ -98,13 +98,8 @@ def job_of(
 ) -> Job:
     """Open a run's store and put together what works on it."""
     store = open_store(files, around.now)
-    budget, payer = setup.config.run.budget_usd, manifest.payer
-    monitor = Monitor(
-        around.watch,
-        InFlight(around.now),
-        Traffic(),
-        spend=lambda: spend_of(workspace.calls, payer, budget),
-    )
+    spending = Spending(workspace.calls, manifest.payer, setup.config.run.budget_usd)
+    monitor = Monitor(around.watch, InFlight(around.now), Traffic(), spending.now)
     return Job(
         setup=setup,
         manifest=manifest.model_copy(update={"prompts": prompt_versions(setup)}),

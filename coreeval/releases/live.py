@@ -1,8 +1,8 @@
 """Where a run is at this moment: what `coreeval status` and the pages show while it goes on.
 
 The counts are those of the results in run.db, the money is the ledger's; how fast it goes and what
-it waits for is what the process that works on it said last. Read without pydantic and SQLAlchemy:
-importing them takes longer than looking.
+it waits for is what the process that works on it said last, a few seconds ago. Read without
+pydantic and SQLAlchemy: importing them takes longer than looking.
 """
 
 import json
@@ -16,8 +16,8 @@ from typing import Any
 
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.locks import is_held
-from coreeval.tools.stores.looking import Spend, last_row, looked_at, spend_of
-from coreeval.tools.stores.pulse import Pulse
+from coreeval.tools.stores.looking import DIGITS, Spending, last_row, looked_at
+from coreeval.tools.stores.pulse import Pulse, Spend
 from coreeval.tools.workspace import RunFiles, Workspace
 
 Json = Mapping[str, Any]
@@ -42,9 +42,8 @@ after ten minutes."""
 _BY_RULES = ("offline", "spacy")
 _COUNTS = "SELECT outcome, count(*) FROM results GROUP BY outcome"
 _FAILED = """
-    SELECT results.sample_id AS sample, reason FROM results
-    JOIN samples ON samples.id = results.sample_id
-    WHERE outcome = 'failed' ORDER BY samples.seq LIMIT ?
+    SELECT sample_id AS sample, reason FROM results
+    WHERE outcome = 'failed' ORDER BY rowid LIMIT ?
 """
 _BAD = "SELECT file, line, reason, text FROM bad_rows ORDER BY seq LIMIT ?"
 
@@ -151,7 +150,7 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
         ruled=_ruled(manifest["models"]),
         counts=counts,
         bad_rows=bad_rows,
-        spend=_spend(manifest, works or manifest["status"] == "running"),
+        spend=(pulse and pulse.spend) or _spend(manifest, works),
         pulse=pulse,
         idle_s=round(pulse.idle_s + sign.age_s, 1) if pulse and sign else 0.0,
         sign=sign,
@@ -160,7 +159,7 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
 
 
 def failures(run: Path, *, most: int = -1) -> list[Failed]:
-    """Return the samples that failed, in the benchmark's order; `most` of them, or all.
+    """Return the samples that failed, in the order in which they did; the first `most`, or all.
 
     Raises:
         RunCorrupt: run.db is damaged or gone.
@@ -171,7 +170,7 @@ def failures(run: Path, *, most: int = -1) -> list[Failed]:
 
 
 def bad_lines(run: Path, *, most: int = -1) -> list[BadLine]:
-    """Return the lines of the benchmark that were no sample; `most` of them, or all.
+    """Return the lines of the benchmark that were no sample; the first `most`, or all.
 
     Raises:
         RunCorrupt: run.db is damaged or gone.
@@ -220,16 +219,16 @@ def _ruled(models: Json) -> list[str]:
     return [role for role in ROLES if asked[role]["model"].partition(":")[0] in _BY_RULES]
 
 
-def _spend(manifest: Json, is_open: bool) -> Spend:
+def _spend(manifest: Json, works: bool) -> Spend:
     """Return the ledger's sums of a run that goes on or was killed, else those of its manifest."""
     cost = manifest["cost"]
-    if is_open:
+    if works or manifest["status"] == "running":
         payer = f"{manifest['run']}@{manifest['now']}"
         calls = Workspace(Path(manifest["workspace"])).calls
-        return spend_of(calls, payer, cost["budget_usd"])
+        return Spending(calls, payer, cost["budget_usd"]).now()
     paid = [row for row in cost["by_model"] if not row["cached"]]
     return Spend(
-        billed_usd=sum(row["usd"] or 0.0 for row in paid),
+        billed_usd=round(sum(row["usd"] or 0.0 for row in paid), DIGITS),
         reserved_usd=cost["unknown_usd"],
         unpriced=sum(row["calls"] - row["priced"] for row in paid),
         budget_usd=cost["budget_usd"],

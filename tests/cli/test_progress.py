@@ -13,8 +13,7 @@ import pytest
 
 from coreeval.cli.progress import watching
 from coreeval.graph.progress import Progress
-from coreeval.tools.stores.looking import Spend
-from coreeval.tools.stores.pulse import Pulse, RoleSpeed, Wait
+from coreeval.tools.stores.pulse import Pulse, RoleSpeed, Spend, Wait
 from tests.cli.kit import Shell
 
 COUNTS = {"accepted": 123456, "label_unrecoverable": 98765, "no_knowledge": 87654, "unsafe": 7}
@@ -77,12 +76,13 @@ def test_a_line_says_how_it_goes_and_that_it_does_not(
     at(monkeypatch, 0, 1, 2, 3, 4)
     spend = Spend(billed_usd=0.4, reserved_usd=0.02, unpriced=0, budget_usd=5.0)
     slowest = RoleSpeed(role="composer", model="openai:x", answers=9, mean_s=4.13)
-    pulse = Pulse(stage="refresh", per_minute=14.25, left_s=2940, sent=8, roles=(slowest,))
+    rates = Pulse(stage="refresh", per_minute=14.25, left_s=2940, sent=8)
+    pulse = replace(rates, roles=(slowest,), spend=spend)
     throttled = Wait(
         cause="throttled", who="openai:x", number=8, seconds=71, reason="HTTP 429\x1b[2J"
     )
     stalled = replace(pulse, idle_s=72.0, waits=(throttled,))
-    where = Progress(stage="refresh", done=5, total=9, counts={"accepted": 5}, spend=spend)
+    where = Progress(stage="refresh", done=5, total=9, counts={"accepted": 5})
     with watching() as watch:
         watch(replace(where, pulse=pulse))
         watch(replace(where, pulse=stalled))

@@ -10,7 +10,7 @@ from coreeval.graph.monitor import FEWEST, RECENT_S, Meter, Monitor
 from coreeval.graph.progress import Progress
 from coreeval.graph.record import InFlight
 from coreeval.models.traffic import Traffic
-from coreeval.tools.stores.looking import Spend
+from coreeval.tools.stores.pulse import Spend
 from coreeval.tools.stores.runs import RunStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -96,7 +96,7 @@ async def test_a_beat_says_that_nothing_moves_and_what_it_waits_for(
         await monitor.beat(store)
     last = told[-1]
     assert (last.stage, last.done, last.counts, last.note) == ("refresh", 3, {"failed": 3}, "")
-    assert last.spend == SPENT and last.pulse
+    assert last.pulse and last.pulse.spend == SPENT
     assert (last.pulse.idle_s, last.pulse.sent) == (90.0, 1)
     waits = [(wait.cause, wait.who, wait.seconds) for wait in last.pulse.waits]
     assert waits == [("news", "retrieve", 90.0), ("answer", "openai:m", 90.0)]

@@ -6,19 +6,28 @@ Only what is asked again and again while a run goes on is read so; nothing is wr
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from coreeval.errors import RunCorrupt, RunError
+from coreeval.tools.stores.pulse import Spend
 
 REPAIR = (
     "nothing was overwritten; restore the file from a copy, or move it away and start a new run"
 )
 RESUME = "see to the disk, then resume the run"
 _PATIENCE_S = 10.0
-_SPENT = "SELECT coalesce(sum(usd), 0.0), count(*) - count(usd) FROM calls WHERE paid_by = ?"
-_OPEN = "SELECT coalesce(sum(usd), 0.0) FROM reservations WHERE payer = ?"
+_NEWEST = "SELECT coalesce(max(rowid), 0) FROM calls"
+PAID = """
+    SELECT coalesce(sum(usd), 0.0), count(*) - count(usd) FROM calls WHERE paid_by = :payer
+"""
+_PAID_SINCE = """
+    SELECT coalesce(sum(usd), 0.0), count(*) - count(usd) FROM calls NOT INDEXED
+    WHERE rowid > :seen AND paid_by = :payer
+"""
+_OPEN = "SELECT coalesce(sum(usd), 0.0) FROM reservations WHERE payer = :payer"
+DIGITS = 9
+"""Of sums in US dollars: two that add up the same calls in another order are equal."""
 
 
 @contextmanager
@@ -54,34 +63,47 @@ def last_row(connection: sqlite3.Connection, table: str) -> Mapping[str, Any] | 
     return dict(row) if row else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spend:
-    """What a run has spent by the ledger, in US dollars."""
-
-    billed_usd: float
-    """Of answers that are stored and have a price."""
-    reserved_usd: float
-    """The most that requests can cost which are in flight, or of which nobody knows the end."""
-    unpriced: int
-    """Stored answers that were paid for at a price that is not known."""
-    budget_usd: float | None = None
-
-
-def spend_of(calls: Path, payer: str, budget_usd: float | None = None) -> Spend:
-    """Return what a run has spent until now, as the ledger in the call store has it.
+class Spending:
+    """What a run has spent, by the ledger in the call store; only what is new is added up again.
 
     Args:
         calls: The call store; where there is none, nothing was paid.
         payer: The run's name in it.
         budget_usd: What the run may spend.
-
-    Raises:
-        RunCorrupt: it is damaged.
-        RunError: it cannot be read.
     """
-    if not calls.exists():
-        return Spend(billed_usd=0.0, reserved_usd=0.0, unpriced=0, budget_usd=budget_usd)
-    with looked_at(calls, what="the call store") as connection:
-        billed, unpriced = connection.execute(_SPENT, (payer,)).fetchone()
-        (reserved,) = connection.execute(_OPEN, (payer,)).fetchone()
-    return Spend(billed_usd=billed, reserved_usd=reserved, unpriced=unpriced, budget_usd=budget_usd)
+
+    def __init__(self, calls: Path, payer: str, budget_usd: float | None = None) -> None:
+        self._calls, self._payer, self._budget = calls, payer, budget_usd
+        self._newest = 0
+        """The last row that was looked at."""
+        self._billed, self._unpriced = 0.0, 0
+
+    def now(self) -> Spend:
+        """Return what has been spent until now.
+
+        Raises:
+            RunCorrupt: the store is damaged.
+            RunError: it cannot be read.
+        """
+        reserved = self._read() if self._calls.exists() else 0.0
+        return Spend(
+            billed_usd=round(self._billed, DIGITS),
+            reserved_usd=reserved,
+            unpriced=self._unpriced,
+            budget_usd=self._budget,
+        )
+
+    def _read(self) -> float:
+        """Add up the rows since the last look; return what is put aside."""
+        with looked_at(self._calls, what="the call store") as connection:
+            connection.execute("BEGIN")  # the sums are of one moment
+            (newest,) = connection.execute(_NEWEST).fetchone()
+            if newest < self._newest or not self._newest:  # rows were taken out, or the first look
+                found = connection.execute(PAID, {"payer": self._payer}).fetchone()
+                self._billed, self._unpriced = found
+            elif newest > self._newest:
+                since = {"payer": self._payer, "seen": self._newest}
+                billed, unpriced = connection.execute(_PAID_SINCE, since).fetchone()
+                self._billed, self._unpriced = self._billed + billed, self._unpriced + unpriced
+            self._newest = newest
+            return float(connection.execute(_OPEN, {"payer": self._payer}).fetchone()[0])

@@ -37,6 +37,19 @@ class RoleSpeed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Spend:
+    """What a run has spent by the ledger, in US dollars."""
+
+    billed_usd: float
+    """Of answers that are stored and have a price."""
+    reserved_usd: float
+    """The most that requests can cost which are in flight, or of which nobody knows the end."""
+    unpriced: int
+    """Stored answers that were paid for at a price that is not known."""
+    budget_usd: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pulse:
     """A run at one moment, as the process that works on it sees it."""
 
@@ -56,10 +69,13 @@ class Pulse:
     """Slowest first."""
     waits: tuple[Wait, ...] = ()
     """What is waited for: what explains most first."""
+    spend: Spend | None = None
+    """What the run had spent at the last heartbeat; None until that was read."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """Return a pulse from what `dataclasses.asdict` made of one."""
         roles = tuple(RoleSpeed(**role) for role in row["roles"])
         waits = tuple(Wait(**wait) for wait in row["waits"])
-        return cls(**{**row, "roles": roles, "waits": waits})
+        spend = Spend(**row["spend"]) if row.get("spend") else None
+        return cls(**{**row, "roles": roles, "waits": waits, "spend": spend})

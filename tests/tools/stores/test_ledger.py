@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from signal import SIGKILL
 
@@ -13,6 +14,8 @@ import pytest
 from coreeval.errors import RunError
 from coreeval.tools.stores.calls import Answered, CallStore, open_calls
 from coreeval.tools.stores.ledger import Reservation, Spent
+from coreeval.tools.stores.looking import PAID, Spending
+from coreeval.tools.stores.pulse import Spend
 from tests.tools.stores.made import record
 
 KEY = record().key
@@ -206,3 +209,27 @@ async def test_a_budget_counts_a_damaged_row_and_the_one_in_its_place(path: Path
         await store.put(record(usd=usd), await store.ledger.reserve(KEY, 1.0))
         store.close()
     assert spent(path) == Spent(billed_usd=0.75, unknown_usd=0.75)
+
+
+async def test_what_is_read_again_and_again_is_the_ledgers_sum(path: Path) -> None:
+    spending = Spending(path, "run", budget_usd=1.0)
+    assert (spending.now().billed_usd, path.exists()) == (0.0, False)
+    for payer in ("run", "another"):
+        store = open_calls(path, payer)
+        for number in range(3):
+            usd = None if number == 1 else 0.1
+            await store.put(replace(record(f"{payer}{number}"), usd=usd))
+            paid, told = spent(path), spending.now()
+            assert told.billed_usd == pytest.approx(paid.billed_usd)
+            assert told.unpriced == (number > 0 or payer != "run")
+        await store.ledger.reserve(KEY, 0.5)
+        store.close()
+    assert spending.now() == Spend(billed_usd=0.2, reserved_usd=0.5, unpriced=1, budget_usd=1.0)
+    statement(path, "DELETE FROM calls WHERE rowid > 1")  # as a clean-up might
+    assert spending.now().billed_usd == pytest.approx(spent(path).billed_usd) == 0.1
+
+
+def test_the_index_holds_all_that_a_sum_is_made_of(path: Path, store: CallStore) -> None:
+    with closing(sqlite3.connect(path)) as reader:
+        plan = reader.execute(f"EXPLAIN QUERY PLAN {PAID}", {"payer": "run"}).fetchall()
+    assert "COVERING INDEX calls_by_payer" in str(plan)
