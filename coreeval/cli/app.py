@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
     as_json, debug = "--json" in given, DEBUG in given
     given = [argument for argument in given if argument != DEBUG]  # accepted anywhere
     try:
-        return int(_commands()(given, prog_name=NAME, standalone_mode=False) or 0)
+        return _commands()(given, prog_name=NAME, standalone_mode=False) or 0
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell of it
         if debug:
             note("".join(traceback.format_exception(error)))
@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 @cache
-def _commands() -> Callable[..., object]:
+def _commands() -> Callable[..., int | None]:
     """Return what runs a command line; putting it together takes longer than many a command."""
     return typer.main.get_command(app)
 
