@@ -30,7 +30,7 @@ def status(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far a run is, how fast it goes, what failed, what is stuck."""
+    """Show how far a run is, what failed, what holds it up."""
     if watch and as_json:
         raise UsageError("--watch is for people", hint="with --json, ask again and again")
     from coreeval.releases.live import live
