@@ -2,50 +2,27 @@
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from coreeval.cli.calls import calls
-from coreeval.cli.demo import demo
-from coreeval.cli.detect import detect
-from coreeval.cli.diff import diff
-from coreeval.cli.estimate import estimate
-from coreeval.cli.evaluate import evaluate
-from coreeval.cli.export import export
-from coreeval.cli.gdelt import gdelt
-from coreeval.cli.init import init
-from coreeval.cli.models import models
 from coreeval.cli.output import note, show_error
-from coreeval.cli.prompts import prompts
-from coreeval.cli.push import push
-from coreeval.cli.refresh import refresh, resume, retry
-from coreeval.cli.release import release, verify
-from coreeval.cli.review import review
-from coreeval.cli.schedule import schedule
-from coreeval.cli.status import status
-from coreeval.cli.trace import trace
-from coreeval.cli.validate import validate
-from coreeval.cli.view import view
 from coreeval.errors import CoreEvalError, Interrupted, RunError, UsageError
 
 NAME = "coreeval"
 DEBUG = "--debug"
-app = typer.Typer(
-    name=NAME,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-for each in (demo, init, validate, estimate, refresh, resume, retry, evaluate, status, trace, view):
-    app.command()(each)
-for command in (release, verify, review, diff, export, push):
-    app.command()(command)
-for group in (prompts, models, calls, gdelt, detect, schedule):
-    app.add_typer(group)
+COMMANDS = (
+    "demo", "init", "validate", "estimate", "refresh", "resume", "retry", "evaluate", "status",
+    "trace", "view", "release", "verify", "review", "diff", "export", "push",
+    "prompts", "models", "calls", "gdelt", "detect", "schedule",
+)  # fmt: skip
+"""Commands and groups of them, in the order of the help; `coreeval.cli` has a module for each."""
+HOMES = {"resume": "refresh", "retry": "refresh", "verify": "release"}
+"""Modules of those that share one."""
 
 
 def _version(wanted: bool) -> None:
@@ -56,7 +33,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def options(
     context: typer.Context,
     debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of an error.")] = False,
@@ -74,25 +50,49 @@ def options(
         raise typer.Exit(UsageError.exit_code)
 
 
+def app_of(names: Sequence[str]) -> typer.Typer:
+    """Return the program with these commands."""
+    made = typer.Typer(
+        name=NAME, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
+    made.callback(invoke_without_command=True)(options)
+    for name in names:
+        found = getattr(import_module(f"coreeval.cli.{HOMES.get(name, name)}"), name)
+        if isinstance(found, typer.Typer):
+            made.add_typer(found)
+        else:
+            made.command()(found)
+    return made
+
+
+def app(given: list[str]) -> int:
+    """Run a command line and return its exit code.
+
+    Only the command that is asked for is imported: all of them take longer than a `status` may.
+    """
+    asked = (given[0],) if given[:1] and given[0] in COMMANDS else COMMANDS
+    return _program(asked)(given, prog_name=NAME, standalone_mode=False) or 0
+
+
+@cache
+def _program(names: tuple[str, ...]) -> Callable[..., int | None]:
+    """Return what runs a command line; putting it together takes longer than many a command."""
+    return typer.main.get_command(app_of(names))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     as_json, debug = "--json" in given, DEBUG in given
     given = [argument for argument in given if argument != DEBUG]  # accepted anywhere
     try:
-        return _commands()(given, prog_name=NAME, standalone_mode=False) or 0
+        return app(given)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell of it
         if debug:
             note("".join(traceback.format_exception(error)))
         told = _told(error)
         show_error(told, as_json)
         return told.exit_code
-
-
-@cache
-def _commands() -> Callable[..., int | None]:
-    """Return what runs a command line; putting it together takes longer than many a command."""
-    return typer.main.get_command(app)
 
 
 def _told(error: BaseException) -> CoreEvalError:

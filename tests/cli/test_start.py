@@ -20,7 +20,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = f"import sys; from coreeval.cli import main; main({arguments}); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1].split()
-    assert "coreeval.cli.trace" in loaded
+    assert "coreeval.cli.output" in loaded
     assert set(HEAVY).isdisjoint(loaded)
 
 
@@ -117,7 +117,7 @@ def test_a_fault_of_ours_is_one_message_too(shell: Shell, monkeypatch: pytest.Mo
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by nought")
 
-    monkeypatch.setattr(program, "_commands", lambda: broken)
+    monkeypatch.setattr(program, "app", broken)
     said = shell("status", "run")
     assert said.code == 1
     assert "Traceback" not in said.err
@@ -130,7 +130,7 @@ def test_ctrl_c_before_the_run_has_begun(shell: Shell, monkeypatch: pytest.Monke
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(program, "_commands", lambda: stopped)
+    monkeypatch.setattr(program, "app", stopped)
     said = shell("refresh", "x.yaml", "--json")
     assert (said.code, said.error["kind"]) == (130, "interrupted")
 
