@@ -89,7 +89,8 @@ def _bar(label: str) -> Iterator[Watch]:
         row = bar.add_task(_described("plan", label), total=None, said="", guess=True)
 
         def watch(progress: Progress) -> None:
-            bar.figures = plain(_figures(progress)) or bar.figures
+            if progress.pulse:
+                bar.figures = plain(_figures(progress))
             bar.update(
                 row,
                 description=_described(progress.stage, label),
