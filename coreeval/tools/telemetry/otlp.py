@@ -180,7 +180,7 @@ def _context(place: Place) -> SpanContext:
 
 def _status(span: Span) -> Status:
     if span.error is None:
-        return Status(StatusCode.UNSET)
+        return Status(StatusCode.OK)  # as OpenInference's own instrumentation says it
     return Status(StatusCode.ERROR, span.error or None)
 
 
