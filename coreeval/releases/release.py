@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -88,7 +88,7 @@ class Release:
         folder: str,
         *,
         columns: Sequence[str] | None = None,
-        ids: Collection[str] | None = None,
+        ids: Sequence[str] | None = None,
     ) -> list[Row]:
         """Return rows of the file in a folder as they stand there, without checking each.
 

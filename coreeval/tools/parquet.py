@@ -1,7 +1,7 @@
 """Parquet files written row by row, in bounded memory."""
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,7 +45,7 @@ def read_parquet(path: Path) -> Iterator[Row]:
 
 
 def read_some(
-    path: Path, *, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
+    path: Path, *, columns: Sequence[str] | None = None, ids: Sequence[str] | None = None
 ) -> list[Row]:
     """Return some columns, all if None, of the rows with these ids, all if None, in their order.
 
@@ -53,11 +53,13 @@ def read_some(
         OSError: it cannot be read.
         ValueError: it is no Parquet file, damaged, or has other columns.
     """
+    import pyarrow as pa
     import pyarrow.compute as pc  # type: ignore[import-untyped]
     import pyarrow.parquet as pq
 
-    chosen = None if ids is None else pc.field("id").isin(list(ids))
-    table = pq.read_table(path, columns=columns, filters=chosen, partitioning=None)
+    chosen = None if ids is None else pc.field("id").isin(pa.array(ids, pa.string()))
+    named = None if columns is None else list(columns)
+    table = pq.read_table(path, columns=named, filters=chosen, partitioning=None)
     rows: list[Row] = table.to_pylist()
     return rows
 

@@ -67,9 +67,15 @@ class Contrast:
         found = Counter(kind for one in self.differences for kind in one.kinds)
         return {kind: found[kind] for kind in KINDS}
 
+    @cached_property
+    def one_sided(self) -> int:
+        """How many samples only one side has."""
+        return sum(not one.kinds for one in self.differences)
+
     def chosen(self, by: DifferenceFilter) -> Sequence[Difference]:
         """Return the differences that meet a filter."""
-        return [one for one in self.differences if _meets(one, by)]
+        everything = by == DifferenceFilter()
+        return self.differences if everything else [o for o in self.differences if _meets(o, by)]
 
 
 def contrast(before: Compared, after: Compared) -> Contrast:

@@ -141,7 +141,7 @@ def _some_of(release: Release, ids: Sequence[str]) -> Mapping[str, SideSample]:
 
 
 def _texts(release: Release, arm: str, ids: Sequence[str]) -> Mapping[str, dict[str, str]]:
-    if not release.manifest.arms.get(arm):
+    if arm == "original" and not release.manifest.licence.redistribute:
         return {}
     names = release.task.fields
     rows = release.rows(arm, columns=("id", *names), ids=ids)

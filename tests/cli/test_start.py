@@ -65,7 +65,6 @@ def test_version(shell: Shell) -> None:
         (["init", "a-file"], "is a file"),
         (["resume", "run", "--keep", "--anew"], "--keep and --anew"),
         (["trace", "run", "id", "--outcome", "failed"], "--outcome"),
-        (["trace", "run", "--outcome", "acepted"], "acepted"),
     ],
 )
 def test_a_wrong_command_line(shell: Shell, arguments: list[str], message: str) -> None:

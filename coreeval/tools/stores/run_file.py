@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Engine, Select
+from sqlalchemy import Engine, Select, Table
 from sqlalchemy.engine import URL
 
 from coreeval.tools.clock import Clock
@@ -40,11 +40,7 @@ class RunFile:
         self._engine = engine
         self._writer = Writer(engine)
         self._now = now
-        self._put = {
-            table: PreparedInsert(engine, table, twice="replaces", keep=FIRST_STAYS.get(table, ()))
-            for table in t.metadata.sorted_tables
-        }
-        """For each table the statement that adds rows or takes the place of those there."""
+        self._put = _Inserts(engine)
         self._lost: BaseException | None = None
         """Why a queued write, for which nobody waits, came to nothing."""
 
@@ -100,6 +96,23 @@ class RunFile:
 
     def _stamp(self) -> str:
         return self._now().isoformat(timespec="milliseconds")
+
+
+class _Inserts(dict[Table, PreparedInsert]):
+    """For each table the statement that adds rows or takes the place of those there.
+
+    It is made when it is first used: a reader needs none.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__()
+        self._engine = engine
+
+    def __missing__(self, table: Table) -> PreparedInsert:
+        keep = FIRST_STAYS.get(table, ())
+        return self.setdefault(
+            table, PreparedInsert(self._engine, table, twice="replaces", keep=keep)
+        )
 
 
 def chunks(rows: Iterable[T]) -> Iterator[list[T]]:

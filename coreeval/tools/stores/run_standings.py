@@ -42,7 +42,7 @@ class RunStandings:
             .order_by(t.samples.c.seq)
         )
         with self._engine.connect() as connection:
-            return connection.execute(query).tuples().all()
+            return connection.execute(query).all()
 
     def some(self, ids: Sequence[str]) -> dict[str, Ended]:
         """Return those of these samples that have ended, with their replaced facts, by id."""

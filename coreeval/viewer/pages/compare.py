@@ -63,7 +63,7 @@ def _side(shelf: Shelf, key: str) -> Compared:
     if key in runs:
         return compared_run(key, runs[key])
     if (name := key.removeprefix(RELEASE)) in releases:
-        return compared_release(key, releases[name])
+        return compared_release(RELEASE + name, releases[name])
     raise HTTPException(404, f"There is no run or release {key!r} here.")
 
 
