@@ -19,6 +19,8 @@ from coreeval.viewer.routes import ROUTES
 from coreeval.viewer.security import HEADERS, OnlyReaders, SafeHeaders
 from coreeval.viewer.shelf import Shelf
 
+STATIC = [("coreeval.viewer", "static"), ("coreeval.evaluation.report", "static")]
+"""Packages and their folders: the pages' own, and the style of plots that a report has too."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -40,7 +42,7 @@ def create_app(
         allowed_hosts: Names that the pages are served under; `*` stands for any bare IP address.
     """
     app = Starlette(
-        routes=[*ROUTES, Mount("/static", StaticFiles(packages=[("coreeval.viewer", "static")]))],
+        routes=[*ROUTES, Mount("/static", StaticFiles(packages=STATIC))],
         middleware=[
             Middleware(SafeHeaders),
             Middleware(OnlyReaders, hosts=allowed_hosts, token=token),

@@ -2,7 +2,7 @@
 
 from starlette.routing import Route
 
-from coreeval.viewer.pages import compare, run, runs, sample, samples
+from coreeval.viewer.pages import compare, detection, run, runs, sample, samples
 
 ROUTES: tuple[Route, ...] = (
     Route("/", runs.show),
@@ -11,5 +11,6 @@ ROUTES: tuple[Route, ...] = (
     Route("/run/{key}/live", run.live),
     Route("/run/{key}/samples", samples.show),
     Route("/run/{key}/sample/{id:path}", sample.show),
+    Route("/run/{key}/detection", detection.show),
     Route("/run/{key}/report", run.report),
 )

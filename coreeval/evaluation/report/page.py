@@ -37,7 +37,7 @@ def report_page(document: Json) -> str:
 def detection_part(document: Json) -> str:
     """Return what a report says of targets, for a page that has its own frame and style."""
     named = {"about": DETECTION, "axes": axes_of(document)}
-    return _environment().get_template("detection.html.jinja").render(**document, **named)
+    return _environment().get_template("part.html.jinja").render(**document, **named)
 
 
 def axes_of(document: Json) -> Mapping[str, tuple[float, float]]:

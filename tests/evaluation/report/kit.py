@@ -9,6 +9,9 @@ from typing import Any
 
 from coreeval.config import load_config
 from coreeval.evaluation.arms import compare_arms
+from coreeval.evaluation.pcr import Settings, study
+from coreeval.evaluation.pcr.asked import compare_asked, pairs_of
+from coreeval.evaluation.pcr.document import comparison_document, settings_document
 from coreeval.evaluation.report.document import Findings
 from coreeval.evaluation.report.evidence import evidence_used
 from coreeval.evaluation.report.worth import worth_a_look
@@ -17,9 +20,27 @@ from coreeval.releases.quality import quality_of
 from coreeval.schema import Prediction
 from coreeval.tasks import load_task
 from coreeval.tools.stores.runs import RunStore
+from tests.evaluation.pcr.kit import two_splits
 from tests.releases.kit import NOW, make_run
 
 TARGET = "openai:one"
+SETTINGS = Settings(metric="accuracy", consistency="exact", draws=200, seed=7)
+DRAWN = {"drawn": 60, "reworded": 40, "unchanged": 8, "label_changed": 6, "policy": 4, "failed": 2}
+
+
+def pcr(*names: str) -> dict[str, Any]:
+    """Return what a run would report of targets of which the last has answered nothing."""
+    found = study(
+        {name: two_splits((40, 38, 22), (40, 20, 32)) for name in names[:-1]}, SETTINGS
+    ) | compare_asked({names[-1]: pairs_of([], {"train": {}, "test": {}}, [1])}, SETTINGS)
+    return {
+        "targets": [{"name": name, **comparison_document(one)} for name, one in found.items()],
+        "items": {
+            "train": {"split": "train", **DRAWN},
+            "test": {"split": "validation", "samples": 50, "reworded": 40},
+        },
+        "settings": settings_document(SETTINGS, None),
+    }
 
 
 def found_in(

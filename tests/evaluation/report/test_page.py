@@ -10,33 +10,12 @@ from typing import Any
 import pytest
 
 from coreeval.evaluation.numleak.document import numleak_document
-from coreeval.evaluation.pcr import Settings, study
-from coreeval.evaluation.pcr.asked import compare_asked, pairs_of
-from coreeval.evaluation.pcr.document import comparison_document, settings_document
 from coreeval.evaluation.report.writing import write_report
 from tests.evaluation.numleak.audits import SETTINGS as AUDITING
 from tests.evaluation.numleak.audits import knows, refuses, series
-from tests.evaluation.pcr.kit import two_splits
-from tests.evaluation.report.kit import TARGET, found_in, says
+from tests.evaluation.report.kit import TARGET, found_in, pcr, says
 
-SETTINGS = Settings(metric="accuracy", consistency="exact", draws=200, seed=7)
 HOSTILE = 'replay:<script>alert("1")</script>'
-DRAWN = {"drawn": 60, "reworded": 40, "unchanged": 8, "label_changed": 6, "policy": 4, "failed": 2}
-
-
-def pcr(*names: str) -> dict[str, Any]:
-    """Return what a run would report of targets of which the last has answered nothing."""
-    found = study(
-        {name: two_splits((40, 38, 22), (40, 20, 32)) for name in names[:-1]}, SETTINGS
-    ) | compare_asked({names[-1]: pairs_of([], {"train": {}, "test": {}}, [1])}, SETTINGS)
-    return {
-        "targets": [{"name": name, **comparison_document(one)} for name, one in found.items()],
-        "items": {
-            "train": {"split": "train", **DRAWN},
-            "test": {"split": "validation", "samples": 50, "reworded": 40},
-        },
-        "settings": settings_document(SETTINGS, None),
-    }
 
 
 def page(folder: Path, found: dict[str, Any] | None, audits: dict[str, Any] | None = None) -> str:
