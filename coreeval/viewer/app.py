@@ -19,7 +19,10 @@ from coreeval.viewer.routes import ROUTES
 from coreeval.viewer.security import HEADERS, OnlyReaders, SafeHeaders
 from coreeval.viewer.shelf import Shelf
 
-STATIC = [("coreeval.viewer", "static"), ("coreeval.evaluation.report", "static")]
+STATIC: list[str | tuple[str, str]] = [
+    ("coreeval.viewer", "static"),
+    ("coreeval.evaluation.report", "static"),
+]
 """Packages and their folders: the pages' own, and the style of plots that a report has too."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

@@ -63,7 +63,7 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
         f"refused: {OF_ARMS['refused']}; unparsed: {OF_ARMS['unparsed']}; cut off: "
         f"{OF_ARMS['truncated']}.",
     ),
-    "difference": ("difference of arms", f"{OF_ARMS['difference']}."),
+    "difference": ("difference of arms", f"{OF_ARMS['difference']}; in percentage points."),
     "arm_interval": (f"{_INTERVAL} of a score", f"{OF_ARMS['intervals']}."),
     "pcr": (
         "PCR",
