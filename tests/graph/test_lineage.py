@@ -1,10 +1,14 @@
 """A run that follows a release asks models only about the samples that it makes anew."""
 
+import json
+import shutil
 from collections import Counter
 
+from coreeval.graph.evaluating import evaluate
 from coreeval.graph.forecast.history import earlier
 from coreeval.graph.run import refresh, retry
 from coreeval.releases.making import make_release
+from coreeval.tools.workspace import RunFiles
 from tests.graph.kit import SAMPLES, Lab, Undisturbed
 
 
@@ -25,6 +29,23 @@ def test_no_model_is_asked_about_a_kept_sample(finished: Lab, undisturbed: Undis
     assert len(renewed) == SAMPLES - accepted
     assert finished.arms("next") == undisturbed.arms
     assert retry(done.run_dir).manifest.kept == accepted
+
+
+def test_the_report_bounds_kept_labels_as_the_release_did(finished: Lab) -> None:
+    release = make_release(finished.files.root, version="1", out=finished.folder / "released")
+    done = refresh(finished.config, limit=SAMPLES, parent=release.path)
+    files = RunFiles(done.run_dir)
+    report = json.loads(files.report_json.read_text())
+    assert report["kept"] == report["counts"]["accepted"] and not report["attempts"]
+    bound = release.manifest.quality.label_noise.bound
+    assert bound and report["quality"]["label_noise"]["bound"] == bound
+    assert "were kept from release 1" in files.report_html.read_text()
+
+    shutil.rmtree(release.path)
+    evaluate(done.run_dir, targets=["offline:classifier"])
+    without = json.loads(files.report_json.read_text())
+    assert without["quality"]["label_noise"]["bound"] is None
+    assert any("no bound on wrong labels" in each for each in without["limits"])
 
 
 def test_kept_samples_do_not_count_as_free_ones_in_later_estimates(finished: Lab) -> None:
