@@ -13,7 +13,18 @@ import yaml
 from coreeval.cli import main as coreeval
 from coreeval.graph.state import REWORDING_NODES
 from coreeval.releases.manifest import full_counts, read_manifest, write_manifest
-from coreeval.schema import Evidence, ReplacedFact, Result, Sample, Triple, Verdict
+from coreeval.schema import (
+    Entity,
+    Evidence,
+    Extraction,
+    Plan,
+    ReplacedFact,
+    Result,
+    Sample,
+    Statement,
+    Triple,
+    Verdict,
+)
 from coreeval.tools.stores.call_rows import CallRecord, call_key, call_request
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.run_rows import CallRow, Step
@@ -146,18 +157,28 @@ def _verdicts(node: str, attempt: int, attempts: int) -> Iterator[Verdict]:
 def _detail(node: str, chance: random.Random) -> dict[str, Any]:
     """Return about as much as a real step leaves: three kilobytes for a sample."""
     if node == "extract":
-        spans = [{"span": word, "field": "text", "kind": "named"} for word in WORDS[:8]]
-        return {"extraction": {"entities": spans, "queries": WORDS[:4]}, "policy": "allow"}
+        found = Extraction(entities=tuple(map(_entity, WORDS[:8])), queries=tuple(WORDS[:4]))
+        return {"extraction": found.model_dump(mode="json"), "policy": "allow"}
     if node == "retrieve":
         offered = chance.sample(range(2000), 20)
         return {"evidence": {f"{item:016x}": "named" for item in offered}, "rung": "named"}
     if node == "replace":
-        said = [{"text": _text(chance, 15), "quote": _text(chance, 12)} for _ in range(3)]
-        return {"plan": {"decision": "use", "statements": said, "reason": ""}, "rung": "named"}
+        plan = Plan(decision="use", statements=tuple(_statement(chance) for _ in range(3)))
+        return {"plan": plan.model_dump(mode="json"), "rung": "named"}
     if node in ("reword", "compose"):
         name = "semantic" if node == "reword" else "composed"
         return {name: {"text": _text(chance, 22)}}
     return {}
+
+
+def _entity(word: str) -> Entity:
+    return Entity(span=word, field="text", kind="named", type="other", query_name=word)
+
+
+def _statement(chance: random.Random) -> Statement:
+    key = f"{chance.randrange(2000):016x}"
+    text, quote = _text(chance, 15), _text(chance, 12)
+    return Statement(text=text, evidence_ids=(key,), quote=quote, modality="asserted")
 
 
 def _result(number: int, chance: random.Random) -> Result:

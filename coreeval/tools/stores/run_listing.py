@@ -10,6 +10,7 @@ from sqlalchemy import (
     Engine,
     FromClause,
     Select,
+    Subquery,
     and_,
     func,
     or_,
@@ -127,13 +128,16 @@ class RunListing:
     ) -> Page:
         """Return a part of the list of the samples that meet a filter."""
         found = _found(chosen, sort)
-        total = select(func.count()).select_from(found).scalar_subquery()
-        query = select(found.c.seq, total).order_by(*_order(found, descending))
+        total = select(func.count()).select_from(found)
+        # A search reads all texts: once for both, the part and the total.
+        together = [total.scalar_subquery()] if chosen.text else []
+        query = select(found.c.seq, *together).order_by(*_order(found, descending))
         with self._engine.connect() as connection:
             rows = connection.execute(query.offset(offset).limit(limit)).all()
-            number = rows[0][1] if rows else connection.scalar(select(total))
-            listed = tuple(_listed(connection, [seq for seq, _ in rows]))
-        return Page(rows=listed, total=number)
+            listed = tuple(_listed(connection, [row[0] for row in rows]))
+            if together and (rows or not offset):
+                return Page(rows=listed, total=rows[0][1] if rows else 0)
+            return Page(rows=listed, total=connection.scalar(total) or 0)
 
     def ids(
         self, chosen: SampleFilter, sort: Sort = "order", descending: bool = False
@@ -167,11 +171,14 @@ class RunListing:
             return overview_of(connection)
 
 
-def _found(chosen: SampleFilter, sort: Sort) -> CTE:
-    """Return the number and the sort key of each sample that meets a filter."""
+def _found(chosen: SampleFilter, sort: Sort) -> CTE | Subquery:
+    """Return the number and the sort key of each sample that meets a filter.
+
+    What is searched for in texts is found once for all that a statement asks of it.
+    """
     key = t.listing.c["seq" if sort == "order" else sort]
     query = select(t.listing.c.seq, key.label("key")).where(*_conditions(chosen))
-    return query.cte("found")
+    return query.cte("found") if chosen.text else query.subquery("found")
 
 
 def _conditions(chosen: SampleFilter) -> Iterator[ColumnElement[bool]]:
@@ -188,7 +195,7 @@ def _conditions(chosen: SampleFilter) -> Iterator[ColumnElement[bool]]:
     if chosen.kept is not None:
         yield listed.kept_from.is_not(None) if chosen.kept else listed.kept_from.is_(None)
     if chosen.text:
-        said = t.sought.c.text.icontains(chosen.text[:MOST_SOUGHT], autoescape=True)
+        said = t.sought.c.text.contains(chosen.text[:MOST_SOUGHT], autoescape=True)
         yield listed.seq.in_(select(t.sought.c.seq).where(said))
 
 
@@ -197,7 +204,7 @@ def _order(found: FromClause, descending: bool) -> list[ColumnElement[Any]]:
     return [found.c.key.desc() if descending else found.c.key, found.c.seq]
 
 
-def _beside(found: CTE, sample_id: str, descending: bool) -> Select[Any]:
+def _beside(found: CTE | Subquery, sample_id: str, descending: bool) -> Select[Any]:
     """Return the one row about a sample in a list; none where the list does not have it."""
     ids, other = t.samples.c, found.alias("other")
     here = select(ids.seq).where(ids.id == sample_id).scalar_subquery()
