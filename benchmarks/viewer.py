@@ -9,14 +9,22 @@ store has the texts of the first few. `--keep` leaves the run there and takes it
 
 import argparse
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
+
+import httpx
+import uvicorn
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from benchmarks.generated_run import generate
 from coreeval.tools.clock import utc_now
@@ -24,6 +32,8 @@ from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.run_listing import RunListing, SampleFilter
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles
+from coreeval.viewer.addresses import run_url, sample_url
+from coreeval.viewer.app import create_app
 from coreeval.viewer.story import sample_story
 
 TIMES = 5
@@ -47,6 +57,7 @@ def main() -> None:
         size = RunFiles(run).store.stat().st_size / 2**20
         print(f"{chosen.samples} samples, run.db {size:.0f} MB")
         _time_data(run, chosen.samples)
+        _time_pages(run, chosen.samples)
         _time_status(run)
         print(f"most memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
@@ -84,6 +95,46 @@ def _listings(listing: RunListing, samples: int) -> Mapping[str, Job]:
         "neighbours, text": lambda: listing.neighbours(middle, SampleFilter(text="festival")),
         "overview": listing.overview,
     }
+
+
+def _time_pages(run: Path, samples: int) -> None:
+    """Time the pages without a socket, then over HTTP."""
+    app = create_app([run])
+    (key,) = app.state.shelf.all_runs()
+    inside = TestClient(app, base_url="http://127.0.0.1")
+    _print("page", {name: partial(_get, inside, url) for name, url in _urls(key, samples)})
+    with served(app) as url, httpx.Client(base_url=url) as outside:
+        _print("HTTP", {name: partial(_get, outside, url) for name, url in _urls(key, samples)})
+
+
+def _urls(key: str, samples: int) -> Iterator[tuple[str, str]]:
+    listed, middle = run_url(key, "samples"), f"emotion/test/{samples // 2}"
+    yield "runs", "/"
+    yield "a run", run_url(key)
+    yield "samples", listed
+    yield "samples, by cost", f"{listed}?sort=-usd"
+    yield "samples, text", f"{listed}?text=festival"
+    yield "a sample", sample_url(key, middle)
+    yield "a sample with calls", sample_url(key, "emotion/test/3")
+    yield "a sample, of a text", sample_url(key, middle, "text=festival")
+
+
+def _get(client: httpx.Client | TestClient, url: str) -> None:
+    client.get(url).raise_for_status()
+
+
+@contextmanager
+def served(app: Starlette) -> Iterator[str]:
+    """Serve pages on a free port of loopback for the block; return their address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def _time_status(run: Path) -> None:

@@ -1,7 +1,7 @@
 """What differs between two texts, word by word."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
@@ -9,6 +9,11 @@ from coreeval.schema import Value
 
 _WORD = re.compile(r"(?:\w+(?:['\N{RIGHT SINGLE QUOTATION MARK}-]\w+)*|[^\w\s])\s*|\s+")
 """A word or a sign with the space after it, so that whole phrases differ in one piece."""
+
+
+MOST_PAIRS = 1_000_000
+"""Pairs of words that are compared, which takes about a second at the worst; the time grows with
+their number, so that what differs of longer texts is one piece."""
 
 
 class Piece(Value):
@@ -20,15 +25,34 @@ class Piece(Value):
 
 def word_diff(before: str, after: str) -> tuple[Piece, ...]:
     """Return the pieces: all but those added make `before`, all but those removed `after`."""
-    return tuple(_pieces(_WORD.findall(before), _WORD.findall(after)))
+    old, new = _WORD.findall(before), _WORD.findall(after)
+    start = _common(old, new)
+    end = _common(old[start:][::-1], new[start:][::-1])
+    middle = _pieces(old[start : len(old) - end], new[start : len(new) - end])
+    pieces = (*_same(old[:start]), *middle, *_same(old[len(old) - end :]))
+    return tuple(pieces)
 
 
-def _pieces(old: list[str], new: list[str]) -> Iterator[Piece]:
+def _common(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many words both begin with."""
+    pairs = zip(old, new, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(old), len(new)))
+
+
+def _pieces(old: Sequence[str], new: Sequence[str]) -> Iterator[Piece]:
+    if len(old) * len(new) > MOST_PAIRS:
+        yield from (Piece(op="removed", text="".join(old)), Piece(op="added", text="".join(new)))
+        return
     for op, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if op == "equal":
-            yield Piece(op="same", text="".join(old[i:j]))
+            yield from _same(old[i:j])
             continue
         if i < j:
             yield Piece(op="removed", text="".join(old[i:j]))
         if k < m:
             yield Piece(op="added", text="".join(new[k:m]))
+
+
+def _same(words: Sequence[str]) -> Iterator[Piece]:
+    if words:
+        yield Piece(op="same", text="".join(words))
