@@ -46,7 +46,7 @@ def line_groups(path: Path, most: int, *, one_entry: bool = False) -> Iterator[l
     """
     left = b""
     for piece in _limited(_pieces(path, one_entry), most):
-        lines = piece.split(b"\n")
+        lines = _lines(piece)
         lines[0] = left + lines[0]
         left = lines.pop()
         if len(left) > LONGEST_LINE:
@@ -55,6 +55,15 @@ def line_groups(path: Path, most: int, *, one_entry: bool = False) -> Iterator[l
             yield lines
     if left:
         yield [left]
+
+
+def _lines(piece: bytes) -> list[bytes]:
+    """Return what `split` does, by `find`: it looks at many bytes at a time."""
+    lines, start = [], 0
+    while (end := piece.find(b"\n", start)) >= 0:
+        lines.append(piece[start:end])
+        start = end + 1
+    return [*lines, piece[start:]]
 
 
 def _limited(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:

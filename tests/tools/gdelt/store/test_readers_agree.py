@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from coreeval.tools.gdelt.artlist import read_artlist
 from coreeval.tools.gdelt.files import find_files
 from coreeval.tools.gdelt.rows import Article, Rows
+from coreeval.tools.gdelt.store import gkg
 from coreeval.tools.gdelt.store.reading import Offer, Reading, read
 from coreeval.tools.gdelt.store.texts import cleaned
 from coreeval.tools.gdelt.untrusted import without_unseen
@@ -179,6 +181,18 @@ def test_a_translated_file_is_known_by_its_ids(tmp_path: Path) -> None:
     reading = read(Offer(path=write(tmp_path / "g.csv", line), name="f"), set())
     (row,) = reading.articles[0].to_pylist()
     assert (row["feed"], row["language"]) == ("gkg_translated", "it")
+
+
+def test_long_rows_are_made_into_tables_sooner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [gkg_line(url=f"https://a.example/{n}", persons="Ann Lee,3" * 900) for n in range(300)]
+    path = write(tmp_path / "g.csv", *rows)
+    (whole,) = read(Offer(path=path, name="f"), set()).articles
+    monkeypatch.setattr(gkg, "CHUNK_BYTES", 1 << 20)
+    tables = read(Offer(path=path, name="f"), set()).articles
+    assert len(tables) > 1
+    assert pa.concat_tables(tables).equals(whole.combine_chunks())
 
 
 def test_counts_offsets_themes_and_words(tmp_path: Path) -> None:
