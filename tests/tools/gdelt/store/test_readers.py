@@ -1,6 +1,7 @@
 """Files that processes of their own read: the same as in this one, within the same limits."""
 
 import gzip
+import importlib
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from coreeval.errors import RunError
 from coreeval.tools.gdelt.store import deliveries, readers
 from coreeval.tools.gdelt.store.deliveries import Delivery, read_all
+from coreeval.tools.gdelt.store.reader import WithoutPandas
 from coreeval.tools.gdelt.store.readers import Readers
 from coreeval.tools.gdelt.store.reading import (
     MOST_UNPACKED_DOWNLOAD,
@@ -172,6 +174,15 @@ def test_no_process_to_be_had(
     monkeypatch.setattr(sys, "executable", str(news / "python"))
     with Readers() as several, pytest.raises(RunError, match="no process can be started"):
         several.read(offered(news / "bad.csv"))
+
+
+def test_pandas_is_not_to_be_had_and_all_else_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pandas", "colorsys"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [WithoutPandas(), *sys.meta_path])
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("pandas")
+    assert importlib.import_module("colorsys")
 
 
 def test_a_script_needs_no_guard(tmp_path: Path, news: Path) -> None:
