@@ -18,7 +18,7 @@ from typing import Self
 from coreeval.errors import RunError
 from coreeval.tools.gdelt.store.reading import Offer, Reading, read_content
 
-FEW = 32 << 20
+FEW = 64 << 20
 """Bytes of files that are read in this process, before others are started."""
 KEEPING = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
