@@ -14,7 +14,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -33,8 +33,8 @@ STEPS: dict[str, tuple[object, str]] = {
 }
 
 
-def main() -> int:
-    """Run a command, perhaps to its death."""
+def run(arguments: Sequence[str]) -> int:
+    """Run a command, perhaps to its death; return its exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--die", default="")
     parser.add_argument("--full", default="")
@@ -42,7 +42,7 @@ def main() -> int:
     parser.add_argument("--now", type=datetime.fromisoformat)
     parser.add_argument("--apart", action="store_true")
     parser.add_argument("command", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(intake, "FILES", options.files))
         if options.apart:
@@ -101,4 +101,4 @@ def _half_written() -> AbstractContextManager[object]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(sys.argv[1:]))

@@ -55,7 +55,17 @@ def start(
 ) -> BaseProcess:
     """Start a command in a process forked from one that has imported everything already."""
     trouble = Trouble(die=die, full=full, slow=slow)
-    return fork(_work, list(command), out, dict(environment), trouble)
+    return heard(_run, list(command), trouble, out=out, environment=environment)
+
+
+def heard(
+    run: Callable[..., int],
+    *given: object,
+    out: Path,
+    environment: Mapping[str, str] | None = None,
+) -> BaseProcess:
+    """Start a function in such a process: it returns the exit code, and what it says is kept."""
+    return fork(_work, run, given, out, dict(environment or {}))
 
 
 def fork(work: Callable[..., None], *given: object) -> BaseProcess:
@@ -67,12 +77,14 @@ def fork(work: Callable[..., None], *given: object) -> BaseProcess:
     return process
 
 
-def _work(command: list[str], out: Path, environment: dict[str, str], trouble: Trouble) -> None:
+def _work(
+    run: Callable[..., int], given: Sequence[object], out: Path, environment: dict[str, str]
+) -> None:
     os.environ.update(environment)
     with out.open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())
-    code = _run(command, trouble)
+    code = run(*given)
     sys.stdout.flush()
     os._exit(code)
 

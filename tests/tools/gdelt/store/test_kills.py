@@ -1,6 +1,7 @@
 """A sync that is killed, stopped or out of room: the next one loses nothing and ends the same."""
 
 import gzip
+import io
 import json
 import os
 import signal
@@ -8,12 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from datetime import timedelta
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import doomed_sync, worker
 from tests.support.mirror_server import Answer, MirrorServer
 from tests.tools.gdelt.store.kit import (
     GKG,
@@ -52,12 +56,28 @@ def server() -> Iterator[MirrorServer]:
 
 
 def start(*command: str | Path, trouble: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    arguments = [sys.executable, "-m", "tests.support.doomed_sync", "--now", NOW.isoformat()]
+    """Start a sync as a process, and a group of processes, of its own."""
     return subprocess.Popen(
-        [*arguments, *trouble, "gdelt", "sync", *map(str, command), "--json"],
+        [sys.executable, "-m", "tests.support.doomed_sync", *arguments(command, trouble)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
         process_group=0,
     )  # fmt: skip
+
+
+def forked(out: Path, *command: str | Path, trouble: tuple[str, ...] = ()) -> BaseProcess:
+    """Start a sync in a process that has imported everything already; what it says is in `out`."""
+    return worker.heard(doomed_sync.run, arguments(command, trouble), out=out)
+
+
+def sync(*command: str | Path) -> tuple[int, dict[str, Any]]:
+    """Run a sync in this process; return its exit code and the document that it prints."""
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()):
+        code = doomed_sync.run(arguments(command))
+    return code, json.loads(out.getvalue())
+
+
+def arguments(command: tuple[str | Path, ...], trouble: tuple[str, ...] = ()) -> list[str]:
+    return ["--now", NOW.isoformat(), *trouble, "gdelt", "sync", *map(str, command), "--json"]
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -65,11 +85,6 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     out, err = process.communicate(timeout=60)
     assert "Traceback" not in err
     return process.returncode, out
-
-
-def sync(*command: str | Path, trouble: tuple[str, ...] = ()) -> tuple[int, dict[str, Any]]:
-    code, out = ended(start(*command, trouble=trouble))
-    return code, json.loads(out) if out else {}
 
 
 def assert_whole(store: Path) -> None:
@@ -85,8 +100,9 @@ DEATHS = ["before:read:5", "before:write:1", "after:write:3", "before:commit:2",
 @pytest.mark.parametrize("death", DEATHS)
 def test_a_kill_loses_nothing(tmp_path: Path, news: Path, death: str) -> None:
     store = tmp_path / "store"
-    code, _ = sync("--from", news, "--store", store, trouble=("--die", death))
-    assert code == -signal.SIGKILL
+    child = forked(tmp_path / "out", "--from", news, "--store", store, trouble=("--die", death))
+    child.join(60)
+    assert child.exitcode == -signal.SIGKILL
     committed = asked(store, "SELECT count(*) FROM files")[0][0]
     assert set(urls_of(store)) <= set(ALL) and len(urls_of(store)) == committed * ROWS
     code, done = sync("--from", news, "--store", store)
@@ -99,11 +115,11 @@ def test_kills_at_any_moment(tmp_path: Path, server: MirrorServer) -> None:
     command = ("--since", "2026-10-05", "--feeds", "gkg", "--mirror", server.url, "--store", store)
     for patience in (0, 5, 12, 20):
         before = len(server.asked)
-        process = start(*command)
-        while len(server.asked) < before + patience and process.poll() is None:
+        process = forked(tmp_path / "out", *command)
+        while len(server.asked) < before + patience and process.is_alive():
             time.sleep(0.01)
         process.kill()
-        process.communicate()
+        process.join()
     code, done = sync(*command)
     assert (code, done["failed"]) == (0, {})
     assert_whole(store)
@@ -186,9 +202,13 @@ def processes() -> list[tuple[int, int, str]]:
 
 @pytest.mark.parametrize("full", ["segment", "store.db:14"])
 def test_a_full_disk_is_one_message(tmp_path: Path, news: Path, full: str) -> None:
-    store = tmp_path / "store"
-    code, said = sync("--from", news, "--store", store, trouble=("--full", full))
-    assert code == 1
+    store, out = tmp_path / "store", tmp_path / "out"
+    child = forked(out, "--from", news, "--store", store, trouble=("--full", full))
+    child.join(60)
+    assert child.exitcode == 1
+    told = out.read_text("utf-8")
+    assert "Traceback" not in told
+    said = json.loads(told[told.index("{\n") :])
     assert "disk is full" in said["error"]["message"]
     assert "goes on where it was" in said["error"]["hint"]
     assert str(store) in said["error"]["where"]
