@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-import httpx
+import httpx2
 import uvicorn
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -103,7 +103,7 @@ def _time_pages(run: Path, samples: int) -> None:
     (key,) = app.state.shelf.all_runs()
     inside = TestClient(app, base_url="http://127.0.0.1")
     _print("page", {name: partial(_get, inside, url) for name, url in _urls(key, samples)})
-    with served(app) as url, httpx.Client(base_url=url) as outside:
+    with served(app) as url, httpx2.Client(base_url=url) as outside:
         _print("HTTP", {name: partial(_get, outside, url) for name, url in _urls(key, samples)})
 
 
@@ -119,7 +119,7 @@ def _urls(key: str, samples: int) -> Iterator[tuple[str, str]]:
     yield "a sample, of a text", sample_url(key, middle, "text=festival")
 
 
-def _get(client: httpx.Client | TestClient, url: str) -> None:
+def _get(client: httpx2.Client | TestClient, url: str) -> None:
     client.get(url).raise_for_status()
 
 
