@@ -92,6 +92,7 @@ def test_the_csv_of_an_archive_is_read_whatever_lies_beside_it() -> None:
         (b"\xd0\xcf\x11\xe0\0\0", "this is no text file"),
         (FILE.encode("utf-16"), "this is no text file"),
     ],
+    ids=["two", "none", "cut", "not text", "utf-16"],  # an archive's bytes hold the time
 )
 def test_what_is_no_csv_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(DatasetError, match=message):
