@@ -122,6 +122,7 @@ def _line(run: "RunSummary") -> str:
 def _where_to_look(runs: "list[RunSummary]") -> Iterator[str]:
     first = runs[0]
     yield "Where to look:"
+    yield f"  all of it, to click  {command('view', first.run_dir)}"
     yield f"  one sample's story   {command('trace', first.run_dir, _telling(first))}"
     yield f"  how all ended        {command('trace', first.run_dir)}"
     yield f"  the dataset          {brief(first.run_dir / 'dataset')} (parquet)"
