@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from urllib.request import urlopen
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import yaml
@@ -149,7 +150,12 @@ class Lab:
         return {canonical({"m": one["messages"], "s": one["schema"]}) for one in requests}
 
     def asked(self) -> list[str]:
-        """Return what the server was asked since the test began or `forget` was called."""
+        """Return what the server was asked since the test began or `forget` was called.
+
+        What a process sent just before it was killed may still have to be read: it comes first.
+        """
+        with urlopen(f"{self.server.anthropic_url}/counts"):
+            pass
         return [_question(request) for request in list(self.server.requests)]
 
     def asked_shapes(self) -> list[str]:
