@@ -10,8 +10,8 @@ from coreeval.releases.release import ReleasedArm
 from coreeval.releases.release_manifest import Changes, FactRow, SampleRow
 from coreeval.releases.sides import ONLY_RELEASES, Side, Title
 from coreeval.releases.stale import Horizon, Stale, new_cutoffs, stale_samples
-from coreeval.releases.words import Piece, word_diff
 from coreeval.schema import Value
+from coreeval.tools.words import Piece, word_diff
 
 InUpdated = Literal["added", "removed", "changed", "same"]
 ARMS: tuple[ReleasedArm, ...] = ("updated", "semantic", "original")

@@ -12,8 +12,8 @@ from coreeval.releases.diff_page import SHOWN, page_of
 from coreeval.releases.release import ReleasedArm, texts_sha256
 from coreeval.releases.release_manifest import ArmRow, Changes, FactRow, SampleRow
 from coreeval.releases.sides import Side, Title, side_at, side_of
-from coreeval.releases.words import Piece, word_diff
 from coreeval.tools.cutoffs import Stated, TargetDates
+from coreeval.tools.words import Piece, word_diff
 from tests.releases.kit import Made, make_run
 
 TEXT = "the <b>river</b> rose"

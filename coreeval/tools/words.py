@@ -7,7 +7,11 @@ from typing import Literal
 
 from coreeval.schema import Value
 
-_WORD = re.compile(r"(?:\w+(?:['\N{RIGHT SINGLE QUOTATION MARK}-]\w+)*|[^\w\s])\s*|\s+")
+UNSPACED = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+"""Ranges of characters of scripts that need no blanks: Han, kana, Hangul; each is about a word."""
+_LETTERS = rf"(?:(?![{UNSPACED}])\w)+"
+_JOINED = rf"{_LETTERS}(?:['\u2019-]{_LETTERS})*"
+_WORD = re.compile(rf"(?:[{UNSPACED}]|{_JOINED}|[^\w\s])\s*|\s+")
 """A word or a sign with the space after it, so that whole phrases differ in one piece."""
 
 
