@@ -7,6 +7,7 @@ import typer
 
 from coreeval.cli.arguments import BudgetOption, SetOption, UnpricedOption, of_money
 from coreeval.cli.detect_numleak import numleak
+from coreeval.cli.detect_overlap import overlap
 from coreeval.cli.output import AsJson
 from coreeval.errors import UsageError
 
@@ -15,6 +16,7 @@ METRICS = "exact_match, exact_match_squad, accuracy, rouge_1, rouge_2, rouge_l, 
 CONSISTENCIES = "exact, option, jaccard, cosine"
 WHERE = "coreeval detect pcr"
 detect.command("numleak")(numleak)
+detect.command("overlap")(overlap)
 
 
 @detect.command("pcr")

@@ -8,6 +8,7 @@ from typing import Protocol
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.columns import Columns, columns_of
+from coreeval.evaluation.benchmarks.item_files import Record
 from coreeval.evaluation.benchmarks.lines import digest_of, shown
 from coreeval.evaluation.benchmarks.places import located
 from coreeval.evaluation.benchmarks.rows import Rows, Source, bad_row
@@ -62,12 +63,20 @@ def _rows(config: DatasetConfig, tables: list[tuple[Path, Columns]]) -> Rows:
     number = 0
     for path, columns in tables:
         file = shown(path, config)
-        for line, values in enumerate(_values(path), start=1):
+        for record in parquet_records(path):
             number += 1
-            if values is None:
-                yield bad_row(file, line, "a text of the row is not UTF-8", "")
-            else:
-                yield columns.row(values, file=file, line=line, number=number, raw=_shown(values))
+            if record.defect:
+                yield bad_row(file, record.line, record.defect, "")
+                continue
+            values, line = record.values, record.line
+            yield columns.row(values, file=file, line=line, number=number, raw=_shown(values))
+
+
+def parquet_records(path: Path) -> Iterator[Record]:
+    """Yield the rows of a file as they are, numbered from 1."""
+    for line, values in enumerate(_values(path), start=1):
+        defect = "a text of the row is not UTF-8" if values is None else ""
+        yield Record(line, values or {}, defect)
 
 
 def _values(path: Path) -> Iterator[Values | None]:

@@ -1,0 +1,293 @@
+"""How well and how fast overlap is found: planted, recorded, 100,000 x 100,000.
+
+    python -m benchmarks.overlap [--data ../shared/data] [--items 100000] [--recorded FILE]
+
+*Kinds*: each text of a set is changed in one way; found again is how many of them resemble their
+original, false are hits between texts that are not a pair and of whose pairs neither the originals
+nor the changed texts resemble each other. The last rows are changes that others made: those of the
+CAP paper's authors, and MRPC's pairs.
+*Recorded*: a file of the CAP authors' overlap of C-Eval and FinEval, as their search
+wrote it (a C-Eval text, then one of FinEval's), against FinEval's validation split here.
+*Scale*: texts of a word (or character) chain over real ones, in a process of its own, with 1,000
+planted near-duplicates.
+"""
+
+import argparse
+import gzip
+import json
+import multiprocessing
+import random
+import re
+import resource
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from coreeval.evaluation.overlap.near import near_pairs
+from coreeval.evaluation.overlap.normal import key_of
+from coreeval.evaluation.overlap.search import find_overlap
+from coreeval.evaluation.overlap.texts import Entry, Texts
+
+THRESHOLDS = (0.3, 0.4, 0.5, 0.6)
+SEED = 7
+PLANTED = 1_000
+Change = Callable[[random.Random, str], str]
+Pairs = Sequence[tuple[str, str]]
+
+
+# -- changes --------------------------------------------------------------------------------------
+
+
+def letters(rng: random.Random, text: str) -> str:
+    """Replace three in a hundred characters, one at least."""
+    found = list(text)
+    for _ in range(max(1, len(found) * 3 // 100)):
+        found[rng.randrange(len(found))] = rng.choice("etaoinshrdlu")
+    return "".join(found)
+
+
+def dropped(rng: random.Random, text: str) -> str:
+    """Leave out fifteen in a hundred words."""
+    units = _units(text)
+    return "".join(unit for unit in units if rng.random() > 0.15) or text
+
+
+def swapped(rng: random.Random, text: str) -> str:
+    """Put the second half first."""
+    units = _units(text)
+    half = len(units) // 2
+    return " ".join(["".join(units[half:]).strip(), "".join(units[:half]).strip()])
+
+
+def longer(rng: random.Random, text: str) -> str:
+    """Say a fifth more at the end, taken from its own words in another order."""
+    units = _units(text)
+    return text + " " + "".join(rng.sample(units, max(1, len(units) // 5)))
+
+
+def dressed(rng: random.Random, text: str) -> str:
+    """Change case, signs and blanks only."""
+    return f"  {text.upper()} !!".replace(",", " ;").replace("\uff0c", " , ")
+
+
+CHANGES: Mapping[str, Change] = {
+    "case, signs, blanks": dressed,
+    "3 % of characters": letters,
+    "15 % of words left out": dropped,
+    "halves swapped": swapped,
+    "a fifth longer": longer,
+}
+
+
+def _units(text: str) -> list[str]:
+    """Return words with their blank; where there are hardly any, pairs of characters."""
+    words = re.findall(r"\S+\s*", text)
+    return words if len(words) * 12 > len(text) else re.findall(r"(?s)..?", text)
+
+
+# -- kinds ----------------------------------------------------------------------------------------
+
+
+def kinds(data: Path) -> Iterator[tuple[str, Pairs]]:
+    """Yield sets of pairs: what was changed, and each text before and after."""
+    rng = random.Random(SEED)
+    bases = {
+        "tweets": [text for text in _lines(data / "tweeteval/emotion/train_text.txt")[:1000]],
+        "news sentences": [row[3] for row in _mrpc(data)[:1000]],
+        "Chinese questions": _inputs(data / "cap/fineval/ori_val.json"),
+    }
+    for base, texts in bases.items():
+        for change, changed in CHANGES.items():
+            yield f"{base}: {change}", [(text, changed(rng, text)) for text in texts]
+    recorded = {
+        "FinEval: options shuffled": ("fineval/{}_val.json", ("ori", "mod")),
+        "FinQA: years moved": ("finqa/{}_train.json.gz", ("ori", "mod")),
+        "AlphaFin: modified": ("alphafin/research_{}_train.json.gz", ("ori", "mod")),
+        "ECTSum: paraphrased": ("ectsum/{}_val_samples.json.gz", ("ori", "mod")),
+    }
+    for name, (path, both) in recorded.items():
+        before, after = (_inputs(data / "cap" / path.format(side)) for side in both)
+        yield name, list(zip(before, after, strict=True))
+    for label, name in (("1", "MRPC: equivalent"), ("0", "MRPC: not equivalent")):
+        yield name, [(row[3], row[4]) for row in _mrpc(data) if row[0] == label]
+
+
+def tell_kinds(data: Path) -> None:
+    """Print recall and false hits of each kind, by threshold."""
+    print(f"{'':40s}{'n':>6s}  " + "  ".join(f"{t:^16g}" for t in THRESHOLDS))
+    for name, pairs in kinds(data):
+        cells = [f"{found:6.1%} {false:4d} false" for found, false in measured(pairs)]
+        print(f"{name:40s}{len(pairs):6d}  " + "  ".join(cells), flush=True)
+
+
+def measured(pairs: Pairs) -> Iterator[tuple[float, int]]:
+    """Yield for each threshold the share of pairs found, and hits between texts of other pairs."""
+    before, after = [each[0] for each in pairs], [each[1] for each in pairs]
+    across = _resemblances(before, after)
+    alike = {frozenset(place) for side in (before, after) for place in _resemblances(side, None)}
+    same = {i for i, (one, other) in enumerate(pairs) if key_of(one) == key_of(other)}
+    for threshold in THRESHOLDS:
+        above = {place for place, value in across.items() if value >= threshold}
+        found = same | {i for i, j in above if i == j}
+        false = sum(i != j and frozenset((i, j)) not in alike for i, j in above)
+        yield len(found) / len(pairs), false
+
+
+def _resemblances(left: list[str], right: list[str] | None) -> dict[tuple[int, int], float]:
+    found = near_pairs(left, right, THRESHOLDS[0] - 0.1).pairs
+    return {(i, j): value for i, j, value in found}
+
+
+def tell_unrelated(data: Path) -> None:
+    """Print the hits between benchmarks that were collected apart."""
+    tweets = {
+        name: _texts(name, _lines(data / f"tweeteval/{name}_text.txt"))
+        for name in ("emotion/train", "irony/train", "stance/climate/train")
+    }
+    sentences = _texts("mrpc/test", [row[3] for row in _mrpc(data)])
+    for a, b in (
+        ("emotion/train", "irony/train"),
+        ("emotion/train", "stance/climate/train"),
+        ("irony/train", "mrpc/test"),
+    ):
+        one, other = tweets[a], tweets.get(b, sentences)
+        counts = [len(find_overlap(one, other, threshold=t).hits) for t in THRESHOLDS]
+        size = len(one.entries) * len(other.entries)
+        print(f"{a} x {b}: hits {counts} at {THRESHOLDS} of {size:,} pairs")
+
+
+def tell_recorded(path: Path, data: Path) -> None:
+    """Print which recorded hits are found, and what besides."""
+    lines = path.read_text("utf-8").splitlines()
+    marks = [place for place, line in enumerate(lines) if line.startswith("CEVAL")]
+    recorded = {_recorded(lines[start:end])
+                for start, end in zip(marks, [*marks[1:], len(lines)], strict=True)}  # fmt: skip
+    theirs = list(dict.fromkeys(one for one, _ in recorded))
+    ours = _inputs(data / "cap/fineval/ori_val.json")
+    keys = [_question(text) for text in ours]
+    known = {
+        (theirs.index(one), place)
+        for one, question in recorded
+        for place, key in enumerate(keys)
+        if _question(question) in key
+    }
+    found = {(i, j): value for i, j, value in near_pairs(theirs, ours, 0.2).pairs}
+    print(f"recorded: {len(recorded)} pairs of {len(theirs)} C-Eval texts; here {len(known)}")
+    for threshold in THRESHOLDS:
+        above = {place for place, value in found.items() if value >= threshold}
+        print(f"  {threshold:g}: {len(above & known)} found, {len(above - known)} besides")
+
+
+def _recorded(lines: Sequence[str]) -> tuple[str, str]:
+    """Return the two texts of a recorded hit: C-Eval's and FinEval's."""
+    middle = next(place for place, line in enumerate(lines) if line.startswith("FinEval"))
+    return "\n".join(lines[1:middle]).strip(), "\n".join(lines[middle + 1 :])
+
+
+def _question(text: str) -> str:
+    """Return what identifies a question of FinEval: the authors took out the word for options."""
+    return key_of(text.replace("\u9009\u9879", ""))
+
+
+# -- scale ----------------------------------------------------------------------------------------
+
+
+def tell_scale(data: Path, items: int) -> None:
+    """Print time, memory and recall for two benchmarks of very many items."""
+    bases = {
+        "tweets": _lines(data / "tweeteval/emotion/train_text.txt"),
+        "Chinese questions": _inputs(data / "cap/fineval/ori_val.json"),
+    }
+    for name, base in bases.items():
+        process = multiprocessing.get_context("spawn").Process(
+            target=scale, args=(name, base, items)
+        )
+        process.start()
+        process.join()
+
+
+def scale(name: str, base: Sequence[str], items: int) -> None:
+    """Search two benchmarks of chained texts that share planted near-duplicates, and print it."""
+    rng = random.Random(SEED)
+    left = _chained(base, items, rng)
+    right = _chained(base, items - PLANTED, rng)
+    right += [letters(rng, text) for text in left[:PLANTED]]
+    one, other = _texts("left", left), _texts("right", right)
+    before, started = _peak(), time.perf_counter()
+    found = find_overlap(one, other)
+    seconds = time.perf_counter() - started
+    planted = {f"right/{items - PLANTED + place}": f"left/{place}" for place in range(PLANTED)}
+    hits = {(a.id, b.id) for hit in found.hits for a in hit.a for b in hit.b}
+    back = sum((one, other) in hits for other, one in planted.items())
+    length = sum(map(len, left)) / items
+    print(
+        f"{name}: {items:,} x {items:,} items of {length:.0f} characters: {seconds:.0f} s, "
+        f"peak {_peak():.2f} GB ({before:.2f} before); {back} of {PLANTED} planted found, "
+        f"{len(found.hits) - back} hits besides, {found.crowded} crowded buckets",
+        flush=True,
+    )
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def _chained(base: Sequence[str], items: int, rng: random.Random) -> list[str]:
+    """Return texts whose units follow each other as in real ones, as long as real ones."""
+    after: dict[str, list[str]] = defaultdict(list)
+    sizes = []
+    for text in base:
+        units = _units(text)
+        sizes.append(len(units))
+        for one, other in zip(["", *units], units, strict=False):
+            after[one].append(other)
+    return [_walk(after, rng.choice(sizes), rng) for _ in range(items)]
+
+
+def _walk(after: Mapping[str, Sequence[str]], size: int, rng: random.Random) -> str:
+    found, last = [], ""
+    for _ in range(size):
+        last = rng.choice(after.get(last) or after[""])
+        found.append(last)
+    return "".join(found)
+
+
+# -- data -----------------------------------------------------------------------------------------
+
+
+def _texts(name: str, texts: Sequence[str]) -> Texts:
+    return Texts(name, tuple(Entry(f"{name}/{i}", text) for i, text in enumerate(texts)))
+
+
+def _lines(path: Path) -> list[str]:
+    return [line for line in path.read_text("utf-8").split("\n") if line.strip()]
+
+
+def _mrpc(data: Path) -> list[list[str]]:
+    text = (data / "mrpc/msr_paraphrase_test.txt").read_text("utf-8-sig")
+    return [line.split("\t") for line in text.splitlines()[1:]]
+
+
+def _inputs(path: Path) -> list[str]:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        return [row["input"] for row in json.load(file)]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--items", type=int, default=100_000)
+    parser.add_argument("--recorded", type=Path, help="The CAP authors' c-eval/output_test.txt.")
+    given = parser.parse_args()
+    tell_kinds(given.data)
+    tell_unrelated(given.data)
+    if given.recorded:
+        tell_recorded(given.recorded, given.data)
+    tell_scale(given.data, given.items)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""`coreeval detect overlap`: which items do two benchmarks share, or does one have twice?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coreeval.cli.output import AsJson, show
+from coreeval.errors import UsageError
+
+
+def overlap(
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="A benchmark: a config, or [FORMAT:]PATH[@SPLIT].",
+            show_default=False,
+        ),
+    ],
+    b: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[B]",
+            help="Another; without it, what A has twice is looked for.",
+            show_default=False,
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(metavar="TASK", help="Built-in task or task file: what the fields are."),
+    ] = None,
+    field: Annotated[
+        list[str] | None,
+        typer.Option("--field", metavar="NAME", help="Compare this field only; repeatable."),
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(help="Least resemblance of a near hit, between 0 and 1.")
+    ] = 0.4,
+    most: Annotated[
+        int, typer.Option("--show", metavar="N", min=0, help="Most hits that are shown.")
+    ] = 10,
+    table: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FILE", dir_okay=False, help="Write all hits as a table."),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", dir_okay=False, help="Write one page with the hits (HTML)."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find items that two benchmarks share, word for word or nearly so."""
+    if not 0.2 <= threshold < 1:
+        hint = "0.2 to 0.99; below it texts are alike by chance, docs/overlap.md"
+        raise UsageError(f"{threshold} is no threshold", where="--threshold", hint=hint)
+    if a == b:
+        hint = "leave B out to find what it has twice"
+        raise UsageError("A and B are the same", where="coreeval detect overlap", hint=hint)
+    from coreeval.cli.overlap_words import overlap_lines
+    from coreeval.evaluation.overlap.document import overlap_document, write_csv
+    from coreeval.evaluation.overlap.page import write_page
+    from coreeval.evaluation.overlap.reading import How, read_texts
+    from coreeval.evaluation.overlap.search import find_overlap
+
+    how = How(task=task, fields=tuple(field or ()))
+    first, second = read_texts(a, how), None if b is None else read_texts(b, how)
+    found = find_overlap(first, second, threshold=threshold)
+    document = {
+        **overlap_document(found),
+        "csv": table and str(write_csv(table, found)),
+        "page": page and str(write_page(page, found)),
+    }
+    show(document, as_json, lambda: "\n".join(overlap_lines(found, document, most)))

@@ -1,0 +1,121 @@
+"""An overlap as a document, as rows of a table, and its hits side by side."""
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coreeval.evaluation.overlap.minhash import BANDS, ROWS
+from coreeval.evaluation.overlap.search import KINDS, Hit, Overlap
+from coreeval.evaluation.overlap.shingles import WIDTH, WIDTH_UNSPACED
+from coreeval.evaluation.overlap.texts import Entry, Texts
+from coreeval.tools.files import replacing
+from coreeval.tools.words import Piece, word_diff
+
+Json = Mapping[str, Any]
+LONGEST = 4000
+"""Characters of a text whose words are compared for people; the document has it whole."""
+_COLUMNS = ("kind", "similarity", "same_answer", "a_ids", "b_ids", "a_answers", "b_answers",
+            "a_text", "b_text")  # fmt: skip
+
+
+def overlap_document(overlap: Overlap) -> dict[str, Any]:
+    """Return all of an overlap, as `--json` prints it; docs/json.md lists the keys."""
+    sides = [overlap.a] if overlap.b is None else [overlap.a, overlap.b]
+    told = [_side(overlap, place, texts) for place, texts in enumerate(sides)]
+    return {
+        "a": told[0],
+        "b": told[1] if len(told) > 1 else None,
+        "counts": {kind: sum(hit.kind == kind for hit in overlap.hits) for kind in KINDS},
+        "hits": [_hit(hit) for hit in overlap.hits],
+        "notes": _notes(overlap),
+        "settings": {
+            "threshold": overlap.threshold,
+            "shingle": {"characters": WIDTH, "unspaced": WIDTH_UNSPACED},
+            "minhash": {"bands": BANDS, "rows": ROWS},
+        },
+    }
+
+
+def _side(overlap: Overlap, place: int, texts: Texts) -> Json:
+    items = {kind: overlap.items((kind,))[place] for kind in KINDS}
+    return {
+        "source": texts.name,
+        "items": len(texts.entries),
+        "in_hits": overlap.items()[place],
+        "in_hits_by_kind": items,
+        "short": overlap.short[place],
+        "bad_rows": [row.model_dump() for row in texts.bad_rows],
+    }
+
+
+def _hit(hit: Hit) -> Json:
+    return {
+        "kind": hit.kind,
+        "similarity": round(hit.similarity, 4),
+        "same_answer": hit.same_answer,
+        "a": [_entry(each) for each in hit.a],
+        "b": [_entry(each) for each in hit.b],
+        "a_text": hit.a[0].text,
+        "b_text": hit.b[0].text,
+    }
+
+
+def _entry(entry: Entry) -> Json:
+    return {"id": entry.id, "answer": entry.answer}
+
+
+def _notes(overlap: Overlap) -> list[str]:
+    notes = []
+    if sum(overlap.short):
+        said = " and ".join(str(number) for number in overlap.short)
+        notes.append(f"too short to be compared but as a whole: {said} texts")
+    if overlap.crowded:
+        notes.append(
+            f"very many texts are alike: in {overlap.crowded} groups of them each was compared "
+            "with the first only, so near hits among them are missing"
+        )
+    return notes
+
+
+def write_csv(path: Path, overlap: Overlap) -> Path:
+    """Write a row for each hit; ids and answers of several items are a line each."""
+    text = io.StringIO(newline="")
+    rows = csv.writer(text)
+    rows.writerow(_COLUMNS)
+    for hit in overlap.hits:
+        ids = ["\n".join(each.id for each in side) for side in (hit.a, hit.b)]
+        answers = ["\n".join(each.answer or "" for each in side) for side in (hit.a, hit.b)]
+        same = "" if hit.same_answer is None else str(hit.same_answer).lower()
+        texts = [hit.a[0].text, hit.b[0].text]
+        rows.writerow([hit.kind, f"{hit.similarity:.4f}", same, *ids, *answers, *texts])
+    with replacing(path) as draft:
+        draft.write_text(text.getvalue(), encoding="utf-8", newline="")
+    return path
+
+
+# -- side by side ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """The two texts of a hit, in pieces: `same`, and what only the one or the other has."""
+
+    left: tuple[Piece, ...]
+    right: tuple[Piece, ...]
+
+
+def side_by_side(hit: Hit) -> SideBySide:
+    """Return the texts of a hit's first items, word against word."""
+    one, other = (_cut(side[0].text) for side in (hit.a, hit.b))
+    pieces = word_diff(one, other)
+    return SideBySide(
+        left=tuple(piece for piece in pieces if piece.op != "added"),
+        right=tuple(piece for piece in pieces if piece.op != "removed"),
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"

@@ -1,0 +1,143 @@
+"""Pairs of similar sets out of very many, without comparing each with each.
+
+MinHash (Broder 1997): the least of a set's elements under a random hash is that of another set with
+a probability equal to their Jaccard index. Banding (Leskovec, Rajaraman and Ullman, "Mining of
+Massive Datasets", section 3.4): with `BANDS` bands of `ROWS` hashes each, two sets of index J are
+candidates with probability 1 - (1 - J^ROWS)^BANDS: 98.5 % at 0.4, 99.98 % at 0.5, 6 % at 0.1.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from coreeval.evaluation.overlap.shingles import Places, Shingles
+
+BANDS, ROWS = 64, 3
+HASHES = BANDS * ROWS
+CROWD = 10_000
+"""Pairs of one bucket beyond which its texts are compared only with the first of either side."""
+_SEED = 20260101
+_WORK = 1 << 16
+"""Shingles that are hashed at once: they fit into a core's cache."""
+_PENDING = 1 << 22
+"""Pairs that may wait to be freed of doubles: bounds memory."""
+
+Signatures = npt.NDArray[np.uint32]
+Keys = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs that are worth a comparison."""
+
+    left: Places
+    right: Places
+    crowded: int
+    """Buckets of which not every pair is among them."""
+
+
+def signatures(shingles: Shingles) -> Signatures:
+    """Return the least hashes of each set, none of which may be empty: texts x `HASHES`.
+
+    The hashes are multiply-shift (Dietzfelbinger 1996), from a fixed seed: the same for all sets.
+    """
+    rng = np.random.default_rng(_SEED)
+    factors = rng.integers(0, 1 << 63, HASHES, np.uint64) * np.uint64(2) + np.uint64(1)
+    shifts = rng.integers(0, 1 << 63, HASHES, np.uint64)
+    found = np.empty((len(shingles.sizes), HASHES), np.uint32)
+    for first, end in _runs(shingles.starts):
+        low, high = shingles.starts[first], shingles.starts[end]
+        values = shingles.hashes[low:high].astype(np.uint64)
+        cuts, hashed = shingles.starts[first:end] - low, np.empty_like(values)
+        for column in range(HASHES):
+            np.multiply(values, factors[column], out=hashed)
+            np.add(hashed, shifts[column], out=hashed)
+            np.right_shift(hashed, 32, out=hashed)
+            found[first:end, column] = np.minimum.reduceat(hashed, cuts)
+    return found
+
+
+def _runs(starts: Places) -> Iterator[tuple[int, int]]:
+    first, texts = 0, len(starts) - 1
+    while first < texts:
+        end = int(np.searchsorted(starts, starts[first] + _WORK, side="right")) - 1
+        end = min(max(end, first + 1), texts)
+        yield first, end
+        first = end
+
+
+def candidates(left: Signatures, right: Signatures | None) -> Candidates:
+    """Return the pairs between two sets of signatures, or within one, that share a bucket."""
+    width = np.uint64(len(left if right is None else right))
+    both = left if right is None else np.concatenate([left, right])
+    parts, known, crowded = [], np.zeros(0, np.uint64), 0
+    for band in range(BANDS):
+        buckets = _buckets(_keys(both[:, band * ROWS : (band + 1) * ROWS]))
+        codes, full = _pairs(buckets, None if right is None else len(left), width)
+        parts.append(codes)
+        crowded += full
+        if band == BANDS - 1 or sum(map(len, parts)) > _PENDING:
+            known, parts = np.unique(np.concatenate([known, *parts])), []
+    return Candidates((known // width).astype(np.int64), (known % width).astype(np.int64), crowded)
+
+
+def _keys(rows: Signatures) -> Keys:
+    key = np.zeros(len(rows), np.uint64)
+    for column in range(ROWS):
+        key = (key ^ rows[:, column]) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> 29
+    return key
+
+
+def _buckets(keys: Keys) -> tuple[Places, Places, Places]:
+    """Return the texts by bucket, and where each bucket of two or more begins and ends."""
+    order = np.argsort(keys, kind="stable")
+    cuts = np.flatnonzero(np.diff(keys[order])) + 1
+    starts, ends = np.concatenate([[0], cuts]), np.concatenate([cuts, [len(keys)]])
+    several = ends - starts > 1
+    return order, starts[several], ends[several]
+
+
+def _pairs(
+    buckets: tuple[Places, Places, Places], first_right: int | None, width: np.uint64
+) -> tuple[Keys, int]:
+    """Return the pairs of all buckets as left x width + right, and how many were too full."""
+    order, starts, ends = buckets
+    if first_right is None:
+        middles, begins = ends, starts
+    else:  # the sort is stable: in each bucket the left ones come first
+        lefts = np.concatenate([[0], np.cumsum(order < first_right)])
+        middles = begins = starts + lefts[ends] - lefts[starts]
+    wide, deep = middles - starts, ends - begins
+    fits = wide * deep <= CROWD
+    i, j = _expanded(starts[fits], wide[fits], begins[fits], deep[fits])
+    stars = [
+        _star(*bounds)
+        for bounds in zip(*(each[~fits] for each in (starts, middles, begins, ends)), strict=True)
+    ]
+    i = np.concatenate([i, *(each[0] for each in stars)])
+    j = np.concatenate([j, *(each[1] for each in stars)])
+    left, right = order[i], order[j]
+    if first_right is None:
+        keep = left < right
+        left, right = left[keep], right[keep]
+    else:
+        right = right - first_right
+    return left.astype(np.uint64) * width + right.astype(np.uint64), len(stars)
+
+
+def _expanded(starts: Places, wide: Places, begins: Places, deep: Places) -> tuple[Places, Places]:
+    """Return the places of every pair of every bucket."""
+    sizes = wide * deep
+    bucket = np.repeat(np.arange(len(sizes)), sizes)
+    within = np.arange(len(bucket)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return starts[bucket] + within // deep[bucket], begins[bucket] + within % deep[bucket]
+
+
+def _star(start: int, middle: int, begin: int, end: int) -> tuple[Places, Places]:
+    """Return the pairs of either side's first with all of the other."""
+    left, right = np.arange(start, middle), np.arange(begin, end)
+    i = np.concatenate([left, np.full(len(right), start)])
+    return i, np.concatenate([np.full(len(left), begin), right])

@@ -1,0 +1,112 @@
+"""Texts that are nearly the same: candidates by MinHash, each then compared in full."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from coreeval.evaluation.overlap.minhash import HASHES, Signatures, candidates, signatures
+from coreeval.evaluation.overlap.normal import plain_words
+from coreeval.evaluation.overlap.shingles import Hashes, Places, Shingles, shingles_of
+
+FORM_SHARE, FORM_FLOOR = 0.2, 10
+"""A shingle that more than a fifth of a benchmark's texts have, and more than 10 of them, is its
+form (an instruction, the names of options), not what tells its items apart: it does not count."""
+LEAST = 8
+"""Shingles that a text needs: with fewer, chance alone makes two texts alike."""
+_BATCH = 100_000
+_WORK = 1 << 22
+"""Shingles that are compared at once: bounds memory."""
+
+
+@dataclass(frozen=True)
+class NearPairs:
+    """Pairs of places of texts and their resemblance."""
+
+    pairs: tuple[tuple[int, int, float], ...]
+    short: tuple[int, int]
+    """Texts of either side that are too short for it; of one benchmark, the same ones twice."""
+    crowded: int
+    """Buckets in which not each text was compared with each."""
+
+
+@dataclass(frozen=True)
+class _Side:
+    places: Places
+    shingles: Shingles
+    signatures: Signatures
+
+
+def near_pairs(left: Sequence[str], right: Sequence[str] | None, threshold: float) -> NearPairs:
+    """Return the pairs between two lists of texts, or within one, that resemble each other.
+
+    Args:
+        left: Texts.
+        right: Other texts; None for pairs within the first.
+        threshold: The least Jaccard index of their shingles.
+    """
+    cut = [shingles_of([plain_words(text) for text in each]) for each in (left, right or [])]
+    form = np.concatenate([each.frequent(FORM_SHARE, FORM_FLOOR) for each in cut])
+    sides = [_side(each, form) for each in cut]
+    one, other = sides[0], sides[0] if right is None else sides[1]
+    found = candidates(one.signatures, None if right is None else other.signatures)
+    short = (len(left) - len(one.places), len(left if right is None else right) - len(other.places))
+    pairs = [
+        (int(one.places[i]), int(other.places[j]), float(resemblance))
+        for i, j, resemblance in _compared(one, other, found.left, found.right, threshold)
+    ]
+    return NearPairs(tuple(pairs), short, found.crowded)
+
+
+def _side(cut: Shingles, form: Hashes) -> _Side:
+    telling = cut.without(form)
+    places = np.flatnonzero(telling.sizes >= LEAST)
+    kept = telling.only(places)
+    return _Side(places, kept, signatures(kept))
+
+
+def _compared(
+    one: _Side, other: _Side, left: Places, right: Places, threshold: float
+) -> Iterator[tuple[int, int, float]]:
+    """Yield the candidates at or above the threshold.
+
+    One whose estimate lies three standard errors below it is not compared in full.
+    """
+    floor = threshold - 3 * np.sqrt(threshold * (1 - threshold) / HASHES)
+    for start in range(0, len(left), _BATCH):
+        i, j = left[start : start + _BATCH], right[start : start + _BATCH]
+        likely = (one.signatures[i] == other.signatures[j]).mean(axis=1) >= floor
+        i, j = i[likely], j[likely]
+        for low, high in _runs(one.shingles.sizes[i] + other.shingles.sizes[j]):
+            yield from _above(one, other, i[low:high], j[low:high], threshold)
+
+
+def _runs(sizes: Places) -> Iterator[tuple[int, int]]:
+    ends = np.cumsum(sizes)
+    first = 0
+    while first < len(sizes):
+        before = ends[first - 1] if first else 0
+        end = max(int(np.searchsorted(ends, before + _WORK, side="right")), first + 1)
+        yield first, end
+        first = end
+
+
+def _above(
+    one: _Side, other: _Side, i: Places, j: Places, threshold: float
+) -> Iterator[tuple[int, int, float]]:
+    index = jaccard(one.shingles, i, other.shingles, j)
+    keep = np.flatnonzero(index >= threshold)
+    yield from zip(i[keep].tolist(), j[keep].tolist(), index[keep].tolist(), strict=True)
+
+
+def jaccard(left: Shingles, i: Places, right: Shingles, j: Places) -> npt.NDArray[np.float64]:
+    """Return the share of the shingles of each pair of texts that both have."""
+    keys = [
+        owners.astype(np.uint64) << 32 | hashes for owners, hashes in (left.rows(i), right.rows(j))
+    ]
+    merged = np.sort(np.concatenate(keys))
+    shared = merged[1:][merged[1:] == merged[:-1]] >> 32
+    both = np.bincount(shared.astype(np.int64), minlength=len(i))
+    index: npt.NDArray[np.float64] = both / np.maximum(left.sizes[i] + right.sizes[j] - both, 1)
+    return index
