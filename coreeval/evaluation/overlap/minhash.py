@@ -21,8 +21,8 @@ CROWD = 10_000
 _SEED = 20260101
 _WORK = 1 << 16
 """Shingles that are hashed at once: they fit into a core's cache."""
-_PENDING = 1 << 22
-"""Pairs that may wait to be freed of doubles: bounds memory."""
+_BATCH = 20_000
+"""Pairs whose hashes are compared at once: bounds memory."""
 
 Signatures = npt.NDArray[np.uint32]
 Keys = npt.NDArray[np.uint64]
@@ -68,19 +68,43 @@ def _runs(starts: Places) -> Iterator[tuple[int, int]]:
         first = end
 
 
-def candidates(left: Signatures, right: Signatures | None) -> Candidates:
-    """Return the pairs between two sets of signatures, or within one, that share a bucket."""
-    width = np.uint64(len(left if right is None else right))
-    both = left if right is None else np.concatenate([left, right])
-    parts, known, crowded = [], np.zeros(0, np.uint64), 0
+def candidates(left: Signatures, right: Signatures | None, floor: float) -> Candidates:
+    """Return the pairs that share a bucket and at least a share `floor` of all hashes.
+
+    Args:
+        left: Signatures.
+        right: Others; None for pairs within the first.
+        floor: What the estimate of the Jaccard index must reach.
+    """
+    other = left if right is None else right
+    width = np.uint64(len(other))
+    found, crowded = [np.zeros(0, np.uint64)], 0
     for band in range(BANDS):
-        buckets = _buckets(_keys(both[:, band * ROWS : (band + 1) * ROWS]))
+        columns = slice(band * ROWS, (band + 1) * ROWS)
+        keys = [_keys(each[:, columns]) for each in (left, right) if each is not None]
+        buckets = _buckets(np.concatenate(keys))
         codes, full = _pairs(buckets, None if right is None else len(left), width)
-        parts.append(codes)
+        found.append(_likely(codes, left, other, floor))
         crowded += full
-        if band == BANDS - 1 or sum(map(len, parts)) > _PENDING:
-            known, parts = np.unique(np.concatenate([known, *parts])), []
-    return Candidates((known // width).astype(np.int64), (known % width).astype(np.int64), crowded)
+    known = np.unique(np.concatenate(found))
+    i, j = _places(known, width)
+    return Candidates(i, j, crowded)
+
+
+def _likely(codes: Keys, left: Signatures, right: Signatures, floor: float) -> Keys:
+    """Return the pairs whose hashes agree often enough."""
+    kept = [np.zeros(0, np.uint64)]
+    for start in range(0, len(codes), _BATCH):
+        some = codes[start : start + _BATCH]
+        i, j = _places(some, np.uint64(len(right)))
+        kept.append(some[(left[i] == right[j]).mean(axis=1) >= floor])
+    return np.concatenate(kept)
+
+
+def _places(codes: Keys, width: np.uint64) -> tuple[Places, Places]:
+    if not len(codes):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return (codes // width).astype(np.int64), (codes % width).astype(np.int64)
 
 
 def _keys(rows: Signatures) -> Keys:

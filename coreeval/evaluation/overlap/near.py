@@ -15,7 +15,8 @@ FORM_SHARE, FORM_FLOOR = 0.2, 10
 form (an instruction, the names of options), not what tells its items apart: it does not count."""
 LEAST = 8
 """Shingles that a text needs: with fewer, chance alone makes two texts alike."""
-_BATCH = 100_000
+ERRORS = 3
+"""Standard errors below the threshold from which an estimate is not followed up."""
 _WORK = 1 << 22
 """Shingles that are compared at once: bounds memory."""
 
@@ -47,10 +48,15 @@ def near_pairs(left: Sequence[str], right: Sequence[str] | None, threshold: floa
         threshold: The least Jaccard index of their shingles.
     """
     cut = [shingles_of([plain_words(text) for text in each]) for each in (left, right or [])]
-    form = np.concatenate([each.frequent(FORM_SHARE, FORM_FLOOR) for each in cut])
-    sides = [_side(each, form) for each in cut]
+    form = np.unique(np.concatenate([each.frequent(FORM_SHARE, FORM_FLOOR) for each in cut]))
+    sides = [_side(cut.pop(0), form) for _ in range(2)]  # one by one: their memory is free again
     one, other = sides[0], sides[0] if right is None else sides[1]
-    found = candidates(one.signatures, None if right is None else other.signatures)
+    error = np.sqrt(threshold * (1 - threshold) / HASHES)
+    found = candidates(
+        one.signatures,
+        None if right is None else other.signatures,
+        threshold - ERRORS * error,
+    )
     short = (len(left) - len(one.places), len(left if right is None else right) - len(other.places))
     pairs = [
         (int(one.places[i]), int(other.places[j]), float(resemblance))
@@ -61,25 +67,17 @@ def near_pairs(left: Sequence[str], right: Sequence[str] | None, threshold: floa
 
 def _side(cut: Shingles, form: Hashes) -> _Side:
     telling = cut.without(form)
-    places = np.flatnonzero(telling.sizes >= LEAST)
-    kept = telling.only(places)
-    return _Side(places, kept, signatures(kept))
+    enough = telling.sizes >= LEAST
+    kept = telling.only(enough)
+    return _Side(np.flatnonzero(enough), kept, signatures(kept))
 
 
 def _compared(
     one: _Side, other: _Side, left: Places, right: Places, threshold: float
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield the candidates at or above the threshold.
-
-    One whose estimate lies three standard errors below it is not compared in full.
-    """
-    floor = threshold - 3 * np.sqrt(threshold * (1 - threshold) / HASHES)
-    for start in range(0, len(left), _BATCH):
-        i, j = left[start : start + _BATCH], right[start : start + _BATCH]
-        likely = (one.signatures[i] == other.signatures[j]).mean(axis=1) >= floor
-        i, j = i[likely], j[likely]
-        for low, high in _runs(one.shingles.sizes[i] + other.shingles.sizes[j]):
-            yield from _above(one, other, i[low:high], j[low:high], threshold)
+    """Yield the candidates at or above the threshold."""
+    for low, high in _runs(one.shingles.sizes[left] + other.shingles.sizes[right]):
+        yield from _above(one, other, left[low:high], right[low:high], threshold)
 
 
 def _runs(sizes: Places) -> Iterator[tuple[int, int]]:

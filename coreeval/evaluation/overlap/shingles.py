@@ -40,15 +40,20 @@ class Shingles:
         return np.diff(self.starts)
 
     def without(self, dropped: Hashes) -> "Shingles":
-        """Return the sets without some shingles."""
-        keep = ~np.isin(self.hashes, dropped)
-        owners = np.repeat(np.arange(len(self.sizes)), self.sizes)[keep]
-        return Shingles(self.hashes[keep], _starts(owners, len(self.sizes)))
+        """Return the sets without some shingles, given in order."""
+        if not len(dropped):
+            return self
+        at = np.searchsorted(dropped, self.hashes).clip(max=len(dropped) - 1)
+        return self._kept(dropped[at] != self.hashes)
 
-    def only(self, places: Places) -> "Shingles":
-        """Return the sets of some texts."""
-        _, hashes = self.rows(places)
-        return Shingles(hashes, np.concatenate([[0], np.cumsum(self.sizes[places])]))
+    def only(self, texts: npt.NDArray[np.bool_]) -> "Shingles":
+        """Return the sets of the texts that are marked."""
+        kept = self._kept(np.repeat(texts, self.sizes))
+        return Shingles(kept.hashes, np.append(kept.starts[:-1][texts], kept.starts[-1]))
+
+    def _kept(self, keep: npt.NDArray[np.bool_]) -> "Shingles":
+        before = np.concatenate([[0], np.cumsum(keep)])
+        return Shingles(self.hashes[keep], before[self.starts])
 
     def rows(self, places: Places) -> tuple[Places, Hashes]:
         """Return the shingles of some texts, each with the number of its text among them."""
@@ -58,7 +63,7 @@ class Shingles:
         return owners, self.hashes[self.starts[places][owners] + np.arange(len(owners)) - before]
 
     def frequent(self, share: float, floor: int) -> Hashes:
-        """Return the shingles that more than a share of the texts have, and more than `floor`."""
+        """Return those that more than a share of the texts and more than `floor` have, in order."""
         hashes, counts = np.unique(self.hashes, return_counts=True)
         return hashes[counts > max(floor, share * len(self.sizes))]
 

@@ -68,7 +68,7 @@ def test_signatures_estimate_the_index() -> None:
 
 def test_near_texts_are_found_among_many_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minhash, "_WORK", 500)
-    monkeypatch.setattr(minhash, "_PENDING", 10)
+    monkeypatch.setattr(minhash, "_BATCH", 3)
     monkeypatch.setattr(near, "_WORK", 200)
     left = [*unrelated(300), QUESTION, CHINESE]
     right = [CHINESE.replace("多少", ""), *unrelated(300, seed=2), f"So: {QUESTION.upper()}"]
@@ -106,4 +106,4 @@ def test_a_crowd_is_compared_with_its_first_and_said(monkeypatch: pytest.MonkeyP
 def test_nothing_to_compare_is_no_fault() -> None:
     assert near_pairs([], [], 0.4).pairs == near_pairs(["a"], None, 0.4).pairs == ()
     none = signatures(shingles_of([]))
-    assert len(candidates(none, None).left) == 0
+    assert len(candidates(none, None, 0.3).left) == 0
