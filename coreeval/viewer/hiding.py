@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from coreeval.releases.words import Piece
 from coreeval.schema import Evidence, ReplacedFact, Result, Sample, TrainEnd, Value, Verdict
 from coreeval.tools.stores.run_listing import Listed
+from coreeval.tools.words import Piece
 from coreeval.viewer.story_values import ArmDiff, CallStory, Given, Said, SampleStory, StepStory
 
 SHOWN: Mapping[type[Value], frozenset[str]] = {

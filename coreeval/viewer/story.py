@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from coreeval.releases.words import word_diff
 from coreeval.schema import Arm, Result, Sample, TrainEnd
 from coreeval.tools.stores.call_rows import CallRecord
 from coreeval.tools.stores.calls import CallStore
 from coreeval.tools.stores.run_rows import CallRow, Step
 from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.words import word_diff
 from coreeval.viewer.story_values import (
     ArmDiff,
     AttemptStory,

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from coreeval.releases.words import Piece
 from coreeval.schema import Arm, Evidence, Result, Sample, TrainEnd, Value, Verdict
+from coreeval.tools.words import Piece
 
 Source = Literal[
     "original", "extraction", "semantic", "evidence", "plan", "composed", "feedback"

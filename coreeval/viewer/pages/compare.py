@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from coreeval import meanings
-from coreeval.releases.words import Piece, word_diff
+from coreeval.tools.words import Piece, word_diff
 from coreeval.viewer.compared import (
     Compared,
     changed,

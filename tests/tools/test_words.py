@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coreeval.releases.words import MOST_PAIRS, Piece, word_diff
+from coreeval.tools.words import MOST_PAIRS, Piece, word_diff
 
 TEXTS = st.text(alphabet="ab ,\u00e9", max_size=60)
 
