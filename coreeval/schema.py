@@ -38,7 +38,7 @@ Policy = Literal["allow", "neutral_only", "semantic_only", "skip"]
 """Write news; only neutral or positive news; only reword; leave the sample out of every arm."""
 Route = Literal["compose", "replace", "evidence"]
 DefectKind = Literal["facts", "label", "form", "unsafe"]
-Arm = Literal["original", "semantic", "updated"]
+Arm = Literal["original", "semantic", "updated", "control"]
 AnswerKind = Literal["answered", "refused", "truncated", "unparsed"]
 Text = Annotated[str, StringConstraints(min_length=1)]
 

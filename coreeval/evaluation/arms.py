@@ -4,13 +4,11 @@ A target's answers are read once, as a stream, into two bytes an answer; every n
 these, and only one target is in memory at a time.
 """
 
-from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from coreeval.evaluation.arm_scores import (
-    ARMS,
     COMPARISONS,
     ArmScore,
     ArmScores,
@@ -20,12 +18,10 @@ from coreeval.evaluation.arm_scores import (
     TargetScores,
     TemplateScore,
 )
+from coreeval.evaluation.coded import Coded, code_answers
 from coreeval.evaluation.scoring.answers import (
-    FAULTS,
-    MISSING,
     Mask,
     Resampled,
-    Table,
     View,
     averaged,
     difference,
@@ -36,8 +32,6 @@ from coreeval.evaluation.scoring.classification import DRAWS, proportion
 from coreeval.schema import Arm
 from coreeval.tools.stores.run_rows import Answer
 
-Way = tuple[Arm, int]
-"""An arm, and the number of the template that it was asked with."""
 _Part = tuple[bool, Arm, Arm | None]
 """Whether it has recoverable samples only; an arm; the arm that it must share its samples with."""
 
@@ -58,22 +52,10 @@ def compare_arms(
     the whole benchmark by sample id. `unrecoverable` are the ids that ended as label_unrecoverable.
     Every bootstrap starts from `seed`: none depends on another.
     """
-    places = {key: place for place, key in enumerate(gold)}
-    codes = _codes_of(labels)
-    due = np.fromiter((codes["answered", label] for label in gold.values()), np.int16, len(gold))
     known = np.fromiter((key not in unrecoverable for key in gold), np.bool_, len(gold))
-
-    def scored() -> Iterator[TargetScores]:
-        for target, said in answers:
-            if columns := _columns(target, said, places, codes):
-                every = np.column_stack(
-                    [np.frombuffer(each, np.int16) for each in columns.values()]
-                )
-                table = Table(due, every, len(labels))
-                yield _Scorer(table, known, tuple(columns), labels, seed, draws).scores(target)
-
+    coded = code_answers(answers, gold=gold, labels=labels)
     return ArmTable(
-        targets=tuple(scored()),
+        targets=tuple(_Scorer(each, known, seed, draws).scores() for each in coded),
         unrecoverable=int((~known).sum()),
         draws=draws,
         seed=seed,
@@ -83,31 +65,20 @@ def compare_arms(
 class _Scorer:
     """Scores what one target said: every part is a view on the same table and the same draws."""
 
-    def __init__(
-        self,
-        table: Table,
-        known: Mask,
-        ways: tuple[Way, ...],
-        labels: Sequence[str],
-        seed: int,
-        draws: int,
-    ) -> None:
-        self._table, self._known, self._labels = table, known, labels
+    def __init__(self, coded: Coded, known: Mask, seed: int, draws: int) -> None:
+        self._target, self._labels, self._known = coded.target, coded.labels, known
+        self._table, self._ways = (table := coded.table), coded.columns
         self._asked, self._counted = table.asked, table.counted
-        self._ways: dict[Arm, dict[int, int]] = {}
-        """For each arm the column of each template."""
-        for column, (arm, template) in enumerate(ways):
-            self._ways.setdefault(arm, {})[template] = column
         self._views = {part: self._view(part) for part in self._parts()}
         found = resample(table, list(self._views.values()), seed=seed, draws=draws)
         self._found = dict(zip(self._views, found, strict=True))
 
-    def scores(self, target: str) -> TargetScores:
+    def scores(self) -> TargetScores:
         """Return all scores of the target."""
         every = self._arm_scores(False)
         same = bool(self._known.all())
         return TargetScores(
-            target=target,
+            target=self._target,
             all_samples=every,
             recoverable=every if same else self._arm_scores(True),
         )
@@ -196,32 +167,3 @@ class _Scorer:
             yield LabelCoverage(
                 label=label, shared=int((due & shared).sum()), total=int(total.sum())
             )
-
-
-def _codes_of(labels: Sequence[str]) -> dict[tuple[str, str], int]:
-    """Return the code of each kind of answer with its label."""
-    known = [("answered", label) for label in labels]
-    return {said: code for code, said in enumerate([*known, *((fault, "") for fault in FAULTS)])}
-
-
-def _columns(
-    target: str,
-    said: Iterable[Answer],
-    places: Mapping[str, int],
-    codes: Mapping[tuple[str, str], int],
-) -> dict[Way, "array[int]"]:
-    """Put a target's answers, as codes, at the places of their samples; ways in their order."""
-    found: dict[tuple[str, int], array[int]] = {}
-    for source, template, key, answer, kind in said:
-        column = found.get((source, template))
-        if column is None:
-            column = found[source, template] = array("h", [MISSING]) * len(places)
-        place, code = places.get(key), codes.get((kind, answer))
-        if place is None or code is None or column[place] != MISSING:
-            raise ValueError(
-                "a second prediction, or one of no known sample or label: "
-                f"{target!r} said {answer!r} of {key!r} in the arm {source}"
-            )
-        column[place] = code
-    ways = [(arm, number) for arm in ARMS for number in sorted({each for _, each in found})]
-    return {way: found[way] for way in ways if way in found}

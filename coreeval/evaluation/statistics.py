@@ -138,3 +138,13 @@ def detectable(error: float) -> float:
     from scipy.special import ndtri
 
     return float((ndtri(1 - SIGNIFICANCE / 2) + ndtri(POWER)) * error)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted so that any false one is as rare as each was (Holm 1979)."""
+    found = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(found, kind="stable")
+    steps = found[order] * np.arange(len(found), 0, -1)
+    fair = np.empty_like(found)
+    fair[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return [float(each) for each in fair]

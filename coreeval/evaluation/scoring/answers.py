@@ -103,12 +103,20 @@ def resample(table: Table, views: Sequence[View], *, seed: int, draws: int) -> l
 
 def averaged(values: Floats, found: Resampled) -> Score:
     """Return the mean over templates of one of a view's scores, with its percentile interval."""
-    return score_of(_mean(values, found.used), found.n)
+    return score_of(mean_of_templates(values, found), found.n)
 
 
 def difference(first: Floats, second: Floats, found: Resampled) -> Score:
     """Return second minus first, averaged over templates; the same samples count for both."""
-    return score_of(_mean(second, found.used) - _mean(first, found.used), found.n)
+    lost = mean_of_templates(second, found) - mean_of_templates(first, found)
+    return score_of(lost, found.n)
+
+
+def mean_of_templates(values: Floats, found: Resampled) -> Floats:
+    """Return the mean over the templates that have a sample, shape (1 + draws,)."""
+    if not found.used.any():
+        return np.full(len(values), np.nan)
+    return np.asarray(values[:, found.used].mean(axis=1))
 
 
 def score_of(values: Floats, n: int) -> Score:
@@ -119,12 +127,6 @@ def score_of(values: Floats, n: int) -> Score:
         return Score(estimate=float(values[0]), ci_low=None, ci_high=None, n=1)
     low, high = np.nanquantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Score(estimate=float(values[0]), ci_low=float(low), ci_high=float(high), n=n)
-
-
-def _mean(values: Floats, used: Mask) -> Floats:
-    if not used.any():
-        return np.full(len(values), np.nan)
-    return np.asarray(values[:, used].mean(axis=1))
 
 
 def _weights(chance: np.random.Generator, groups: int, draws: int) -> Weights:

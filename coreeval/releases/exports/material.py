@@ -12,7 +12,7 @@ from coreeval.errors import ReleaseError, RunStateError
 from coreeval.evaluation.benchmarks import target_of
 from coreeval.releases.arms import original_fields, semantic_fields, shard_of
 from coreeval.releases.manifest import read_manifest
-from coreeval.releases.release import MANIFEST, Release, read_facts, read_release
+from coreeval.releases.release import MANIFEST, Release, ReleasedArm, read_facts, read_release
 from coreeval.releases.release_manifest import ArmRow, FactRow
 from coreeval.schema import Arm, Outcome, SemanticStatus, Task, Value
 from coreeval.tasks import ALL_TARGETS, load_task
@@ -21,7 +21,7 @@ from coreeval.tools.stores.run_rows import Ended
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
-ARMS: tuple[Arm, ...] = ("original", "semantic", "updated")
+ARMS: tuple[ReleasedArm, ...] = ("original", "semantic", "updated")
 Kind = Literal["run", "release"]
 
 

@@ -1,0 +1,117 @@
+"""Terms from replicates: every arm shares the draws, so that differences stay paired."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from coreeval.evaluation.coded import Coded
+from coreeval.evaluation.decomposition.noise import accuracy_cost, macro_f1_cost
+from coreeval.evaluation.decomposition.values import CONTRASTS, Parts, Step, Term, TermName
+from coreeval.evaluation.scoring.answers import (
+    Floats,
+    Resampled,
+    mean_of_templates,
+    resample,
+    score_of,
+)
+from coreeval.evaluation.scoring.classification import Score
+from coreeval.evaluation.statistics import detectable
+from coreeval.schema import Arm
+
+PATH: Final[tuple[Arm, ...]] = ("original", "semantic", "control", "updated")
+"""The order of the losses: words, then facts that are known, then facts that are new."""
+
+Arms = tuple[Arm, ...]
+Replicates = Mapping[Arms, Mapping[Arm, Resampled]]
+"""The scores of each arm on the samples that it shares with some others."""
+Metric = Callable[[Resampled], Floats]
+
+
+def replicate(coded: Coded, *, seed: int, draws: int) -> Replicates:
+    """Score the arms of every term, and those of the path, on the same draws of samples."""
+    views = {arms: each for arms in _groups(coded) if (each := coded.views(arms))}
+    flat = [view for each in views.values() for view in each]
+    found = iter(resample(coded.table, flat, seed=seed, draws=draws))
+    return {arms: {arm: next(found) for arm in arms} for arms in views}
+
+
+def _groups(coded: Coded) -> Iterable[Arms]:
+    yield from dict.fromkeys([*(tuple(each) for each in CONTRASTS.values()), path_of(coded)])
+
+
+def path_of(coded: Coded) -> Arms:
+    """Return the arms that were asked, from the original on."""
+    return tuple(arm for arm in PATH if arm in coded.columns)
+
+
+def accuracy_parts(coded: Coded, found: Replicates, share: float | None) -> Parts:
+    """Return the parts of what accuracy loses."""
+    cost = None if share is None else accuracy_cost(share)
+    return _parts(coded, found, lambda each: each.accuracy, cost)
+
+
+def macro_f1_parts(coded: Coded, found: Replicates, share: float | None) -> Parts:
+    """Return the parts of what macro-F1 loses."""
+    views = coded.views(("semantic", "updated"))
+    cost = None if share is None or not views else macro_f1_cost(coded.table, views[1], share)
+    return _parts(coded, found, lambda each: each.macro_f1, cost)
+
+
+def _parts(coded: Coded, found: Replicates, metric: Metric, cost: float | None) -> Parts:
+    terms = {
+        name: _term(name, found[tuple(contrast)], metric, cost)
+        for name, contrast in CONTRASTS.items()
+        if tuple(contrast) in found
+    }
+    path = path_of(coded)
+    return Parts(
+        terms=terms,
+        steps=_steps(path, found[path], metric) if path in found else (),
+        noise_cost=cost,
+    )
+
+
+def _term(
+    name: TermName, found: Mapping[Arm, Resampled], metric: Metric, cost: float | None
+) -> Term:
+    values = sum(
+        weight * mean_of_templates(metric(found[arm]), found[arm])
+        for arm, weight in CONTRASTS[name].items()
+        if weight
+    )
+    lost = score_of(np.asarray(values), next(iter(found.values())).n)
+    drawn = np.asarray(values)[1:]
+    return Term(
+        lost=lost,
+        beyond_noise=None if name == "rewriting" or cost is None else _less(lost, cost),
+        p_value=_two_sided(drawn) if lost.n > 1 else None,
+        detectable=detectable(float(np.nanstd(drawn, ddof=1))) if lost.n > 1 else None,
+    )
+
+
+def _less(lost: Score, cost: float) -> Score:
+    if lost.estimate is None or lost.ci_low is None:
+        return lost
+    return lost.model_copy(update={"estimate": lost.estimate - cost, "ci_low": lost.ci_low - cost})
+
+
+def _two_sided(drawn: Floats) -> float | None:
+    """Return the p-value that belongs to the percentile interval: the level that just holds 0.
+
+    One is added as for permutations (Phipson and Smyth 2010), so that none is 0.
+    """
+    known = drawn[np.isfinite(drawn)]
+    tail = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
+    return float(min(1.0, 2 * (1 + tail) / (1 + len(known))))
+
+
+def _steps(path: Sequence[Arm], found: Mapping[Arm, Resampled], metric: Metric) -> tuple[Step, ...]:
+    n = found[path[0]].n
+    values = [mean_of_templates(metric(found[arm]), found[arm]) for arm in path]
+    lost = [None, *(score_of(one - two, n) for one, two in pairwise(values))]
+    return tuple(
+        Step(arm=arm, score=score_of(value, n), lost=each)
+        for arm, value, each in zip(path, values, lost, strict=True)
+    )

@@ -1,0 +1,85 @@
+"""What a score drop is made of: terms, each a difference of arms on the samples that they share."""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from coreeval.evaluation.scoring.classification import LEVEL, Score
+from coreeval.schema import Arm, Value
+
+TermName = Literal[
+    "surface", "knowledge", "rewriting", "surface_unexplained", "unexplained"
+]  # fmt: skip
+CONTRASTS: Final[Mapping[TermName, Mapping[Arm, int]]] = {
+    "surface": {"original": 1, "semantic": -1},
+    "knowledge": {"semantic": 1, "updated": -1},
+    "rewriting": {"semantic": 1, "control": -1},
+    "surface_unexplained": {"original": 1, "semantic": -2, "control": 1},
+    "unexplained": {"original": 0, "semantic": 0, "control": 1, "updated": -1},
+}
+"""How often each arm's score counts. The samples are those that all of a term's arms share, so
+that `unexplained`, in which the reworded arm cancels out, still has the samples of all four."""
+DEFINITIONS: Final[Mapping[TermName, str]] = {
+    "surface": "original - semantic: lost by other words for the same facts",
+    "knowledge": "semantic - updated: lost by new facts",
+    "rewriting": "semantic - control: lost by facts that the same pipeline wrote in from news "
+    "before the target's cutoff, which rewriting alone explains",
+    "surface_unexplained": "surface - rewriting: lost by other words beyond what a rewriting costs",
+    "unexplained": "knowledge - rewriting: lost by new facts beyond what a rewriting costs",
+}
+MIN_SAMPLES: Final = 20
+"""Ours, as for PCR: below it a bootstrap has too few samples to tell how they vary."""
+
+Verdict = Literal["remembered", "not_shown", "no_control", "too_few"]
+"""Loss that neither the control arm nor label noise explains; none; none can be told, without a
+control arm; too few samples."""
+
+
+class Term(Value):
+    """One part of a drop; positive where the score is lost."""
+
+    lost: Score
+    beyond_noise: Score | None
+    """What is left where wrong labels cost as much as they can; None without a bound on them, and
+    for `rewriting`. The upper end is that of `lost`: they may cost nothing."""
+    p_value: float | None
+    """Two-sided, that nothing is lost."""
+    detectable: float | None
+    """The smallest true loss that so many samples show in four studies of five."""
+
+
+class Step(Value):
+    """One arm on the samples that all arms share, and what it lost since the arm before it."""
+
+    arm: Arm
+    score: Score
+    lost: Score | None
+    """None for the first."""
+
+
+class Parts(Value):
+    """The parts of one score's drop."""
+
+    terms: dict[TermName, Term]
+    """Without those whose arms were not asked."""
+    steps: tuple[Step, ...]
+    """From original to updated, in the order of the losses: surface, rewriting, unexplained. They
+    add up."""
+    noise_cost: float | None
+    """Most that wrong labels can cost the score."""
+
+
+class Decomposition(Value):
+    """What one target lost from the original to the updated arm, and to what."""
+
+    target: str
+    accuracy: Parts
+    macro_f1: Parts
+    noise: float | None
+    """Share of new texts whose label may be wrong, at most; None where nobody judged."""
+    verdict: Verdict
+    """By accuracy, whose noise bound is exact."""
+    reasons: tuple[str, ...]
+    """Sentences with the numbers."""
+    level: float = LEVEL
+    draws: int
+    seed: int
