@@ -153,13 +153,15 @@ def _singled_out(found: ItemEvidence | None) -> Cell:
         return _NOT_RUN
     if found.base is None:
         return Cell(said="not_measured", verdict="too_few", reason=found.note)
-    if not found.flagged:
-        return Cell(said="not_shown", verdict="none flagged", reason=found.note)
-    flagged, wrong = len(found.flagged), found.expected_false
+    flagged = sum(len(each.ids) for each in found.kinds.values())
     verdict = f"{flagged} of {found.n} flagged"
-    return Cell(
-        said="remembered", verdict=verdict, reason=f"of them {wrong:.1f} expected to be false"
-    )
+    if not flagged:
+        return Cell(said="not_shown", verdict=verdict, reason=found.note)
+    if found.base == "exchanged":
+        return Cell(said="not_measured", verdict=verdict, reason=found.note)
+    wrong = sum(each.expected_false for each in found.kinds.values())
+    reason = f"of them at most {wrong:.1f} falsely, on average"
+    return Cell(said="remembered", verdict=verdict, reason=reason)
 
 
 def _against_others(found: Panel | None, target: str) -> Cell:

@@ -1,7 +1,13 @@
 """What a score drop is made of: memory, rewriting, label noise; and which samples it comes from."""
 
 from coreeval.evaluation.decomposition.decomposing import decompose
-from coreeval.evaluation.decomposition.items import FALSE_SHARE, ItemEvidence, Items, find_items
+from coreeval.evaluation.decomposition.items import (
+    FALSE_SHARE,
+    Flagged,
+    ItemEvidence,
+    Items,
+    find_items,
+)
 from coreeval.evaluation.decomposition.values import (
     CONTRASTS,
     DEFINITIONS,
@@ -20,6 +26,7 @@ __all__ = [
     "FALSE_SHARE",
     "MIN_SAMPLES",
     "Decomposition",
+    "Flagged",
     "ItemEvidence",
     "Items",
     "Parts",

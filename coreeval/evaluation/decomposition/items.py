@@ -1,35 +1,42 @@
-"""Which samples a target seems to remember: right on the original, wrong on what was made of it.
+"""Which samples a target seems to remember, with so many of them flagged falsely and no more.
 
-A sample's score is the share of templates that it is right with on the original, less the mean
-share on the texts made of it, shrunk by how little its templates say: with a Beta-binomial prior of
-rates the posterior mean of that difference is m / (m + s) of it (m templates; s, the prior's
-strength, by moments over all texts: Kleinman 1973, JASA 68, 46-54).
-
-How large scores are where nothing is remembered is read off scores of the same shape, in which a
-text that cannot be remembered word for word stands for the original. A sample's p-value is its rank
-among them (conformal p-values, which Benjamini and Hochberg's procedure takes: Bates, Candès, Lei,
-Romano and Sesia 2023, Annals of Statistics 51, 149-178).
+A sample's p-value is the rank of its score among scores that memory has no part in (conformal
+p-values, which Benjamini and Hochberg's procedure takes: Bates, Candès, Lei, Romano and Sesia 2023,
+Annals of Statistics 51, 149-178); those flagged are held to a share of false ones for each kind of
+memory apart, since a sample that stands out in one does not in the other.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
 from coreeval.evaluation.coded import Coded
+from coreeval.evaluation.decomposition.item_scores import Base, Kind, Scored, Scores, score_items
 from coreeval.evaluation.decomposition.values import MIN_SAMPLES
 from coreeval.evaluation.scoring.answers import Floats, Mask, Numbers
 from coreeval.evaluation.statistics import adjusted
-from coreeval.schema import Arm, Value
+from coreeval.schema import Value
 
 FALSE_SHARE: Final = 0.1
-"""Share of falsely flagged samples that is accepted: a list to look at, not a conviction (the
-project's choice; Efron 2010, Large-Scale Inference, section 4.2, calls 0.1 the popular one)."""
+"""Ours: a list to look at may be wrong in one of ten."""
+ItemRow = Mapping[str, str | int | float | None]
 
-Base = Literal["control", "exchanged"]
-"""Where the base rate is from: the step from the reworded to the control arm, or the step from
-another arm to the original, which takes it that rewriting makes no sample harder."""
+
+class Flagged(Value):
+    """The samples that seem remembered in one way."""
+
+    ids: tuple[str, ...]
+    """The surest first."""
+    expected_false: float
+    """How many of them are not remembered, at most, on average."""
+    highest: int
+    """Samples with the highest score that there can be."""
+    by_chance: int
+    """How many have it without being remembered."""
+    least: int
+    """How many must have it before any of them can be flagged."""
 
 
 class ItemEvidence(Value):
@@ -37,17 +44,12 @@ class ItemEvidence(Value):
 
     target: str
     n: int
-    """Samples with an answer that counts in every arm that is needed."""
+    """Samples with an answer that counts in every arm that was asked."""
     templates: int
     base: Base | None
     """None where nothing can be told."""
     false_share: float
-    flagged: tuple[str, ...]
-    """Ids of the samples that seem remembered, the surest first."""
-    expected_false: float
-    """How many of them are not, at most, on average."""
-    least: int | None
-    """How many samples must have the highest score before any can be flagged."""
+    kinds: dict[Kind, Flagged]
     note: str
     """How far this reaches, for a reader."""
 
@@ -58,158 +60,118 @@ class Items:
 
     found: ItemEvidence
     columns: tuple[str, ...]
-    rows: Sequence[Mapping[str, str | int | float | None]]
-    """A line a sample with an answer: id, label; for each arm and template 1 (right), 0 (wrong) or
-    None (not asked, or refused); score, p_value, q_value (None without evidence), flagged."""
+    rows: Sequence[ItemRow]
+    """A line a sample with an answer: id, label; for each arm and template (`original_1`) 1 for a
+    right answer, 0 for a wrong one, None for none or a refusal; for each kind `score_KIND`,
+    `p_KIND`, `q_KIND` (None without evidence) and `flagged_KIND`, 0 or 1."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Scores:
-    """Scores of samples, and those that stand for samples that are not remembered."""
+class _Levels:
+    """One kind of evidence for each line of the table; nan without any."""
 
-    base: Base
-    places: Numbers
-    """Lines of the table."""
-    seen: Floats
-    unseen: Floats
-    top: float
-    """The highest that a score can be."""
+    score: Floats
+    p: Floats
+    q: Floats
+    flagged: Mask
 
 
 def find_items(coded: Coded, *, false_share: float = FALSE_SHARE) -> Items:
-    """Score every sample and flag those that seem remembered, `false_share` of them falsely."""
-    scores = _scores(coded)
-    score, p_value, q_value = np.full((3, len(coded.keys)), np.nan)
-    if scores is not None:
-        ranks = _at_least(scores.unseen, scores.seen)
-        score[scores.places] = scores.seen
-        p_value[scores.places] = (1 + ranks) / (1 + len(scores.unseen))
-        q_value[scores.places] = adjusted(p_value[scores.places].tolist())
-    flagged = (q_value <= false_share) & (score > 0)
-    found = _evidence(coded, scores, flagged, score, q_value, false_share)
-    levels = {"score": score, "p_value": p_value, "q_value": q_value}
+    """Score every sample and flag those that seem remembered, at most `false_share` falsely."""
+    scored = score_items(coded)
+    kinds = scored.kinds if scored else {}
+    levels = {
+        kind: _levels(coded, scored.places, scores, false_share)
+        for kind, scores in kinds.items()
+        if scored
+    }
+    flagged = {kind: _flagged(coded, levels[kind], kinds[kind], false_share) for kind in kinds}
+    templates = len({template for _, template in coded.ways})
     names = [f"{arm}_{template}" for arm, template in coded.ways]
+    columns = [f"{level}_{kind}" for kind in kinds for level in ("score", "p", "q", "flagged")]
     return Items(
-        found=found,
-        columns=("id", "label", *names, *levels, "flagged"),
-        rows=tuple(_rows(coded, names, levels, flagged)),
+        found=ItemEvidence(
+            target=coded.target,
+            n=len(scored.places) if scored else 0,
+            templates=templates,
+            base=scored.base if scored else None,
+            false_share=false_share,
+            kinds=flagged,
+            note=_note(scored, flagged, templates, false_share),
+        ),
+        columns=("id", "label", *names, *columns),
+        rows=tuple(_rows(coded, names, levels)),
     )
 
 
-def _scores(coded: Coded) -> _Scores | None:
-    """Return the scores of samples that all needed arms have; None where they are too few."""
-    made: tuple[Arm, ...] = tuple(arm for arm in ("semantic", "updated") if arm in coded.columns)
-    base: Base = "control" if {"control", "semantic"} <= coded.columns.keys() else "exchanged"
-    arms: tuple[Arm, ...] = ("original", *made, *(("control",) if base == "control" else ()))
-    views = coded.views(arms) if made else None
-    if views is None:
-        return None
-    counted, due = views[0].counted, coded.table.due[:, None]
-    places = np.flatnonzero(counted.any(axis=1))
-    if len(places) < MIN_SAMPLES:
-        return None
-    hits = {
-        arm: (counted & (coded.table.said[:, list(view.ways)] == due)).sum(axis=1)[places]
-        for arm, view in zip(arms, views, strict=True)
-    }
-    asked = counted.sum(axis=1)[places]
-    weight = _shrinkage(np.stack(list(hits.values())), asked)
-    share = {arm: each / asked for arm, each in hits.items()}
-    own, others = _decoy(base, made)
-    seen = weight * (share["original"] - np.mean([share[arm] for arm in made], axis=0))
-    unseen = weight * (share[own] - np.mean([share[arm] for arm in others], axis=0))
-    return _Scores(base, places, _even(seen), _even(unseen), float(_even(weight).max()))
-
-
-def _decoy(base: Base, made: Sequence[Arm]) -> tuple[Arm, list[Arm]]:
-    """Return what stands for the original, and for the texts made of it."""
-    first, *rest = made
-    return first, [("control" if base == "control" else "original"), *rest]
-
-
-def _shrinkage(hits: Numbers, asked: Numbers) -> Floats:
-    """Return m / (m + s) for each sample; 1 with a single template, which tells nothing of s.
-
-    1 / (1 + s) is how far two templates of a text agree beyond chance, from all pairs of them.
-    """
-    pairs = float((asked * (asked - 1)).sum()) * len(hits)
-    if not pairs:
-        return np.ones(len(asked))
-    mean = hits.sum() / (asked.sum() * len(hits))
-    both = (hits * (hits - 1)).sum() / pairs
-    spread = mean * (1 - mean)
-    alike = float(np.clip((both - mean * mean) / spread, 0, 1)) if spread else 0.0
-    return np.asarray(asked * alike / (asked * alike + 1 - alike))
-
-
-def _even(values: Floats) -> Floats:
-    """Return values of which those that differ in their last bits only are equal."""
-    return np.round(values, 9)
+def _levels(coded: Coded, places: Numbers, scores: Scores, false_share: float) -> _Levels:
+    ranks = _at_least(scores.unseen, scores.seen)
+    p_values = (1 + ranks) / (1 + len(ranks))
+    score, p, q = np.full((3, len(coded.keys)), np.nan)
+    score[places], p[places], q[places] = scores.seen, p_values, adjusted(p_values.tolist())
+    return _Levels(score, p, q, (q <= false_share) & (score > 0))
 
 
 def _at_least(values: Floats, ends: Floats) -> Numbers:
     """Return how many values are at least each end."""
-    ordered = np.sort(values)
-    return np.asarray(len(values) - np.searchsorted(ordered, ends, side="left"))
+    return np.asarray(len(values) - np.searchsorted(np.sort(values), ends, side="left"))
 
 
-def _evidence(
-    coded: Coded,
-    scores: _Scores | None,
-    flagged: Mask,
-    score: Floats,
-    q_value: Floats,
-    false_share: float,
-) -> ItemEvidence:
-    order = np.flatnonzero(flagged)
-    order = order[np.argsort(-score[order], kind="stable")]
-    n = 0 if scores is None else len(scores.places)
-    least, note = _power(coded, scores, false_share)
-    return ItemEvidence(
-        target=coded.target,
-        n=n,
-        templates=len({template for _, template in coded.ways}),
-        base=scores.base if scores else None,
-        false_share=false_share,
-        flagged=tuple(coded.keys[place] for place in order),
-        expected_false=float(q_value[order].max() * len(order)) if len(order) else 0.0,
-        least=least,
-        note=note,
+def _flagged(coded: Coded, levels: _Levels, scores: Scores, false_share: float) -> Flagged:
+    some = np.flatnonzero(levels.flagged)
+    some = some[np.argsort(-levels.score[some], kind="stable")]
+    n, chance = len(scores.seen), int((scores.unseen >= scores.top).sum())
+    return Flagged(
+        ids=tuple(coded.keys[place] for place in some),
+        expected_false=float(levels.q[some].max() * len(some)) if len(some) else 0.0,
+        highest=int((scores.seen >= scores.top).sum()),
+        by_chance=chance,
+        least=int(np.ceil((1 + chance) / (1 + n) * n / false_share)),
     )
 
 
-def _power(coded: Coded, scores: _Scores | None, false_share: float) -> tuple[int | None, str]:
-    if scores is None:
-        return None, (
+def _note(
+    scored: Scored | None, kinds: Mapping[Kind, Flagged], templates: int, false_share: float
+) -> str:
+    if scored is None:
+        return (
             f"fewer than {MIN_SAMPLES} samples have an answer in the original and a rewritten arm: "
             "nothing is said of single samples"
         )
-    n = len(scores.places)
-    chance, top = int((scores.unseen >= scores.top).sum()), int((scores.seen >= scores.top).sum())
-    least = int(np.ceil((1 + chance) / (1 + n) * n / false_share))
-    said = (
-        f"{top} of {n} samples have the highest score, {chance} would without being remembered; "
-        f"{least} must before any can be flagged at {false_share:g}"
-    )
-    if len({template for _, template in coded.ways}) == 1:
-        said += ": one template and one draw single out samples only where very many are remembered"
-    return least, said
+    said = [
+        f"{kind}: {each.highest} of {len(scored.places)} samples have the highest score, "
+        f"{each.by_chance} would without being remembered, {each.least} must before any can be "
+        f"flagged at {false_share:g}"
+        for kind, each in kinds.items()
+    ]
+    if templates == 1:
+        said.append("one template and one draw cannot single out samples unless so many stand out")
+    if scored.base == "exchanged":
+        said.append("without a control arm it is taken that rewriting makes no sample harder")
+    return "; ".join(said)
 
 
 def _rows(
-    coded: Coded, names: Sequence[str], levels: Mapping[str, Floats], flagged: Mask
+    coded: Coded, names: Sequence[str], levels: Mapping[Kind, _Levels]
 ) -> Iterator[dict[str, str | int | float | None]]:
     table = coded.table
     right, counted = table.said == table.due[:, None], table.counted
     for place in np.flatnonzero(table.asked.any(axis=1)):
-        marks = {
-            name: int(right[place, way]) if counted[place, way] else None
-            for way, name in enumerate(names)
+        row: dict[str, str | int | float | None] = {
+            "id": coded.keys[place],
+            "label": coded.labels[table.due[place]],
         }
-        known = {
-            name: None if np.isnan(values[place]) else float(values[place])
-            for name, values in levels.items()
-        }
-        label = coded.labels[table.due[place]]
-        yield {"id": coded.keys[place], "label": label, **marks, **known,
-               "flagged": int(flagged[place])}  # fmt: skip
+        for way, name in enumerate(names):
+            row[name] = int(right[place, way]) if counted[place, way] else None
+        for kind, level in levels.items():
+            row |= _level_row(kind, level, int(place))
+        yield row
+
+
+def _level_row(kind: Kind, level: _Levels, place: int) -> dict[str, str | int | float | None]:
+    known = not np.isnan(level.score[place])
+    values = {"score": level.score, "p": level.p, "q": level.q}
+    row: dict[str, str | int | float | None] = {
+        f"{name}_{kind}": float(each[place]) if known else None for name, each in values.items()
+    }
+    return row | {f"flagged_{kind}": int(level.flagged[place])}

@@ -1,13 +1,8 @@
-"""How much of a score wrong labels can cost."""
+"""How much of macro-F1 wrong labels can cost; accuracy loses at most their share."""
 
 import numpy as np
 
-from coreeval.evaluation.scoring.answers import Floats, Table, View
-
-
-def accuracy_cost(share: float) -> float:
-    """Return the most that wrong labels cost accuracy: each turns at most one answer wrong."""
-    return share
+from coreeval.evaluation.scoring.answers import Floats, Mask, Table, View
 
 
 def macro_f1_cost(table: Table, view: View, share: float) -> float:
@@ -26,7 +21,7 @@ def macro_f1_cost(table: Table, view: View, share: float) -> float:
     return float(np.mean(costs)) if costs else 0.0
 
 
-def _corrected(table: Table, way: int, counted: np.ndarray, share: float) -> float:
+def _corrected(table: Table, way: int, counted: Mask, share: float) -> float:
     due, said = table.due[counted], table.said[counted, way]
     hits, dues, given = (
         np.bincount(each[each < table.labels], minlength=table.labels).astype(np.float64)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from coreeval.evaluation.coded import Coded
-from coreeval.evaluation.decomposition.noise import accuracy_cost, macro_f1_cost
+from coreeval.evaluation.decomposition.noise import macro_f1_cost
 from coreeval.evaluation.decomposition.values import CONTRASTS, Parts, Step, Term, TermName
 from coreeval.evaluation.scoring.answers import (
     Floats,
@@ -20,6 +20,8 @@ from coreeval.evaluation.scoring.classification import Score
 from coreeval.evaluation.statistics import detectable
 from coreeval.schema import Arm
 
+REWRITTEN: Final[tuple[Arm, ...]] = ("semantic", "updated")
+"""The arms whose wrong labels look like memory; one bound is taken to hold for both."""
 PATH: Final[tuple[Arm, ...]] = ("original", "semantic", "control", "updated")
 """The order of the losses: words, then facts that are known, then facts that are new."""
 
@@ -27,6 +29,8 @@ Arms = tuple[Arm, ...]
 Replicates = Mapping[Arms, Mapping[Arm, Resampled]]
 """The scores of each arm on the samples that it shares with some others."""
 Metric = Callable[[Resampled], Floats]
+Costs = Mapping[Arm, float]
+"""Most that wrong labels cost the score of an arm; empty where nobody judged them."""
 
 
 def replicate(coded: Coded, *, seed: int, draws: int) -> Replicates:
@@ -48,20 +52,24 @@ def path_of(coded: Coded) -> Arms:
 
 def accuracy_parts(coded: Coded, found: Replicates, share: float | None) -> Parts:
     """Return the parts of what accuracy loses."""
-    cost = None if share is None else accuracy_cost(share)
-    return _parts(coded, found, lambda each: each.accuracy, cost)
+    costs = dict[Arm, float]() if share is None else dict.fromkeys(REWRITTEN, share)
+    return _parts(coded, found, lambda each: each.accuracy, costs)
 
 
 def macro_f1_parts(coded: Coded, found: Replicates, share: float | None) -> Parts:
     """Return the parts of what macro-F1 loses."""
-    views = coded.views(("semantic", "updated"))
-    cost = None if share is None or not views else macro_f1_cost(coded.table, views[1], share)
-    return _parts(coded, found, lambda each: each.macro_f1, cost)
+    costs = {
+        arm: macro_f1_cost(coded.table, view, share)
+        for arm in REWRITTEN
+        for view in coded.views((arm,)) or ()
+        if share is not None
+    }
+    return _parts(coded, found, lambda each: each.macro_f1, costs)
 
 
-def _parts(coded: Coded, found: Replicates, metric: Metric, cost: float | None) -> Parts:
+def _parts(coded: Coded, found: Replicates, metric: Metric, costs: Costs) -> Parts:
     terms = {
-        name: _term(name, found[tuple(contrast)], metric, cost)
+        name: _term(name, found[tuple(contrast)], metric, costs)
         for name, contrast in CONTRASTS.items()
         if tuple(contrast) in found
     }
@@ -69,13 +77,11 @@ def _parts(coded: Coded, found: Replicates, metric: Metric, cost: float | None) 
     return Parts(
         terms=terms,
         steps=_steps(path, found[path], metric) if path in found else (),
-        noise_cost=cost,
+        noise_cost=costs.get("updated"),
     )
 
 
-def _term(
-    name: TermName, found: Mapping[Arm, Resampled], metric: Metric, cost: float | None
-) -> Term:
+def _term(name: TermName, found: Mapping[Arm, Resampled], metric: Metric, costs: Costs) -> Term:
     values = sum(
         weight * mean_of_templates(metric(found[arm]), found[arm])
         for arm, weight in CONTRASTS[name].items()
@@ -85,15 +91,23 @@ def _term(
     drawn = np.asarray(values)[1:]
     return Term(
         lost=lost,
-        beyond_noise=None if name == "rewriting" or cost is None else _less(lost, cost),
+        beyond_noise=_beyond(lost, name, costs),
         p_value=_two_sided(drawn) if lost.n > 1 else None,
         detectable=detectable(float(np.nanstd(drawn, ddof=1))) if lost.n > 1 else None,
     )
 
 
-def _less(lost: Score, cost: float) -> Score:
+def _beyond(lost: Score, name: TermName, costs: Costs) -> Score | None:
+    """Return what is lost where wrong labels cost each arm that is taken off as much as they can.
+
+    Those of the control arm count as none: they would make what it leaves smaller.
+    """
+    against = {arm: -weight for arm, weight in CONTRASTS[name].items() if weight < 0}
+    if name == "rewriting" or not against.keys() <= costs.keys():
+        return None
     if lost.estimate is None or lost.ci_low is None:
         return lost
+    cost = sum(weight * costs[arm] for arm, weight in against.items())
     return lost.model_copy(update={"estimate": lost.estimate - cost, "ci_low": lost.ci_low - cost})
 
 

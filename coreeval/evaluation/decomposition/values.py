@@ -39,8 +39,9 @@ class Term(Value):
 
     lost: Score
     beyond_noise: Score | None
-    """What is left where wrong labels cost as much as they can; None without a bound on them, and
-    for `rewriting`. The upper end is that of `lost`: they may cost nothing."""
+    """What is left where wrong labels cost as much as they can (twice that where an arm counts
+    twice); None without a bound on them, and for `rewriting`. The upper end is that of `lost`: they
+    may cost nothing."""
     p_value: float | None
     """Two-sided, that nothing is lost."""
     detectable: float | None
@@ -65,7 +66,7 @@ class Parts(Value):
     """From original to updated, in the order of the losses: surface, rewriting, unexplained. They
     add up."""
     noise_cost: float | None
-    """Most that wrong labels can cost the score."""
+    """Most that wrong labels can cost the score of the updated arm."""
 
 
 class Decomposition(Value):

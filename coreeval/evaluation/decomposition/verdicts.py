@@ -11,10 +11,15 @@ Rule = Callable[[Parts], Why | None]
 """Why the rule holds, or None."""
 
 MEMORY: Final[tuple[tuple[TermName, TermName, str], ...]] = (
-    ("surface", "surface_unexplained", "of its words"),
-    ("knowledge", "unexplained", "of facts"),
+    (
+        "surface",
+        "surface_unexplained",
+        "memory of the words, unless a rewording of any text costs this target as much, which PCR "
+        "and a panel of targets can tell",
+    ),
+    ("knowledge", "unexplained", "memory of facts"),
 )
-"""What may be memory, what the control arm leaves of it, and memory of what."""
+"""What may be memory, what the control arm leaves of it, and what that is."""
 
 
 def verdict_of(parts: Parts) -> tuple[Verdict, Why]:
@@ -36,8 +41,8 @@ def _few_samples(parts: Parts) -> Why | None:
 def _left(parts: Parts) -> Why | None:
     """Hold where something is lost beyond label noise, and more than a rewriting costs."""
     found = tuple(
-        f"{name} ({_span(raw)}), of which the control arm leaves {_span(left)}: memory {of_what}"
-        for name, beside, of_what in MEMORY
+        f"{name} ({_span(raw)}), of which the control arm leaves {_span(left)}: {what}"
+        for name, beside, what in MEMORY
         if (raw := _beyond(parts.terms.get(name)))
         and (left := _beyond(parts.terms.get(beside)))
         and _above(raw)
@@ -47,26 +52,42 @@ def _left(parts: Parts) -> Why | None:
 
 
 def _not_separable(parts: Parts) -> Why | None:
-    lost = [
-        f"{name} ({_span(raw)})"
-        for name, _, _ in MEMORY
-        if (raw := _beyond(parts.terms.get(name))) and _above(raw)
-    ]
-    if "rewriting" in parts.terms or not lost:
-        return None
+    """Hold where something is lost and no control arm, or too little of one, says to what."""
+    lost = tuple(
+        f"{name} ({_span(raw)}) is lost beyond label noise; {_without_control(parts, beside)}"
+        for name, beside, _ in MEMORY
+        if (raw := _beyond(parts.terms.get(name)))
+        and _above(raw)
+        and _beyond(parts.terms.get(beside)) is None
+    )
+    return lost or None
+
+
+def _without_control(parts: Parts, beside: TermName) -> str:
+    if beside not in parts.terms:
+        return (
+            "without a control arm rewriting cannot be told from memory: run.control_window adds "
+            "one"
+        )
     return (
-        f"{' and '.join(lost)} is lost beyond label noise, but without a control arm rewriting "
-        "cannot be told from memory: set run.control_window",
+        f"the control arm shares {parts.terms[beside].lost.n} samples with the others, and "
+        f"{MIN_SAMPLES} are the least that tell rewriting from memory"
     )
 
 
 def _nothing(parts: Parts) -> Why:
-    said = [
-        f"{name} {_span(term.lost)}"
-        for name, term in parts.terms.items()
-        if term.lost.estimate is not None
-    ]
-    return (f"no loss that neither label noise nor rewriting explains: {'; '.join(said)}",)
+    return tuple(
+        f"{name} ({_span(raw)}): nothing beyond label noise and rewriting is shown; so many "
+        f"samples show losses from about {_detectable(parts, name, beside):.3f} on"
+        for name, beside, _ in MEMORY
+        if (raw := _beyond(parts.terms.get(name)))
+    )
+
+
+def _detectable(parts: Parts, *names: TermName) -> float:
+    """Return the smallest true loss that shows in all of some terms."""
+    found = [parts.terms[name].detectable for name in names if name in parts.terms]
+    return max(each for each in found if each is not None)
 
 
 RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
