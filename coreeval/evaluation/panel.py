@@ -1,12 +1,13 @@
 """Does one target do better on the original than its score on the updated arm lets expect?
 
-After ConStat (Dekoninck, Müller and Vechev 2024, NeurIPS): what other targets score on the original
-is regressed on what they score on the updated arm, and the tested target's excess over that line is
-what its ability does not explain. ConStat has about twenty reference models, a smoothing spline and
-a bootstrap. A handful of targets carries a straight line that does not fall, and the excess is
-tested as one more observation on it: by Student's t with the scatter of the others about their line
-(Draper and Smith 1998, section 3.1), which is exact for few targets where a bootstrap over them is
-not. That scatter counts as no less than what the draws of samples say of the excess.
+After ConStat (Dekoninck, Müller and Vechev 2024, NeurIPS; arXiv 2405.16281): what other targets
+score on the original is regressed on what they score on the updated arm, and the tested target's
+excess over that line is what its ability does not explain. ConStat has about twenty reference
+models, a smoothing spline and a bootstrap. A handful of targets carries a straight line that does
+not fall, and the excess is tested as one more observation on it: by Student's t with the scatter of
+the others about their line (Draper and Smith 1998, section 3.1). That scatter has both in it, how
+targets differ and the chance of samples, and t is right for few targets where a bootstrap over them
+is not; where there is no scatter at all, draws of samples stand in for it.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from coreeval.evaluation.statistics import SIGNIFICANCE, holm
 from coreeval.schema import Value
 
 MIN_TARGETS: Final = 5
-"""The tested one and four others: a line through fewer leaves no two degrees of freedom."""
+"""The tested one and four others, which leave a line two degrees of freedom."""
 
 Metric = Literal["accuracy", "macro_f1"]
 
@@ -116,8 +117,7 @@ def _tested(original: Floats, updated: Floats, place: int) -> tuple[float, float
     x, y = updated[others], original[others]
     excess = _excess(x, y, updated[place], original[place])
     free = len(x) - 2
-    scatter = _prediction_error(x[:, 0], y[:, 0], updated[place, 0])
-    error = max(scatter, float(np.nanstd(excess[1:])))
+    error = _prediction_error(x[:, 0], y[:, 0], updated[place, 0]) or float(np.nanstd(excess[1:]))
     if not error:
         return float(excess[0]), 0.0, float(excess[0] <= 0)
     half = float(student.ppf((1 + LEVEL) / 2, free) * error)

@@ -79,16 +79,15 @@ class _Levels:
 def find_items(coded: Coded, *, false_share: float = FALSE_SHARE) -> Items:
     """Score every sample and flag those that seem remembered, at most `false_share` falsely."""
     scored = score_items(coded)
-    kinds = scored.kinds if scored else {}
-    levels = {
-        kind: _levels(coded, scored.places, scores, false_share)
-        for kind, scores in kinds.items()
+    levels = _levels(len(coded.keys), scored, false_share) if scored else {}
+    flagged = {
+        kind: _flagged(coded, level, scored.kinds[kind], false_share)
+        for kind, level in levels.items()
         if scored
     }
-    flagged = {kind: _flagged(coded, levels[kind], kinds[kind], false_share) for kind in kinds}
     templates = len({template for _, template in coded.ways})
     names = [f"{arm}_{template}" for arm, template in coded.ways]
-    columns = [f"{level}_{kind}" for kind in kinds for level in ("score", "p", "q", "flagged")]
+    columns = [f"{level}_{kind}" for kind in levels for level in ("score", "p", "q", "flagged")]
     return Items(
         found=ItemEvidence(
             target=coded.target,
@@ -104,12 +103,16 @@ def find_items(coded: Coded, *, false_share: float = FALSE_SHARE) -> Items:
     )
 
 
-def _levels(coded: Coded, places: Numbers, scores: Scores, false_share: float) -> _Levels:
-    ranks = _at_least(scores.unseen, scores.seen)
-    p_values = (1 + ranks) / (1 + len(ranks))
-    score, p, q = np.full((3, len(coded.keys)), np.nan)
-    score[places], p[places], q[places] = scores.seen, p_values, adjusted(p_values.tolist())
-    return _Levels(score, p, q, (q <= false_share) & (score > 0))
+def _levels(lines: int, scored: Scored, false_share: float) -> dict[Kind, _Levels]:
+    """Return the evidence of each kind, on all lines of a table."""
+    found: dict[Kind, _Levels] = {}
+    for kind, scores in scored.kinds.items():
+        p_values = (1 + _at_least(scores.unseen, scores.seen)) / (1 + len(scores.unseen))
+        score, p, q = np.full((3, lines), np.nan)
+        for values, own in ((score, scores.seen), (p, p_values), (q, adjusted(p_values.tolist()))):
+            values[scored.places] = own
+        found[kind] = _Levels(score, p, q, (q <= false_share) & (score > 0))
+    return found
 
 
 def _at_least(values: Floats, ends: Floats) -> Numbers:
