@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from coreeval.evaluation.coded import Coded
+from coreeval.evaluation.decomposition.intervals import expanded, two_sided
 from coreeval.evaluation.decomposition.noise import macro_f1_cost
 from coreeval.evaluation.decomposition.values import CONTRASTS, Parts, Step, Term, TermName
 from coreeval.evaluation.scoring.answers import (
@@ -14,7 +15,6 @@ from coreeval.evaluation.scoring.answers import (
     Resampled,
     mean_of_templates,
     resample,
-    score_of,
 )
 from coreeval.evaluation.scoring.classification import Score
 from coreeval.evaluation.statistics import detectable
@@ -82,18 +82,17 @@ def _parts(coded: Coded, found: Replicates, metric: Metric, costs: Costs) -> Par
 
 
 def _term(name: TermName, found: Mapping[Arm, Resampled], metric: Metric, costs: Costs) -> Term:
-    values = sum(
+    weighted = [
         weight * mean_of_templates(metric(found[arm]), found[arm])
         for arm, weight in CONTRASTS[name].items()
-        if weight
-    )
-    lost = score_of(np.asarray(values), next(iter(found.values())).n)
-    drawn = np.asarray(values)[1:]
+    ]
+    values, n = np.sum(weighted, axis=0), next(iter(found.values())).n
+    lost = expanded(values, n)
     return Term(
         lost=lost,
         beyond_noise=_beyond(lost, name, costs),
-        p_value=_two_sided(drawn) if lost.n > 1 else None,
-        detectable=detectable(float(np.nanstd(drawn, ddof=1))) if lost.n > 1 else None,
+        p_value=two_sided(values, n),
+        detectable=detectable(float(np.nanstd(values[1:], ddof=1))) if n > 1 else None,
     )
 
 
@@ -111,21 +110,11 @@ def _beyond(lost: Score, name: TermName, costs: Costs) -> Score | None:
     return lost.model_copy(update={"estimate": lost.estimate - cost, "ci_low": lost.ci_low - cost})
 
 
-def _two_sided(drawn: Floats) -> float | None:
-    """Return the p-value that belongs to the percentile interval: the level that just holds 0.
-
-    One is added as for permutations (Phipson and Smyth 2010), so that none is 0.
-    """
-    known = drawn[np.isfinite(drawn)]
-    tail = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
-    return float(min(1.0, 2 * (1 + tail) / (1 + len(known))))
-
-
 def _steps(path: Sequence[Arm], found: Mapping[Arm, Resampled], metric: Metric) -> tuple[Step, ...]:
     n = found[path[0]].n
     values = [mean_of_templates(metric(found[arm]), found[arm]) for arm in path]
-    lost = [None, *(score_of(one - two, n) for one, two in pairwise(values))]
+    lost = [None, *(expanded(one - two, n) for one, two in pairwise(values))]
     return tuple(
-        Step(arm=arm, score=score_of(value, n), lost=each)
+        Step(arm=arm, score=expanded(value, n), lost=each)
         for arm, value, each in zip(path, values, lost, strict=True)
     )
