@@ -5,7 +5,7 @@ that templates stay together and arms stay paired. What is resampled are sums ov
 samples, sums over groups of them, so that time and memory do not grow with the draws.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,7 +98,15 @@ def resample(table: Table, views: Sequence[View], *, seed: int, draws: int) -> l
     chance, n = np.random.default_rng(seed), len(table.due)
     groups = np.arange(n) if n <= GROUPS else chance.permutation(n) % GROUPS
     weights = _weights(chance, min(n, GROUPS), draws)
-    return [_resampled(table, view, groups, weights) for view in views]
+    known = dict[tuple[int, bytes], tuple[Floats, Floats]]()
+
+    def scores(way: int, counted: Mask) -> tuple[Floats, Floats]:
+        key = way, counted.tobytes()  # views of samples that all arms share are alike
+        if key not in known:
+            known[key] = _scores(weights @ _sums(table, groups, table.said[:, way], counted))
+        return known[key]
+
+    return [_resampled(view, scores) for view in views]
 
 
 def averaged(values: Floats, found: Resampled) -> Score:
@@ -137,11 +145,8 @@ def _weights(chance: np.random.Generator, groups: int, draws: int) -> Weights:
     return found
 
 
-def _resampled(table: Table, view: View, groups: Numbers, weights: Weights) -> Resampled:
-    found = [
-        _scores(weights @ _sums(table, groups, table.said[:, way], view.counted[:, place]))
-        for place, way in enumerate(view.ways)
-    ]
+def _resampled(view: View, scores: Callable[[int, Mask], tuple[Floats, Floats]]) -> Resampled:
+    found = [scores(way, view.counted[:, place]) for place, way in enumerate(view.ways)]
     return Resampled(
         macro_f1=np.stack([f1 for f1, _ in found], axis=1),
         accuracy=np.stack([right for _, right in found], axis=1),
