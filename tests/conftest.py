@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import tests.guard.sitecustomize  # noqa: F401 - importing it installs the guard in this process
 
@@ -32,6 +33,9 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 os.environ["PYTHONPATH"] = os.pathsep.join(
     dict.fromkeys([GUARD, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
 )
+
+settings.register_profile("any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any speed")
 
 
 def _clean(patch: pytest.MonkeyPatch, home: Path) -> None:
@@ -68,9 +72,10 @@ def bundled_news(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
-    """Keep all that is imported by now out of the searches for garbage, which it makes long."""
+    """Search for garbage seldom, and not among what is imported by now, which makes it long."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -10,7 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import Connection, Dialect, Engine, Table
-from sqlalchemy.dialects import registry, sqlite
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.engine import URL
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.expression import Select
@@ -39,7 +40,7 @@ class PreparedInsert:
     def __init__(
         self, engine: Engine, table: Table, *, twice: Twice, keep: Sequence[str] = ()
     ) -> None:
-        self._sql, self._columns = _made(engine.dialect.name, table, twice, (*keep,))
+        self._sql, self._columns = _made(engine.url.drivername, table, twice, (*keep,))
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Insert rows; return how many were written."""
@@ -84,10 +85,10 @@ class PreparedLookup:
 
 @cache
 def _made(
-    name: str, table: Table, twice: Twice, keep: tuple[str, ...]
+    driver: str, table: Table, twice: Twice, keep: tuple[str, ...]
 ) -> tuple[str, list[tuple[str, Binder | None]]]:
     """Return an insert as SQL, and its columns in order: once in a process, for all databases."""
-    dialect: Dialect = registry.load(name)()
+    dialect = URL.create(driver).get_dialect()()
     compiled = _insert(dialect, table, twice, keep).compile(dialect=dialect)
     assert isinstance(compiled, SQLCompiler)
     types = {name: table.c[name].type.dialect_impl(dialect) for name in _order(compiled)}
