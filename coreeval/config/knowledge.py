@@ -21,6 +21,14 @@ class WindowConfig(Value):
     end: Moment | Literal["now"] = "now"
 
 
+class ControlWindow(Value):
+    """The span of publication times that evidence of the control arm must come from."""
+
+    start: Moment
+    end: Moment
+    """Excluded; no later than the earliest cutoff of the targets."""
+
+
 class KnowledgeConfig(Value):
     """Where news comes from."""
 

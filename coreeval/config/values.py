@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from coreeval.config.dates import StatedDate
-from coreeval.config.knowledge import KnowledgeConfig
+from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
 from coreeval.config.numleak_values import NumleakConfig
 from coreeval.config.schedule import ScheduleConfig
 from coreeval.config.secrecy import PlainUrl, VariableName
@@ -220,6 +220,9 @@ class RunConfig(Value):
     """Wall clock that one start or resume may take before it stops cleanly."""
     sample_timeout_s: Annotated[float, Field(gt=0)] = 900.0
     """Wall clock that one sample may take before it ends as failed."""
+    control_window: ControlWindow | None = None
+    """News that all targets may know: a second pass writes the control arm with it. Off where it is
+    absent."""
 
 
 class AskingConfig(Value):

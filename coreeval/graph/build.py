@@ -57,13 +57,14 @@ def build_rewording_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
 
 
 def build_run_graph(nodes: "RunNodes") -> RunGraph:
-    """A whole run: plan, refresh all samples, assemble the arms, detect, report."""
+    """A whole run: plan, refresh all samples, write the control arm, assemble, detect, report."""
     builder = StateGraph(RunState, input_schema=RunInput)
     for name in RUN_NODES:
         builder.add_node(name, getattr(nodes, name))
     builder.add_edge(START, "plan")
     builder.add_edge("plan", "refresh")
-    builder.add_conditional_edges("refresh", _after_refresh, ["assemble", END])
+    builder.add_conditional_edges("refresh", _after_refresh, ["control", END])
+    builder.add_conditional_edges("control", _after_control, ["assemble", END])
     builder.add_edge("assemble", "evaluate")
     builder.add_conditional_edges("evaluate", _after_evaluate, ["pcr", END])
     builder.add_conditional_edges("pcr", _after_pcr, ["numleak", END])
@@ -88,7 +89,12 @@ def _route(state: SampleState) -> str:
 
 def _after_refresh(state: RunState) -> str:
     """Nothing is assembled while samples are open: the run was told to stop."""
-    return END if state["pending"] else "assemble"
+    return END if state["pending"] else "control"
+
+
+def _after_control(state: RunState) -> str:
+    """Likewise."""
+    return END if state["control_pending"] else "assemble"
 
 
 def _after_evaluate(state: RunState) -> str:

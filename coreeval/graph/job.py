@@ -10,13 +10,14 @@ from coreeval.config import Config, TargetConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import counts_note, target_of, targets_of
 from coreeval.evaluation.embedded import is_classifier
+from coreeval.graph.bills import added_up
 from coreeval.graph.listening import NOBODY, Listener
 from coreeval.graph.monitor import Monitor
 from coreeval.graph.pool import Stop
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.setup import Setup, graph_version
 from coreeval.models.traffic import Traffic
-from coreeval.releases.manifest import Cost, KnowledgeUsed, Manifest, Status, full_counts
+from coreeval.releases.manifest import Control, Cost, KnowledgeUsed, Manifest, Status, full_counts
 from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import Clock
@@ -45,6 +46,12 @@ class Job:
     monitor: Monitor
     """Told of all that goes on, and tells who watches."""
     now: Clock
+    control: "Job | None" = None
+    """The pass that writes the control arm; None where there is none."""
+    before: RunStore | None = None
+    """In that pass, the store of the run itself."""
+    stage: str = "refresh"
+    """What bringing samples to their outcomes is called meanwhile."""
     listener: Listener = NOBODY
     stop: Stop = field(default_factory=Stop)
     context: Context = field(default_factory=copy_context)
@@ -130,6 +137,12 @@ class Job:
         """Return the counts that add up to the number of samples."""
         return full_counts(self.store.total(), self.store.counts())
 
+    def close(self) -> None:
+        """Close the run's store, and that of its second pass."""
+        if self.control:
+            self.control.store.close()
+        self.store.close()
+
     def tell(self, stage: str, done: int = 0, total: int = 0, note: str = "") -> None:
         """Tell whoever watches where the run is."""
         counts = self.store.counts()
@@ -142,7 +155,8 @@ class Job:
             "kept": self.store.kept_count(),
             "bad_rows": len(self.store.bad_rows()),
             "cost": self._cost(),
-            "knowledge": self._knowledge(),
+            "knowledge": self._knowledge(self.manifest.knowledge),
+            "control": self.control and self.control.second_pass(),
             "after_cutoff": self._after_cutoff(),
             "arms": self.store.stage("assemble") or {},
             "notes": self.manifest.notes or self._notes(),
@@ -176,7 +190,15 @@ class Job:
             return ()
         return (note,) if note else ()
 
-    def _knowledge(self) -> KnowledgeUsed:
+    def second_pass(self) -> Control | None:
+        """Return what the manifest says of the pass that writes the control arm."""
+        said = self.manifest.control
+        if said is None:
+            return None
+        update = {"counts": self.counts(), "knowledge": self._knowledge(said.knowledge)}
+        return said.model_copy(update=update)
+
+    def _knowledge(self, used: KnowledgeUsed) -> KnowledgeUsed:
         """Return what is said of the news, with what remote backends were asked so far."""
         fetches = self.store.fetches()
         update = {
@@ -185,7 +207,7 @@ class Job:
             "cost_usd": sum(fetch.cost_usd for fetch in fetches),
             "notes": tuple(dict.fromkeys(note for fetch in fetches for note in fetch.notes)),
         }
-        return self.manifest.knowledge.model_copy(update=update)
+        return used.model_copy(update=update)
 
     def told(self, note: str) -> None:
         """Tell what a remote backend is about to do."""
@@ -208,7 +230,8 @@ class Job:
 
     def _cost(self) -> Cost:
         """Add up calls, tokens and money; that stays unknown where a call has no price."""
-        rows = self.store.call_totals()
+        passes = [self, self.control] if self.control else [self]
+        rows = added_up(row for each in passes for row in each.store.call_totals())
         billed = [row for row in rows if not row["cached"]]
         priced = all(row["priced"] == row["calls"] for row in billed)
         billed_usd = sum(row["usd"] or 0.0 for row in billed)

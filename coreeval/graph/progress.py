@@ -13,8 +13,8 @@ class Progress:
     """Where a run is."""
 
     stage: str
-    """`plan`, `extract`, `gather`, `refresh`, `assemble`, `evaluate`, `reword`, `pcr`, `report`,
-    `telemetry`."""
+    """`plan`, `extract`, `gather`, `refresh`, `control`, `assemble`, `evaluate`, `reword`, `pcr`,
+    `report`, `telemetry`."""
     done: int = 0
     total: int = 0
     counts: dict[str, int] = field(default_factory=dict)

@@ -62,9 +62,17 @@ class InFlight:
 
 
 def recorder(
-    store: RunStore, in_flight: InFlight, now: Clock, payer: str, listener: Listener = NOBODY
+    store: RunStore,
+    in_flight: InFlight,
+    now: Clock,
+    payer: str,
+    listener: Listener = NOBODY,
+    before: RunStore | None = None,
 ) -> Wrap:
-    """Return what puts a record round a node of the sample graph of the run `payer`."""
+    """Return what puts a record round a node of the sample graph of the run `payer`.
+
+    `before` is the store of a pass of the same run whose calls were paid there.
+    """
 
     def wrap(name: str, node: SampleNode) -> SampleNode:
         async def recorded(state: SampleState) -> SampleUpdate:
@@ -86,7 +94,7 @@ def recorder(
                         seconds=round(time.perf_counter() - clock, 6),
                         error=error,
                         detail=_detail(update) | notes,
-                        calls=tuple(call_row(call, payer) for call in calls),
+                        calls=tuple(call_row(call, payer, before) for call in calls),
                         verdicts=_verdicts(update),
                     )
                     listener.stepped(step, calls)
@@ -106,18 +114,21 @@ def _verdicts(update: SampleUpdate) -> tuple[Verdict, ...]:
     return tuple(Verdict.model_validate(verdict) for verdict in update.get("verdicts", ()))
 
 
-def call_row(call: CallRef, payer: str) -> CallRow:
+def call_row(call: CallRef, payer: str, before: RunStore | None = None) -> CallRow:
     """Return a call as the run store keeps it.
 
     A call found in the call store was still paid by this run if it was sent for it: before a kill,
-    or for another sample.
+    or for another sample. If an earlier pass has it, it was paid there.
     """
+    found = call.cached and (
+        call.paid_by != payer or (before is not None and before.has_call(call.key))
+    )
     return CallRow(
         key=call.key,
         role=call.role,
         model=call.model,
         draw=call.draw,
-        cached=call.cached and call.paid_by != payer,
+        cached=found,
         prompt_tokens=call.prompt_tokens,
         cached_tokens=call.cached_tokens,
         completion_tokens=call.completion_tokens,

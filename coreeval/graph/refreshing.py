@@ -49,7 +49,7 @@ async def refresh_samples(job: Job) -> None:
 
         def tell() -> None:
             done = counts.total()
-            job.watch(Progress(stage="refresh", done=done, total=total, counts=dict(counts)))
+            job.watch(Progress(stage=job.stage, done=done, total=total, counts=dict(counts)))
 
         async def work(sample_id: str) -> None:
             outcome = await threads.run(sample_id, next(ranks))
@@ -73,7 +73,7 @@ async def _open_threads(job: Job, crew: Crew, stack: AsyncExitStack) -> SampleTh
     in_flight = job.monitor.in_flight
     stack.push_async_callback(close_models)
     saver = await stack.enter_async_context(open_checkpoints(job.files.checkpoints))
-    wrap = recorder(job.store, in_flight, job.now, job.payer, job.listener)
+    wrap = recorder(job.store, in_flight, job.now, job.payer, job.listener, job.before)
     graph = build_sample_graph(SampleNodes(crew), wrap)
     return SampleThreads(
         app=graph.compile(checkpointer=saver),
@@ -102,7 +102,7 @@ def open_crew(job: Job, stack: AsyncExitStack) -> Crew:
 
 def _tell_damage(job: Job, calls: CallStore) -> None:
     if note := damage_note(calls.corrupt_found):
-        job.tell("refresh", note=note)
+        job.tell(job.stage, note=note)
 
 
 def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:

@@ -12,6 +12,7 @@ from dotenv import load_dotenv
 from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
 from coreeval.graph.changes import sha256_of, what_changed, with_added, with_free_keys
+from coreeval.graph.control import control_used
 from coreeval.graph.lineage import followed, lineage_of
 from coreeval.graph.news import news_used, open_news
 from coreeval.graph.numleak.plan import check_series
@@ -25,7 +26,14 @@ from coreeval.graph.setup import (
     set_up,
 )
 from coreeval.graph.telemetry import check_telemetry
-from coreeval.graph.work import REAL, RunSummary, Surroundings, open_store, work_on
+from coreeval.graph.work import (
+    REAL,
+    RunSummary,
+    Surroundings,
+    open_control,
+    open_store,
+    work_on,
+)
 from coreeval.releases.manifest import (
     Followed,
     Manifest,
@@ -91,6 +99,8 @@ def refresh(
         _refuse_taken(files)
         _keep_config(files, loaded)
         open_store(files, around.now).close()  # there before the manifest that vouches for it
+        if setup.control:
+            open_control(files, around.now).close()
         write_manifest(files.manifest, manifest)
         return work_on(setup, manifest, files, workspace, around)
 
@@ -152,10 +162,20 @@ def retry(
     with locked(files):
         with closing(open_store(files, around.now)) as store:
             store.forget("failed")
+            _forget_control(files, setup, store, around)
             if store.forget_failed_train():
                 store.reopen_stages(("pcr", "report"))
             manifest = _asking_all(manifest, store)
         return work_on(setup, manifest, files, workspace_of(manifest), around)
+
+
+def _forget_control(files: RunFiles, setup: Setup, store: RunStore, around: Surroundings) -> None:
+    """Drop what failed in the pass that writes the control arm, and what rests on that arm."""
+    if setup.control is None:
+        return
+    with closing(open_control(files, around.now)) as control:
+        if control.forget("failed"):
+            store.reopen_stages()
 
 
 def _asking_all(manifest: Manifest, store: RunStore) -> Manifest:
@@ -220,6 +240,7 @@ def first_manifest(
     """
     with closing(open_news(setup, workspace)) as news:
         used, known = news_used(setup, news), news.fingerprint
+        control = control_used(setup, news)
     return Manifest(
         run=f"{files.root.parent.name}/{files.root.name}",
         name=setup.config.name,
@@ -235,6 +256,7 @@ def first_manifest(
         pipeline=_pipeline(setup.config),
         prompts=prompt_versions(setup),
         knowledge=used,
+        control=control,
         fingerprints=fingerprints(setup, known),
         source=source,
         workspace=str(workspace.root),

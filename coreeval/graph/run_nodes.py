@@ -7,6 +7,7 @@ looking up a call by its key, an indexed read that a thread would make twice as 
 import asyncio
 
 from coreeval.graph import stages
+from coreeval.graph.control import refresh_control
 from coreeval.graph.detection import compare_splits, evaluate_targets
 from coreeval.graph.job import Job
 from coreeval.graph.numleak.in_run import audit_series
@@ -31,6 +32,11 @@ class RunNodes:
             await refresh_samples(self._job)
             counts = await asyncio.to_thread(self._job.counts)
         return RunUpdate(pending=counts["pending"], counts=counts)
+
+    async def control(self, state: RunState) -> RunUpdate:
+        """Bring every sample to an outcome once more, with the news of the control window."""
+        left = await refresh_control(self._job)
+        return RunUpdate(control_pending=left)
 
     async def assemble(self, state: RunState) -> RunUpdate:
         """Write the arms, their provenance and the dataset card."""

@@ -36,6 +36,8 @@ class Setup:
     window: Window
     window_start: Latest | None
     """What `window.start: auto` rests on."""
+    control: Window | None = None
+    """Of the news for the control arm; None where there is none."""
     target_dates: tuple[TargetDates, ...]
     now: datetime
     rules: Rules
@@ -61,6 +63,7 @@ def set_up(config: Config, now: datetime, began: Manifest | None = None) -> Setu
         prompts=prompts,
         window=fixed.window,
         window_start=fixed.start,
+        control=fixed.control,
         target_dates=fixed.targets,
         now=now,
         rules=rules_of(config),

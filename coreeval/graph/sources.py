@@ -7,24 +7,35 @@ from typing import TypeVar
 from coreeval.graph.asking import Chunk
 from coreeval.graph.drawing import reworded_test
 from coreeval.graph.job import Job
-from coreeval.releases.arms import original_fields, semantic_fields, updated_fields
+from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Sample
 from coreeval.tools.stores.run_rows import Ended
+from coreeval.tools.stores.runs import RunStore
 
 T = TypeVar("T")
 CHUNK = 1000
 """Samples looked at together."""
-ARMS: dict[Arm, Callable[[Ended], Mapping[str, str] | None]] = {
+Texts = Callable[[Ended], Mapping[str, str] | None]
+"""Gives the texts that an arm has of a sample."""
+ARMS: Mapping[Arm, Texts] = {
     "original": original_fields,
     "semantic": semantic_fields,
-    "updated": lambda ended: updated_fields(ended, "drop"),
+    "updated": accepted_fields,
 }
+CONTROL: Mapping[Arm, Texts] = {"control": accepted_fields}
+"""Of the second pass only what it updated is an arm: the rest it has from the first."""
 
 
 def arm_chunks(job: Job) -> Iterator[Chunk]:
     """Yield the samples of the arms, with the arm's texts in their fields."""
-    for ended in _batches(job.store.ended()):
-        for arm, texts in ARMS.items():
+    yield from _arm_chunks(job.store, ARMS)
+    if job.control:
+        yield from _arm_chunks(job.control.store, CONTROL)
+
+
+def _arm_chunks(store: RunStore, arms: Mapping[Arm, Texts]) -> Iterator[Chunk]:
+    for ended in _batches(store.ended()):
+        for arm, texts in arms.items():
             samples = [_told(one.sample, fields) for one in ended if (fields := texts(one))]
             if samples:
                 yield arm, samples

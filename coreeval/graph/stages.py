@@ -6,7 +6,7 @@ from coreeval.graph.job import Job
 from coreeval.graph.lineage import keeper_of
 from coreeval.graph.reporting import gather_findings
 from coreeval.graph.state import RunUpdate
-from coreeval.releases.arms import write_arms
+from coreeval.releases.arms import write_arms, write_control
 from coreeval.releases.card import write_card
 
 
@@ -44,6 +44,10 @@ def assemble(job: Job) -> RunUpdate:
             split=job.config.dataset.split,
             on_reject=job.config.run.on_reject,
         )
+        if job.control:
+            done["control"] = write_control(
+                job.control.store, job.task, job.files.dataset, split=job.config.dataset.split
+            )
         write_card(job.files.dataset, job.task, job.config, job.current_manifest(), done)
         job.store.finish_stage("assemble", done)
     return RunUpdate(assembled=done)

@@ -21,7 +21,7 @@ SAMPLE_NODES = (
     "reflect",
 )
 REWORDING_NODES = ("extract", "judge_original", "reword", "judge_semantic")
-RUN_NODES = ("plan", "refresh", "assemble", "evaluate", "pcr", "numleak", "report")
+RUN_NODES = ("plan", "refresh", "control", "assemble", "evaluate", "pcr", "numleak", "report")
 Json = dict[str, Any]
 """A value of the schema as plain JSON, so that checkpoints need no classes to be read."""
 
@@ -107,6 +107,8 @@ class RunUpdate(TypedDict, total=False):
     pending: int
     """Samples that have no outcome."""
     counts: dict[str, int]
+    control_pending: int
+    """Samples that have no outcome in the pass that writes the control arm."""
     assembled: dict[str, int]
     """Rows by arm."""
     evaluated: list[str]

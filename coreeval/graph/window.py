@@ -6,6 +6,7 @@ from datetime import datetime
 
 from coreeval.config import Config
 from coreeval.errors import ConfigError, KnowledgeError
+from coreeval.graph.control_window import control_window
 from coreeval.releases.manifest import Manifest
 from coreeval.schema import Window
 from coreeval.tools.cutoffs import Latest, TargetDates, cutoffs_of, nearest_known, target_dates
@@ -22,6 +23,8 @@ class Dated:
     """What `start: auto` rests on; None where the config gives the start."""
     targets: tuple[TargetDates, ...]
     """Until when each target was trained and when it came out; embedded ones are left out."""
+    control: Window | None = None
+    """Of the news for the control arm; None where there is none."""
 
 
 def dated(config: Config, now: datetime) -> Dated:
@@ -41,14 +44,21 @@ def dated(config: Config, now: datetime) -> Dated:
     end = now if chosen.end == "now" else chosen.end
     if start >= min(now, end):
         raise _no_window(start, end, now, latest)
-    return Dated(window=Window(start=start, end=end), start=latest, targets=targets)
+    window = Window(start=start, end=end)
+    control = control_window(config, targets, window)
+    return Dated(window=window, start=latest, targets=targets, control=control)
 
 
 def recorded(manifest: Manifest, config: Config) -> Dated:
     """Return the window of a run that was begun, whatever has become known since."""
     known = manifest.cutoffs
     targets = target_dates(config) if known is None else known
-    return Dated(window=manifest.window, start=manifest.window_start, targets=targets)
+    return Dated(
+        window=manifest.window,
+        start=manifest.window_start,
+        targets=targets,
+        control=manifest.control.window if manifest.control else None,
+    )
 
 
 def _latest(config: Config, targets: Sequence[TargetDates]) -> Latest:

@@ -10,6 +10,7 @@ from pathlib import Path
 from coreeval.agents.hiring import Hire, hire
 from coreeval.errors import CoreEvalError, RunError
 from coreeval.graph.build import build_run_graph
+from coreeval.graph.control import with_control
 from coreeval.graph.job import Job
 from coreeval.graph.monitor import Monitor, beating
 from coreeval.graph.progress import Watch, unwatched
@@ -100,7 +101,7 @@ def job_of(
     store = open_store(files, around.now)
     spending = Spending(workspace.calls, manifest.payer, setup.config.run.budget_usd)
     monitor = Monitor(around.watch, InFlight(around.now), Traffic(), spending.now)
-    return Job(
+    job = Job(
         setup=setup,
         manifest=manifest.model_copy(update={"prompts": prompt_versions(setup)}),
         files=files,
@@ -110,6 +111,7 @@ def job_of(
         monitor=monitor,
         now=around.now,
     )
+    return with_control(job, open_control(files, around.now)) if setup.control else job
 
 
 def _run(job: Job) -> None:
@@ -179,7 +181,7 @@ def _close(job: Job, status: Status) -> Manifest:
         write_manifest(job.files.manifest, final)
         return final
     finally:
-        job.store.close()
+        job.close()
 
 
 def open_store(files: RunFiles, now: Clock) -> RunStore:
@@ -190,3 +192,15 @@ def open_store(files: RunFiles, now: Clock) -> RunStore:
     """
     known = files.require_store() if files.manifest.exists() else files.store
     return RunStore.open(known, now=now)
+
+
+def open_control(files: RunFiles, now: Clock) -> RunStore:
+    """Open the store of the pass that writes the control arm, likewise.
+
+    Raises:
+        RunCorrupt: it is damaged, or missing from a run that had one.
+    """
+    if files.manifest.exists():
+        files.control.require_store()
+    files.control.root.mkdir(parents=True, exist_ok=True)
+    return RunStore.open(files.control.store, now=now)

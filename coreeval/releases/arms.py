@@ -61,6 +61,17 @@ def write_arms(
     }
 
 
+def write_control(store: RunStore, task: Task, folder: Path, *, split: str) -> int:
+    """Write the control arm from the store of the second pass; return its number of rows.
+
+    It holds what the updated arm would, without what `on_reject` fills in.
+    """
+    columns = arm_columns(task)
+    rows = _updated(store, task, "drop")
+    path = folder / "control" / shard_of(split)
+    return write_parquet(path, columns, rows, metadata=class_label(task, columns))
+
+
 def _but(rows: Iterable[Row], left_out: Collection[str]) -> Iterator[Row]:
     return (row for row in rows if row["id"] not in left_out)
 
@@ -73,6 +84,11 @@ def shard_of(split: str) -> str:
 def original_fields(ended: Ended) -> Mapping[str, str] | None:
     """Return what the original arm holds for a sample; None for one that the owner leaves out."""
     return None if ended.result.semantic_status == "policy" else ended.sample.fields
+
+
+def accepted_fields(ended: Ended) -> Mapping[str, str] | None:
+    """Return the text with other facts of a sample, or None where none was accepted."""
+    return ended.result.updated if ended.result.outcome == "accepted" else None
 
 
 def updated_fields(ended: Ended, on_reject: OnReject) -> Mapping[str, str] | None:

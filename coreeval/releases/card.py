@@ -28,7 +28,8 @@ def write_card(
     folder: Path, task: Task, config: Config, manifest: Manifest, rows: dict[str, int]
 ) -> None:
     """Write the card beside the arms."""
-    head = front_matter(config.name, config.dataset.split, ("updated", "semantic", "provenance"))
+    arms = [name for name in ("updated", "semantic", "control", "provenance") if name in rows]
+    head = front_matter(config.name, config.dataset.split, arms)
     told = yaml.safe_dump(head, sort_keys=False).strip()
     write_text(folder / "README.md", f"---\n{told}\n---\n\n{_body(task, config, manifest, rows)}\n")
 
@@ -46,6 +47,7 @@ def _body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) 
 |---|---|---|
 | updated | {rows["updated"]} | rewritten with recent facts, checked and judged{fill} |
 | semantic | {rows["semantic"]} | samples reworded with the same facts |
+{_control_row(manifest, rows)}\
 | provenance | {rows["provenance"]} | one row per replaced fact: old triple, new triple, evidence |
 
 ## Labels
@@ -77,3 +79,14 @@ def _body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) 
 ## Attribution
 
 {ATTRIBUTION}"""
+
+
+def _control_row(manifest: Manifest, rows: dict[str, int]) -> str:
+    """Return the row of the control arm, with its line end; empty where there is none."""
+    if manifest.control is None:
+        return ""
+    window = manifest.control.window
+    return (
+        f"| control | {rows['control']} | rewritten as the updated arm is, with news from "
+        f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}, before the targets' cutoffs |\n"
+    )

@@ -99,6 +99,15 @@ class Evaluation(Value):
     """Names of the targets that are asked, those added among them."""
 
 
+class Control(Value):
+    """The second pass of the samples, with news from before the targets' cutoffs."""
+
+    window: Window
+    counts: dict[str, int] = {}
+    """`total`, one entry for each outcome and `pending`, which add up to total."""
+    knowledge: KnowledgeUsed
+
+
 class Manifest(Value):
     """The manifest of one run."""
 
@@ -125,7 +134,7 @@ class Manifest(Value):
     notes: tuple[str, ...] = ()
     """What is worth knowing about the input, such as a benchmark that is not complete."""
     arms: dict[str, int] = {}
-    """Rows of each published file: updated, semantic, provenance."""
+    """Rows of each published file: updated, semantic, provenance; control where there is one."""
     models: dict[str, Any]
     pipeline: str = ""
     """The spaCy pipeline of an extractor that is played by rules."""
@@ -133,6 +142,8 @@ class Manifest(Value):
     """Hash of the wording by role."""
     cost: Cost = Cost()
     knowledge: KnowledgeUsed
+    control: Control | None = None
+    """What the control arm was made with; None where the config wants none."""
     fingerprints: Fingerprints
     source: Source
     workspace: str

@@ -148,6 +148,11 @@ class RunFiles:
         return self.root / "checkpoints.db"
 
     @property
+    def control(self) -> "RunFiles":
+        """Samples, results and places of the pass that writes the control arm."""
+        return RunFiles(self.root / "control")
+
+    @property
     def lock(self) -> Path:
         """Held by the process that works on the run."""
         return self.root / "run.lock"

@@ -91,7 +91,7 @@ class Rehearsal:
         files = RunFiles(folder)
         manifest = first_manifest(setup, workspace, files, source_of(config), limit=None)
         job = job_of(setup, manifest, files, workspace, Surroundings(hire=self._hire))
-        self._stack.callback(job.store.close)
+        self._stack.callback(job.close)
         return job
 
     def _open_graph(self, workspace: Workspace) -> Any:  # noqa: ANN401 - LangGraph's own type

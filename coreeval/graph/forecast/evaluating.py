@@ -44,7 +44,7 @@ def estimate_evaluation(
     check_targets(found.setup, found.asked)
     workspace = workspace_of(found.manifest)
     job = job_of(found.setup, found.manifest, found.files, workspace, REAL)
-    with closing(job.store):
+    with closing(job):
         refuse_open(job.store, found.files)
         return _estimate(found, job, budget_usd or job.config.run.budget_usd)
 

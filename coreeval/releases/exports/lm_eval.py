@@ -12,7 +12,7 @@ from coreeval.releases.exports.questions import (
     write_code,
     write_description,
 )
-from coreeval.schema import Arm
+from coreeval.releases.release import ReleasedArm
 from coreeval.tools.files import write_text
 from coreeval.tools.parquet import Columns, write_parquet
 
@@ -59,7 +59,7 @@ def write_lm_eval(material: Material, out: Path) -> dict[str, int]:
     return rows
 
 
-def _by_likelihood(material: Material, arm: Arm) -> dict[str, object]:
+def _by_likelihood(material: Material, arm: ReleasedArm) -> dict[str, object]:
     """Return the task in which the likeliest label is the answer."""
     return {
         **_shared(material, arm, "mc"),
@@ -71,7 +71,7 @@ def _by_likelihood(material: Material, arm: Arm) -> dict[str, object]:
     }
 
 
-def _by_generation(material: Material, arm: Arm) -> dict[str, object]:
+def _by_generation(material: Material, arm: ReleasedArm) -> dict[str, object]:
     """Return the task in which the model writes its answer."""
     return {
         **_shared(material, arm, "gen"),
@@ -87,7 +87,7 @@ def _by_generation(material: Material, arm: Arm) -> dict[str, object]:
     }
 
 
-def _shared(material: Material, arm: Arm, kind: str) -> dict[str, object]:
+def _shared(material: Material, arm: ReleasedArm, kind: str) -> dict[str, object]:
     name = f"coreeval_{slug(material.name)}"
     return {
         "task": f"{name}_{arm}_{kind}",

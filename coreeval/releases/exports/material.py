@@ -14,7 +14,7 @@ from coreeval.releases.arms import original_fields, semantic_fields, shard_of
 from coreeval.releases.manifest import read_manifest
 from coreeval.releases.release import MANIFEST, Release, ReleasedArm, read_facts, read_release
 from coreeval.releases.release_manifest import ArmRow, FactRow
-from coreeval.schema import Arm, Outcome, SemanticStatus, Task, Value
+from coreeval.schema import Outcome, SemanticStatus, Task, Value
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_rows import Ended
@@ -42,7 +42,7 @@ class ExportedSample(Value):
     updated: dict[str, str] | None
     """Of an accepted sample; what stands in for a rejected one is no new text."""
 
-    def texts(self, arm: Arm) -> dict[str, str] | None:
+    def texts(self, arm: ReleasedArm) -> dict[str, str] | None:
         """Return its texts in one arm."""
         by_arm = {"original": self.original, "semantic": self.semantic, "updated": self.updated}
         return by_arm[arm]

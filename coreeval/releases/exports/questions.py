@@ -7,7 +7,7 @@ from pathlib import Path
 
 from coreeval.evaluation.targets import filled
 from coreeval.releases.exports.material import ARMS, Material
-from coreeval.schema import Arm
+from coreeval.releases.release import ReleasedArm
 from coreeval.tools.files import write_json
 
 TEMPLATE = 1
@@ -19,7 +19,7 @@ _BETWEEN_MODULES = re.compile(
 Question = dict[str, str]
 
 
-def questions(material: Material, arm: Arm) -> Iterator[Question]:
+def questions(material: Material, arm: ReleasedArm) -> Iterator[Question]:
     """Stream a question for each sample that an arm holds: id, prompt, label_text.
 
     Raises:
@@ -31,9 +31,9 @@ def questions(material: Material, arm: Arm) -> Iterator[Question]:
             yield {"id": sample.id, "prompt": prompt, "label_text": sample.label_text}
 
 
-def arms_of(material: Material) -> list[Arm]:
+def arms_of(material: Material) -> list[ReleasedArm]:
     """Return the arms that have a text of any sample."""
-    held = set[Arm]()
+    held = set[ReleasedArm]()
     for sample in material.samples():
         held.update(arm for arm in ARMS if sample.texts(arm))
         if len(held) == len(ARMS):

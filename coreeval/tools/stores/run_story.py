@@ -97,6 +97,13 @@ class RunStory(RunKept):
         ).group_by(sums.model, sums.cached)
         return list(self._rows(query))
 
+    def has_call(self, key: str) -> bool:
+        """Tell whether the run used a call."""
+        return (
+            next(self._tuples(select(t.calls.c.key).where(t.calls.c.key == key).limit(1)), None)
+            is not None
+        )
+
     def call_keys(self) -> list[str]:
         """Return the keys of all calls that the run used, whoever paid for them."""
         query = select(t.calls.c.key).distinct().order_by(t.calls.c.key)
