@@ -129,16 +129,21 @@ def _benchmark(setup: "Setup") -> list[str]:
 def _news(setup: "Setup", config: Path) -> list[str]:
     from contextlib import closing
 
+    from coreeval.graph.control import control_used
     from coreeval.graph.news import open_news
     from coreeval.tools.knowledge import coverage_told
     from coreeval.tools.workspace import workspace_for
 
     with closing(open_news(setup, workspace_for(config.resolve().parent))) as news:
-        coverage = news.coverage(setup.window)
+        coverage, control = news.coverage(setup.window), control_used(setup, news)
     found = [f"{coverage_told(coverage)} of the window ({news.name})"]
     if coverage.gaps:
         more = f" and {len(coverage.gaps) - SHOWN} more" if len(coverage.gaps) > SHOWN else ""
         found.append(f"days without news: {', '.join(coverage.gaps[:SHOWN])}{more}")
+    if control:
+        window, known = control.window, coverage_told(control.knowledge.coverage)
+        span = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded)"
+        found.append(f"control arm: {known} from {span}")
     return found
 
 

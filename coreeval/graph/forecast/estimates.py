@@ -13,7 +13,7 @@ from coreeval.tools.cutoffs import Latest
 from coreeval.tools.files import write_json
 from coreeval.tools.workspace import Workspace
 
-Stage = Literal["run", "pcr", "numleak"]
+Stage = Literal["run", "control", "pcr", "numleak"]
 Measure = Literal["calls", "prompt_tokens", "completion_tokens", "usd"]
 
 
@@ -28,7 +28,7 @@ class Line(Value):
     """A role, or `target`."""
     model: str
     stage: Stage = "run"
-    """`pcr` and `numleak` for what is asked only because of them."""
+    """`control`, `pcr` and `numleak` for what is asked only because of them."""
     calls: Range
     prompt_tokens: Range
     completion_tokens: Range

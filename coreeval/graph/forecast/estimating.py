@@ -17,11 +17,11 @@ from coreeval.graph.forecast.players import Cast, cast_of, rules_note
 from coreeval.graph.forecast.ranges import Basis, Known, total
 from coreeval.graph.forecast.reckoning import seconds_of_run
 from coreeval.graph.forecast.sizes import Size, size_of_role, size_of_target
-from coreeval.graph.forecast.stated import ARMS, ASKED_AGAIN, REWORDING, calls_of
+from coreeval.graph.forecast.stated import AFTER_NEWS, ARMS, ASKED_AGAIN, REWORDING, calls_of
 from coreeval.graph.lineage import followed, keeper_of, lineage_of
 from coreeval.graph.numleak.estimating import lines_of
 from coreeval.graph.numleak.plan import run_audits
-from coreeval.schema import RoleName
+from coreeval.schema import Arm, RoleName
 from coreeval.tools.clock import Clock, utc_now
 
 THOUGHTS = (
@@ -129,12 +129,12 @@ class _Memory:
             return Known(range=REWORDING[role] * ASKED_AGAIN, basis=STATED)
         return self.calls(role)
 
-    def reworded(self) -> Known:
-        """Return how likely it is that there is a sample in other words."""
-        counts = self.earlier.arms["semantic"]
+    def share(self, arm: Arm) -> Known:
+        """Return how likely it is that an arm has a sample."""
+        counts = self.earlier.arms[arm]
         if len(counts) >= ENOUGH:
             return Known(range=spread(counts), basis=self._of_runs(len(counts)))
-        return Known(range=ARMS["semantic"], basis=STATED)
+        return Known(range=ARMS[arm], basis=STATED)
 
     def arms(self) -> Known:
         """Return in how many arms a sample is."""
@@ -157,6 +157,7 @@ async def _lines(bench: Bench, counted: Counted, cast: Cast, memory: _Memory) ->
         for role, model in cast.roles.items()
     ]
     rewording = _rewording(counted, cast, memory, sizes)
+    lines += _second_pass(bench, counted, cast, memory, sizes)
     if not cast.targets:
         return [*lines, *rewording]
     size = size_of_target(bench, counted.drawn)
@@ -171,10 +172,43 @@ def _evaluation(
     """Return what asking about the arms costs."""
     if not bench.setup.config.detect.evaluate:
         return []
-    questions = memory.questions(len(bench.setup.task.templates))
-    return [
-        expected("target", model, questions, size, counted.samples, cast, memory.seen)
+    templates, samples = len(bench.setup.task.templates), counted.samples
+    questions = memory.questions(templates)
+    lines = [
+        expected("target", model, questions, size, samples, cast, memory.seen)
         for model in cast.targets
+    ]
+    if bench.setup.control is None:
+        return lines
+    share = memory.share("updated")  # the same pipeline writes the control arm
+    more = share.model_copy(update={"range": share.range.times(templates)})
+    return lines + [
+        expected("target", model, more, size, samples, cast, memory.seen, stage="control")
+        for model in cast.targets
+    ]
+
+
+def _second_pass(
+    bench: Bench, counted: Counted, cast: Cast, memory: _Memory, sizes: Mapping[RoleName, Size]
+) -> list[Line]:
+    """Return what writing the control arm costs: what comes after the news is asked anew.
+
+    Of samples that are kept from a release, what comes before it too. Each new text is read by the
+    label judge as often as by the fact judge.
+    """
+    if bench.setup.control is None:
+        return []
+    asked: list[tuple[RoleName, Known, int]] = [
+        (role, memory.calls("fact_judge" if role == "label_judge" else role), counted.samples)
+        for role in AFTER_NEWS
+    ]
+    asked += [(role, memory.rewordings(role), counted.kept) for role in REWORDING if counted.kept]
+    return [
+        expected(
+            role, cast.roles[role], calls, sizes[role], number, cast, memory.seen, stage="control"
+        )
+        for role, calls, number in asked
+        if role in cast.roles
     ]
 
 
@@ -209,7 +243,7 @@ def _comparison(
         return []
     test = 0 if bench.setup.config.detect.evaluate else min(counted.samples, TEST_MOST)
     texts = 2 * (counted.train + test)
-    share = memory.reworded()
+    share = memory.share("semantic")
     questions = share.range.times(len(bench.setup.task.templates) * texts)
     calls = share.model_copy(update={"range": questions})
     return [

@@ -28,6 +28,11 @@ from coreeval.graph.run import refresh
 from coreeval.graph.work import REAL, RunSummary, Surroundings
 from coreeval.tools.workspace import RunFiles, command
 
+NO_CONTROL = (
+    "what the control arm cost in the preview is not in these figures; an estimate without a "
+    "preview has it"
+)
+
 
 def preview(
     config: Path,
@@ -76,7 +81,7 @@ def preview(
         cast,
         forecast.lines(),
         now=around.now,
-        notes=rules_note(bench.setup.config),
+        notes=[*rules_note(bench.setup.config), *([NO_CONTROL] if bench.setup.control else [])],
     ).model_copy(
         update={
             "to_pay": rest,

@@ -52,6 +52,8 @@ REWORDING: Mapping[RoleName, Range] = {
     "label_judge": between(1.5, 1.9, 2),
 }
 """Calls of a role for each train item: what comes before the news for a sample."""
+AFTER_NEWS: tuple[RoleName, ...] = ("replacer", "composer", "fact_judge", "label_judge")
+"""Roles that are asked about a sample once news of it was found."""
 _ANSWERS: Mapping[str, Range] = {
     "extractor": between(150, 300, 700),
     "replacer": between(150, 350, 900),

@@ -1,0 +1,139 @@
+"""The control arm: a second pass that is killed, resumed and paid for like the first."""
+
+import os
+import signal
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from coreeval.config import Config
+from coreeval.errors import ConfigError, RunCorrupt
+from coreeval.graph.bills import added_up
+from coreeval.graph.bundled import demo_data
+from coreeval.graph.control_window import control_window
+from coreeval.schema import Window
+from coreeval.tools.clock import utc_now
+from coreeval.tools.cutoffs import target_dates
+from coreeval.tools.stores.runs import RunStore
+from tests.graph.conftest import MakeLab
+from tests.graph.kit import SAMPLES, Lab, config_of, ended
+
+NEW = {"start": "2026-03-01", "end": "2026-10-01"}
+OLD = {"start": "2025-08-01", "end": "2026-03-01"}
+TARGET = "openai:target"
+PLAN = "plan"
+"""Shape of the replacer's answers, which is asked anew in the second pass."""
+
+
+def controlled(lab: Lab) -> Lab:
+    """Give a workspace's config a control window, and a target whose cutoff allows it."""
+    url, news = lab.server.url, str(demo_data() / "news")
+    lab.write(
+        models={
+            "default": {"model": "openai:scripted", "base_url": url},
+            "targets": [{"model": TARGET, "base_url": url, "cutoff": "2026-02"}],
+        },
+        knowledge={"path": news, "window": NEW, "min_precision": "crawl"},
+        run={"concurrency": 4, "control_window": OLD},
+    )
+    return lab
+
+
+def test_a_second_pass_that_is_killed_goes_on_and_nothing_is_paid_twice(
+    lab: Lab, make_lab: MakeLab, tmp_path: Path
+) -> None:
+    whole = controlled(make_lab(tmp_path / "whole"))
+    whole.refresh()
+    shapes = whole.asked_shapes()
+    first = _planned(whole.files.store)
+    assert shapes.count(PLAN) > first + 2, "the second pass asks the replacer too"
+
+    def kill() -> None:
+        os.kill(child.pid or 0, signal.SIGKILL)
+
+    controlled(lab).trap(PLAN, first + 2, kill)
+    child = lab.child("refresh")
+    assert ended(child) == -signal.SIGKILL
+    lab.server.answers = lab.answers
+    with closing(RunStore.open(lab.files.control.store, now=utc_now)) as store:
+        assert store.total() == SAMPLES and store.pending()
+    lab.resume()
+    found, expected = lab.manifest, whole.manifest
+    assert found.status == "complete" and found.control and expected.control
+    assert found.control.counts == expected.control.counts
+    assert found.control.counts["total"] == SAMPLES and not found.control.counts["pending"]
+    assert found.cost == expected.cost
+    assert found.cost.billed_calls == len(lab.answered()) == len(whole.answered())
+    assert lab.arms() == whole.arms()
+    assert found.arms["control"] == found.control.counts["accepted"] > 0
+    _answered_about_control(lab)
+    assert "config_name: control" in (lab.files.dataset / "README.md").read_text()
+
+
+def _planned(path: Path) -> int:
+    """Return how often the replacer was asked in a pass."""
+    with closing(RunStore.open(path, now=utc_now)) as store:
+        steps = [step for one in store.ended() for step in store.steps(one.sample.id)]
+        return len({call.key for step in steps for call in step.calls if call.role == "replacer"})
+
+
+def _answered_about_control(lab: Lab) -> None:
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        about = {sample for _, _, sample, _, _ in store.answers(TARGET, ["control"])}
+    assert about == {str(row["id"]) for row in lab.arms()["control"]}
+
+
+def test_a_lost_store_of_the_second_pass_is_told_and_not_begun_anew(lab: Lab) -> None:
+    controlled(lab).refresh(limit=1)
+    lab.files.control.store.unlink()
+    with pytest.raises(RunCorrupt, match="missing") as caught:
+        lab.resume()
+    assert str(lab.files.control.store) in caught.value.where
+
+
+def _config(cutoff: str | None, control: dict[str, str]) -> Config:
+    dated = {"cutoff": cutoff} if cutoff else {}
+    raw = config_of("http://127.0.0.1:9/v1") | {"run": {"control_window": control}}
+    models = {"default": "offline", "targets": [{"model": "openai:unheard-of", **dated}]}
+    return Config.model_validate(raw | {"models": models})
+
+
+@pytest.mark.parametrize(
+    ("cutoff", "control", "said"),
+    [
+        ("2026-01", {"start": "2025-08-01", "end": "2026-02-02"}, "after the cutoff of openai"),
+        (None, {"start": "2025-08-01", "end": "2025-09-01"}, "no cutoff for 'openai:unheard-of'"),
+        ("2026-06", {"start": "2025-08-01", "end": "2026-05-01"}, "window of the updated arm"),
+        ("2026-06", {"start": "2025-08-01", "end": "2025-08-01"}, "starts 2025-08-01 and ends"),
+    ],
+)
+def test_a_window_that_is_no_control_is_refused(
+    cutoff: str | None, control: dict[str, str], said: str
+) -> None:
+    config = _config(cutoff, control)
+    window = Window(start=datetime(2026, 3, 1, tzinfo=UTC), end=datetime(2026, 10, 1, tzinfo=UTC))
+    with pytest.raises(ConfigError, match=said) as caught:
+        control_window(config, target_dates(config), window)
+    assert caught.value.where.startswith("run.control_window") and caught.value.hint
+
+
+def test_a_month_of_a_cutoff_is_over_before_anything_is_new() -> None:
+    config = _config("2026-01", {"start": "2025-08-01", "end": "2026-02-01"})
+    window = Window(start=datetime(2026, 3, 1, tzinfo=UTC), end=datetime(2026, 10, 1, tzinfo=UTC))
+    found = control_window(config, target_dates(config), window)
+    assert found == Window(
+        start=datetime(2025, 8, 1, tzinfo=UTC), end=datetime(2026, 2, 1, tzinfo=UTC)
+    )
+
+
+def test_what_two_passes_used_is_added_up_by_model_and_an_unknown_price_stays_unknown() -> None:
+    row = {"model": "m", "cached": False, "calls": 2, "prompt_tokens": 10, "cached_tokens": 1,
+           "completion_tokens": 3, "usd": 0.5, "priced": 2}  # fmt: skip
+    free = row | {"usd": None, "priced": 0}
+    (both,) = added_up([row, free])
+    assert (both["calls"], both["usd"], both["priced"]) == (4, 0.5, 2)
+    (unknown,) = added_up([free, free])
+    assert unknown["usd"] is None
+    assert len(added_up([row, row | {"cached": True}])) == 2
