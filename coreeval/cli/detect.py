@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from coreeval.cli.arguments import BudgetOption, SetOption, UnpricedOption, of_money
+from coreeval.cli.detect_drop import drop
 from coreeval.cli.detect_numleak import numleak
 from coreeval.cli.detect_overlap import overlap
 from coreeval.cli.output import AsJson
@@ -15,6 +16,7 @@ detect = typer.Typer(name="detect", help="Find out how much of a score is memory
 METRICS = "exact_match, exact_match_squad, accuracy, rouge_1, rouge_2, rouge_l, bleu, macro_f1"
 CONSISTENCIES = "exact, option, jaccard, cosine"
 WHERE = "coreeval detect pcr"
+detect.command("drop")(drop)
 detect.command("numleak")(numleak)
 detect.command("overlap")(overlap)
 

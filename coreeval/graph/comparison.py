@@ -12,6 +12,7 @@ from coreeval.tools.cutoffs import cutoffs_of, dates_of
 
 if TYPE_CHECKING:
     from coreeval.evaluation.arm_scores import ArmTable
+    from coreeval.evaluation.levels import Levels
     from coreeval.evaluation.pcr.asked import Asked, Labels
 
 Document = dict[str, Any]
@@ -37,6 +38,29 @@ def compare_arms(job: Job) -> "ArmTable":
         labels=[label.name for label in job.task.labels],
         unrecoverable=unrecoverable,
         seed=job.config.run.seed,
+    )
+
+
+def find_levels(
+    job: Job, noise: float | None, pcr: Document | None, numleak: Document | None
+) -> "Levels":
+    """Return what the stored answers and the other detectors say of memory."""
+    from coreeval.evaluation import levels  # numpy
+    from coreeval.evaluation.arm_scores import ARMS
+    from coreeval.evaluation.coded import code_answers
+
+    targets = [target.model for target in job.config.models.targets]
+    return levels.find_levels(
+        targets,
+        code_answers(
+            ((target, job.store.answers(target, ARMS)) for target in targets),
+            gold={sample_id: label for sample_id, label, _ in job.store.labels()},
+            labels=[label.name for label in job.task.labels],
+        ),
+        noise=noise,
+        seed=job.config.run.seed,
+        pcr=pcr,
+        numleak=numleak,
     )
 
 

@@ -4,7 +4,7 @@ from coreeval.errors import ReleaseError
 from coreeval.evaluation.report.document import Findings
 from coreeval.evaluation.report.evidence import evidence_used
 from coreeval.evaluation.report.worth import worth_a_look
-from coreeval.graph.comparison import audit_answers, compare_arms, compare_splits
+from coreeval.graph.comparison import audit_answers, compare_arms, compare_splits, find_levels
 from coreeval.graph.job import Job
 from coreeval.releases.parents import find_parent
 from coreeval.releases.quality import quality_of
@@ -15,6 +15,7 @@ def gather_findings(job: Job) -> Findings:
     """Return what the run found, as it stands now."""
     store, manifest = job.store, job.current_manifest()
     quality = quality_of(store, job.task, withheld=(), followed=_followed_quality(job))
+    arms, pcr, numleak = compare_arms(job), compare_splits(job), audit_answers(job)
     return Findings(
         manifest=manifest.model_dump(mode="json"),
         config=job.config,
@@ -24,9 +25,10 @@ def gather_findings(job: Job) -> Findings:
         attempts=store.attempts(),
         evidence=evidence_used(store.cited(), manifest.window),
         worth=worth_a_look(store, [target.model for target in job.config.models.targets]),
-        arms=compare_arms(job),
-        pcr=compare_splits(job),
-        numleak=audit_answers(job),
+        arms=arms,
+        pcr=pcr,
+        numleak=numleak,
+        levels=find_levels(job, quality.label_noise.bound, pcr, numleak),
     )
 
 

@@ -57,8 +57,6 @@ def report(job: Job) -> RunUpdate:
     """Write the report; it is the last stage, so a run is complete when it is done."""
     if job.store.stage("report") is None:
         job.tell("report")
-        write_report(
-            gather_findings(job), json_path=job.files.report_json, html_path=job.files.report_html
-        )
+        write_report(gather_findings(job), job.files)
         job.store.finish_stage("report", {})
     return RunUpdate(report=str(job.files.report_html))

@@ -173,6 +173,11 @@ class RunFiles:
         return self.root / "report.json"
 
     @property
+    def items(self) -> Path:
+        """The table of samples beside the report."""
+        return self.root / "items.csv"
+
+    @property
     def report_html(self) -> Path:
         """The report for people."""
         return self.root / "report.html"

@@ -65,6 +65,26 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "difference": ("difference of arms", f"{OF_ARMS['difference']}; in percentage points."),
     "arm_interval": (f"{_INTERVAL} of a score", f"{OF_ARMS['intervals']}."),
+    "lost": (
+        "lost",
+        "how much accuracy falls from one arm to another, or one fall less another, on the samples "
+        "that all arms of the term share; above 0 it is a loss. 95 % interval: paired bootstrap "
+        "over samples.",
+    ),
+    "beyond_noise": (
+        "beyond label noise",
+        "what is left of a loss if as many new texts have a wrong label as the label-noise bound "
+        "allows, and each of them cost a right answer; the upper end is that of the loss.",
+    ),
+    "detectable": (
+        "would show",
+        "the smallest true loss that so many samples show in four studies of five, at 5 %.",
+    ),
+    "flagged": (
+        "flagged",
+        "samples that the target seems to remember, with one in ten of them flagged falsely at "
+        "most, on average (Benjamini and Hochberg 1995 over conformal p-values).",
+    ),
     "pcr": (
         "PCR",
         "performance consistency ratio: tanh of performance over consistency, each plus alpha "

@@ -21,6 +21,7 @@ from coreeval.tools.stores.run_overview import Overview
 
 if TYPE_CHECKING:
     from coreeval.evaluation.arm_scores import ArmTable
+    from coreeval.evaluation.levels import Levels
 
 Json = Mapping[str, Any]
 _OF_MANIFEST = (
@@ -49,6 +50,8 @@ class Findings:
     """The splits compared; None where the run was not to."""
     numleak: Json | None
     """The audits of series; likewise."""
+    levels: "Levels"
+    """What all that says of memory."""
 
 
 def report_document(found: Findings) -> Json:
@@ -73,6 +76,7 @@ def report_document(found: Findings) -> Json:
         "arms": found.arms.model_dump(mode="json"),
         "pcr": found.pcr,
         "numleak": found.numleak,
+        "decomposition": {**found.levels.document, "control": manifest["control"]},
     }
     return document | {
         "limits": limits_of(document),

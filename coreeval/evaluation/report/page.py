@@ -43,9 +43,11 @@ def detection_part(document: Json) -> str:
 def axes_of(document: Json) -> Mapping[str, tuple[float, float]]:
     """Return the axes that several targets share."""
     pcr, targets = document["pcr"], document["arms"]["targets"]
+    apart = document["decomposition"]["targets"]
     return {
         "share": (0.0, 1.0),
         "r": (-1.0, 1.0),
+        "lost": forms.axis_round([*_ends(_losses(apart))], 0.05),
         "drop": forms.axis_round([*_ends(_drops(targets))], 0.05),
         "pcr": forms.axis_round(
             [*_ends(each["difference"] for each in pcr["targets"])] if pcr else [],
@@ -58,6 +60,12 @@ def _drops(targets: list[Json]) -> Iterator[Json]:
     for target in targets:
         for pair in target["all_samples"]["comparisons"]:
             yield pair["macro_f1_difference"]
+
+
+def _losses(targets: list[Json]) -> Iterator[Json]:
+    for target in targets:
+        for term in target["accuracy"]["terms"].values():
+            yield term["lost"]
 
 
 def _ends(found: Iterator[Json]) -> Iterator[float | None]:

@@ -13,6 +13,9 @@ from coreeval.tools.workspace import RunFiles, command
 from coreeval.viewer.opening import opened
 from coreeval.viewer.rendering import page
 
+_NOTHING: dict[str, list[Any]] = {"targets": []}
+"""What a report from before drops were taken apart says of them."""
+
 
 def show(request: Request) -> Response:
     """Show what was detected; nothing is computed, and no series is fetched."""
@@ -30,7 +33,8 @@ def _report_of(files: RunFiles) -> dict[str, Any] | None:
     """
     try:
         report = json.loads(files.report_json.read_bytes())
-        return {key: report[key] for key in ("arms", "pcr", "numleak")}
+        found = {key: report[key] for key in ("arms", "pcr", "numleak")}
+        return found | {"decomposition": report.get("decomposition", _NOTHING)}
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, OSError) as error:

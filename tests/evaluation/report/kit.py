@@ -9,6 +9,8 @@ from typing import Any
 
 from coreeval.config import load_config
 from coreeval.evaluation.arms import compare_arms
+from coreeval.evaluation.coded import code_answers
+from coreeval.evaluation.levels import find_levels
 from coreeval.evaluation.pcr import Settings, study
 from coreeval.evaluation.pcr.asked import compare_asked, pairs_of
 from coreeval.evaluation.pcr.document import comparison_document, settings_document
@@ -74,6 +76,14 @@ def found_in(
             arms=compare_arms(answers, gold=gold, labels=[label.name for label in task.labels]),
             pcr=None,
             numleak=None,
+            levels=find_levels(
+                targets,
+                code_answers(answers, gold=gold, labels=[label.name for label in task.labels]),
+                noise=None,
+                seed=7,
+                pcr=None,
+                numleak=None,
+            ),
         )
     return replace(found, **changes)
 

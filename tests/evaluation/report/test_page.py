@@ -11,6 +11,7 @@ import pytest
 
 from coreeval.evaluation.numleak.document import numleak_document
 from coreeval.evaluation.report.writing import write_report
+from coreeval.tools.workspace import RunFiles
 from tests.evaluation.numleak.audits import SETTINGS as AUDITING
 from tests.evaluation.numleak.audits import knows, refuses, series
 from tests.evaluation.report.kit import TARGET, found_in, pcr, says
@@ -26,10 +27,10 @@ def page(folder: Path, found: dict[str, Any] | None, audits: dict[str, Any] | No
 def written(folder: Path, **changes: Any) -> str:  # noqa: ANN401 - any field of the findings
     """Write a report, and return its page."""
     findings = found_in(folder, **changes)
-    files = folder / "report.json", folder / "report.html"
-    write_report(findings, json_path=files[0], html_path=files[1])
-    assert json.loads(files[0].read_text(encoding="utf-8"))["pcr"] == findings.pcr
-    return files[1].read_text(encoding="utf-8")
+    files = RunFiles(folder)
+    write_report(findings, files)
+    assert json.loads(files.report_json.read_text(encoding="utf-8"))["pcr"] == findings.pcr
+    return files.report_html.read_text(encoding="utf-8")
 
 
 def test_each_target_has_its_numbers_its_verdict_and_the_reason(tmp_path: Path) -> None:
