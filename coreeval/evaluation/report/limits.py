@@ -103,6 +103,16 @@ def _answers(of: Json) -> Iterator[str]:
             )
 
 
+def _control(of: Json) -> Iterator[str]:
+    """Yield the targets that were added after the control window had been held to cutoffs."""
+    for target in of["targets"] if of["decomposition"]["control"] else ():
+        if not target["embedded"] and target["cutoff"] is None:
+            yield (
+                f"No cutoff of {target['target']} was on record when the control window was "
+                "checked: it may not know that news, and then the control arm explains too much."
+            )
+
+
 def _money(of: Json) -> Iterator[str]:
     if of["cost"]["billed_usd"] is None:
         yield "Some calls have no known price: what the run cost is not known."
@@ -124,5 +134,6 @@ _OWN: Final[tuple[Callable[[Json], Iterator[str]], ...]] = (
     _noise,
     _dates,
     _answers,
+    _control,
     _money,
 )
