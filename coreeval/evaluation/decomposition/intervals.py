@@ -13,14 +13,13 @@ from coreeval.evaluation.scoring.classification import LEVEL, NOTHING, Score
 
 def expanded(values: Floats, n: int) -> Score:
     """Return a score from its value and those of the draws; one sample gives no interval."""
-    from scipy.special import ndtr  # type: ignore[import-untyped]  # slow to import
-    from scipy.stats import t as student  # type: ignore[import-untyped]
+    from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]  # slow to import
 
     if n == 0:
         return NOTHING
     if n == 1:
         return Score(estimate=float(values[0]), ci_low=None, ci_high=None, n=1)
-    tail = float(ndtr(student.ppf((1 - LEVEL) / 2, n - 1) * np.sqrt(n / (n - 1))))
+    tail = float(ndtr(stdtrit(n - 1, (1 - LEVEL) / 2) * np.sqrt(n / (n - 1))))
     low, high = np.nanquantile(values[1:], [tail, 1 - tail])
     return Score(estimate=float(values[0]), ci_low=float(low), ci_high=float(high), n=n)
 
@@ -30,12 +29,11 @@ def two_sided(values: Floats, n: int) -> float | None:
 
     One is added to the draws on either side (Phipson and Smyth 2010), so that none is 0.
     """
-    from scipy.special import ndtri
-    from scipy.stats import t as student
+    from scipy.special import ndtri, stdtr
 
     if n < 2:
         return None
     known = values[1:][np.isfinite(values[1:])]
     beyond = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
     share = (1 + beyond) / (1 + len(known))
-    return float(min(1.0, 2 * student.cdf(ndtri(share) / np.sqrt(n / (n - 1)), n - 1)))
+    return float(min(1.0, 2 * stdtr(n - 1, ndtri(share) / np.sqrt(n / (n - 1)))))
