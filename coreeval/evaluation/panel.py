@@ -6,8 +6,8 @@ excess over that line is what its ability does not explain. ConStat has about tw
 models, a smoothing spline and a bootstrap. A handful of targets carries a straight line that does
 not fall, and the excess is tested as one more observation on it: by Student's t with the scatter of
 the others about their line (Draper and Smith 1998, section 3.1). That scatter has both in it, how
-targets differ and the chance of samples, and t is right for few targets where a bootstrap over them
-is not; where there is no scatter at all, draws of samples stand in for it.
+targets differ and the chance of samples, but a few others may lie on their line by luck: it counts
+as no less than what draws of samples say of the excess (docs/calibration.md).
 """
 
 from collections.abc import Sequence
@@ -117,7 +117,8 @@ def _tested(original: Floats, updated: Floats, place: int) -> tuple[float, float
     x, y = updated[others], original[others]
     excess = _excess(x, y, updated[place], original[place])
     free = len(x) - 2
-    error = _prediction_error(x[:, 0], y[:, 0], updated[place, 0]) or float(np.nanstd(excess[1:]))
+    scatter = _prediction_error(x[:, 0], y[:, 0], updated[place, 0])
+    error = max(scatter, float(np.nanstd(excess[1:])))
     if not error:
         return float(excess[0]), 0.0, float(excess[0] <= 0)
     half = float(student.ppf((1 + LEVEL) / 2, free) * error)
