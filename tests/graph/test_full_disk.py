@@ -6,7 +6,7 @@ import pytest
 
 from tests.graph.kit import CONCURRENCY, Lab, Undisturbed, assert_whole, ended
 
-FULL = ["calls.db:20", "calls.db:60", "run.db:40", "run.db:55"]
+FULL = ["calls.db:20", "calls.db:60", "run.db:50", "run.db:65"]
 """Files that may have so many pages and no more."""
 MOST = 2 * CONCURRENCY
 """Calls that may be in flight: a sample is reworded while its news is looked for."""
