@@ -3,7 +3,13 @@
 The bootstrap is too narrow for few samples: its variance is n - 1 over n of the true one, and it
 knows no tails of Student's t. The expanded percentile interval mends both (Hesterberg 2015, The
 American Statistician 69, 371-386); from a few hundred samples on it is the plain one.
+
+A loss that rests on a handful of answers, or on none, has draws that hardly differ: they know
+nothing of an answer that happened not to be among so few samples. Where arms are compared the
+variance of one such answer is added, 1 over n squared (docs/calibration.md: what that mends).
 """
+
+from math import hypot, sqrt
 
 import numpy as np
 
@@ -11,8 +17,14 @@ from coreeval.evaluation.scoring.answers import Floats
 from coreeval.evaluation.scoring.classification import LEVEL, NOTHING, Score
 
 
-def expanded(values: Floats, n: int) -> Score:
-    """Return a score from its value and those of the draws; one sample gives no interval."""
+def expanded(values: Floats, n: int, *, answers: int = 0) -> Score:
+    """Return a score from its value and those of the draws; one sample gives no interval.
+
+    Args:
+        values: The value, then those of the draws.
+        n: Number of samples.
+        answers: How often one sample's answer counts in a difference; 0 for the score of one arm.
+    """
     from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]  # slow to import
 
     if n == 0:
@@ -20,20 +32,30 @@ def expanded(values: Floats, n: int) -> Score:
     if n == 1:
         return Score(estimate=float(values[0]), ci_low=None, ci_high=None, n=1)
     tail = float(ndtr(stdtrit(n - 1, (1 - LEVEL) / 2) * np.sqrt(n / (n - 1))))
-    low, high = np.nanquantile(values[1:], [tail, 1 - tail])
-    return Score(estimate=float(values[0]), ci_low=float(low), ci_high=float(high), n=n)
+    low, high = map(float, np.nanquantile(values[1:], [tail, 1 - tail]))
+    value, least = float(values[0]), answers / n
+    if answers:
+        low = value - hypot(max(value - low, 0.0), least)
+        high = value + hypot(max(high - value, 0.0), least)
+    return Score(estimate=value, ci_low=low, ci_high=high, n=n)
 
 
-def two_sided(values: Floats, n: int) -> float | None:
+def two_sided(values: Floats, n: int, *, answers: int = 0) -> float | None:
     """Return the p-value of 0: one less the level of the interval that just holds it.
+
+    A difference that is no larger than what one answer makes has 1.
 
     One is added to the draws on either side (Phipson and Smyth 2010), so that none is 0.
     """
     from scipy.special import ndtri, stdtr
 
-    if n < 2:
+    value, least = float(values[0]), answers / n if n else 0.0
+    if n < 2 or not np.isfinite(value):
         return None
-    known = values[1:][np.isfinite(values[1:])]
+    if abs(value) <= least:
+        return 1.0
+    reached = float(np.sign(value)) * sqrt(value**2 - least**2)
+    known = values[1:][np.isfinite(values[1:])] - (value - reached)
     beyond = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
     share = (1 + beyond) / (1 + len(known))
     return float(min(1.0, 2 * stdtr(n - 1, ndtri(share) / np.sqrt(n / (n - 1)))))

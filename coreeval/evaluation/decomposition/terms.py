@@ -87,11 +87,12 @@ def _term(name: TermName, found: Mapping[Arm, Resampled], metric: Metric, costs:
         for arm, weight in CONTRASTS[name].items()
     ]
     values, n = np.sum(weighted, axis=0), next(iter(found.values())).n
-    lost = expanded(values, n)
+    answers = max(abs(weight) for weight in CONTRASTS[name].values())
+    lost = expanded(values, n, answers=answers)
     return Term(
         lost=lost,
         beyond_noise=_beyond(lost, name, costs),
-        p_value=two_sided(values, n),
+        p_value=two_sided(values, n, answers=answers),
         detectable=detectable(float(np.nanstd(values[1:], ddof=1))) if n > 1 else None,
     )
 
@@ -113,7 +114,7 @@ def _beyond(lost: Score, name: TermName, costs: Costs) -> Score | None:
 def _steps(path: Sequence[Arm], found: Mapping[Arm, Resampled], metric: Metric) -> tuple[Step, ...]:
     n = found[path[0]].n
     values = [mean_of_templates(metric(found[arm]), found[arm]) for arm in path]
-    lost = [None, *(expanded(one - two, n) for one, two in pairwise(values))]
+    lost = [None, *(expanded(one - two, n, answers=1) for one, two in pairwise(values))]
     return tuple(
         Step(arm=arm, score=expanded(value, n), lost=each)
         for arm, value, each in zip(path, values, lost, strict=True)

@@ -23,3 +23,22 @@ def test_one_sample_has_no_interval_and_none_no_number() -> None:
     assert expanded(one, 1).ci_low is None
     assert two_sided(one, 1) is None
     assert expanded(one * np.nan, 0).estimate is None
+
+
+def test_a_difference_knows_of_the_answer_that_was_not_drawn() -> None:
+    same = np.zeros(1001)
+    assert (expanded(same, 100).ci_low, expanded(same, 100).ci_high) == (0, 0)
+    found = expanded(same, 100, answers=1)
+    assert (found.ci_low, found.ci_high) == pytest.approx((-0.01, 0.01))
+    assert two_sided(same, 100, answers=1) == 1
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_p_value_is_that_of_the_interval_that_just_holds_0(sign: int) -> None:
+    draws = np.random.default_rng(5).normal(0.02, 0.01, 20_000)
+    values = sign * np.concatenate([[0.02], draws])
+    p_value = two_sided(values, 10_000, answers=100)
+    assert p_value is not None
+    tail = np.quantile(draws, p_value / 2)
+    assert 0.02 - np.hypot(0.02 - tail, 0.01) == pytest.approx(0, abs=1e-4)
+    assert two_sided(values, 10_000) == pytest.approx(p_value * 0.53, rel=0.2)

@@ -67,5 +67,7 @@ def test_identical_arms_lose_nothing() -> None:
     found = decompose(coded({arm: first(30) for arm in FACTS}), noise=0.0)
     assert found.verdict == "not_shown"
     surface = found.accuracy.terms["surface"]
-    assert (surface.lost.estimate, surface.lost.ci_low, surface.lost.ci_high) == (0, 0, 0)
+    assert (surface.lost.estimate, surface.p_value) == (0, 1)
+    one_answer = 1 / surface.lost.n
+    assert (surface.lost.ci_low, surface.lost.ci_high) == (-one_answer, one_answer)
     assert (surface.p_value, surface.detectable) == (1, 0)
