@@ -61,10 +61,12 @@ class RunStory(RunKept):
 
     def verdict_counts(self, name: str) -> tuple[int, int]:
         """Return how many verdicts of a name are about samples, and how many were against."""
-        said, samples = t.verdicts.c, select(t.samples.c.id)
-        query = select(said.passed, func.count()).group_by(said.passed)
-        by_end = dict(self._tuples(query.where(said.name == name, said.sample_id.in_(samples))))
-        return sum(by_end.values()), by_end.get(False, 0)
+        known = t.verdict_sums.c
+        for passed, failed in self._tuples(
+            select(known.passed, known.failed).where(known.name == name)
+        ):
+            return passed + failed, failed
+        return 0, 0
 
     def notes(self, nodes: Sequence[str]) -> Iterator[Note]:
         """Stream what these nodes noted, the attempts of each sample in their order."""

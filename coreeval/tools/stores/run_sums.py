@@ -1,5 +1,7 @@
 """What run.db keeps up by itself: a narrow row for each sample, and sums of calls, steps, verdicts.
 
+Verdicts are those about samples: what a judge said of train items tells nothing of the benchmark.
+
 Triggers do it, in the transaction of whatever changes: who writes a step or a result needs not know
 of it, and what a resumed run writes again or a retried one drops is taken back. That makes a page
 out of 100,000 samples, and the figures of 700,000 calls, a matter of milliseconds
@@ -72,14 +74,16 @@ _DROP_STEP = """
     WHERE node = OLD.node;
 """
 _ADD_VERDICT = """
-    INSERT INTO verdict_sums VALUES (NEW.name, NEW.passed, NOT NEW.passed)
+    INSERT INTO verdict_sums
+    SELECT NEW.name, NEW.passed, NOT NEW.passed
+    WHERE NEW.sample_id IN (SELECT id FROM samples)
     ON CONFLICT (name) DO UPDATE SET
         passed = passed + excluded.passed, failed = failed + excluded.failed;
 """
 _DROP_VERDICT = """
     UPDATE verdict_sums
     SET passed = passed - OLD.passed, failed = failed - (NOT OLD.passed)
-    WHERE name = OLD.name;
+    WHERE name = OLD.name AND OLD.sample_id IN (SELECT id FROM samples);
 """
 _LIST_SAMPLE = f"""
     INSERT INTO listing VALUES (NEW.seq, NEW.id, NEW.label_text, {_PENDING_ROW});
@@ -146,7 +150,8 @@ _FILLS = (
     """,
     """
     INSERT INTO verdict_sums
-    SELECT name, sum(passed), sum(NOT passed) FROM verdicts GROUP BY name
+    SELECT name, sum(passed), sum(NOT passed) FROM verdicts
+    WHERE sample_id IN (SELECT id FROM samples) GROUP BY name
     """,
 )
 

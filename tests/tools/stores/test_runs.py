@@ -422,3 +422,5 @@ async def test_verdicts_about_train_items_do_not_count_as_verdicts_about_samples
         store.record(replace(step, verdicts=(said,)))
     assert await store.recorded()
     assert store.verdict_counts("original_label") == (1, 0)
+    (said_of_all,) = store.listing.overview().verdicts
+    assert (said_of_all.passed, said_of_all.failed) == (1, 0)
