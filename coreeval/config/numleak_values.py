@@ -10,9 +10,13 @@ from pydantic import BeforeValidator, Field, model_validator
 from coreeval.schema import Value
 
 Probe = Literal[
-    "value", "pair", "forced_choice", "fictitious", "blind", "recent", "siblings", "repeated"
-]
+    "value", "pair", "forced_choice", "fictitious", "blind", "recent", "siblings", "repeated",
+    "description", "step_by_step", "phrasing", "contradiction", "continuation", "entropy",
+    "sentiment",
+]  # fmt: skip
 PROBES: Final[tuple[Probe, ...]] = get_args(Probe)
+USUAL: Final = PROBES[: PROBES.index("description")]
+"""What an audit asks that is not told otherwise: what its verdict rests on."""
 _STATED = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-\d{2})?)?")
 
 
@@ -75,7 +79,7 @@ class NumleakConfig(Value):
     """Built-in ids, names of families, or paths of YAML files."""
     files: dict[str, str] = {}
     """The publisher's file on this machine, by the id of its series: nothing is fetched for it."""
-    probes: tuple[Probe, ...] = PROBES
+    probes: tuple[Probe, ...] = USUAL
     """`recent`: the last values published after the target's cutoff; `siblings`: the other series
     of the family; the others are what an answer is recorded as."""
     dates: Annotated[int, Field(ge=2)] = 40

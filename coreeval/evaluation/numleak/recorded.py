@@ -21,7 +21,10 @@ from coreeval.schema import BadRow
 
 _ENDING: Final = ".gz"
 _KEYS: Final = frozenset(Reply.model_fields)
-_QUESTION: Final = ("model", "series", "date", "variant", "other_date", "name", "seed", "draw")
+_QUESTION: Final = (
+    "model", "series", "date", "variant", "other_date", "name", "phrasing", "stated", "defence",
+    "suffix", "seed", "draw",
+)  # fmt: skip
 """What makes two lines answers to one question."""
 _PROSE: Final = "a line is {model, series, date, variant, response, truth?}"
 

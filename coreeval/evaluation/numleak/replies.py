@@ -1,16 +1,32 @@
 """What a model said to one question about a series: a line of a file of recorded answers."""
 
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import Field
 
 from coreeval.schema import AnswerKind, Value
 
-Variant = Literal["value", "pair", "forced_choice", "fictitious", "blind", "repeated"]
+Variant = Literal[
+    "value", "pair", "forced_choice", "fictitious", "blind", "repeated", "description",
+    "step_by_step", "phrasing", "contradiction", "continuation", "sentiment", "defended",
+]  # fmt: skip
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 """What is asked: the value of a date; which of two dates was higher, freely or as one of two
 strings; the value of a series that does not exist; that of the series without its proper name;
-the value again and again at temperature 1."""
+the value again and again at temperature 1; a description of a date that ends in its value; the
+value after thinking step by step, in other words, or after a wrong one was stated; the next rows of
+the publisher's file; how investors felt at a date, from -1 to 1; the value, of a model that was
+told not to give it away."""
+
+
+class Token(Value):
+    """One token of an answer, and what stood beside it."""
+
+    text: str
+    logprob: Annotated[float, Field(le=0)]
+    """Natural logarithm of its probability."""
+    top: tuple[tuple[str, float], ...] = ()
+    """The most probable tokens at its place with theirs, it may be among them."""
 
 
 class Reply(Value):
@@ -33,5 +49,15 @@ class Reply(Value):
     """Of the drawing of dates that this one belongs to; several are pooled."""
     draw: int = 0
     """Number of a repeated answer, from 0."""
+    phrasing: str | None = None
+    """Which other words of a question for the value were used."""
+    stated: float | None = None
+    """The wrong value that the question states as a fact, in the unit of the series."""
+    defence: str | None = None
+    """Which instructions the model was given against giving values away."""
+    suffix: str | None = None
+    """Which words at the end of the question try to undo them; None: it is plainly asked."""
+    tokens: tuple[Token, ...] | None = None
+    """The first tokens of the answer, where log-probabilities were asked for and came."""
     kind: AnswerKind = "answered"
     """`truncated`: cut off at its token limit; `refused`: by its provider, without words."""
