@@ -151,7 +151,7 @@ def _opened(path: Path) -> "Iterator[CallStore]":
 
 
 def _keys_of(run: Path) -> list[str]:
-    from coreeval.cli.opened import opened_run
+    from coreeval.releases.opening import opened_run
 
     with opened_run(run) as (_, _, store):
         return store.call_keys()

@@ -1,16 +1,18 @@
 """`coreeval detect drop`: what the score drops of a run are made of, as its report has it."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from coreeval.cli.arguments import RunArgument
 from coreeval.cli.output import AsJson, Document, command, show
-from coreeval.errors import RunCorrupt, RunStateError
+from coreeval.errors import RunStateError
+
+if TYPE_CHECKING:
+    from coreeval.tools.workspace import RunFiles
 
 _SAID = {"remembered": "remembered", "not_shown": "not shown", "not_measured": "not measured"}
 
@@ -31,13 +33,13 @@ def drop(
 
     files = RunFiles(run)
     read_manifest(files.manifest)
-    document = _document(run, files.report_json)
+    document = _document(run, files)
     if items:
         _copy(run, files.items, items)
     show(document, as_json, lambda: "\n".join(_words(document, items)))
 
 
-def _document(run: Path, report: Path) -> Document:
+def _document(run: Path, files: "RunFiles") -> Document:
     """Return what the report says of drops.
 
     Raises:
@@ -45,20 +47,16 @@ def _document(run: Path, report: Path) -> Document:
             target labelled texts.
         RunCorrupt: it is damaged.
     """
-    again = command("evaluate", run)
-    try:
-        whole: dict[str, Any] = json.loads(report.read_bytes())
-        found: dict[str, Any] = whole.get("decomposition") or {"targets": []}
-        asked = bool(whole["arms"]["targets"])
-    except FileNotFoundError:
+    from coreeval.evaluation.report.reading import read_report
+
+    report, again = read_report(files), command("evaluate", run)
+    if report is None:
         raise RunStateError(
             "the run has no report yet", where=str(run), hint=f"first: {command('resume', run)}"
-        ) from None
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise RunCorrupt(
-            f"report.json is damaged: {error}", where=str(report), hint=f"write it anew: {again}"
-        ) from None
+        )
+    found: dict[str, Any] = report["decomposition"]
     if not found["targets"]:
+        asked = report["arms"]["targets"]
         why = "the report is from before drops were taken apart" if asked else "nobody was asked"
         hint = f"write it anew: {again}" if asked else f"{again} --target provider:name"
         raise RunStateError(f"no drop can be taken apart: {why}", where=str(run), hint=hint)

@@ -1,7 +1,6 @@
 """A diff in the words of a terminal: `[-what is gone-]` and `{+what is new+}`, as git has it."""
 
 import json
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -9,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.cli.output import brief, one_line
+from coreeval.cli.story_texts import folded
 
 if TYPE_CHECKING:
     from coreeval.releases.diff import Change, Diff, FactDiff, FieldDiff, SampleDiff
     from coreeval.releases.release_manifest import Changes
     from coreeval.releases.stale import Stale
 
-WIDTH = 100
 VALUE = 60
 """Characters of a setting that are shown."""
 _STANDS = {
@@ -82,9 +81,9 @@ def _sample(sample: "SampleDiff") -> Iterator[str]:
         else:
             yield "    the original has another text"
     for field in sample.fields:
-        yield from _wrapped(f"{field.arm} {field.field}: {_words(field)}")
+        yield from folded(f"{field.arm} {field.field}: {_words(field)}")
     for fact in sample.facts:
-        yield from _wrapped(_fact(fact))
+        yield from folded(_fact(fact))
 
 
 def _words(field: "FieldDiff") -> str:
@@ -96,14 +95,3 @@ def _fact(diff: "FactDiff") -> str:
     triple = f"{fact.after_head} | {fact.after_relation} | {fact.after_tail}"
     mark = "+" if diff.op == "added" else "-"
     return f"{mark} {triple} ({fact.published_at[:10]} {fact.domain})"
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent="    ",
-        subsequent_indent="      ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

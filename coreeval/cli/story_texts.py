@@ -28,15 +28,16 @@ def differing(diffs: "Iterable[ArmDiff]", before: "Arm", after: "Arm") -> Iterat
             words = "".join(
                 piece.text.translate(_MARKS).join(marks[piece.op]) for piece in diff.pieces
             )
-            yield from _folded(f"{before} -> {after} {diff.field}: {words}")
+            yield from folded(f"{before} -> {after} {diff.field}: {words}")
 
 
 def wrapped(text: str) -> list[str]:
     """Return indented lines; an address stays whole, so that it can be clicked."""
-    return _folded(text.translate(_MARKS))
+    return folded(text.translate(_MARKS))
 
 
-def _folded(text: str) -> list[str]:
+def folded(text: str) -> list[str]:
+    """Return indented lines as they are: marks stay in them."""
     return textwrap.wrap(
         text,
         WIDTH,

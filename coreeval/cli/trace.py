@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from coreeval.cli.arguments import RunArgument
 from coreeval.cli.meanings import offline_roles
-from coreeval.cli.opened import opened_calls, opened_run
-from coreeval.cli.output import AsJson, Document, command, show
+from coreeval.cli.output import AsJson, Document, command, note, show
 from coreeval.cli.story import show_story
 from coreeval.cli.trace_list import export, list_lines
 from coreeval.cli.trace_options import (
@@ -120,7 +119,9 @@ def _chosen(given: Mapping[str, Any]) -> "SampleFilter":
 
 @contextmanager
 def _opened(run: Path, hide_texts: bool) -> Iterator["_Book"]:
-    with opened_run(run) as (_, manifest, store), opened_calls(manifest) as calls:
+    from coreeval.releases.opening import opened_calls, opened_run
+
+    with opened_run(run) as (_, manifest, store), opened_calls(manifest, note) as calls:
         yield _Book(
             run=run,
             store=store,

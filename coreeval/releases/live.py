@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from coreeval.meanings import OUTCOMES
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.locks import is_held
 from coreeval.tools.stores.looking import DIGITS, Spending, last_row, looked_at
@@ -21,16 +22,7 @@ from coreeval.tools.stores.pulse import Pulse, Spend
 from coreeval.tools.workspace import RunFiles, Workspace
 
 Json = Mapping[str, Any]
-ENDS = (
-    "accepted",
-    "rejected_facts",
-    "rejected_label",
-    "rejected_form",
-    "label_unrecoverable",
-    "unsafe",
-    "no_knowledge",
-    "failed",
-)
+ENDS = tuple(name for name in OUTCOMES if name != "pending")
 """How a sample may end, in the order in which counts are shown."""
 ROLES = ("extractor", "replacer", "rewriter", "composer", "fact_judge", "label_judge")
 """The roles as the config names them."""

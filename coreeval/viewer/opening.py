@@ -8,8 +8,8 @@ from pathlib import Path
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from coreeval.releases.manifest import Manifest, read_manifest
-from coreeval.tools.clock import utc_now
+from coreeval.releases.manifest import Manifest
+from coreeval.releases.opening import opened_run
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles
 from coreeval.viewer.shelf import Shelf
@@ -36,13 +36,8 @@ def opened(request: Request, key: str | None = None) -> Iterator[OpenRun]:
         RunCorrupt: its run.db is damaged or gone.
     """
     key = request.path_params["key"] if key is None else key
-    files = RunFiles(run_path(request, key))
-    manifest = read_manifest(files.manifest)
-    store = RunStore.open(files.require_store(), now=utc_now)
-    try:
+    with opened_run(run_path(request, key)) as (files, manifest, store):
         yield OpenRun(key=key, files=files, manifest=manifest, store=store)
-    finally:
-        store.close()
 
 
 def run_path(request: Request, key: str) -> Path:

@@ -1,19 +1,14 @@
 """One sample: its texts word by word, what replaced what, and all that was done and said."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from math import ceil
-from pathlib import Path
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from coreeval import meanings
-from coreeval.errors import CoreEvalError
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.releases.opening import opened_calls
 from coreeval.tools.stores.run_listing import Neighbours
-from coreeval.tools.workspace import Workspace
 from coreeval.viewer import telling
 from coreeval.viewer.addresses import run_url, sample_of
 from coreeval.viewer.hiding import hidden
@@ -53,23 +48,8 @@ def _list_url(key: str, view: ListView, near: Neighbours) -> str:
 
 
 def _story(run: OpenRun, sample_id: str) -> SampleStory:
-    with _calls(run) as calls:
+    with opened_calls(run.manifest) as calls:
         try:
             return sample_story(run.store, calls, sample_id, prompts=run.manifest.prompts)
         except KeyError:
             raise HTTPException(404, f"The run has no sample {sample_id!r}.") from None
-
-
-@contextmanager
-def _calls(run: OpenRun) -> Iterator[CallStore | None]:
-    """Open the call store of a run for the block; None where it is gone or damaged."""
-    path = Workspace(Path(run.manifest.workspace)).calls
-    store = None
-    if path.exists():
-        with suppress(CoreEvalError):
-            store = open_calls(path)
-    try:
-        yield store
-    finally:
-        if store:
-            store.close()
