@@ -19,7 +19,7 @@ test: check
 check: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers $(WORKERS)
 	$(BIN)/lint-imports
 
 fix: .venv/ready
