@@ -57,7 +57,7 @@ class Reply(Value):
     """Which instructions the model was given against giving values away."""
     suffix: str | None = None
     """Which words at the end of the question try to undo them; None: it is plainly asked."""
-    tokens: tuple[Token, ...] | None = None
+    first_tokens: tuple[Token, ...] | None = None
     """The first tokens of the answer, where log-probabilities were asked for and came."""
     kind: AnswerKind = "answered"
     """`truncated`: cut off at its token limit; `refused`: by its provider, without words."""

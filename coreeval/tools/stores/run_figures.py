@@ -126,8 +126,14 @@ class RunFigures(RunFile):
 
     def dearest(self) -> list[Standing]:
         """Return samples by the money that was paid for them, the dearest first."""
-        known = t.listing.c
-        return self._ranked(select(known.sample, known.usd).where(known.usd > 0), known.usd.desc())
+        usd = func.sum(t.calls.c.usd)
+        query = (
+            select(t.calls.c.sample_id, usd)
+            .join(t.samples, t.samples.c.id == t.calls.c.sample_id)
+            .where(t.calls.c.cached.is_(False), t.calls.c.usd > 0)
+            .group_by(t.calls.c.sample_id)
+        )
+        return self._ranked(query, usd.desc())
 
     def lost_by_targets(self, targets: Sequence[str]) -> list[Standing]:
         """Return samples that targets get right as original and wrong as updated, and how many do.
