@@ -12,6 +12,8 @@ COMPARISONS: tuple[tuple[Arm, Arm], ...] = (
     ("original", "updated"),
 )
 """What is lost by rewording (surface memory), by new facts (knowledge), and by both."""
+RANKED: tuple[Arm, Arm] = ("original", "updated")
+"""The arms on which the order of targets is compared."""
 DEFINITIONS = {
     "macro_f1": "mean of the F1 of each label of the task, 0 for a label neither given nor due; "
     "the mean over the task's templates (CoreEval paper, section 4.2)",
@@ -24,6 +26,8 @@ DEFINITIONS = {
     "truncated": "answers cut off at the length limit: wrong, and no class of the F1",
     "refused": "questions that the target or its endpoint declined: in no score, counted here",
     "n": "samples with an answer that is no refusal, to one template at least",
+    "ranking": "rank correlation of the targets' macro-F1 on original and updated, each on the "
+    "samples it answered in both; n: targets",
 }
 
 
@@ -82,10 +86,22 @@ class TargetScores(Value):
     recoverable: ArmScores
 
 
+class Ranking(Value):
+    """Whether targets stand in the same order on the original arm and on the updated one."""
+
+    targets: tuple[str, ...]
+    kendall: Score
+    """Kendall's tau-b of their macro-F1, -1 to 1; `n` is the number of targets."""
+    spearman: Score
+    """Spearman's rho of the same."""
+
+
 class ArmTable(Value):
     """All targets on all arms, and how the numbers were made."""
 
     targets: tuple[TargetScores, ...]
+    ranking: Ranking | None = None
+    """None with fewer than three targets that answered both arms."""
     unrecoverable: int
     """Samples of the benchmark that ended as label_unrecoverable."""
     level: float = LEVEL

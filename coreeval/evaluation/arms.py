@@ -10,6 +10,7 @@ import numpy as np
 
 from coreeval.evaluation.arm_scores import (
     COMPARISONS,
+    RANKED,
     ArmScore,
     ArmScores,
     ArmTable,
@@ -19,12 +20,14 @@ from coreeval.evaluation.arm_scores import (
     TemplateScore,
 )
 from coreeval.evaluation.coded import Coded, code_answers
+from coreeval.evaluation.ranking import Standing, ranking
 from coreeval.evaluation.scoring.answers import (
     Mask,
     Resampled,
     View,
     averaged,
     difference,
+    mean_of_templates,
     resample,
     score_of,
 )
@@ -53,9 +56,14 @@ def compare_arms(
     Every bootstrap starts from `seed`: none depends on another.
     """
     known = np.fromiter((key not in unrecoverable for key in gold), np.bool_, len(gold))
-    coded = code_answers(answers, gold=gold, labels=labels)
+    targets, standings = list[TargetScores](), list[Standing]()
+    for coded in code_answers(answers, gold=gold, labels=labels):
+        scorer = _Scorer(coded, known, seed, draws)
+        targets.append(scorer.scores())
+        standings += scorer.standings()
     return ArmTable(
-        targets=tuple(_Scorer(each, known, seed, draws).scores() for each in coded),
+        targets=tuple(targets),
+        ranking=ranking(standings),
         unrecoverable=int((~known).sum()),
         draws=draws,
         seed=seed,
@@ -82,6 +90,16 @@ class _Scorer:
             all_samples=every,
             recoverable=every if same else self._arm_scores(True),
         )
+
+    def standings(self) -> Iterator[Standing]:
+        """Yield how it did on the original and the updated arm, if it answered both."""
+        if RANKED not in self._pairs():
+            return
+        parts: tuple[_Part, _Part] = (False, *RANKED), (False, *RANKED[::-1])
+        first, second = (self._found[part] for part in parts)
+        if first.n and second.n:
+            means = (mean_of_templates(each.macro_f1, each) for each in (first, second))
+            yield Standing(self._target, *means)
 
     def _parts(self) -> Iterator[_Part]:
         for known in (False,) if self._known.all() else (False, True):

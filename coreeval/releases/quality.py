@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import get_args
 
 from coreeval.evaluation.scoring.classification import Score, proportion
+from coreeval.releases.copied import copied
 from coreeval.releases.release_manifest import LabelNoise, LabelShare, Quality, RungCoverage
 from coreeval.schema import Rung, Task
 from coreeval.tools.stores.runs import RunStore
@@ -48,6 +49,7 @@ def quality_of(
             for rung in get_args(Rung)
             if found[rung]
         ),
+        overlap=copied(store, withheld=withheld),
     )
 
 

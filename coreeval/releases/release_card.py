@@ -19,6 +19,7 @@ from coreeval.releases.card_words import (
 from coreeval.releases.release_manifest import (
     Changelog,
     LabelShare,
+    Overlap,
     Quality,
     ReleaseManifest,
     RungCoverage,
@@ -99,6 +100,7 @@ Shares with 95 % Wilson intervals.
 | originals to which a blind judge gave another label | {_share(noise.original)} |
 | {refused} or rejected | {_share(noise.updated)} |
 | updated texts whose label may be wrong, at most | {_number(noise.bound)} |
+| word 5-grams of updated texts that stand in their original | {_overlap(quality.overlap)} |
 
 The last line holds if the judge errs no more often on new texts than it disagrees with originals.
 
@@ -124,6 +126,12 @@ def _share(score: Score) -> str:
     if score.estimate is None:
         return "not measured"
     return f"{score.estimate:.1%} ({score.ci_low:.1%} to {score.ci_high:.1%}, n = {score.n})"
+
+
+def _overlap(found: Overlap | None) -> str:
+    if found is None or found.share is None:
+        return "not measured"
+    return f"{found.share:.1%} of {found.grams}"
 
 
 def _number(value: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from coreeval.evaluation.arm_scores import Ranking
 from coreeval.evaluation.scoring.classification import NOTHING, Score
 from coreeval.releases.manifest import Cost, Fingerprints, KnowledgeUsed, Source
 from coreeval.schema import Rung, Value, Window
@@ -65,6 +66,19 @@ class RungCoverage(Value):
     accepted: int
 
 
+class Overlap(Value):
+    """How much of the updated texts stands in their originals, word for word."""
+
+    size: int
+    """Words of an n-gram."""
+    share: float | None
+    """Of the updated texts' n-grams, those that their original has; None where they have none."""
+    grams: int
+    """N-grams that the updated texts have."""
+    texts: int
+    """Updated samples that were compared."""
+
+
 class Quality(Value):
     """What an owner signs off."""
 
@@ -76,6 +90,29 @@ class Quality(Value):
     evidence: Score
     """Share of the benchmark's samples for which news was found."""
     rungs: tuple[RungCoverage, ...]
+    overlap: Overlap | None = None
+    """None in releases from before this was measured."""
+
+
+class TargetFindings(Value):
+    """What is known of one target when the release is made."""
+
+    target: str
+    original: Score = NOTHING
+    """Macro-F1 on the original arm, on the samples that the updated one has too."""
+    updated: Score = NOTHING
+    pcr: str | None = None
+    """Verdict; None where it was not asked, and so for the next two."""
+    drop: str | None = None
+    numleak: dict[str, str] = {}
+    """Verdict for each series."""
+
+
+class Findings(Value):
+    """What the run's report says of targets."""
+
+    ranking: Ranking | None = None
+    targets: tuple[TargetFindings, ...] = ()
 
 
 class Licence(Value):
@@ -158,6 +195,8 @@ class ReleaseManifest(Value):
     notes: tuple[str, ...] = ()
     cost: Cost = Cost()
     quality: Quality
+    findings: Findings | None = None
+    """None where the run had no report, and in releases from before this was kept."""
     arms: dict[str, int]
     """Rows of each file by its folder: updated, semantic, provenance, samples, original."""
     on_reject: Literal["drop", "semantic", "original"] = "drop"

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import yaml
 
+from coreeval.evaluation.report.reading import read_report
 from coreeval.releases.arms import shard_of, write_arms
 from coreeval.releases.changelog import changelog_text, changes
 from coreeval.releases.dataset_info import with_dataset_info
 from coreeval.releases.diff import outline
+from coreeval.releases.findings import findings_of
 from coreeval.releases.originals import write_originals
 from coreeval.releases.parents import named_parent
 from coreeval.releases.portable import portable
@@ -27,6 +29,7 @@ from coreeval.releases.release import (
 from coreeval.releases.release_card import release_card
 from coreeval.releases.release_manifest import (
     FileDigest,
+    Findings,
     Quality,
     ReleaseManifest,
     ReviewState,
@@ -138,6 +141,7 @@ def _manifest(made_of: Sources, how: Manner, draft: Path, found: _Found) -> Rele
         "parent": parent and named_parent(parent, how.target),
         "ruled": tuple(made_of.config.models.ruled),
         "quality": found.quality,
+        "findings": _findings(made_of),
         "arms": found.arms,
         "snippets": how.snippets,
         "review": found.review,
@@ -156,6 +160,16 @@ def _manifest(made_of: Sources, how: Manner, draft: Path, found: _Found) -> Rele
         "files": {},
     }
     return ReleaseManifest.model_validate(shared | own)
+
+
+def _findings(made_of: Sources) -> Findings | None:
+    """Return what the run's report says of targets, if there is one.
+
+    Raises:
+        RunCorrupt: it is damaged.
+    """
+    report = read_report(made_of.files)
+    return findings_of(report) if report else None
 
 
 def _digests(draft: Path) -> dict[str, FileDigest]:

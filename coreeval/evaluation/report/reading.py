@@ -1,6 +1,7 @@
 """Reading a run's report.json again: as it was written, nothing is computed."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from coreeval.errors import RunCorrupt
@@ -16,16 +17,23 @@ def read_report(files: RunFiles) -> dict[str, Any] | None:
     Raises:
         RunCorrupt: it is damaged.
     """
+    return report_in(files.report_json, hint=f"write it anew: {command('evaluate', files.root)}")
+
+
+def report_in(path: Path, *, hint: str) -> dict[str, Any] | None:
+    """Return the report in a file, be it a copy; None where there is no file.
+
+    Raises:
+        RunCorrupt: it is damaged, or no report.
+    """
     try:
-        report = json.loads(files.report_json.read_bytes())
+        report = json.loads(path.read_bytes())
         drops = report.get("decomposition") or _NO_DROPS
         _ = report["arms"]["targets"], drops["targets"]
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise RunCorrupt(
-            f"report.json is damaged: {error}",
-            where=str(files.report_json),
-            hint=f"write it anew: {command('evaluate', files.root)}",
+            f"{path.name} is damaged, or no report of a run: {error}", where=str(path), hint=hint
         ) from None
     return {"pcr": None, "numleak": None, **report, "decomposition": drops}

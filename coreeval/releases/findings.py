@@ -1,0 +1,53 @@
+"""What a run's report says of its targets, as a release keeps it: scores, ranks and verdicts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from coreeval.evaluation.arm_scores import RANKED
+from coreeval.evaluation.scoring.classification import NOTHING, Score
+from coreeval.releases.release_manifest import Findings, TargetFindings
+
+Json = Mapping[str, Any]
+
+
+def findings_of(report: Json) -> Findings:
+    """Return what a report (`read_report`) says of each target; one that nobody asked is absent."""
+    pcr = {each["name"]: each["verdict"] for each in _listed(report["pcr"], "targets")}
+    drops = {each["target"]: each["verdict"] for each in report["decomposition"]["targets"]}
+    scores = {each["target"]: _scores(each) for each in report["arms"]["targets"]}
+    series = _by_series(report)
+    return Findings(
+        ranking=report["arms"].get("ranking"),
+        targets=tuple(
+            TargetFindings(
+                target=target,
+                original=scores.get(target, (NOTHING, NOTHING))[0],
+                updated=scores.get(target, (NOTHING, NOTHING))[1],
+                pcr=pcr.get(target),
+                drop=drops.get(target),
+                numleak=series.get(target, {}),
+            )
+            for target in dict.fromkeys((*scores, *pcr, *drops, *series))
+        ),
+    )
+
+
+def _scores(found: Json) -> tuple[Score, Score]:
+    """Return a target's macro-F1 on both arms, on the samples that both have."""
+    for each in found["all_samples"]["comparisons"]:
+        if (each["first"]["arm"], each["second"]["arm"]) == RANKED:
+            one, other = (each[side]["macro_f1"] for side in ("first", "second"))
+            return Score.model_validate(one), Score.model_validate(other)
+    return NOTHING, NOTHING
+
+
+def _by_series(report: Json) -> dict[str, dict[str, str]]:
+    """Return NumLeak's verdicts by target and series."""
+    found = dict[str, dict[str, str]]()
+    for each in _listed(report["numleak"], "series"):
+        found.setdefault(each["model"], {})[each["series"]] = each["verdict"]
+    return found
+
+
+def _listed(part: Json | None, key: str) -> list[Json]:
+    return list(part[key]) if part else []
