@@ -60,9 +60,17 @@ def release(
             "--require-review", help="Wait until a person has decided about all listed samples."
         ),
     ] = False,
+    gates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Gates that it must keep to be made (exit 4 if not); `default`: the usual ones.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make an immutable, named release of a run's dataset."""
+    from coreeval.releases.gates.reading import gates_named
     from coreeval.releases.making import make_release
 
     made = make_release(
@@ -73,6 +81,7 @@ def release(
         snippets=snippets,
         takedown=takedown,
         require_review=require_review,
+        gates=gates_named(gates, base=Path()),
     )
     show(release_document(made), as_json, lambda: "\n".join(_words(made)))
 

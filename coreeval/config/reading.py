@@ -146,8 +146,12 @@ def read_changed(path: Path, overrides: Iterable[str]) -> tuple[dict[str, Any], 
     return raw, f"{path} with {', '.join(changes)}" if changes else str(path)
 
 
-def read_mapping(path: Path) -> dict[str, Any]:
+def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, Any]:
     """Return the mapping in a YAML file.
+
+    Args:
+        path: The file.
+        written_by: The command that writes such a file.
 
     Raises:
         ConfigError: the file is missing or holds something else.
@@ -158,7 +162,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
         raise ConfigError(
             "there is no such config file",
             where=str(path),
-            hint="write one with: coreeval init",
+            hint=f"write one with: {written_by}",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the config cannot be read: {error}", where=str(path)) from None

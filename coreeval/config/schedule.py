@@ -47,7 +47,7 @@ class HooksConfig(Value):
     failure: tuple[HookConfig, ...] = ()
     """It could not be made; told once for each period and kind of trouble."""
     gate: tuple[HookConfig, ...] = ()
-    """It waits for something: a person's review, or samples that failed; told once as well."""
+    """It waits for something: a review, samples that failed, a gate; told once as well."""
 
 
 class ScheduleConfig(Value):
@@ -68,6 +68,9 @@ class ScheduleConfig(Value):
     as it is for good, so an outage of its models should not be part of it."""
     require_review: bool = False
     """Whether a person decides about samples that name living persons before it is released."""
+    gates: Annotated[str, Field(min_length=1)] | None = None
+    """A file of gates that a release must keep before it is made and anybody is told of it, from
+    the config's folder, or `default`; None: it is not held against any."""
     hooks: HooksConfig = HooksConfig()
 
     @model_validator(mode="before")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from coreeval.errors import ReleaseError, RunError, RunLocked
 from coreeval.releases.draft import appearing, refuse_taken
+from coreeval.releases.gates.gating import require_gates
+from coreeval.releases.gates.limits import Gates
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.releases.parents import Parent, find_parent, refuse_before
 from coreeval.releases.release import Release, read_release
@@ -26,6 +28,7 @@ def make_release(
     snippets: bool = True,
     takedown: Path | None = None,
     require_review: bool = False,
+    gates: Gates | None = None,
     now: Clock = utc_now,
 ) -> Release:
     """Make an immutable release of a run's dataset.
@@ -39,12 +42,14 @@ def make_release(
         snippets: Whether provenance quotes the news.
         takedown: A list in place of the one that the run's config names.
         require_review: Whether it waits until a person has decided about all listed samples.
+        gates: Limits that it must keep before it has its name.
         now: Dates the release.
 
     Raises:
         RunStateError: there is no run.
         ReleaseError: the version exists, the run is unfinished, the parent is not there.
         ReviewOpen: it waits for a person.
+        GateNotMet: it is beyond a limit; nothing is left of it.
         RunLocked: somebody works on the run, or makes a release beside this one.
         RunError: it cannot be written; nothing is left under its name.
     """
@@ -67,6 +72,8 @@ def make_release(
             _refuse_forgotten(made_of)
             how = Manner(version, moment, target, snippets, require_review)
             write_release(made_of, how, draft)
+            if gates:
+                require_gates(read_release(draft), gates)
     except OSError as error:
         raise RunError(
             f"the release cannot be written: {error.strerror or error}",

@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from coreeval.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from coreeval.releases.gates.limits import Gates
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,9 @@ class Does(Protocol):
         """Take the samples that failed once more."""
         ...
 
-    def release(self, run: Path, version: str, *, require_review: bool) -> Path:
+    def release(
+        self, run: Path, version: str, *, require_review: bool, gates: "Gates | None"
+    ) -> Path:
         """Make a release and return its directory."""
         ...
 

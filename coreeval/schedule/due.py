@@ -76,6 +76,7 @@ class Turn:
             yield idle
             return
         self.plan.check_hooks()
+        self.plan.gates()  # a file that is none is told of before anything is spent
         try:
             with book.lease():
                 yield from self._worked()
@@ -179,8 +180,12 @@ class Turn:
             if not ran.finished:
                 return self._interrupted(begun)
             self._refuse_failed(ran)
-            review = self.plan.schedule.require_review
-            release = self.hands.does.release(ran.run, begun.version, require_review=review)
+            release = self.hands.does.release(
+                ran.run,
+                begun.version,
+                require_review=self.plan.schedule.require_review,
+                gates=self.plan.gates(),
+            )
         return self._finished(begun, release, counts)
 
     def _ran(self, begun: Begun) -> Ran:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice, takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dotenv import load_dotenv
 
@@ -17,6 +18,9 @@ from coreeval.config.versions import version_at
 from coreeval.errors import ConfigError, CredentialError, UsageError
 from coreeval.schedule.state import Book
 from coreeval.tools.workspace import Workspace, workspace_for
+
+if TYPE_CHECKING:
+    from coreeval.releases.gates.limits import Gates
 
 MOST_MISSED = 1000
 """Where counting missed periods ends."""
@@ -92,6 +96,18 @@ class Plan:
         asked = [*(models.of(role) for role in ROLES), *models.targets]
         keyed = [each for each in asked if not each.by_rules and each.provider != "replay"]
         return {model.key_env for model in keyed} | self.webhooks
+
+    def gates(self) -> "Gates | None":
+        """Return the gates that its releases must keep; None where it asks for none.
+
+        Raises:
+            ConfigError: their file is not there, or is none.
+        """
+        if self.schedule.gates is None:
+            return None
+        from coreeval.releases.gates.reading import gates_named  # most looks find nothing due
+
+        return gates_named(self.schedule.gates, base=self.path.parent)
 
     def check_hooks(self) -> None:
         """Refuse hooks whose address is nowhere, before anything is spent.

@@ -15,6 +15,7 @@ from coreeval.tools.workspace import RunFiles, Workspace
 if TYPE_CHECKING:
     from coreeval.graph.progress import Watch
     from coreeval.graph.work import RunSummary, Surroundings
+    from coreeval.releases.gates.limits import Gates
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,19 @@ class Steps:
 
         return self._watched(lambda around: retry(run, around=around))
 
-    def release(self, run: Path, version: str, *, require_review: bool) -> Path:
+    def release(
+        self, run: Path, version: str, *, require_review: bool, gates: "Gates | None"
+    ) -> Path:
         """Make a release in the workspace and return its directory.
 
         Raises:
             ReviewOpen: a person has yet to decide about samples.
+            GateNotMet: it is beyond a limit.
         """
         from coreeval.releases.making import make_release
 
-        return make_release(run, version=version, require_review=require_review).path
+        made = make_release(run, version=version, require_review=require_review, gates=gates)
+        return made.path
 
     def released(self, workspace: Workspace, name: str, version: str) -> Path | None:
         """Return the directory of a release, if it is there."""

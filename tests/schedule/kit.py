@@ -9,6 +9,7 @@ import yaml
 
 from coreeval.config.schedule import HookConfig
 from coreeval.errors import CoreEvalError
+from coreeval.releases.gates.limits import Gates
 from coreeval.schedule.does import Ran
 from coreeval.schedule.done import Done, Hands
 from coreeval.schedule.due import due
@@ -107,8 +108,11 @@ class Office:
             raise self.error
         return Ran(run, self.finishes, self.counts)
 
-    def release(self, run: Path, version: str, *, require_review: bool) -> Path:
-        self.did.append(f"release {version}" + (" reviewed" if require_review else ""))
+    def release(
+        self, run: Path, version: str, *, require_review: bool, gates: Gates | None
+    ) -> Path:
+        asked = (" reviewed" if require_review else "") + (" gated" if gates else "")
+        self.did.append(f"release {version}{asked}")
         if self.refused:
             raise self.refused
         there = self.workspace.releases / self.name / version

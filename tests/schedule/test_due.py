@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.errors import BudgetSpent, ModelUnusable, ReviewOpen, RunLocked, UsageError
+from coreeval.errors import (
+    BudgetSpent,
+    GateNotMet,
+    ModelUnusable,
+    ReviewOpen,
+    RunLocked,
+    UsageError,
+)
 from coreeval.schedule.done import Done
 from coreeval.schedule.due import due
 from coreeval.schedule.plan import planned
@@ -120,6 +127,36 @@ def test_a_release_that_somebody_made_by_hand_is_left_alone(office: Office) -> N
     assert (done.ending, office.did, office.told) == ("nothing", [], [])
     assert done.period
     assert done.period.version == "2026.47"
+
+
+def test_a_release_that_does_not_keep_a_gate_waits_and_is_tried_again(office: Office) -> None:
+    office.schedule = {**WITH_HOOKS, "gates": "gates.yaml"}
+    office.write()
+    (office.folder / "gates.yaml").write_text("gates: {acceptance: {min: 0.5}}")
+    office.refused = GateNotMet("1 of 1 gates are not met: acceptance: 0.2 is less than 0.5")
+    held = office.look_once()
+    assert (held.ending, held.exit_code, office.releases) == ("gate", 4, [])
+    assert office.did == ["refresh", "release 2026.47 gated"]
+    assert [news.outcome for news in office.told] == ["gate"]
+    office.refused = None
+    assert office.look_once().ending == "released"
+    assert office.did == ["resume", "release 2026.47 gated"]
+    assert [news.outcome for news in office.told] == ["gate", "released"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [(None, "no such config file"), ("x: 1", "gates: Field required")]
+)
+def test_gates_that_are_none_are_found_before_anything_is_spent(
+    office: Office, text: str | None, message: str
+) -> None:
+    office.schedule = {**WITH_HOOKS, "gates": "gates.yaml"}
+    office.write()
+    if text is not None:
+        (office.folder / "gates.yaml").write_text(text)
+    done = office.look_once()
+    assert (done.ending, done.exit_code, office.did) == ("failed", 2, [])
+    assert done.trouble and message in done.trouble.message
 
 
 def test_what_was_begun_is_finished_before_the_next_period(office: Office) -> None:

@@ -1,0 +1,114 @@
+"""`coreeval gate`: limits that a release must keep before others get it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coreeval.cli.output import AsJson, Document, one_line, say, show
+from coreeval.errors import GateNotMet, UsageError
+
+if TYPE_CHECKING:
+    from coreeval.releases.gates.checking import Finding
+    from coreeval.releases.gates.gating import Gated
+
+
+def gate(
+    release: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="RELEASE", help="The release's directory.", file_okay=False, show_default=False
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The gates; by default those of --print-config."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="The run's report.json, where targets were asked after the release.",
+        ),
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", dir_okay=False, help="Write it as JUnit's XML too."),
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="Write it as Markdown too; $GITHUB_STEP_SUMMARY gets it where it is set.",
+        ),
+    ] = None,
+    chain: Annotated[
+        bool, typer.Option("--chain/--no-chain", help="Whether to look at the releases before it.")
+    ] = True,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print the default gates as a file; no release.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Hold a release against limits, for CI. Exit 4 where a gate is not met."""
+    from coreeval.cli.gate_places import annotate, write_summaries
+    from coreeval.releases.gates.gating import gate_release
+    from coreeval.releases.gates.junit import write_junit
+    from coreeval.releases.gates.reading import default_gates, load_gates
+    from coreeval.tools.clock import utc_now
+
+    if print_config:
+        _print_config(as_json)
+        return
+    if release is None:
+        raise UsageError(
+            "which release?", where="coreeval gate", hint="coreeval gate RELEASE, or --print-config"
+        )
+    gates = load_gates(config) if config else default_gates()
+    found = gate_release(release, gates, report=report, chain=chain)
+    if junit:
+        write_junit(junit, found, utc_now())
+    written = write_summaries(found, summary)
+    document: Document = {
+        **found.model_dump(mode="json"),
+        "passed": found.passed,
+        "config": config and str(config),
+        "report": report and str(report),
+        "junit": junit and str(junit),
+        "summaries": [str(path) for path in written],
+    }
+    show(document, as_json, lambda: "\n".join(_words(found)))
+    annotate(found)
+    if not found.passed:
+        raise typer.Exit(GateNotMet.exit_code)
+
+
+def _print_config(as_json: bool) -> None:
+    from coreeval.releases.gates.reading import default_gates, default_text
+
+    if as_json:
+        gates = default_gates().model_dump(mode="json", exclude_none=True)
+        show({"gates": gates}, as_json, str)
+    else:
+        say(default_text().rstrip("\n"))
+
+
+def _words(found: "Gated") -> Iterator[str]:
+    from coreeval.releases.gates.words import verdict_words
+
+    yield one_line(verdict_words(found))
+    for each in found.gates:
+        yield from _gate_lines(each)
+
+
+def _gate_lines(each: "Finding") -> Iterator[str]:
+    from coreeval.releases.gates.words import SAID, value_words
+
+    value = one_line(f"{value_words(each)}, {each.of}" if each.of else value_words(each))
+    yield f"  {SAID[each.status]:<13}{each.gate:<23}{value}; wanted {each.limit}"
+    for told in (each.reason, each.hint and f"to do: {each.hint}"):
+        if told:
+            yield f"  {'':<13}{one_line(told)}"

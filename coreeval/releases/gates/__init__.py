@@ -1,0 +1,1 @@
+"""Gates: limits that a release must keep before others get it."""

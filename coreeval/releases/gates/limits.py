@@ -1,0 +1,157 @@
+"""What a file of gates may say of each gate; which side of an interval counts is said here too."""
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from coreeval.evaluation.decomposition.values import Verdict as DropVerdict
+from coreeval.evaluation.numleak.verdicts import Verdict as NumleakVerdict
+from coreeval.evaluation.pcr.verdicts import Verdict as PcrVerdict
+from coreeval.schema import Value
+
+Side = Literal["estimate", "ci_low", "ci_high"]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Missing = Literal["fail", "skip"]
+
+
+class Gate(Value):
+    """One gate of a file."""
+
+    missing: Missing = "fail"
+    """What becomes of it where the release does not have the value."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_a_mapping(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            raise ValueError(f"a gate is a mapping such as {cls.example}, not {value!r}")
+        return value
+
+    example: ClassVar[str] = "{max: 0.1}"
+
+
+class Limit(Gate):
+    """What a number may be at least, at most, or both."""
+
+    min: Number | None = None
+    max: Number | None = None
+    lowest: ClassVar[float] = 0.0
+    highest: ClassVar[float] = 1.0
+    unit: ClassVar[str] = "a share"
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        given = [each for each in (self.min, self.max) if each is not None]
+        if not given:
+            raise ValueError("it says neither min nor max")
+        for each in given:
+            if not self.lowest <= each <= self.highest:
+                raise ValueError(f"{each:g} cannot be: {self._range()}")
+        if len(given) == 2 and given[0] > given[1]:
+            raise ValueError(f"min {given[0]:g} is more than max {given[1]:g}: nothing is between")
+        return self
+
+    def _range(self) -> str:
+        if self.highest == float("inf"):
+            return f"{self.unit} is {self.lowest:g} or more"
+        return f"{self.unit} lies between {self.lowest:g} and {self.highest:g}"
+
+    def side(self, bound: Literal["min", "max"]) -> Side:
+        """Return what is held against the minimum or the maximum."""
+        del bound
+        return "estimate"
+
+
+class MeasuredLimit(Limit):
+    """The same of a value that has an interval.
+
+    By default the value itself counts: it is of this release, all of whose samples were looked at.
+    The interval says what another benchmark of the kind might come to.
+    """
+
+    by: Side | None = None
+
+    def side(self, bound: Literal["min", "max"]) -> Side:
+        """Return what is held against a bound: what `by` says, else the value itself."""
+        return self.by or super().side(bound)
+
+
+class CostLimit(Limit):
+    """US dollars."""
+
+    highest: ClassVar[float] = float("inf")
+    unit: ClassVar[str] = "an amount in US dollars"
+
+
+class RankLimit(MeasuredLimit):
+    """A rank correlation.
+
+    By default it stops a release only if the whole interval is beyond the limit: with few samples,
+    targets that are about equal change places by chance, and a gate that closes by chance is soon
+    taken away.
+    """
+
+    method: Literal["kendall", "spearman"] = "kendall"
+    lowest: ClassVar[float] = -1.0
+    unit: ClassVar[str] = "a rank correlation"
+
+    def side(self, bound: Literal["min", "max"]) -> Side:
+        """Return what is held against a bound: what `by` says, else the end nearest to it."""
+        return self.by or ("ci_high" if bound == "min" else "ci_low")
+
+
+class PcrGate(Gate):
+    """Verdicts of PCR that no target may have."""
+
+    forbid: Annotated[tuple[PcrVerdict, ...], Field(min_length=1)]
+    example: ClassVar[str] = "{forbid: [contaminated]}"
+
+
+class DropGate(Gate):
+    """Verdicts of the decomposition that no target may have."""
+
+    forbid: Annotated[tuple[DropVerdict, ...], Field(min_length=1)]
+    example: ClassVar[str] = "{forbid: [remembered]}"
+
+
+class NumleakGate(Gate):
+    """Verdicts of NumLeak that no target may have for any series."""
+
+    forbid: Annotated[tuple[NumleakVerdict, ...], Field(min_length=1)]
+    example: ClassVar[str] = "{forbid: [memorized]}"
+
+
+class Gates(Value):
+    """The gates of a file, in the order in which they are told."""
+
+    label_noise: Limit | None = None
+    acceptance: MeasuredLimit | None = None
+    label_acceptance: MeasuredLimit | None = None
+    balance_shift: Limit | None = None
+    overlap: Limit | None = None
+    evidence: MeasuredLimit | None = None
+    after_cutoff: MeasuredLimit | None = None
+    cost_usd: CostLimit | None = None
+    cost_per_accepted_usd: CostLimit | None = None
+    rank_correlation: RankLimit | None = None
+    pcr: PcrGate | None = None
+    drop: DropGate | None = None
+    numleak: NumleakGate | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_gates(cls, value: object) -> object:
+        if not value:
+            raise ValueError("there is no gate in it")
+        if not isinstance(value, dict):
+            raise ValueError("it is a mapping of gates to limits")
+        for name, said in value.items():
+            if said is None:
+                raise ValueError(f"{name} says nothing; leave it out, or give it a limit")
+        return value
+
+
+class GatesFile(Value):
+    """A file of gates."""
+
+    gates: Gates

@@ -1,0 +1,72 @@
+"""JUnit's XML: cases of a suite, one after the other, for the CI servers that show such reports."""
+
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+Ending = Literal["passed", "failure", "skipped"]
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 has no way to write (its production 2, Char)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One test case."""
+
+    group: str
+    name: str
+    ending: Ending = "passed"
+    kind: str = ""
+    """Of failure or skip, in a word."""
+    message: str = ""
+
+
+def write_suite(
+    path: Path, *, name: str, moment: datetime, cases: Callable[[], Iterable[Case]]
+) -> int:
+    """Write a suite and return its number of cases.
+
+    Args:
+        path: The file.
+        name: Of the suite.
+        moment: When it was looked at.
+        cases: Gives the cases anew each time: they are counted, then written one by one.
+    """
+    counts = Counter(case.ending for case in cases())
+    totals = {
+        "tests": str(counts.total()),
+        "failures": str(counts["failure"]),
+        "errors": "0",
+        "skipped": str(counts["skipped"]),
+    }
+    named = {"name": _plain(name), "timestamp": f"{moment:%Y-%m-%dT%H:%M:%S}"}
+    with path.open("w", encoding="utf-8") as file:
+        file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
+        file.write(_opening("testsuites", totals))
+        file.write(_opening("testsuite", named | totals))
+        for case in cases():
+            file.write(ET.tostring(_element(case), encoding="unicode") + "\n")
+        file.write("</testsuite>\n</testsuites>\n")
+    return counts.total()
+
+
+def _element(case: Case) -> ET.Element:
+    element = ET.Element("testcase", classname=_plain(case.group), name=_plain(case.name))
+    if case.ending != "passed":
+        ET.SubElement(element, case.ending, type=case.kind, message=_plain(case.message))
+    return element
+
+
+def _opening(tag: str, attributes: Mapping[str, str]) -> str:
+    whole = ET.tostring(ET.Element(tag, dict(attributes)), encoding="unicode")
+    return whole.removesuffix(" />") + ">\n"
+
+
+def _plain(text: str) -> str:
+    """Return a text with a replacement character for each that XML cannot hold."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
