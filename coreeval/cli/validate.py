@@ -70,6 +70,8 @@ def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator
     told = _check("telemetry", lambda: _telemetry(setup))
     if told["found"] or not told["ok"]:
         yield told
+    if config.schedule and config.schedule.gates:
+        yield _check("gates", lambda: _gates(config, path))
     if config.detect.pcr:
         yield _check("pcr", lambda: _pcr(setup))
     if lineage:
@@ -168,6 +170,14 @@ def _telemetry(setup: "Setup") -> list[str]:
     if url is None:
         return []
     return [f"spans go to {plain(url)}, {'with' if content else 'without'} texts and prompts"]
+
+
+def _gates(config: "Config", path: Path) -> list[str]:
+    from coreeval.releases.gates.reading import gates_named
+
+    said = config.schedule.gates if config.schedule else None
+    gates = gates_named(said, base=path.resolve().parent)
+    return [", ".join(gates.model_dump(exclude_none=True))] if gates else []
 
 
 def _pcr(setup: "Setup") -> list[str]:

@@ -26,8 +26,8 @@ DEFINITIONS = {
     "truncated": "answers cut off at the length limit: wrong, and no class of the F1",
     "refused": "questions that the target or its endpoint declined: in no score, counted here",
     "n": "samples with an answer that is no refusal, to one template at least",
-    "ranking": "rank correlation of the targets' macro-F1 on original and updated, each on the "
-    "samples it answered in both; n: targets",
+    "ranking": "rank correlation of the targets' macro-F1 on original and updated, each target on "
+    "the samples that it answered in both; n counts targets",
 }
 
 

@@ -1,8 +1,12 @@
 """What a run's report says of its targets, as a release keeps it: scores, ranks and verdicts."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from coreeval.errors import RunCorrupt
 from coreeval.evaluation.arm_scores import RANKED
 from coreeval.evaluation.scoring.classification import NOTHING, Score
 from coreeval.releases.release_manifest import Findings, TargetFindings
@@ -10,8 +14,23 @@ from coreeval.releases.release_manifest import Findings, TargetFindings
 Json = Mapping[str, Any]
 
 
-def findings_of(report: Json) -> Findings:
-    """Return what a report (`read_report`) says of each target; one that nobody asked is absent."""
+def findings_of(report: Json, *, where: Path) -> Findings:
+    """Return what a report (`read_report`) says of each target; one that nobody asked is absent.
+
+    Raises:
+        RunCorrupt: something in it is not as a run writes it.
+    """
+    try:
+        return _findings(report)
+    except (AttributeError, KeyError, TypeError, ValidationError) as error:
+        raise RunCorrupt(
+            f"the report is not as a run writes it: {type(error).__name__}: {error}",
+            where=str(where),
+            hint="write it anew: coreeval evaluate RUN",
+        ) from None
+
+
+def _findings(report: Json) -> Findings:
     pcr = {each["name"]: each["verdict"] for each in _listed(report["pcr"], "targets")}
     drops = {each["target"]: each["verdict"] for each in report["decomposition"]["targets"]}
     scores = {each["target"]: _scores(each) for each in report["arms"]["targets"]}

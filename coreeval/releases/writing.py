@@ -169,7 +169,7 @@ def _findings(made_of: Sources) -> Findings | None:
         RunCorrupt: it is damaged.
     """
     report = read_report(made_of.files)
-    return findings_of(report) if report else None
+    return findings_of(report, where=made_of.files.report_json) if report else None
 
 
 def _digests(draft: Path) -> dict[str, FileDigest]:

@@ -33,10 +33,10 @@ def test_a_release_passes_and_a_tighter_limit_stops_it(shell: Shell, release: Pa
     good, tight = shell.write("good.yaml", GOOD), shell.write("tight.yaml", TIGHT)
     passed = shell("gate", release, "--config", good)
     assert (passed.code, passed.err) == (0, "")
-    assert passed.out.startswith("trial 1 passes: 2 gates are met\n")
+    assert passed.out.startswith("trial 1 passes: gates met: 2 of 2\n")
     stopped = shell("gate", release, "--config", tight)
     assert (stopped.code, stopped.err) == (4, "")
-    assert stopped.out.startswith("trial 1 does NOT pass: 2 of 3 gates are not met\n")
+    assert stopped.out.startswith("trial 1 does NOT pass: gates not met: 2 of 3\n")
     for line in (
         "NOT met      acceptance",
         "is less than 1",
@@ -129,7 +129,16 @@ def test_a_release_is_only_made_if_it_keeps_its_gates(shell: Shell, finished: Pa
     tight = shell.write("tight.yaml", TIGHT)
     said = shell("release", finished, "--version", "3", "--out", "a", "--gates", tight, "--json")
     assert (said.code, said.error["kind"]) == (4, "gate")
-    assert "2 of 3 gates are not met: acceptance: " in said.error["message"]
+    assert "gates not met: 2 of 3: acceptance: " in said.error["message"]
     assert not (shell.folder / "a").exists()
     good = shell.write("good.yaml", GOOD)
     assert shell("release", finished, "--version", "3", "--out", "a", "--gates", good).code == 0
+
+
+def test_validate_reads_the_gates_of_a_schedule(shell: Shell) -> None:
+    config = shell.config({"schedule": {"cron": "0 3 * * MON", "gates": "gates.yaml"}})
+    missing = shell("validate", config)
+    assert missing.code == 2
+    assert "NOT gates" in missing.out and "no such config file" in missing.out
+    shell.write("gates.yaml", GOOD)
+    assert "ok  gates\n    acceptance, evidence\n" in shell("validate", config).out

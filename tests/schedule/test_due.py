@@ -133,7 +133,7 @@ def test_a_release_that_does_not_keep_a_gate_waits_and_is_tried_again(office: Of
     office.schedule = {**WITH_HOOKS, "gates": "gates.yaml"}
     office.write()
     (office.folder / "gates.yaml").write_text("gates: {acceptance: {min: 0.5}}")
-    office.refused = GateNotMet("1 of 1 gates are not met: acceptance: 0.2 is less than 0.5")
+    office.refused = GateNotMet("gates not met: 1 of 1: acceptance: 0.2 is less than 0.5")
     held = office.look_once()
     assert (held.ending, held.exit_code, office.releases) == ("gate", 4, [])
     assert office.did == ["refresh", "release 2026.47 gated"]

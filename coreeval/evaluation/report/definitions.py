@@ -33,6 +33,11 @@ SAMPLES: Final[Mapping[str, tuple[str, str]]] = {
         "r is the share of new texts it refused. Both are taken at the upper end of their "
         "intervals.",
     ),
+    "overlap": (
+        "overlap with the originals",
+        "the share of the accepted texts' word 5-grams that their original has too, of all texts "
+        "together; names and what else must stay are among them.",
+    ),
     "coverage": (
         "evidence found",
         "the share of all samples for which news inside the window was found, used or not.",
@@ -64,6 +69,7 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
         f"{OF_ARMS['truncated']}.",
     ),
     "difference": ("difference of arms", f"{OF_ARMS['difference']}; in percentage points."),
+    "ranking": ("order of targets", f"{OF_ARMS['ranking']}; {OF_ARMS['intervals']}."),
     "arm_interval": (f"{_INTERVAL} of a score", f"{OF_ARMS['intervals']}."),
     "lost": (
         "lost",

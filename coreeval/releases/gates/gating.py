@@ -77,7 +77,7 @@ def require_gates(release: Release, gates: Gates) -> None:
     stopped = [f"{each.gate}: {each.reason}" for each in found if each.stops]
     if stopped:
         raise GateNotMet(
-            f"{len(stopped)} of {len(found)} gates are not met: " + "; ".join(stopped),
+            f"gates not met: {len(stopped)} of {len(found)}: " + "; ".join(stopped),
             where=f"{manifest.name} {manifest.version}, of {manifest.run}",
             hint="no release was made; docs/gates.md says what each gate looks at",
         )
@@ -108,4 +108,4 @@ def _findings_in(report: Path, release: ReleaseManifest) -> Findings:
             where=str(report),
             hint="give the report of the run that was released",
         )
-    return findings_of(said)
+    return findings_of(said, where=report)

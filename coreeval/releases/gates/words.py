@@ -19,7 +19,7 @@ _SIGN: Final[Mapping[Status, str]] = {
     "not_measured": "❌",
     "skipped": "⏭️",
 }
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~@:-])")
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#@]|:(?=//))")
 """What Markdown, or GitHub's kind of it, could take for something other than text."""
 
 
@@ -47,12 +47,12 @@ def found_words(found: Finding) -> str:
 
 def verdict_words(gated: Gated) -> str:
     """Return in one line whether the release passes."""
-    title = f"{gated.name} {gated.version}"
-    if not gated.gates or gated.passed:
-        skipped = sum(each.status == "skipped" for each in gated.gates)
-        without = f"; {skipped} could not be measured and are skipped" if skipped else ""
-        return f"{title} passes: {len(gated.gates) - skipped} gates are met{without}"
-    return f"{title} does NOT pass: {len(gated.stopped)} of {len(gated.gates)} gates are not met"
+    title, number = f"{gated.name} {gated.version}", len(gated.gates)
+    if not gated.passed:
+        return f"{title} does NOT pass: gates not met: {len(gated.stopped)} of {number}"
+    skipped = sum(each.status == "skipped" for each in gated.gates)
+    without = f", the others not measured and skipped: {skipped}" if skipped else ""
+    return f"{title} passes: gates met: {number - skipped} of {number}{without}"
 
 
 def summary(gated: Gated) -> str:
