@@ -81,6 +81,7 @@ def _words(document: Document, run: Path) -> Iterator[str]:
         return
     for target in document["arms"]["targets"]:
         yield from _target_lines(target)
+    yield from _order_lines(document["arms"]["ranking"])
     yield from _pcr_lines(document["pcr"])
     cost = document["cost"]
     usd = "of unknown price" if cost["billed_usd"] is None else f"for {cost['billed_usd']:.2f} USD"
@@ -100,6 +101,15 @@ def _target_lines(target: Document) -> Iterator[str]:
     for pair in scores["comparisons"]:
         name = f"{pair['first']['arm']} -> {pair['second']['arm']}"
         yield f"  {name:<22}{_figure(pair['macro_f1_difference'], sign='+')}"
+
+
+def _order_lines(ranking: Document | None) -> Iterator[str]:
+    """Yield whether targets stand in the same order on original and updated texts."""
+    if ranking:
+        yield ""
+        yield f"order of {len(ranking['targets'])} targets, original against updated (n: targets)"
+        for name in ("kendall", "spearman"):
+            yield f"  {name:<22}{_figure(ranking[name], sign='+')}"
 
 
 def _pcr_lines(pcr: Document | None) -> Iterator[str]:

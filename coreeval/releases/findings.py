@@ -36,7 +36,7 @@ def _findings(report: Json) -> Findings:
     scores = {each["target"]: _scores(each) for each in report["arms"]["targets"]}
     series = _by_series(report)
     return Findings(
-        ranking=report["arms"].get("ranking"),
+        ranking=report["arms"]["ranking"],
         targets=tuple(
             TargetFindings(
                 target=target,

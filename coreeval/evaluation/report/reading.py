@@ -10,6 +10,9 @@ from coreeval.tools.workspace import RunFiles, command
 _NO_DROPS: dict[str, list[Any]] = {"targets": []}
 """What a report from before drops were taken apart says of them."""
 
+_NO_ORDER: dict[str, Any] = {"ranking": None}
+"""What one from before targets were ranked says of their order."""
+
 
 def read_report(files: RunFiles) -> dict[str, Any] | None:
     """Return a run's report; None before there is one.
@@ -29,11 +32,12 @@ def report_in(path: Path, *, hint: str) -> dict[str, Any] | None:
     try:
         report = json.loads(path.read_bytes())
         drops = report.get("decomposition") or _NO_DROPS
-        _ = report["arms"]["targets"], drops["targets"]
+        arms = {**_NO_ORDER, **report["arms"]}
+        _ = arms["targets"], drops["targets"]
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise RunCorrupt(
             f"{path.name} is damaged, or no report of a run: {error}", where=str(path), hint=hint
         ) from None
-    return {"pcr": None, "numleak": None, **report, "decomposition": drops}
+    return {"pcr": None, "numleak": None, **report, "arms": arms, "decomposition": drops}
