@@ -22,6 +22,7 @@
 Not among them is what goes wrong with one call, which fails one sample:
 
 * ModelCallError          the call went wrong for good: given up after all tries, or rejected
+  - RequestRejected         the endpoint does not take the request as it was put
   - NoValidAnswer           the model was reached, and what it said is no answer
 """
 
@@ -163,6 +164,10 @@ class Interrupted(CoreEvalError):
 
 class ModelCallError(Exception):
     """One call has no valid answer after all bounded tries; the sample fails, the run goes on."""
+
+
+class RequestRejected(ModelCallError):
+    """The endpoint does not take the request; asked for in another way, it may."""
 
 
 class NoValidAnswer(ModelCallError):

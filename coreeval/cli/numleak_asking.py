@@ -148,7 +148,7 @@ def _heard(asking: Asking, found: "NumleakFound") -> Heard:
         replies=found.replies,
         series={one.definition.id: one for one in plan.universe.all},
         cutoffs=plan.cutoffs,
-        notes=[*plan.notes()],
+        notes=[*found.notes()],
         backtest=None if asking.config else asking.preset.backtest,
         more=[f"again: {shlex.join(_again(plan, found.file))}"],
     )

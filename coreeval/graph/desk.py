@@ -25,6 +25,8 @@ class Words(NamedTuple):
     kind: AnswerKind
     text: str = ""
     """Where it is no answer: the words of a refusal, the beginning of what was cut off."""
+    logprobs: str = ""
+    """The first tokens of an answer as its call has them; empty where none came."""
 
 
 async def in_words(asker: Asker, messages: Sequence[Message], *, draw: int = 0) -> Words:
@@ -40,10 +42,10 @@ async def in_words(asker: Asker, messages: Sequence[Message], *, draw: int = 0) 
         CoreEvalError: no more can be asked.
     """
     try:
-        said = await asker.ask(messages, PLAIN, chain=draw)
+        said, call = await asker.ask_for_call(messages, PLAIN, chain=draw)
     except NoValidAnswer as error:
         return Words(error.kind, error.said)
-    return Words("answered", said.text)
+    return Words("answered", said.text, call.logprobs)
 
 
 class Stopped(asyncio.CancelledError):

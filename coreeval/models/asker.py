@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 from coreeval.errors import NoValidAnswer
 from coreeval.models.calls import CallRef, note_call
 from coreeval.models.draws import COMPLAINTS, Draw, Message
+from coreeval.models.logprobs import first_tokens
 from coreeval.models.purse import cost_of
 from coreeval.models.sender import Question, Sender
 from coreeval.models.shapes import AnswerShape, InvalidAnswer
@@ -59,6 +60,8 @@ class Asker:
         role: What the calls are noted as.
         max_draws: Length of a chain: most answers that one `ask` pays for.
         settle: Whether a chain exhausted earlier is the last word.
+        logprobs: How many of the most probable tokens are to be told at each place of the answer;
+            a call that asks for them is another than one that does not.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Asker:
         role: str,
         max_draws: int = MAX_DRAWS,
         settle: bool = False,
+        logprobs: int = 0,
     ) -> None:
         self.model = sender.model
         self.role = role
@@ -76,6 +80,7 @@ class Asker:
         self._store = store
         self._max_draws = max_draws
         self._settle = settle
+        self._logprobs = logprobs
 
     async def ask(
         self,
@@ -85,7 +90,18 @@ class Asker:
         check: Callable[[T], None] = accept,
         chain: int = 0,
     ) -> T:
-        """Return the first valid answer among the draws.
+        """Return the first valid answer among the draws; see `ask_for_call`."""
+        return (await self.ask_for_call(messages, shape, check=check, chain=chain))[0]
+
+    async def ask_for_call(
+        self,
+        messages: Sequence[Message],
+        shape: AnswerShape[T],
+        *,
+        check: Callable[[T], None] = accept,
+        chain: int = 0,
+    ) -> tuple[T, CallRecord]:
+        """Return the first valid answer among the draws, and the call that brought it.
 
         Args:
             messages: What is asked, as `role` and `content`.
@@ -106,7 +122,7 @@ class Asker:
         while True:
             record, origin = await self._draw(draw, shape, check)
             try:
-                return _value_of(record, shape, check)
+                return _value_of(record, shape, check), record
             except InvalidAnswer as error:
                 reason = str(error)[:_MOST_REASON]
             final = final or origin != "stored"
@@ -140,6 +156,7 @@ class Asker:
                     max_tokens=draw.max_tokens,
                     draw=draw.number,
                     looser=draw.looser,
+                    logprobs=self._logprobs,
                 )
             )
             record = CallRecord(
@@ -170,12 +187,13 @@ class Asker:
 
     def _request(self, draw: Draw, shape: AnswerShape[T]) -> str:
         identity = self.model.identity
-        limit = {"max_tokens": draw.max_tokens}
+        asked = {"max_tokens": draw.max_tokens}
+        asked |= {"logprobs": self._logprobs} if self._logprobs else {}
         return call_request(
             provider=identity.provider,
             endpoint=identity.endpoint,
             model=identity.model,
-            parameters={**identity.parameters, **limit},
+            parameters={**identity.parameters, **asked},
             schema={"name": shape.name, "schema": shape.schema},
             messages=draw.messages,
             draw=draw.number,
@@ -210,10 +228,12 @@ class _Said(TypedDict):
     completion_tokens: int
     model_returned: str
     finish_reason: str
+    logprobs: str
 
 
 def _said(answer: "AIMessage") -> _Said:
     usage, metadata = answer.usage_metadata, answer.response_metadata
+    told = metadata.get("logprobs")
     details = usage.get("input_token_details", {}) if usage else {}
     return _Said(
         response=str(answer.text)[:MOST_KEPT],
@@ -222,6 +242,7 @@ def _said(answer: "AIMessage") -> _Said:
         completion_tokens=usage["output_tokens"] if usage else 0,
         model_returned=str(metadata.get("model_name", "")),
         finish_reason=str(metadata.get("finish_reason", "")),
+        logprobs=first_tokens(told, str(answer.text)) if told else "",
     )
 
 

@@ -51,9 +51,15 @@ class Exchange:
         self._paces: dict[tuple[str, str], Pace] = {}
 
     def asker(
-        self, config: ModelConfig, role: str, *, max_draws: int = MAX_DRAWS, settle: bool = False
+        self,
+        config: ModelConfig,
+        role: str,
+        *,
+        max_draws: int = MAX_DRAWS,
+        settle: bool = False,
+        logprobs: int = 0,
     ) -> Asker:
-        """Return an asker for a model in a role.
+        """Return an asker for a model in a role; `logprobs` tokens are told at each place.
 
         Raises:
             ConfigError: there is no such provider, or what follows the colon is missing.
@@ -69,7 +75,9 @@ class Exchange:
             role=role,
             traffic=self._traffic,
         )
-        return Asker(sender, self.calls, role=role, max_draws=max_draws, settle=settle)
+        return Asker(
+            sender, self.calls, role=role, max_draws=max_draws, settle=settle, logprobs=logprobs
+        )
 
     def askers(self, models: ModelsConfig) -> dict[RoleName, Asker]:
         """Return an asker for each role that a model plays; roles played by rules have none."""

@@ -2,7 +2,13 @@
 
 from typing import Literal
 
-from coreeval.errors import CredentialError, ModelCallError, ModelUnusable, NoValidAnswer
+from coreeval.errors import (
+    CredentialError,
+    ModelCallError,
+    ModelUnusable,
+    NoValidAnswer,
+    RequestRejected,
+)
 
 FailureKind = Literal[
     "transient",
@@ -82,7 +88,9 @@ def final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str
             )
         case "declined":
             return NoValidAnswer(f"{model} declined: {failure.message}", kind="refused")
-        case "transient" | "throttled" | "unsupported" | "rejected":
+        case "unsupported" | "rejected":
+            return RequestRejected(f"{model} at {endpoint}: {failure.message}")
+        case "transient" | "throttled":
             return ModelCallError(f"{model} at {endpoint}: {failure.message}")
 
 

@@ -25,3 +25,5 @@ class Form:
     """Whether the length is called `max_tokens`, where a protocol has several names for it."""
     draw: int = 0
     """Number of the draw, for models that have recorded answers."""
+    logprobs: int = 0
+    """How many of the most probable tokens are to be told at each place; 0: none."""

@@ -30,6 +30,8 @@ class Model:
     config: ModelConfig
     plain_limit: bool = True
     """Whether the longest answer is called `max_tokens`, as far as the endpoint is known."""
+    tells_logprobs: bool = False
+    """Whether log-probabilities can be asked for in its protocol; the endpoint may have none."""
 
     @property
     def name(self) -> str:

@@ -1,11 +1,13 @@
 """Recorded answers in a model's place: a run can be repeated without keys and without a network.
 
 A line of the file is one answer: `{"messages", "schema", "draw", "content", "finish_reason"?,
-"usage"?}`, where `schema` is the JSON schema that was asked for or just its name.
+"usage"?, "logprobs"?}`, where `schema` is the JSON schema that was asked for or just its name and
+`logprobs` has `content` as chat completions do; they are told to whoever asks for them.
 """
 
 import difflib
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from coreeval.models.forms import Finish, Form
 from coreeval.models.model import Identity, Model, parameters_of
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
-from coreeval.tools.stores.call_rows import CallRecord, canonical
+from coreeval.tools.stores.call_rows import CallRecord, Json, canonical
 
 
 class _Usage(Value):
@@ -36,6 +38,7 @@ class Recorded(Value):
     content: str
     finish_reason: Finish = "stop"
     usage: _Usage = _Usage()
+    logprobs: dict[str, object] | None = None
 
 
 class _Shape(Value):
@@ -79,7 +82,7 @@ def open_replay(config: ModelConfig) -> Model:
         answers=_index(raw.decode(errors="replace"), path),
         cache=False,
     )
-    return Model(chat=chat, identity=identity, config=config)
+    return Model(chat=chat, identity=identity, config=config, tells_logprobs=True)
 
 
 def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> int:
@@ -95,7 +98,7 @@ def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> i
             or at another endpoint as well. No file is written.
         UsageError: none of them is an answer of the model. No file is written.
     """
-    answers, others = dict[str, str](), set[str]()
+    answers, others = dict[str, Json](), set[str]()
     for record in records:
         asked = _Asked.model_validate_json(record.request)
         name = f"{asked.provider}:{asked.model}"
@@ -105,7 +108,7 @@ def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> i
             others.add(name)
     if not answers:
         raise _no_answers(model, sorted(others))
-    write_text(path, "".join(f"{line}\n" for line in answers.values()))
+    write_text(path, "".join(f"{canonical(line)}\n" for line in answers.values()))
     return len(answers)
 
 
@@ -115,9 +118,12 @@ def _no_answers(model: str, others: Sequence[str]) -> UsageError:
     return UsageError(f"there is no answer of {model!r} among these calls", hint=there)
 
 
-def _add(answers: dict[str, str], asked: _Asked, record: CallRecord) -> None:
-    line = _line(asked, record)
-    if answers.setdefault(_key(asked.messages, asked.shape.body, asked.draw), line) != line:
+def _add(answers: dict[str, Json], asked: _Asked, record: CallRecord) -> None:
+    """Add an answer; the same with log-probabilities takes the place of one without."""
+    line, key = _line(asked, record), _key(asked.messages, asked.shape.body, asked.draw)
+    known = answers.setdefault(key, line)
+    answers[key] = {**known, **line}
+    if {**line, **known} != answers[key]:
         raise ConfigError(
             f"the same request has two answers, the later one of {record.started_at}",
             where=f"{asked.endpoint}, {canonical(asked.parameters)}",
@@ -125,21 +131,21 @@ def _add(answers: dict[str, str], asked: _Asked, record: CallRecord) -> None:
         )
 
 
-def _line(asked: _Asked, record: CallRecord) -> str:
+def _line(asked: _Asked, record: CallRecord) -> Json:
     usage = {
         "prompt_tokens": record.prompt_tokens,
         "completion_tokens": record.completion_tokens,
     }
-    return canonical(
-        {
-            "messages": asked.messages,
-            "schema": asked.shape.body,
-            "draw": asked.draw,
-            "content": record.response,
-            "finish_reason": record.finish_reason,
-            "usage": usage,
-        }
-    )
+    told = {"logprobs": {"content": json.loads(record.logprobs)}} if record.logprobs else {}
+    return {
+        "messages": asked.messages,
+        "schema": asked.shape.body,
+        "draw": asked.draw,
+        "content": record.response,
+        "finish_reason": record.finish_reason,
+        "usage": usage,
+        **told,
+    }
 
 
 def _index(text: str, path: Path) -> dict[str, Recorded]:
@@ -193,4 +199,10 @@ class ReplayChat(AskedChat):
                 f"{form.draw}, last message: {messages[-1]['content'][:80]!r})"
             )
         usage = usage_of(prompt=found.usage.prompt_tokens, completion=found.usage.completion_tokens)
-        return ai_message(found.content, finish=found.finish_reason, model="recorded", usage=usage)
+        return ai_message(
+            found.content,
+            finish=found.finish_reason,
+            model="recorded",
+            usage=usage,
+            logprobs=found.logprobs if form.logprobs else None,
+        )

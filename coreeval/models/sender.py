@@ -44,6 +44,8 @@ class Question:
     draw: int
     looser: bool = False
     """Whether to ask for structure less strictly than the model is believed to need."""
+    logprobs: int = 0
+    """How many of the most probable tokens are to be told at each place; 0: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +160,7 @@ class Sender:
             max_tokens=question.max_tokens,
             plain_limit=self.abilities.plain_limit(self.model),
             draw=question.draw,
+            logprobs=question.logprobs,
         )
 
     def _another_way(self, failure: CallFailure, form: Form) -> bool:

@@ -34,6 +34,7 @@ _METHOD = re.compile(
     r"|structured output|\btools?\b|tool_choice|grammar",
     re.IGNORECASE,
 )
+_LOGPROBS = re.compile(r"log_?probs?\b|log[- ]probabilit", re.IGNORECASE)
 _NOT_TAKEN = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|invalid|extra|not permitted|unexpected"
     r"|not allowed|may not be|must be|not available|not implemented|instead|too complex",
@@ -63,6 +64,11 @@ def kind_told(*codes: object) -> FailureKind | None:
 def not_taken(said: str) -> bool:
     """Tell whether the words of a 400 or 422 are about a parameter that the endpoint lacks."""
     return bool(_NOT_TAKEN.search(said))
+
+
+def names_logprobs(said: str) -> bool:
+    """Tell whether they name log-probabilities."""
+    return bool(_LOGPROBS.search(said))
 
 
 def names_method(said: str) -> bool:

@@ -60,6 +60,8 @@ class Reply:
     """Answer well, and cut the connection that was to be kept alive."""
     hang: bool = False
     """Never answer."""
+    logprobs: object = None
+    """What stands beside the message of a completion."""
     delay_s: float = 0.0
     drip_s: float = 0.0
     """Send the body byte by byte, over so many seconds."""
@@ -255,7 +257,14 @@ def _completion(request: Request, reply: Reply) -> dict[str, object]:
         "object": "chat.completion",
         "created": 1,
         "model": f"{request['model']}-2026-01",
-        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason}],
+        "choices": [
+            {
+                "index": 0,
+                "message": message,
+                "finish_reason": reply.finish_reason,
+                "logprobs": reply.logprobs,
+            }
+        ],
         "usage": {"prompt_tokens": sent, "completion_tokens": said, "total_tokens": sent + said},
     }
 

@@ -82,6 +82,7 @@ REMEMBERED: Final = Measured(
     fictitious=Metric(0.0, 0.0, 0.06, 60, 60),
     fictitious_names={},
     repeats=Repeats(0, NOT_ASKED, NOT_ASKED, math.nan),
+    entropy=None,
     p_value=0.0001,
     p_adjusted=math.nan,
     notes=(),

@@ -1,11 +1,11 @@
 """An audit as one page that needs nothing else: the verdicts, the numbers, the pictures."""
 
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
 
 from coreeval.evaluation.numleak.points import Stratum
+from coreeval.evaluation.numleak.readout.strip import strip_svg
 from coreeval.evaluation.numleak.sketches import calibration_sketch, gradient_sketch
 from coreeval.evaluation.numleak.study import Audit
 from coreeval.evaluation.numleak.table import Json, further_rows, settings_line, signature_rows
@@ -15,12 +15,18 @@ from coreeval.tools.files import write_text
 
 def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
     """Write the page of a document and of the audits that it was made of; text is escaped."""
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
-    template = resources.files("coreeval.evaluation.numleak").joinpath("page.html.jinja")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment = Environment(
+        loader=PackageLoader("coreeval.evaluation.numleak", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
     environment.filters["percent"] = lambda share: f"{share:.0%}"
-    page = environment.from_string(template.read_text(encoding="utf-8"))
+    environment.filters["strip"] = lambda entropy: Markup(strip_svg(entropy))  # numbers alone
+    page = environment.get_template("page.html.jinja")
     write_text(path, page.render(**_context(audits, document)))
     return path
 

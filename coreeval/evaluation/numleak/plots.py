@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from coreeval.evaluation.numleak.curves import dots_of, frame_of, spans_of
 from coreeval.evaluation.numleak.points import Stratum
+from coreeval.evaluation.numleak.readout.plot import draw_entropies
 from coreeval.evaluation.numleak.sketches import STRATUM_WORDS
 from coreeval.evaluation.numleak.study import Audit
 from coreeval.evaluation.numleak.verdicts import Verdict
@@ -45,11 +46,12 @@ _DARK: Final = 0.55
 
 
 def draw_audits(folder: Path, audits: Sequence[Audit]) -> list[Path]:
-    """Draw all three pictures into a folder; none where nothing was audited."""
+    """Draw the pictures into a folder; none where nothing was audited."""
     if not audits:
         return []
     files = {"calibration": draw_calibration, "recall": draw_recall, "gradient": draw_gradient}
-    return [draw(folder / f"{name}.svg", audits) for name, draw in files.items()]
+    drawn = [draw(folder / f"{name}.svg", audits) for name, draw in files.items()]
+    return [*drawn, *draw_entropies(folder / "entropy.svg", audits)]
 
 
 def draw_calibration(path: Path, audits: Sequence[Audit]) -> Path:

@@ -5,6 +5,7 @@ from datetime import date
 from typing import Final, Literal
 
 from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.readout.bits import ReadOut
 from coreeval.evaluation.numleak.replies import Variant
 
 Status = Literal["parsed", "refused", "truncated", "unparsed"]
@@ -47,6 +48,8 @@ class Point:
     name: str | None = None
     seed: int = 0
     draw: int = 0
+    read_out: ReadOut | None = None
+    """How peaked the value's first tokens are; None where no log-probabilities came."""
 
 
 @dataclass(frozen=True, kw_only=True)

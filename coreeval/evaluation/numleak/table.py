@@ -77,6 +77,14 @@ def _probe_rows(one: Json) -> Iterator[Row]:
     yield from _if_asked("higher of two dates, forced: right", one["forced_ranks"]["accuracy"])
     yield from _if_asked("repeated draws agree within tolerance", one["repeats"]["agreement"])
     yield from _if_asked("after the cutoff minus before: answered", one["recent"]["parse_rate"])
+    yield from _entropy_rows(one["entropy"])
+
+
+def _entropy_rows(entropy: Json | None) -> Iterator[Row]:
+    if entropy:
+        yield from _if_asked("entropy of sign and first digits, bits", entropy["series"]["mean"])
+        yield from _if_asked("the same for series that do not exist", entropy["fictitious"]["mean"])
+        yield from _if_asked("the latter minus the former", entropy["difference"])
 
 
 def _if_asked(what: str, metric: Json) -> Iterator[Row]:

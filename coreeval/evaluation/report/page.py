@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from coreeval.evaluation.numleak.readout.strip import strip_svg
 from coreeval.evaluation.report import forms
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
 from coreeval.evaluation.report.making import DATED, ON_REJECT
@@ -81,6 +82,7 @@ def _style(name: str) -> str:
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     made = Environment(
         loader=PackageLoader("coreeval.evaluation.report"),
@@ -95,6 +97,7 @@ def _environment() -> "Environment":
         forms.extent,
     )  # fmt: skip
     made.filters |= {each.__name__: each for each in shown}
+    made.filters["strip"] = lambda entropy: Markup(strip_svg(entropy))  # numbers alone
     told = {"outcomes": OUTCOMES, "rungs": RUNGS, "dated": DATED, "on_reject": ON_REJECT}
     made.globals |= {"about": DEFINITIONS, "meanings": told}
     return made

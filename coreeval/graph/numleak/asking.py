@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
-from coreeval.config import TargetConfig
 from coreeval.evaluation.numleak.probes import Question
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
 from coreeval.graph.desk import Desk, Words, in_words
 from coreeval.graph.numleak.plan import TARGET_ROLE, Audit
+from coreeval.graph.numleak.readout import ReadOutDesk, tokens_of
 from coreeval.graph.progress import Progress
 from coreeval.models import Exchange
 
@@ -45,14 +45,14 @@ async def replies_of(
     if audit.target.embedded:
         return await asyncio.to_thread(_by_persona, desk, audit, taught, seed, stage)
     questions = [question for asked in audit.asked for question in asked.questions]
-    said = await _by_model(desk, exchange, audit.target, questions, stage)
+    said = await _by_model(desk, exchange, audit, questions, stage)
     return [_reply(question, audit.target.model, said[question]) for question in questions]
 
 
 async def _by_model(
     desk: Desk,
     exchange: Exchange,
-    target: TargetConfig,
+    audit: Audit,
     questions: Sequence[Question],
     stage: str,
 ) -> dict[Question, Words]:
@@ -60,11 +60,16 @@ async def _by_model(
 
     Draw 0 there is the question for the value itself, in the same words.
     """
+    target = audit.target
     warm = target.model_copy(update={"temperature": WARM, "seed": None})
     asker = exchange.asker(target, TARGET_ROLE, max_draws=1, settle=True)
     sampler = exchange.asker(warm, TARGET_ROLE, max_draws=1, settle=True)
 
+    reading = ReadOutDesk(exchange, audit, asker)
+
     async def ask(question: Question) -> Words:
+        if question.logprobs:
+            return await reading.ask(question)
         if question.variant == "repeated":
             return await in_words(sampler, question.messages, draw=question.draw + 1)
         return await in_words(asker, question.messages)
@@ -75,7 +80,8 @@ async def _by_model(
 def _reply(question: Question, model: str, said: Words) -> Reply:
     """Return the record of an answer; what was cut off or declined keeps the words it had."""
     silent = said.kind != "answered" and not said.text
-    return question.reply(model, None if silent else said.text, said.kind)
+    reply = question.reply(model, None if silent else said.text, said.kind)
+    return reply.model_copy(update={"tokens": tokens_of(said)})
 
 
 # -- personas -------------------------------------------------------------------------------------

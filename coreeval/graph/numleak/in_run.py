@@ -6,12 +6,14 @@ from pathlib import Path
 
 from coreeval.config import TargetConfig
 from coreeval.evaluation.numleak.probes import write_replies
+from coreeval.evaluation.numleak.recorded import read_replies
 from coreeval.graph.asking import note_asked, step_of
 from coreeval.graph.desk import Desk, Stopped
 from coreeval.graph.items.work import file_names
 from coreeval.graph.job import Job
 from coreeval.graph.numleak.asking import replies_of
 from coreeval.graph.numleak.plan import Audit, notes_on, run_audits
+from coreeval.graph.numleak.readout import untold
 from coreeval.graph.numleak.universe import Universe
 from coreeval.models import Exchange, close_models, open_exchange, record_calls
 from coreeval.tools.stores.calls import open_calls
@@ -78,9 +80,11 @@ async def _asked(job: Job) -> dict[str, list[str]]:
     finally:
         await close_models()
         await asyncio.to_thread(calls.close)
+    asked = [files[audit.target.model] for audit in audits]
+    replies = [reply for file in asked for reply in read_replies(file).good]
     return {
         "targets": [audit.target.model for audit in audits],
-        "notes": [*notes_on(universe, audits)],
+        "notes": [*notes_on(universe, audits), *untold(audits, replies)],
     }
 
 

@@ -1,6 +1,7 @@
 """Asking all that a plan says, through the call store: a stop or a kill costs what is in flight."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from coreeval.evaluation.numleak.replies import Reply
 from coreeval.graph.desk import Desk
 from coreeval.graph.numleak.asking import replies_of
 from coreeval.graph.numleak.plan import NumleakPlan
+from coreeval.graph.numleak.readout import untold
 from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.session import Session
 from coreeval.models import open_exchange
@@ -26,6 +28,11 @@ class NumleakFound:
     file: Path
     """The same as JSON lines: `--responses` gives the same result."""
     plan: NumleakPlan
+
+    def notes(self) -> Iterator[str]:
+        """Yield what was not asked or told, or not as it was meant, each thing once."""
+        yield from self.plan.notes()
+        yield from untold(self.plan.audits, self.replies)
 
 
 def ask_numleak(plan: NumleakPlan, *, watch: Watch = unwatched) -> NumleakFound:

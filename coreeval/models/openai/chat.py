@@ -46,7 +46,11 @@ def open_openai(config: ModelConfig, env: Mapping[str, str]) -> Model:
     )
     chat = OpenAIChat(settings=config, key=SecretStr(key_of(config, env)), cache=False)
     return Model(
-        chat=chat, identity=identity, config=config, plain_limit=config.base_url is not None
+        chat=chat,
+        identity=identity,
+        config=config,
+        plain_limit=config.base_url is not None,
+        tells_logprobs=True,
     )
 
 

@@ -13,6 +13,7 @@ from coreeval.models.statuses import (
     MAY_BE_BILLED,
     kind_of,
     kind_told,
+    names_logprobs,
     names_method,
     not_taken,
 )
@@ -43,6 +44,8 @@ def _status_failure(error: openai.APIStatusError, secret: str) -> CallFailure:
     elif kind == "rejected" and error.code in DECLINED:
         kind = "declined"
     told = _told(error)
+    if kind in ("credential", "transient") and names_logprobs(told):
+        kind = "rejected"  # some models answer 403, some servers 500, where no key is at fault
     refused = _refused(error, told) if kind == "rejected" else None
     return CallFailure(
         "unsupported" if refused else kind,

@@ -36,6 +36,8 @@ def request_body(config: ModelConfig, messages: list[dict[str, str]], form: Form
     }
     body: Body = {"model": config.name, "messages": messages, limit: form.max_tokens}
     body |= {key: value for key, value in chosen.items() if value is not None}
+    if form.logprobs:
+        body |= {"logprobs": True, "top_logprobs": form.logprobs}
     if config.base_url is None:
         body["prompt_cache_key"] = _cache_key(messages)
     return body | _structured(messages, form) | config.extra

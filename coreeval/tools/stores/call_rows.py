@@ -52,6 +52,9 @@ class CallRecord:
     """Why earlier requests for it came to nothing, a line each."""
     usd: float | None = None
     """What it cost; None where the price or the tokens are not known."""
+    logprobs: str = ""
+    """JSON of the answer's first tokens, where log-probabilities were asked for and came: the
+    `content` of a chat completion's `logprobs`."""
 
 
 def canonical(value: Json) -> str:
@@ -120,7 +123,12 @@ def unpacked(body: bytes) -> str:
 def encoded(record: CallRecord) -> tuple[Row, dict[str, str]]:
     """Return a record as a row, and the shared texts by hash that the row refers to."""
     request, texts = _shared(record.request)
-    row: Row = {**vars(record), "request": packed(request), "response": packed(record.response)}
+    row: Row = {
+        **vars(record),
+        "request": packed(request),
+        "response": packed(record.response),
+        "logprobs": packed(record.logprobs) if record.logprobs else None,
+    }
     return row | {"checksum": checksum(row)}, texts
 
 
@@ -138,9 +146,12 @@ def decoded(row: Row, text_of: Callable[[str], str]) -> CallRecord:
     if checksum(values) != row["checksum"]:
         raise ValueError("the checksum does not match")
     request = _whole(unpacked(row["request"]), text_of)
-    response = unpacked(row["response"])
-    valid = bool(row["valid"])
-    return CallRecord(**values | {"request": request, "response": response, "valid": valid})
+    texts = {
+        "request": request,
+        "response": unpacked(row["response"]),
+        "logprobs": unpacked(row["logprobs"]) if row["logprobs"] else "",
+    }
+    return CallRecord(**values | texts | {"valid": bool(row["valid"])})
 
 
 def text_hash(text: str) -> str:
@@ -149,10 +160,15 @@ def text_hash(text: str) -> str:
 
 
 def checksum(values: Mapping[str, Any]) -> str:
-    """Return the checksum of a row: of every column but the checksum itself."""
+    """Return the checksum of a row: of every column but the checksum itself.
+
+    A call without log-probabilities has the checksum of the time before there was a column.
+    """
     digest = hashlib.sha256()
     for name in sorted(values):
         value = values[name]
+        if name == "logprobs" and value is None:
+            continue
         if isinstance(value, bytes):
             said = value
         elif name in ("seconds", "usd") and value is not None:

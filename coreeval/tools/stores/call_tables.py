@@ -42,6 +42,7 @@ calls = Table(
     Column("method", String(32), nullable=False, server_default=""),
     Column("tries", Text, nullable=False, server_default=""),
     Column("usd", Float, nullable=True),
+    Column("logprobs", LargeBinary, nullable=True),
 )
 texts = Table(
     "texts",
@@ -75,6 +76,7 @@ _ADDED = {
     "method": "VARCHAR(32) NOT NULL DEFAULT ''",
     "tries": "TEXT NOT NULL DEFAULT ''",
     "usd": "FLOAT",
+    "logprobs": "BLOB",
 }
 
 
@@ -107,4 +109,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     _create,
     renew,
     _index_anew,
+    _add("logprobs"),
 )

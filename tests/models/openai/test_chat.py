@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from coreeval.config import ModelConfig
-from coreeval.errors import CredentialError, ModelCallError, ModelUnusable, NoValidAnswer
+from coreeval.errors import (
+    CredentialError,
+    ModelCallError,
+    ModelUnusable,
+    NoValidAnswer,
+    RequestRejected,
+)
 from coreeval.models import AnswerShape, Asker, close_models, open_model
 from coreeval.models.forms import Form
 from coreeval.models.keys import NO_KEY
@@ -124,12 +130,12 @@ def declined(status: int, code: str) -> Reply:
 @pytest.mark.parametrize(
     ("reply", "error", "requests"),
     [
-        (refused(400, "bad"), ModelCallError, 1),
-        (refused(422, "bad"), ModelCallError, 1),
+        (refused(400, "bad"), RequestRejected, 1),
+        (refused(422, "bad"), RequestRejected, 1),
         (declined(400, "content_filter"), NoValidAnswer, 1),
         (declined(422, "data_inspection_failed"), NoValidAnswer, 1),
         (declined(400, "invalid_prompt"), NoValidAnswer, 1),
-        (declined(400, "context_length_exceeded"), ModelCallError, 1),
+        (declined(400, "context_length_exceeded"), RequestRejected, 1),
         (declined(403, "content_filter"), CredentialError, 1),
         (refused(401, "bad"), CredentialError, 1),
         (refused(403, "bad"), CredentialError, 1),

@@ -47,6 +47,7 @@ def record(
         method="json_schema",
         tries="no answer within 1 s\nbusy",
         usd=0.25,
+        logprobs='[{"token": "{", "logprob": -0.5, "top_logprobs": []}]',
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 

@@ -26,7 +26,7 @@ request BLOB NOT NULL, response BLOB NOT NULL, valid BOOLEAN NOT NULL, error TEX
 prompt_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
 model_returned TEXT NOT NULL, finish_reason TEXT NOT NULL, started_at VARCHAR(40) NOT NULL,
 seconds FLOAT NOT NULL, checksum VARCHAR(64) NOT NULL"""
-LATER = ("method", "tries", "usd")
+LATER = ("method", "tries", "usd", "logprobs")
 
 
 def old_row(one: CallRecord, version: int) -> dict[str, object]:
@@ -63,13 +63,14 @@ def write_old(path: Path, version: int, records: Sequence[CallRecord]) -> None:
 
 def call(text: str, **changes: object) -> CallRecord:
     """Return a call that had none of what came later."""
-    return replace(record(text), method="", tries="", usd=None, **changes)  # type: ignore[arg-type]
+    return replace(record(text), **WITHOUT, **changes)  # type: ignore[arg-type]
 
 
+WITHOUT: dict[str, object] = {"method": "", "tries": "", "usd": None, "logprobs": ""}
 OLD = [
     call("short"),
     call("a payer", paid_by="run@then"),
-    record("long " * 900, "\u00e9" * 5000, system=INSTRUCTIONS, method="", tries="", usd=None),
+    record("long " * 900, "\u00e9" * 5000, system=INSTRUCTIONS, **WITHOUT),
     call("bad", valid=False, error="truncated", seconds=0.1),
 ]
 

@@ -8,6 +8,7 @@ from coreeval.evaluation.numleak.parsing.choices import read_choice
 from coreeval.evaluation.numleak.parsing.values import read_value
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.points import Comparison, Point, Side, stratum_of
+from coreeval.evaluation.numleak.readout.bits import read_out
 from coreeval.evaluation.numleak.replies import Reply, Variant
 from coreeval.evaluation.numleak.series.series import Series
 
@@ -63,6 +64,7 @@ def _point(reply: Reply, series: Series, cutoff: date | None) -> Point:
         name=reply.name,
         seed=reply.seed,
         draw=reply.draw,
+        read_out=read_out(reply.tokens, read.value) if reply.tokens else None,
     )
 
 

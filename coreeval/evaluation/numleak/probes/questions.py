@@ -1,9 +1,10 @@
 """All that one model is asked about one series, in a fixed order; the order of asking is free."""
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from typing import Final
 
 from coreeval.config import NumleakConfig
 from coreeval.errors import DatasetError
@@ -14,6 +15,9 @@ from coreeval.evaluation.numleak.replies import Reply, Variant
 from coreeval.evaluation.numleak.series import Series
 from coreeval.prompts import Message
 from coreeval.schema import AnswerKind
+
+READ_OUT: Final[frozenset[Variant]] = frozenset({"value", "fictitious"})
+"""What the probe `entropy` is about: the same question, about a series and about none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,8 @@ class Question:
     name: str | None = None
     seed: int = 0
     draw: int = 0
+    logprobs: bool = False
+    """Whether log-probabilities are asked for with it."""
 
     @property
     def messages(self) -> list[Message]:
@@ -92,8 +98,16 @@ def questions_about(
     questions = [each for drawing in drawings for each in probing.of_drawing(drawing)]
     known = {one.period for one in questions if one.variant == "value"}
     questions += probing.of_recent(known, seed)
+    questions = [*with_logprobs(questions, asked)]
     notes = [note for drawing in drawings for note in drawing.notes] + [*probing.notes()]
     return Asked(series=series.definition.id, questions=tuple(questions), notes=tuple(notes))
+
+
+def with_logprobs(questions: Iterable[Question], asked: NumleakConfig) -> Iterator[Question]:
+    """Yield the questions; for `entropy` those for one value are asked with log-probabilities."""
+    peeking = "entropy" in asked.probes
+    for one in questions:
+        yield replace(one, logprobs=peeking and one.variant in READ_OUT)
 
 
 def sibling_questions(series: Series, like: Asked, *, today: date) -> Asked:
@@ -102,7 +116,10 @@ def sibling_questions(series: Series, like: Asked, *, today: date) -> Asked:
     wording = Wording.of(series.definition, values.values())
     wanted = [one for one in like.questions if one.variant == "value"]
     questions = tuple(
-        _value(series, wording, one.period, values[one.period], one.seed)
+        replace(
+            _value(series, wording, one.period, values[one.period], one.seed),
+            logprobs=one.logprobs,
+        )
         for one in wanted
         if one.period in values
     )

@@ -155,6 +155,33 @@ class Repeats(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Condition:
+    """How peaked the answers to one kind of question are, in bits (see `readout.bits`)."""
+
+    asked: int
+    mean: Metric
+    median: Metric
+    bits: tuple[float, ...]
+    """Of every answer that has an entropy, in ascending order."""
+    left_out: Mapping[str, int]
+    """How many answers have none, by the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entropies:
+    """Memory gives one value, invention many: the first is more peaked (appendix R)."""
+
+    series: Condition
+    """Questions for a value of the series."""
+    fictitious: Condition
+    """The same about series that do not exist."""
+    difference: Metric
+    """Mean of the fictitious minus that of the series: above 0, the series is more peaked."""
+    p_value: float
+    """Two-sided: how often answers dealt out anew among both differ as much."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Measured:
     """What one model's answers about one series show."""
 
@@ -205,6 +232,8 @@ class Measured:
     fictitious_names: Mapping[str, Metric]
     """The same by name."""
     repeats: Repeats
+    entropy: Entropies | None
+    """None where no answer came with log-probabilities."""
     p_value: float
     """The largest of the nulls' p-values of r, `within_date` left out.
 

@@ -11,6 +11,7 @@ from coreeval.evaluation.numleak.points import Comparison, Point
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
 from coreeval.evaluation.numleak.statistics.answers import grouped
 from coreeval.evaluation.numleak.statistics.baselines import baselines
+from coreeval.evaluation.numleak.statistics.entropies import entropies, notes_on_entropies
 from coreeval.evaluation.numleak.statistics.measured import Measured, Null, NullName, Settings
 from coreeval.evaluation.numleak.statistics.metrics import (
     hits_of_asked,
@@ -92,12 +93,14 @@ def measure(
             name or "unnamed": parse_rate(each)
             for name, each in grouped(invented, lambda point: point.name).items()
         },
+        entropy=entropies(value, invented, settings),
         repeats=repeats(probes.get("repeated", []), tolerance=tolerance),
         p_value=_p_value(nulls),
         p_adjusted=float("nan"),
         notes=(),
     )
-    return replace(found, notes=notes_on(found, value, definition))
+    notes = (*notes_on(found, value, definition), *notes_on_entropies(found.entropy))
+    return replace(found, notes=notes)
 
 
 def adjusted_together(cells: Mapping[Cell, Measured]) -> dict[Cell, Measured]:
