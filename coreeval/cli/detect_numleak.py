@@ -16,12 +16,13 @@ _ONLY_WITH = {
     "cutoff": ("--responses", "--backtest"),
     "model": ("--backtest",),
     "dates": ("--backtest",),
+    "page": ("CONFIG", "--responses", "--backtest"),
     "setting": ("CONFIG",),
     "dry_run": _ASKING,
     "budget": _ASKING,
     "allow_unpriced": _ASKING,
 }
-"""Options that one of the three ways of calling has no use for, and those that do."""
+"""Options that one of the four ways of calling has no use for, and those that do."""
 
 
 def numleak(
@@ -40,6 +41,14 @@ def numleak(
             "--responses",
             metavar="FILE",
             help="Recorded answers, JSON lines or .gz; repeatable.",
+        ),
+    ] = None,
+    rankings: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--rankings",
+            metavar="FILE",
+            help="Candidate values and their log-probabilities, JSON lines or .gz; repeatable.",
         ),
     ] = None,
     backtest: Annotated[
@@ -97,7 +106,12 @@ def numleak(
     A verdict for each model and series: memorized, fluent, fabricating, refusing, no_recall or
     inconclusive.
     """
-    ways = {"CONFIG": config, "--responses": responses, "--backtest": backtest}
+    ways = {
+        "CONFIG": config,
+        "--responses": responses,
+        "--rankings": rankings,
+        "--backtest": backtest,
+    }
     way = _one_of([name for name, given in ways.items() if given])
     _refuse_mixed(context, way)
     from coreeval.cli.numleak_report import Shown
@@ -107,6 +121,11 @@ def numleak(
         from coreeval.cli.numleak_recorded import audit_files
 
         audit_files(responses, series or [], cutoff or [], shown)
+        return
+    if rankings:
+        from coreeval.cli.numleak_rankings import rank_files
+
+        rank_files(rankings, shown)
         return
     from coreeval.cli.numleak_asking import Asking, Preset, ask_and_audit
 
@@ -134,13 +153,15 @@ def _one_of(given: list[str]) -> str:
         raise UsageError(
             f"{' and '.join(given)} exclude each other",
             where=WHERE,
-            hint="CONFIG asks targets, --backtest asks without a config, --responses asks nobody",
+            hint="CONFIG asks targets, --backtest does without a config; --responses and "
+            "--rankings ask nobody",
         )
     if not given:
         raise UsageError(
             "there is nothing to audit",
             where=WHERE,
-            hint="give a CONFIG, --responses FILE, or --backtest START:END --series A --model B",
+            hint="give a CONFIG, --responses FILE, --rankings FILE, or --backtest START:END "
+            "--series A --model B",
         )
     return given[0]
 

@@ -5,7 +5,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from coreeval.cli.output import Document, brief, one_line
-from coreeval.evaluation.numleak.table import figure, further_rows, settings_line, signature_rows
+from coreeval.evaluation.numleak.table import (
+    Row,
+    figure,
+    further_rows,
+    settings_line,
+    signature_rows,
+)
 
 SHOWN = 5
 """Bad lines that are listed; `--json` has them all."""
@@ -20,43 +26,49 @@ def told_lines(document: Document) -> Iterator[str]:
         yield from _audit_lines(one)
     if len(found) > 1:
         yield from _summary(found)
-    yield from _bad_lines(document["bad_rows"])
+    yield from bad_lines(document["bad_rows"])
     for note in document["notes"]:
-        yield from _wrapped(f"note: {note}", "")
-    yield from _wrapped(settings_line(document["settings"]), "")
+        yield from wrapped(f"note: {note}", "")
+    yield from wrapped(settings_line(document["settings"]), "")
     for path in document["plots"]:
         yield f"picture: {brief(Path(path))}"
     if document["page"]:
         yield f"page: {brief(Path(document['page']))}"
     for trust in document["backtest"]["models"] if document["backtest"] else ():
-        yield from _wrapped(trust["sentence"], "")
+        yield from wrapped(trust["sentence"], "")
 
 
 def _audit_lines(one: Document) -> Iterator[str]:
     yield f"-- {one_line(one['model'])}, {one['series']} ".ljust(WIDTH, "-")
     statuses = ", ".join(f"{n} {name}" for name, n in one["statuses"].items() if n)
     cutoff = f"cutoff {one['cutoff']}" if one["cutoff"] else "cutoff unknown"
-    yield from _wrapped(
+    yield from wrapped(
         f"{one_line(one['name'])}: {one['n']} questions for a value on {one['dates']} dates "
         f"({statuses or 'none'}); {cutoff}",
         "",
     )
     yield f"  {'':<58}{'value':>10}  {'95 % interval':<19}{'n':>8}"
     for row in (*signature_rows(one), *further_rows(one)):
-        yield f"  {_cut(row.what, 58):<58}{row.value:>10}  {row.span:<19}{row.n:>8}".rstrip()
+        yield row_line(row)
     yield from _verdict_lines(one)
     for note in one["notes"]:
-        yield from _wrapped(f"note: {note}")
-    yield from _left_out_lines(one["left_out"])
+        yield from wrapped(f"note: {note}")
+    yield from left_out_lines(one["left_out"])
     yield ""
 
 
-def _left_out_lines(left_out: Sequence[Document]) -> Iterator[str]:
-    """Yield how many answers could not be counted, with the first reasons."""
+def row_line(row: Row) -> str:
+    """Return a row of numbers on a line."""
+    return f"  {cut(row.what, 58):<58}{row.value:>10}  {row.span:<19}{row.n:>8}".rstrip()
+
+
+def left_out_lines(left_out: Sequence[Document], what: str = "answers") -> Iterator[str]:
+    """Yield how many of them could not be counted, with the first reasons."""
     if left_out:
-        yield f"    {len(left_out)} answers are left out"
+        yield f"    {len(left_out)} {what} are left out"
     for bad in left_out[:SHOWN]:
-        yield from _wrapped(f"{bad['variant']}, {bad['date']}: {bad['reason']}", " " * 8)
+        about = ", ".join(bad[key] for key in ("variant", "date") if key in bad)
+        yield from wrapped(f"{about}: {bad['reason']}", " " * 8)
     if len(left_out) > SHOWN:
         yield f"        and {len(left_out) - SHOWN} more, all of them with --json"
 
@@ -64,9 +76,9 @@ def _left_out_lines(left_out: Sequence[Document]) -> Iterator[str]:
 def _verdict_lines(one: Document) -> Iterator[str]:
     verdict = one["verdict"].replace("_", " ")
     first, *others = one["reasons"] or ["no reason is given"]
-    yield from _wrapped(f"{verdict}: {first}", "")
+    yield from wrapped(f"{verdict}: {first}", "")
     for reason in others:
-        yield from _wrapped(reason)
+        yield from wrapped(reason)
 
 
 def _summary(found: Sequence[Document]) -> Iterator[str]:
@@ -77,27 +89,30 @@ def _summary(found: Sequence[Document]) -> Iterator[str]:
         figures = (one[key]["estimate"] for key in ("parse_rate", "pearson_r", "within_tolerance"))
         parse, r, within = map(figure, figures)
         yield (
-            f"{_cut(one['model'], wide):<{wide}}  {_cut(one['series'], _SERIES):<{_SERIES}}"
+            f"{cut(one['model'], wide):<{wide}}  {cut(one['series'], _SERIES):<{_SERIES}}"
             f"{parse:>10}{r:>11}{within:>11}  {figure(one['p_adjusted']):>10}"
             f"  {one['verdict'].replace('_', ' ')}"
         )
     yield ""
 
 
-def _bad_lines(bad: Sequence[Document]) -> Iterator[str]:
+def bad_lines(bad: Sequence[Document]) -> Iterator[str]:
+    """Yield how many lines of files are bad, with the first reasons."""
     if bad:
         yield f"{len(bad)} bad lines are left out"
     for row in bad[:SHOWN]:
-        yield from _wrapped(f"bad line {row['line']} of {row['file']}: {row['reason']}")
+        yield from wrapped(f"bad line {row['line']} of {row['file']}: {row['reason']}")
     if len(bad) > SHOWN:
         yield f"    and {len(bad) - SHOWN} more, all of them with --json"
 
 
-def _cut(text: str, wide: int) -> str:
+def cut(text: str, wide: int) -> str:
+    """Return a text from outside on one line, as wide as there is room for."""
     line = one_line(text)
     return line if len(line) <= wide else f"{line[: wide - 1]}…"
 
 
-def _wrapped(text: str, indent: str = "    ") -> list[str]:
+def wrapped(text: str, indent: str = "    ") -> list[str]:
+    """Return a text from outside in lines of at most `WIDTH` characters."""
     inner = indent + "    "
     return textwrap.wrap(one_line(text), WIDTH, initial_indent=indent, subsequent_indent=inner)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FORMATS: Final = (".svg", ".png")
 COLOURS: Final = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 """Of Okabe and Ito's palette, told apart by colour-blind readers."""
+_BOX = "\N{REPLACEMENT CHARACTER}"
 _NAME = 28
 """Characters of a name that are drawn."""
 
@@ -57,5 +58,6 @@ def figure_of(path: Path, width: float, height: float) -> "Iterator[Figure]":
 
 
 def short(name: str, most: int = _NAME) -> str:
-    """Return a name as long as there is room for."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+    """Return a name as long as there is room for; what cannot be drawn is a box."""
+    drawn = "".join(one if one.isprintable() else _BOX for one in " ".join(name.split()))
+    return drawn if len(drawn) <= most else f"{drawn[: most - 1]}…"

@@ -62,7 +62,7 @@ def read_replies(path: Path) -> Recorded:
 
 def _rows(path: Path) -> Iterator[Reply | BadRow]:
     seen: dict[tuple[object, ...], int] = {}
-    with _opened(path) as file:
+    with opened(path) as file:
         for line in lines_of(file):
             if not line.raw.strip():
                 continue
@@ -79,7 +79,7 @@ def _rows(path: Path) -> Iterator[Reply | BadRow]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
     """Open a file, packed or not; what goes wrong while it is read is told as well."""
     try:
         with path.open("rb") as file:
@@ -94,15 +94,19 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 def _reply(line: Line) -> Reply | str:
     """Return the reply in a line, or what is wrong with it."""
+    values = object_in(line)
+    return values if isinstance(values, str) else next(_defects(values), None) or _made(values)
+
+
+def object_in(line: Line) -> dict[str, object] | str:
+    """Return the JSON object in a line, or why there is none."""
     if not line.valid:
         return "the line is not UTF-8"
     try:
         values = json.loads(line.raw)
     except (ValueError, RecursionError) as error:
         return f"not JSON: {error}"
-    if not isinstance(values, dict):
-        return "JSON, but no object"
-    return next(_defects(values), None) or _made(values)
+    return values if isinstance(values, dict) else "JSON, but no object"
 
 
 def _made(values: Mapping[str, object]) -> Reply | str:

@@ -34,12 +34,14 @@ class Row(NamedTuple):
 def signature_rows(one: Json) -> Iterator[Row]:
     """Yield the joint signature: what tells memory from fluency only together."""
     points = one["points_name"]
-    yield _row("answered with a number (parse rate)", one["parse_rate"])
-    yield _row("Pearson r", one["pearson_r"])
-    yield _row(f"mean absolute error, {points}", one["mae"])
-    yield _row(f"within {one['tolerance']:g} {points}, of the answered", one["within_tolerance"])
-    yield _row("the same, of all asked", one["hits_of_asked"])
-    yield _row("right sign", one["sign_accuracy"])
+    yield metric_row("answered with a number (parse rate)", one["parse_rate"])
+    yield metric_row("Pearson r", one["pearson_r"])
+    yield metric_row(f"mean absolute error, {points}", one["mae"])
+    yield metric_row(
+        f"within {one['tolerance']:g} {points}, of the answered", one["within_tolerance"]
+    )
+    yield metric_row("the same, of all asked", one["hits_of_asked"])
+    yield metric_row("right sign", one["sign_accuracy"])
 
 
 def further_rows(one: Json) -> Iterator[Row]:
@@ -64,15 +66,15 @@ def _p(value: float | None) -> str:
 def _baseline_rows(baselines: Json) -> Iterator[Row]:
     for name, words in BASELINES.items():
         if name in baselines:
-            yield _row(f"error saved against {words} (1: all)", baselines[name]["gain"])
+            yield metric_row(f"error saved against {words} (1: all)", baselines[name]["gain"])
 
 
 def _probe_rows(one: Json) -> Iterator[Row]:
     yield from _if_asked("parse rate for series that do not exist", one["fictitious"])
     blind = one["blind"]
     if blind["n"]:
-        yield _row("asked without the name: answered", blind["parse_rate"])
-        yield _row("asked without the name: Pearson r", blind["pearson_r"])
+        yield metric_row("asked without the name: answered", blind["parse_rate"])
+        yield metric_row("asked without the name: Pearson r", blind["pearson_r"])
     yield from _if_asked("higher of two dates, asked freely: right", one["ranks"]["accuracy"])
     yield from _if_asked("higher of two dates, forced: right", one["forced_ranks"]["accuracy"])
     yield from _if_asked("repeated draws agree within tolerance", one["repeats"]["agreement"])
@@ -89,10 +91,11 @@ def _entropy_rows(entropy: Json | None) -> Iterator[Row]:
 
 def _if_asked(what: str, metric: Json) -> Iterator[Row]:
     if metric["n"] and metric["estimate"] is not None:
-        yield _row(what, metric)
+        yield metric_row(what, metric)
 
 
-def _row(what: str, metric: Json) -> Row:
+def metric_row(what: str, metric: Json) -> Row:
+    """Return a metric of a document as a row."""
     ends = _ends(metric["ci_low"], metric["ci_high"])
     return Row(what, figure(metric["estimate"]), ends, str(metric["n"]))
 
