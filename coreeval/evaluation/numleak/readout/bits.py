@@ -31,6 +31,8 @@ class ReadOut(NamedTuple):
     """Mean entropy of both decisions; None where it cannot be told."""
     why: str = ""
     """Why not."""
+    signed: bool = False
+    """Whether the sign has a token of its own."""
 
 
 def read_out(tokens: Sequence[Token], value: float | None) -> ReadOut:
@@ -52,7 +54,8 @@ def read_out(tokens: Sequence[Token], value: float | None) -> ReadOut:
     found = [entropy(place) for place in places]
     if None in found:
         return ReadOut(None, "no probabilities beside its tokens that add up to one")
-    return ReadOut(sum(each for each in found if each is not None) / DECISIONS)
+    bits = sum(each for each in found if each is not None) / DECISIONS
+    return ReadOut(bits, signed=len(places) == DECISIONS)
 
 
 def entropy(token: Token) -> float | None:

@@ -50,6 +50,13 @@ def notes_on_entropies(found: Entropies | None) -> Iterator[str]:
             listed = ", ".join(f"{why} ({n})" for why, n in one.left_out.items())
             left = one.asked - len(one.bits)
             yield f"{left} of {one.asked} answers about {name} have no entropy: {listed}"
+    kinds = [(one.signed, len(one.bits)) for one in (found.series, found.fictitious)]
+    if all(n for _, n in kinds) and any(0 < signed < n for signed, n in kinds):
+        several = " and ".join(f"{signed} of {n}" for signed, n in kinds)
+        yield (
+            f"a sign with a token of its own makes an entropy larger: {several} answers about the "
+            "series and about invented names have one"
+        )
     if not found.fictitious.asked:
         yield "entropies are held against nothing: no fictitious series was asked about"
 
@@ -61,6 +68,7 @@ def _condition(points: Sequence[Point], settings: Settings) -> Condition:
         np.array([bits for _, bits in each])
         for each in grouped(told, lambda one: one[0].period).values()
     ]
+    signed = sum(point.read_out.signed for point, _ in told if point.read_out)
     why = Counter(_why(point) for point in points)
     why.pop("", None)
     return Condition(
@@ -68,6 +76,7 @@ def _condition(points: Sequence[Point], settings: Settings) -> Condition:
         mean=_mean(dates, settings),
         median=_median(dates, settings),
         bits=tuple(sorted(bits for _, bits in told)),
+        signed=signed,
         left_out=dict(why.most_common()),
     )
 

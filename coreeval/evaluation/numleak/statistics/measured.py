@@ -163,6 +163,8 @@ class Condition:
     median: Metric
     bits: tuple[float, ...]
     """Of every answer that has an entropy, in ascending order."""
+    signed: int
+    """How many of these have a token for the sign alone, and so may have twice the bits."""
     left_out: Mapping[str, int]
     """How many answers have none, by the reason."""
 
