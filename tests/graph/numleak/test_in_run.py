@@ -17,6 +17,7 @@ from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 from tests.graph.kit import Lab
 from tests.graph.numleak.kit import ASKED, answer
+from tests.graph.numleak.test_readout import telling
 from tests.support.llm_server import LLMServer, Reply, Request
 from tests.support.tides import write_series
 
@@ -114,3 +115,20 @@ def test_a_persona_is_no_target_where_nothing_is_asked_about_series(lab: Lab) ->
     lab.write(detect={"evaluate": True})
     with pytest.raises(ConfigError, match="no embedded target 'offline:memorizing'"):
         lab.refresh(limit=2)
+
+
+def test_a_read_out_is_in_the_report_and_who_tells_none_is_named(
+    lab: Lab, target: LLMServer
+) -> None:
+    target.answers = telling
+    asked = {"series": "tides.yaml", **ASKED, "probes": ["value", "fictitious", "entropy"]}
+    lab.write(detect={"evaluate": False, "numleak": asked})
+    lab.refresh(limit=1)
+    report = json.loads(lab.files.report_json.read_text("utf-8"))["numleak"]
+    told, persona = (one["entropy"] for one in report["series"])
+    assert told["series"]["mean"]["estimate"] < told["fictitious"]["mean"]["estimate"]
+    assert persona is None
+    assert [note for note in report["notes"] if "read-out" in note] == [
+        f"{PERSONA} has no read-out entropy, which needs log-probabilities: a persona has none"
+    ]
+    assert "How peaked the read-out is" in lab.files.report_html.read_text("utf-8")
