@@ -111,8 +111,6 @@ def object_in(line: Line) -> dict[str, object] | str:
 
 def _made(values: Mapping[str, object]) -> Reply | str:
     known = {key: value for key, value in values.items() if key in _KEYS}
-    if not isinstance(known.get("tokens"), list):
-        known.pop("tokens", None)  # a count, as others record it
     known |= {key: str(known[key]) for key in ("date", "other_date")
               if isinstance(known.get(key), int)}  # fmt: skip
     try:

@@ -81,7 +81,7 @@ def _reply(question: Question, model: str, said: Words) -> Reply:
     """Return the record of an answer; what was cut off or declined keeps the words it had."""
     silent = said.kind != "answered" and not said.text
     reply = question.reply(model, None if silent else said.text, said.kind)
-    return reply.model_copy(update={"tokens": tokens_of(said)})
+    return reply.model_copy(update={"first_tokens": tokens_of(said)})
 
 
 # -- personas -------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def tokens_of(said: Words) -> tuple[Token, ...] | None:
 
 def untold(audits: Sequence[Audit], replies: Sequence[Reply]) -> Iterator[str]:
     """Yield which targets were asked for log-probabilities and told none."""
-    telling = {reply.model for reply in replies if reply.tokens}
+    telling = {reply.model for reply in replies if reply.first_tokens}
     for audit in audits:
         name = audit.target.model
         wanted = any(one.logprobs for asked in audit.asked for one in asked.questions)

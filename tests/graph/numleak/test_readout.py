@@ -49,9 +49,9 @@ def test_values_are_asked_with_log_probabilities_and_nothing_else_is(audit: Audi
     asked = {(bool(one.get("logprobs")), one.get("top_logprobs")) for one in audit.server.requests}
     assert asked == {(True, 5), (False, None)}
     assert len(audit.server.requests) == estimate_numleak(found.plan).samples == 18
-    assert {one.variant for one in found.replies if one.tokens} == {"value", "fictitious"}
-    first = next(one for one in found.replies if one.tokens)
-    assert "".join(each.text for each in first.tokens or ()) == first.response
+    assert {one.variant for one in found.replies if one.first_tokens} == {"value", "fictitious"}
+    first = next(one for one in found.replies if one.first_tokens)
+    assert "".join(each.text for each in first.first_tokens or ()) == first.response
     assert not untold(found)
     entropy = entropy_of(found)
     assert entropy["series"]["mean"]["estimate"] < 0.3 < entropy["fictitious"]["mean"]["estimate"]  # type: ignore[index]
@@ -67,7 +67,9 @@ def test_they_are_kept_with_the_call_and_replayed(audit: Audited, tmp_path: Path
     again = asked_of(
         audit, models={"targets": [{"model": "replay:said.jsonl", "cutoff": "2020-06"}]}, name="b"
     )
-    assert [one.tokens for one in again.replies] == [one.tokens for one in found.replies]
+    assert [one.first_tokens for one in again.replies] == [
+        one.first_tokens for one in found.replies
+    ]
     assert not audit.server.requests and not untold(again)
 
 
@@ -75,7 +77,7 @@ def test_a_call_with_them_is_another_than_one_without(audit: Audited) -> None:
     audit.server.answers = telling
     audit.write(numleak={"probes": ["value"]})
     ask_numleak(audit.plan())
-    assert ask_numleak(audit.plan("detect.numleak.probes=[value, entropy]")).replies[0].tokens
+    assert ask_numleak(audit.plan("detect.numleak.probes=[value, entropy]")).replies[0].first_tokens
     assert len(audit.server.requests) == len({one.key for one in audit.stored()}) == 12
 
 

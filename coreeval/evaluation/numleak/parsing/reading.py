@@ -64,7 +64,7 @@ def _point(reply: Reply, series: Series, cutoff: date | None) -> Point:
         name=reply.name,
         seed=reply.seed,
         draw=reply.draw,
-        read_out=read_out(reply.tokens, read.value) if reply.tokens else None,
+        read_out=read_out(reply.first_tokens, read.value) if reply.first_tokens else None,
     )
 
 

@@ -26,7 +26,9 @@ def found() -> tuple[Audit, ...]:
     said = [
         one.model_copy(update={
             "model": HOSTILE,
-            "tokens": tokens(one.response or "", FLAT if one.variant == "fictitious" else PEAKED),
+            "first_tokens": tokens(
+                one.response or "", FLAT if one.variant == "fictitious" else PEAKED
+            ),
         })
         for one in (*knows("a", tides), *guesses("a", tides)[60:])
     ]  # fmt: skip
