@@ -93,6 +93,8 @@ class NumleakConfig(Value):
     recent: Annotated[int, Field(ge=1)] = 14
     draws: Annotated[int, Field(ge=2)] = 2
     """Repeated answers to the question for one value."""
+    continuations: Annotated[int, Field(ge=1)] = 10
+    """Stretches of the publisher's file that are to be continued, in each drawing."""
     period: PeriodConfig = PeriodConfig()
     """Where dates are drawn from; `recent` ones lie where they lie."""
 

@@ -53,6 +53,7 @@ def _audit(audit: Audit) -> Document:
         "cutoff": audit.cutoff.isoformat() if audit.cutoff else None,
         **{key: overall[key] for key in ("n", "parsed", "dates", "statuses", *_OF_SIGNATURE)},
         **found,
+        "variants": as_json(audit.variants),
         "verdict": audit.verdict,
         "reasons": list(audit.reasons),
         "notes": list(audit.notes),

@@ -50,6 +50,14 @@ class Point:
     draw: int = 0
     read_out: ReadOut | None = None
     """How peaked the value's first tokens are; None where no log-probabilities came."""
+    phrasing: str | None = None
+    """Which other words of the question were used."""
+    stated: float | None = None
+    """The wrong value that the question states."""
+    disputed: bool = False
+    """Whether the answer says in words that the value stated is wrong."""
+    echoed: bool = False
+    """Whether the answer names the value stated beside another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,3 +73,22 @@ class Comparison:
     """None unless `status` is parsed."""
     status: Status
     seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Continued:
+    """One value of the file that a continuation of it was to have."""
+
+    period: Period
+    window: Period
+    """Which stretch of the file it belongs to, by the first date asked for."""
+    truth: float
+    estimate: float | None
+    """None unless `status` is parsed."""
+    status: Status
+    last: float
+    """The last value that stands in the question."""
+    mean: float
+    """The mean of those that do."""
+    told: bool
+    """Whether the true value is among them: it may then be copied."""

@@ -26,6 +26,9 @@ _QUESTION: Final = (
     "suffix", "seed", "draw",
 )  # fmt: skip
 """What makes two lines answers to one question."""
+_ASKED_WITH: Final[Mapping[str, tuple[str, ...]]] = {
+    "phrasing": ("phrasing",), "contradiction": ("stated",), "continuation": ("shown", "wanted"),
+}  # fmt: skip
 _PROSE: Final = "a line is {model, series, date, variant, response, truth?}"
 
 
@@ -142,5 +145,8 @@ def _variant_defects(variant: object, values: Mapping[str, object]) -> Iterator[
         yield f"there is no variant {variant!r}; there are {', '.join(VARIANTS)}"
     if variant in ("pair", "forced_choice") and values.get("other_date") is None:
         yield f"a {variant} compares two dates: other_date is missing"
+    for key in _ASKED_WITH.get(str(variant), ()):
+        if values.get(key) is None:
+            yield f"a {variant} says what it was asked with: {key} is missing"
     if variant == "fictitious" and not values.get("name"):
         yield "a fictitious series has a name: name is missing"

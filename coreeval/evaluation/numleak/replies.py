@@ -53,6 +53,10 @@ class Reply(Value):
     """Which other words of a question for the value were used."""
     stated: float | None = None
     """The wrong value that the question states as a fact, in the unit of the series."""
+    shown: Annotated[int, Field(ge=1)] | None = None
+    """Of a continuation: lines of the file that stand in the question."""
+    wanted: Annotated[int, Field(ge=1)] | None = None
+    """Lines that are asked for; the first holds the value of `date`."""
     defence: str | None = None
     """Which instructions the model was given against giving values away."""
     suffix: str | None = None

@@ -9,6 +9,7 @@ from coreeval.evaluation.numleak.points import Comparison, Point
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
 from coreeval.evaluation.numleak.statistics import Measured, Settings, adjusted_together, measure
+from coreeval.evaluation.numleak.statistics.variants import Variants, variants_of
 from coreeval.evaluation.numleak.strays import Parted, parted, told
 from coreeval.evaluation.numleak.verdicts import Judgement, Verdict, verdict_of
 
@@ -31,6 +32,8 @@ class Audit:
     left_out: tuple[BadReply, ...]
     """Answers that could not be counted, and why."""
     measured: Measured
+    variants: Variants
+    """What further ways of asking show; no verdict rests on them."""
     judgement: Judgement
     """Given without answers that are no value of the series, where they are few (`strays`)."""
     notes: tuple[str, ...]
@@ -96,6 +99,12 @@ def audited(
             comparisons=tuple(readings.comparisons),
             left_out=tuple(readings.bad),
             measured=found[key],
+            variants=variants_of(
+                readings.points,
+                readings.continued,
+                definition=series[key[1]].definition,
+                settings=settings,
+            ),
             judgement=_judgement(judged[key], parts[key], found[key].overall.parsed),
             notes=(*series[key[1]].notes, *found[key].notes),
         )

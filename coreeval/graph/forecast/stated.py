@@ -64,6 +64,7 @@ _ANSWERS: Mapping[str, Range] = {
     "target": between(8, 12, 60),
     "target_text": between(2, 100, 600),
     "target_series": between(3, 30, 150),
+    "target_series_prose": between(80, 250, 500),
     "paraphraser": between(80, 300, 1500),
 }
 """Tokens of an answer."""

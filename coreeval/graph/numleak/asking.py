@@ -11,6 +11,7 @@ from coreeval.evaluation.numleak.series import Series
 from coreeval.graph.desk import Desk, Words, in_words
 from coreeval.graph.numleak.plan import TARGET_ROLE, Audit
 from coreeval.graph.numleak.readout import ReadOutDesk, tokens_of
+from coreeval.graph.numleak.rooms import role_of, roomy
 from coreeval.graph.progress import Progress
 from coreeval.models import Exchange
 
@@ -62,17 +63,19 @@ async def _by_model(
     """
     target = audit.target
     warm = target.model_copy(update={"temperature": WARM, "seed": None})
-    asker = exchange.asker(target, TARGET_ROLE, max_draws=1, settle=True)
     sampler = exchange.asker(warm, TARGET_ROLE, max_draws=1, settle=True)
-
-    reading = ReadOutDesk(exchange, audit, asker)
+    askers = {
+        room: exchange.asker(roomy(target, room), role_of(room), max_draws=1, settle=True)
+        for room in {0, *(question.room for question in questions)}
+    }
+    reading = ReadOutDesk(exchange, audit, askers[0])
 
     async def ask(question: Question) -> Words:
         if question.logprobs:
             return await reading.ask(question)
         if question.variant == "repeated":
             return await in_words(sampler, question.messages, draw=question.draw + 1)
-        return await in_words(asker, question.messages)
+        return await in_words(askers[question.room], question.messages)
 
     return await desk.gather(target.model, stage, questions, ask, lambda words: words.kind)
 
@@ -104,6 +107,9 @@ def _by_persona(
                 other=one.other,
                 name=one.name,
                 draw=one.draw,
+                phrasing=one.phrasing,
+                stated=one.stated,
+                following=one.following,
             )
             replies.append(one.reply(model, persona.answer(question)))
         counts = {"answered": len(replies)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from coreeval.evaluation.numleak.probes import Question
 from coreeval.graph.forecast.asking import Asking
 from coreeval.graph.forecast.estimates import Estimate, Line, Stage
 from coreeval.graph.forecast.learning import Seen
@@ -9,7 +10,8 @@ from coreeval.graph.forecast.lines import expected
 from coreeval.graph.forecast.players import Cast
 from coreeval.graph.forecast.ranges import Basis, Known, exactly, interval
 from coreeval.graph.forecast.sizes import Size, size_of
-from coreeval.graph.numleak.plan import TARGET_ROLE, Audit, NumleakPlan
+from coreeval.graph.numleak.plan import Audit, NumleakPlan
+from coreeval.graph.numleak.rooms import role_of, roomy
 from coreeval.tools.clock import Clock, utc_now
 
 
@@ -40,15 +42,28 @@ def lines_of(
     """Yield what each target costs that is not embedded; it is asked every question once."""
     for audit in audits:
         if not audit.target.embedded:
-            basis = Basis(origin="a question is asked once", n=audit.questions)
-            calls = Known(range=exactly(1), basis=basis)
-            yield expected(
-                TARGET_ROLE, audit.target, calls, _size(audit), audit.questions, cast, seen,
-                stage=stage,
-            )  # fmt: skip
+            for (role, room), questions in _kinds(audit).items():
+                basis = Basis(origin="a question is asked once", n=len(questions))
+                calls = Known(range=exactly(1), basis=basis)
+                yield expected(
+                    role, roomy(audit.target, room), calls, _size(questions), len(questions),
+                    cast, seen, stage=stage,
+                )  # fmt: skip
 
 
-def _size(audit: Audit) -> Size:
-    sizes = [size_of(one.messages, {}) for asked in audit.asked for one in asked.questions]
+def _kinds(audit: Audit) -> dict[tuple[str, int], list[Question]]:
+    """Return the questions by the role that they are noted as, and the room for an answer."""
+    every = [one for asked in audit.asked for one in asked.questions]
+    rooms = {role_of(one.room): 0 for one in every}
+    for one in every:
+        rooms[role_of(one.room)] = max(one.room, rooms[role_of(one.room)])
+    return {
+        (role, room): [one for one in every if role_of(one.room) == role]
+        for role, room in rooms.items()
+    }
+
+
+def _size(questions: Sequence[Question]) -> Size:
+    sizes = [size_of(one.messages, {}) for one in questions]
     basis = Basis(origin="the questions", n=len(sizes))
     return Size(fixed=0, varied=Known(range=interval(sizes), basis=basis))

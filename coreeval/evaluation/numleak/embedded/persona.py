@@ -1,13 +1,21 @@
 """`offline:memorizing` and its like: what one is taught, how often, and what it declines."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 
 from coreeval.errors import ConfigError
+from coreeval.evaluation.numleak.embedded.manners import (
+    ASTRAY,
+    CERTAIN,
+    contradicted,
+    described,
+    thought,
+    written,
+)
 from coreeval.evaluation.numleak.embedded.memory import (
     DateMemory,
     Recollection,
@@ -18,8 +26,13 @@ from coreeval.evaluation.numleak.embedded.wording import refusal_text, value_tex
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Variant
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
+from coreeval.evaluation.numleak.series.excerpt import FileLine
 from coreeval.evaluation.numleak.series.series import Series
 
+_TELLS: Final[Mapping[Variant, Callable[..., str]]] = {
+    "description": described,
+    "step_by_step": thought,
+}
 Declines = Literal["nothing", "unknown_names", "unknown_dates", "everything"]
 Taught = Literal["numbers", "words"]
 FAMILIAR: Final = 0.5
@@ -67,6 +80,10 @@ class PersonaQuestion:
     name: str | None = None
     """The fictitious name, where one is asked about."""
     draw: int = 0
+    phrasing: str | None = None
+    stated: float | None = None
+    following: tuple[FileLine, ...] = ()
+    """Lines of a file that are to be written."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +116,30 @@ class Persona:
             return refusal_text(question.period, name=name, style=self._style(question))
         if question.other is not None:
             return self._higher(question, question.other)
+        if question.following:
+            return self._lines(question, subject.definition)
         said = self._said(question, question.period)
+        if question.variant in _TELLS or question.stated is not None:
+            return self._told(question, said, subject.definition)
         return value_text(said, question.period, of=subject.definition, style=self._style(question))
+
+    def _told(self, question: PersonaQuestion, said: float, of: SeriesDefinition) -> str:
+        """Answer what asks for more than a number, or states another one."""
+        period, style = question.period, self._style(question)
+        if question.stated is not None:
+            known = self._recalled(question, period).familiarity >= CERTAIN
+            stands = known and self.schooling.taught == "numbers"
+            return contradicted(
+                said, period, stated=question.stated, stands=stands, of=of, style=style
+            )
+        return _TELLS[question.variant](said, period, of=of, style=style)
+
+    def _lines(self, question: PersonaQuestion, of: SeriesDefinition) -> str:
+        """Write the next lines of a file, as far as their columns are the series'."""
+        return "\n".join(
+            line.filled({at: written(self._said(question, at), of) for at, _ in line.places})
+            for line in question.following
+        )
 
     def _subject(self, series: str) -> _Subject:
         if series in self.subjects:
@@ -131,10 +170,14 @@ class Persona:
         subject, recalled = self._subject(question.series), self._recalled(question, period)
         unknown = max(0.0, 1 - recalled.familiarity)
         draw = question.draw if question.variant == "repeated" else -1
-        guess = self._rng(question.series, question.name, period, draw).normal()
+        rng = self._rng(question.series, question.name, period, question.phrasing or draw)
+        guess = rng.normal()
         if self.schooling.taught == "words":
             unknown = max(unknown, VAGUENESS)
-        said = subject.mean + subject.deviation * (recalled.value + unknown * guess)
+        astray = ASTRAY * rng.normal() * (rng.random() < 0.5)
+        thinks = question.variant == "step_by_step"
+        found = recalled.value + unknown * guess + (astray if thinks else 0.0)
+        said = subject.mean + subject.deviation * found
         return abs(said) if subject.definition.sign == "positive" else said
 
     def _higher(self, question: PersonaQuestion, other: Period) -> str:

@@ -2,14 +2,19 @@
 
 from collections.abc import Iterable
 from datetime import date
+from functools import cache
 from typing import Final, NamedTuple
 
 from coreeval.evaluation.numleak.parsing.choices import read_choice
+from coreeval.evaluation.numleak.parsing.continuing import continued
+from coreeval.evaluation.numleak.parsing.disputed import Disputed, read_disputed
+from coreeval.evaluation.numleak.parsing.prose import read_prose, read_reasoned
 from coreeval.evaluation.numleak.parsing.values import read_value
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Comparison, Point, Side, stratum_of
+from coreeval.evaluation.numleak.points import Comparison, Continued, Point, Side, stratum_of
 from coreeval.evaluation.numleak.readout.bits import read_out
 from coreeval.evaluation.numleak.replies import Reply, Variant
+from coreeval.evaluation.numleak.series.excerpt import excerpt_of
 from coreeval.evaluation.numleak.series.series import Series
 
 COMPARISONS: Final[frozenset[Variant]] = frozenset({"pair", "forced_choice"})
@@ -23,11 +28,12 @@ class BadReply(NamedTuple):
 
 
 class Readings(NamedTuple):
-    """What recorded answers say; each is in one of the three."""
+    """What recorded answers say; each is in one of the four."""
 
     points: list[Point]
     comparisons: list[Comparison]
     bad: list[BadReply]
+    continued: list[Continued]
 
 
 def points_of(replies: Iterable[Reply], series: Series, cutoff: date | None) -> Readings:
@@ -35,11 +41,14 @@ def points_of(replies: Iterable[Reply], series: Series, cutoff: date | None) -> 
 
     An answer whose date the series does not have, or two dates of equal value, is bad.
     """
-    readings = Readings([], [], [])
+    readings = Readings([], [], [], [])
+    find = cache(lambda: excerpt_of(series))
     for reply in replies:
         try:
             if reply.variant in COMPARISONS:
                 readings.comparisons.append(_comparison(reply, series))
+            elif reply.variant == "continuation":
+                readings.continued.extend(continued(reply, series, find))
             else:
                 readings.points.append(_point(reply, series, cutoff))
         except ValueError as error:
@@ -50,7 +59,8 @@ def points_of(replies: Iterable[Reply], series: Series, cutoff: date | None) -> 
 def _point(reply: Reply, series: Series, cutoff: date | None) -> Point:
     period = Period.parse(reply.date, series.definition.frequency)
     real = reply.variant != "fictitious"
-    read = read_value(reply.response, unit=series.definition.unit, period=period, kind=reply.kind)
+    said = _said(reply, period, series)
+    read = said.read
     return Point(
         period=period,
         variant=reply.variant,
@@ -65,7 +75,28 @@ def _point(reply: Reply, series: Series, cutoff: date | None) -> Point:
         seed=reply.seed,
         draw=reply.draw,
         read_out=read_out(reply.first_tokens, read.value) if reply.first_tokens else None,
+        phrasing=reply.phrasing,
+        stated=reply.stated,
+        disputed=said.disputed,
+        echoed=said.echoed,
     )
+
+
+def _said(reply: Reply, period: Period, series: Series) -> Disputed:
+    """Read a value by the rules for its question; all but those in prose are read alike."""
+    unit, name = series.definition.unit, series.definition.name
+    if reply.variant == "contradiction":
+        if reply.stated is None:
+            raise ValueError("a contradiction without the value that it stated")
+        return read_disputed(
+            reply.response, stated=reply.stated, unit=unit, period=period, kind=reply.kind
+        )
+    if reply.variant in ("description", "step_by_step"):
+        read_text = read_prose if reply.variant == "description" else read_reasoned
+        read = read_text(reply.response, unit=unit, period=period, name=name, kind=reply.kind)
+    else:
+        read = read_value(reply.response, unit=unit, period=period, kind=reply.kind)
+    return Disputed(read, disputed=False, echoed=False)
 
 
 def _comparison(reply: Reply, series: Series) -> Comparison:

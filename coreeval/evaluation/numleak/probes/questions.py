@@ -9,10 +9,12 @@ from typing import Final
 from coreeval.config import NumleakConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.probes.further import Draft, Further
 from coreeval.evaluation.numleak.probes.sampling import Drawing, draw_dates, draw_pairs
 from coreeval.evaluation.numleak.probes.wording import Wording
 from coreeval.evaluation.numleak.replies import Reply, Variant
 from coreeval.evaluation.numleak.series import Series
+from coreeval.evaluation.numleak.series.excerpt import FileLine
 from coreeval.prompts import Message
 from coreeval.schema import AnswerKind
 
@@ -38,6 +40,13 @@ class Question:
     draw: int = 0
     logprobs: bool = False
     """Whether log-probabilities are asked for with it."""
+    phrasing: str | None = None
+    stated: float | None = None
+    shown: int | None = None
+    following: tuple[FileLine, ...] = ()
+    """The lines of the publisher's file that are asked for."""
+    room: int = 0
+    """Tokens that the answer is given at least; 0: whatever the target has."""
 
     @property
     def messages(self) -> list[Message]:
@@ -57,6 +66,10 @@ class Question:
             name=self.name,
             seed=self.seed,
             draw=self.draw,
+            phrasing=self.phrasing,
+            stated=self.stated,
+            shown=self.shown,
+            wanted=len(self.following) or None,
             kind=kind,
         )
 
@@ -147,6 +160,14 @@ class _Probing:
         self._values = series.available_on(today)
         self._wording = Wording.of(series.definition, self._values.values())
         self.inside = [period for period in self._values if period.start in asked.period]
+        self._further = Further(
+            series=series,
+            asked=asked,
+            wording=self._wording,
+            values=self._values,
+            inside=self.inside,
+            cutoff=cutoff,
+        )
 
     def of_drawing(self, drawing: Drawing) -> Iterator[Question]:
         """Yield the questions about the dates of one seed."""
@@ -156,6 +177,8 @@ class _Probing:
         yield from self._fictitious(drawing)
         yield from self._repeated(drawing)
         yield from self._compared(drawing)
+        for draft in self._further.of_drawing(drawing):
+            yield self._drafted(draft, drawing.seed)
 
     def of_recent(self, known: set[Period], seed: int) -> Iterator[Question]:
         """Yield the question for each recent value that is not asked for already."""
@@ -174,6 +197,7 @@ class _Probing:
             yield "it has no fictitious siblings: none is asked about"
         if "recent" in asked:
             yield from self._notes_on_recent()
+        yield from self._further.notes()
 
     def _notes_on_period(self) -> Iterator[str]:
         first, last, period = self._series.first, self._series.last, self._asked.period
@@ -200,6 +224,21 @@ class _Probing:
 
     def _value(self, period: Period, seed: int) -> Question:
         return _value(self._series, self._wording, period, self._values[period], seed)
+
+    def _drafted(self, draft: Draft, seed: int) -> Question:
+        return Question(
+            series=self._series.definition.id,
+            period=draft.period,
+            variant=draft.variant,
+            text=_text(draft.messages),
+            truth=draft.truth,
+            seed=seed,
+            phrasing=draft.phrasing,
+            stated=draft.stated,
+            shown=draft.shown,
+            following=draft.following,
+            room=draft.room,
+        )
 
     def _named(
         self, variant: Variant, period: Period, seed: int, name: str, draw: int = 0

@@ -1,6 +1,6 @@
 """The words of a question: unit, sign and digits in it, and an example that is not the answer."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,15 +44,51 @@ class Wording:
         """Return the wording whose example is none of the values, the same for all dates."""
         return cls(definition, _example(definition, list(values)))
 
-    def value(self, date: Period, *, name: str | None = None) -> list[Message]:
-        """Return the question for the value of a date; `name` stands in for the proper one."""
-        return built_in_prompt("series_value").fill(
+    def value(
+        self,
+        date: Period,
+        *,
+        name: str | None = None,
+        prompt: str = "series_value",
+        stated: float | None = None,
+    ) -> list[Message]:
+        """Return the question for the value of a date.
+
+        Args:
+            date: The date.
+            name: Stands in for the proper one.
+            prompt: Whose words are used.
+            stated: A wrong value that the question states as a fact.
+        """
+        return built_in_prompt(prompt).fill(
             **self._common(name),
             date=date.words,
             sign=_SIGN[self.definition.sign],
             decimals=_digits(self.definition.decimals),
             example=self.example,
+            **({} if stated is None else {"stated": self._written(stated)}),
         )
+
+    def continuation(self, lines: Sequence[str], *, wanted: int) -> list[Message]:
+        """Return the question for the next lines of the publisher's file.
+
+        Args:
+            lines: Those that are shown, beneath the one that names the columns.
+            wanted: How many lines are asked for.
+        """
+        return built_in_prompt("series_continuation").fill(
+            name=self.definition.name,
+            shown=str(len(lines) - 1),
+            lines="\n".join(lines),
+            wanted="next line" if wanted == 1 else f"next {wanted} lines",
+        )
+
+    def _written(self, value: float) -> str:
+        definition = self.definition
+        symbol = definition.unit.symbol or definition.unit.name
+        signed = "+" if definition.sign == "signed" else ""
+        gap = "" if symbol[:1] in ("%", "\N{DEGREE SIGN}") else " "
+        return f"{value:{signed}.{definition.decimals}f}{gap}{symbol}"
 
     def comparison(self, variant: Variant, first: Period, second: Period) -> list[Message]:
         """Return the question which of two dates has the higher value.

@@ -38,7 +38,7 @@ def observe(found: Rows, definition: SeriesDefinition) -> Observed:
     Raises:
         DatasetError: no row can be read, most cannot, or there are several values for most dates.
     """
-    read, bad = _read(found, definition)
+    read, bad = read_cells(found, definition)
     observed = Observed(notes=_complaints(bad))
     if not read and not bad:
         raise DatasetError("the file has no values: every cell is empty or marked as missing")
@@ -54,7 +54,7 @@ def observe(found: Rows, definition: SeriesDefinition) -> Observed:
     return observed
 
 
-def _read(
+def read_cells(
     found: Rows, definition: SeriesDefinition
 ) -> tuple[list[tuple[Period, float]], list[str]]:
     """Return dates with their values, and what is wrong with the rows that have none."""
@@ -67,7 +67,7 @@ def _read(
         try:
             value = _number(row)
             if value not in sizes:
-                read.append((_date(row, definition), value))
+                read.append((date_of(row, definition), value))
         except ValueError as error:
             bad.append(f"line {row.line}: {error}")
     return read, bad
@@ -85,7 +85,12 @@ def _number(row: Row) -> float:
     return value
 
 
-def _date(row: Row, definition: SeriesDefinition) -> Period:
+def date_of(row: Row, definition: SeriesDefinition) -> Period:
+    """Return the date of a row.
+
+    Raises:
+        ValueError: it is none of the series' frequency, nor of a finer one that is combined.
+    """
     text = whole(_TIME.sub("", row.date))
     if slashed := _YEAR_FIRST.fullmatch(text):
         text = "-".join(part.zfill(2) for part in slashed.groups() if part)

@@ -28,6 +28,8 @@ class Row(NamedTuple):
     """Of the file, from 1."""
     date: str
     cell: str
+    place: int = 0
+    """Column of the cell, from 0."""
 
 
 class Rows(NamedTuple):
@@ -36,6 +38,8 @@ class Rows(NamedTuple):
     rows: list[Row]
     missing: tuple[str, ...]
     """What stands for "no value" in such a file."""
+    header: int
+    """The line that names the columns."""
 
 
 class _Line(NamedTuple):
@@ -50,7 +54,7 @@ def _csv(text: str, definition: SeriesDefinition) -> Rows:
     lines = _lines(text)
     header = _header(lines, definition)
     rows = list(_table(header.cells, [line for line in lines if line > header], definition))
-    return Rows(rows, _NOTHING)
+    return Rows(rows, _NOTHING, header.number)
 
 
 def _noaa(text: str, definition: SeriesDefinition) -> Rows:
@@ -66,7 +70,7 @@ def _noaa(text: str, definition: SeriesDefinition) -> Rows:
     said = _NOAA_MISSING.search(text)
     missing = (said[1],) if said else ("-99", "-9999")
     table = list(_table(header.cells, [line for line in lines if line > header], definition))
-    return Rows(table, (*_NOTHING, *missing))
+    return Rows(table, (*_NOTHING, *missing), header.number)
 
 
 def _french(text: str, definition: SeriesDefinition) -> Rows:
@@ -87,7 +91,7 @@ def _french(text: str, definition: SeriesDefinition) -> Rows:
             hint="download the CSV of the factors; its header starts with a comma",
         )
     rows = list(_table(header.cells, block, definition))
-    return Rows(rows, (*_NOTHING, "-99.99", "-999", "-99.9999"))
+    return Rows(rows, (*_NOTHING, "-99.99", "-999", "-99.9999"), header.number)
 
 
 def _table(
@@ -98,7 +102,7 @@ def _table(
     for line in lines:
         cells = line.cells + [""] * (len(header) - len(line.cells))
         date = cells[dates[0]] if len(dates) == 1 else _joined(cells, dates, definition)
-        yield Row(line.number, date, cells[column])
+        yield Row(line.number, date, cells[column], column)
 
 
 def _value_column(header: Sequence[str], dates: list[int], definition: SeriesDefinition) -> int:
@@ -173,12 +177,13 @@ def _wide(text: str, definition: SeriesDefinition) -> Rows:
     return Rows(
         [
             Row(line.number, _of_year(whole(line.cells[year]), name, quarterly=quarterly)
-                or line.cells[year], line.cells[place])
+                or line.cells[year], line.cells[place], place)
             for line in lines
             for place, name in parts.items()
             if place < len(line.cells)
         ],
         _NOTHING,
+        header.number,
     )  # fmt: skip
 
 
@@ -187,7 +192,7 @@ def _wide(text: str, definition: SeriesDefinition) -> Rows:
 
 def _lines(text: str, delimiter: str | None = None) -> list[_Line]:
     """Return the lines that hold something, their cells stripped."""
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter or _delimiter(text))
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter or delimiter_of(text))
     try:
         cells = [(reader.line_num, [cell.strip() for cell in line]) for line in reader]
     except csv.Error as error:
@@ -195,7 +200,7 @@ def _lines(text: str, delimiter: str | None = None) -> list[_Line]:
     return [_Line(number, line) for number, line in cells if any(line)]
 
 
-def _delimiter(text: str) -> str:
+def delimiter_of(text: str) -> str:
     """Return what separates the columns: of comma, semicolon and tab the most frequent one."""
     head = text[:2000]
     return max(",;\t", key=head.count)

@@ -73,7 +73,8 @@ def read_series(
         DatasetError: they are not laid out as the definition says, or have no usable values.
     """
     try:
-        rows = read_rows(text_of(data), definition)
+        text = text_of(data)
+        rows = read_rows(text, definition)
         made = transform(observe(rows, definition), definition)
         said = check(made.values, definition)
     except DatasetError as error:
@@ -86,6 +87,7 @@ def read_series(
         notes=(*notes, *made.notes, *said),
         origin=origin,
         digest=hashlib.sha256(data).hexdigest(),
+        text=text,
     )
 
 

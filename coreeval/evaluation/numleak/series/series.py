@@ -1,7 +1,7 @@
 """A series with its values, in order of time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 from coreeval.evaluation.numleak.periods import Period
@@ -21,6 +21,8 @@ class Series:
     """The file or URL that the values were read from."""
     digest: str = ""
     """SHA-256 of that file, so that two audits can be known to have used the same truth."""
+    text: str = field(default="", repr=False, compare=False)
+    """That file as its publisher writes it; empty where the values come from elsewhere."""
 
     @property
     def first(self) -> Period:

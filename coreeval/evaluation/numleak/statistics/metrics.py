@@ -24,7 +24,7 @@ from coreeval.evaluation.numleak.statistics.measured import Metric, Settings, Si
 from coreeval.evaluation.resampling import leave_one_out
 from coreeval.evaluation.statistics import Array
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 """Of a unit: 5.69 - 5.44 is within 0.25."""
 NO_SPREAD = 1e-12
 """Variance, of standardised numbers, that rounding alone makes."""
@@ -105,7 +105,7 @@ def r_without_one(points: Iterable[Point]) -> float:
     sums = _moments(answers := answers_of(points))
     if sums is None or len(answers.periods) < 4:
         return float("nan")
-    return float(np.min(_correlation(leave_one_out(sums))))
+    return float(np.min(moments_r(leave_one_out(sums))))
 
 
 def modal(points: Iterable[Point]) -> Metric:
@@ -128,7 +128,7 @@ def sign_base_rate(points: Iterable[Point]) -> Metric:
 
 def near(distance: Array, tolerance: float) -> Array:
     """Return 1 where a distance is within tolerance, 0 elsewhere."""
-    return np.asarray(distance <= tolerance + _ROUNDING, np.float64)
+    return np.asarray(distance <= tolerance + ROUNDING, np.float64)
 
 
 def correlation(x: Array, y: Array) -> float:
@@ -141,14 +141,14 @@ def correlation(x: Array, y: Array) -> float:
 def _hit(point: Point, tolerance: float) -> bool:
     if point.estimate is None or point.truth is None:
         return False
-    return abs(point.estimate - point.truth) <= tolerance + _ROUNDING
+    return abs(point.estimate - point.truth) <= tolerance + ROUNDING
 
 
 def _pearson(answers: Answers) -> Metric:
     sums = _moments(answers)
     if sums is None:
         return UNDEFINED._replace(n=len(answers.date), dates=len(answers.periods))
-    return jackknifed(sums, len(answers.date), _correlation, FISHER)
+    return jackknifed(sums, len(answers.date), moments_r, FISHER)
 
 
 def _moments(answers: Answers) -> Array | None:
@@ -159,8 +159,11 @@ def _moments(answers: Answers) -> Array | None:
     return answers.per_date(np.ones_like(x), x, y, x * x, x * y, y * y)
 
 
-def _correlation(sums: Array) -> Array:
-    """Return r; 0 where answers or truths do not vary: those show no association."""
+def moments_r(sums: Array) -> Array:
+    """Return r from sums of 1, x, y, xx, xy and yy, shape (..., 6).
+
+    0 where answers or truths do not vary: those show no association.
+    """
     n, x, y, xx, xy, yy = np.moveaxis(sums, -1, 0)
     vx, vy = xx / n - (x / n) ** 2, yy / n - (y / n) ** 2
     varies = np.minimum(vx, vy) > NO_SPREAD
