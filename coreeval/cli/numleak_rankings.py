@@ -9,7 +9,7 @@ from coreeval.cli.output import Document, brief, one_line, show
 from coreeval.evaluation.numleak.document import as_json
 from coreeval.evaluation.numleak.rankings.reading import read_candidates
 from coreeval.evaluation.numleak.rankings.scoring import Ranking, rankings
-from coreeval.evaluation.numleak.table import figure, metric_row, settings_line
+from coreeval.evaluation.numleak.table import figure, row_of, settings_line
 from coreeval.evaluation.statistics import LEVEL
 
 _NAME = 28
@@ -60,13 +60,13 @@ def _ranking_lines(one: Document) -> Iterator[str]:
         yield "  no date can be ranked"
     else:
         yield from wrapped(f"{_sentence(one)}.", "")
-        yield row_line(metric_row("true value first", one["top1"]))
+        yield row_line(row_of("true value first", one["top1"]))
         rank = f"mean rank of the true value (by chance {one['chance_rank']:g})"
-        yield row_line(metric_row(rank, one["mean_rank"]))
+        yield row_line(row_of(rank, one["mean_rank"]))
         gap = "log-probability beyond the best other, nats a token"
-        yield row_line(metric_row(gap, one["mean_gap"]))
+        yield row_line(row_of(gap, one["mean_gap"]))
         for name, metric in one["lost_to"].items():
-            yield row_line(metric_row(f"where it is not first: {name} is", metric))
+            yield row_line(row_of(f"where it is not first: {name} is", metric))
     yield from left_out_lines(one["left_out"], "dates or candidates")
     yield ""
 

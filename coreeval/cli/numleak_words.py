@@ -12,6 +12,7 @@ from coreeval.evaluation.numleak.table import (
     settings_line,
     signature_rows,
 )
+from coreeval.evaluation.numleak.variants.table import variant_rows
 
 SHOWN = 5
 """Bad lines that are listed; `--json` has them all."""
@@ -48,7 +49,7 @@ def _audit_lines(one: Document) -> Iterator[str]:
         "",
     )
     yield f"  {'':<58}{'value':>10}  {'95 % interval':<19}{'n':>8}"
-    for row in (*signature_rows(one), *further_rows(one)):
+    for row in (*signature_rows(one), *further_rows(one), *variant_rows(one)):
         yield row_line(row)
     yield from _verdict_lines(one)
     for note in one["notes"]:

@@ -9,6 +9,8 @@ from coreeval.evaluation.numleak.readout.strip import strip_svg
 from coreeval.evaluation.numleak.sketches import calibration_sketch, gradient_sketch
 from coreeval.evaluation.numleak.study import Audit
 from coreeval.evaluation.numleak.table import Json, further_rows, settings_line, signature_rows
+from coreeval.evaluation.numleak.variants.sketch import paired_sketch
+from coreeval.evaluation.numleak.variants.table import variant_rows
 from coreeval.evaluation.numleak.verdicts import Verdict
 from coreeval.tools.files import write_text
 
@@ -91,6 +93,8 @@ def _view(number: int, audit: Audit, one: Json) -> dict[str, Any]:
         "document": one,
         "rows": list(signature_rows(one)),
         "more": list(further_rows(one)),
+        "variants": list(variant_rows(one)),
+        "paired": paired_sketch(audit, clip=f"paired-{number}"),
         "drawn": drawn,
         "calibration": calibration_sketch(audit, clip=f"plot-{number}") if drawn else None,
         "gradient": gradient_sketch(audit) if drawn else None,

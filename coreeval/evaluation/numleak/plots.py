@@ -12,6 +12,7 @@ from coreeval.evaluation.numleak.points import Stratum
 from coreeval.evaluation.numleak.readout.plot import draw_entropies
 from coreeval.evaluation.numleak.sketches import STRATUM_WORDS
 from coreeval.evaluation.numleak.study import Audit
+from coreeval.evaluation.numleak.variants.plots import draw_variants
 from coreeval.evaluation.numleak.verdicts import Verdict
 from coreeval.evaluation.pictures import figure_of, short
 
@@ -50,8 +51,11 @@ def draw_audits(folder: Path, audits: Sequence[Audit]) -> list[Path]:
     if not audits:
         return []
     files = {"calibration": draw_calibration, "recall": draw_recall, "gradient": draw_gradient}
-    drawn = [draw(folder / f"{name}.svg", audits) for name, draw in files.items()]
-    return [*drawn, *draw_entropies(folder / "entropy.svg", audits)]
+    return [
+        *(draw(folder / f"{name}.svg", audits) for name, draw in files.items()),
+        *draw_entropies(folder / "entropy.svg", audits),
+        *draw_variants(folder, audits),
+    ]
 
 
 def draw_calibration(path: Path, audits: Sequence[Audit]) -> Path:

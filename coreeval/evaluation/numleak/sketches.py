@@ -29,9 +29,9 @@ def calibration_sketch(audit: Audit, *, clip: str) -> Sketch:
     there = {dot.point.stratum for dot in dots}
     return {
         "clip": clip,
-        "band": _path((_x(x, frame), _y(y, frame)) for x, y in band),
+        "band": _path((x_at(x, frame), y_at(y, frame)) for x, y in band),
         "ticks": [
-            {"x": _x(at, frame), "y": _y(at, frame), "label": f"{at:g}"} for at in ticks(frame)
+            {"x": x_at(at, frame), "y": y_at(at, frame), "label": f"{at:g}"} for at in ticks(frame)
         ],
         "dots": [_dot(dot, frame, unit.symbol) for dot in dots],
         "unit": f", {unit.symbol or unit.name}",
@@ -46,8 +46,8 @@ def gradient_sketch(audit: Audit) -> Sketch:
     spans = spans_of(audit.points, audit.definition.tolerance)
     days = (spans[0].first.start.toordinal(), spans[-1].last.last_day.toordinal())
     frame, middles = (float(days[0]), float(days[1])), [span.middle.toordinal() for span in spans]
-    marks = [_share(span, _x(at, frame)) for span, at in zip(spans, middles, strict=True)]
-    answered = ((_x(at, frame), _y(each.parsed / each.n, (0, 1)))
+    marks = [_share(span, x_at(at, frame)) for span, at in zip(spans, middles, strict=True)]
+    answered = ((x_at(at, frame), y_at(each.parsed / each.n, (0, 1)))
                 for each, at in zip(spans, middles, strict=True))  # fmt: skip
     cutoff = float(audit.cutoff.toordinal()) if audit.cutoff else None
     inside = cutoff is not None and frame[0] <= cutoff <= frame[1]
@@ -55,7 +55,7 @@ def gradient_sketch(audit: Audit) -> Sketch:
         "within": marks,
         "line": _path((mark["x"], mark["y"]) for mark in marks),
         "answered": _path(answered),
-        "cutoff": _x(cutoff, frame) if cutoff is not None and inside else None,
+        "cutoff": x_at(cutoff, frame) if cutoff is not None and inside else None,
         "outside": _outside(audit.cutoff, cutoff is not None and cutoff > frame[1], inside),
         "ticks": _years(frame),
     }
@@ -73,8 +73,8 @@ def ticks(frame: tuple[float, float]) -> list[float]:
 def _dot(dot: Dot, frame: tuple[float, float], symbol: str) -> Sketch:
     said, period = dot.point.estimate, dot.point.period
     return {
-        "x": _x(dot.truth, frame),
-        "y": _y(dot.estimate, frame),
+        "x": x_at(dot.truth, frame),
+        "y": y_at(dot.estimate, frame),
         "stratum": dot.point.stratum,
         "beyond": dot.beyond,
         "title": f"{period}: said {said:g}{symbol}, published {dot.truth:g}{symbol}",
@@ -85,9 +85,9 @@ def _share(span: Span, x: float) -> Sketch:
     found = span.within
     return {
         "x": x,
-        "y": _y(found.estimate, (0, 1)),
-        "low": _y(found.ci_low, (0, 1)),
-        "high": _y(found.ci_high, (0, 1)),
+        "y": y_at(found.estimate, (0, 1)),
+        "low": y_at(found.ci_low, (0, 1)),
+        "high": y_at(found.ci_high, (0, 1)),
         "title": f"{span.first} to {span.last}: {found.estimate:.0%} of {span.n} within tolerance, "
         f"{span.parsed} answered",
     }
@@ -111,15 +111,17 @@ def _years(frame: tuple[float, float]) -> list[Sketch]:
     if len(named) < 2:
         ends = zip((LEFT + 14, RIGHT - 14), (first, last), strict=True)
         return [{"x": x, "label": f"{day:%Y-%m}"} for x, day in ends]
-    return [{"x": _x(date(year, 1, 1).toordinal(), frame), "label": str(year)} for year in named]
+    return [{"x": x_at(date(year, 1, 1).toordinal(), frame), "label": str(year)} for year in named]
 
 
-def _x(value: float, frame: tuple[float, float]) -> float:
+def x_at(value: float, frame: tuple[float, float]) -> float:
+    """Return where a value lies from left to right."""
     low, high = frame
     return round(LEFT + (RIGHT - LEFT) * (value - low) / (high - low or 1), 1)
 
 
-def _y(value: float, frame: tuple[float, float]) -> float:
+def y_at(value: float, frame: tuple[float, float]) -> float:
+    """Return where a value lies from the top down."""
     low, high = frame
     return round(BOTTOM - (BOTTOM - TOP) * (value - low) / (high - low or 1), 1)
 

@@ -34,14 +34,12 @@ class Row(NamedTuple):
 def signature_rows(one: Json) -> Iterator[Row]:
     """Yield the joint signature: what tells memory from fluency only together."""
     points = one["points_name"]
-    yield metric_row("answered with a number (parse rate)", one["parse_rate"])
-    yield metric_row("Pearson r", one["pearson_r"])
-    yield metric_row(f"mean absolute error, {points}", one["mae"])
-    yield metric_row(
-        f"within {one['tolerance']:g} {points}, of the answered", one["within_tolerance"]
-    )
-    yield metric_row("the same, of all asked", one["hits_of_asked"])
-    yield metric_row("right sign", one["sign_accuracy"])
+    yield row_of("answered with a number (parse rate)", one["parse_rate"])
+    yield row_of("Pearson r", one["pearson_r"])
+    yield row_of(f"mean absolute error, {points}", one["mae"])
+    yield row_of(f"within {one['tolerance']:g} {points}, of the answered", one["within_tolerance"])
+    yield row_of("the same, of all asked", one["hits_of_asked"])
+    yield row_of("right sign", one["sign_accuracy"])
 
 
 def further_rows(one: Json) -> Iterator[Row]:
@@ -66,35 +64,36 @@ def _p(value: float | None) -> str:
 def _baseline_rows(baselines: Json) -> Iterator[Row]:
     for name, words in BASELINES.items():
         if name in baselines:
-            yield metric_row(f"error saved against {words} (1: all)", baselines[name]["gain"])
+            yield row_of(f"error saved against {words} (1: all)", baselines[name]["gain"])
 
 
 def _probe_rows(one: Json) -> Iterator[Row]:
-    yield from _if_asked("parse rate for series that do not exist", one["fictitious"])
+    yield from if_asked("parse rate for series that do not exist", one["fictitious"])
     blind = one["blind"]
     if blind["n"]:
-        yield metric_row("asked without the name: answered", blind["parse_rate"])
-        yield metric_row("asked without the name: Pearson r", blind["pearson_r"])
-    yield from _if_asked("higher of two dates, asked freely: right", one["ranks"]["accuracy"])
-    yield from _if_asked("higher of two dates, forced: right", one["forced_ranks"]["accuracy"])
-    yield from _if_asked("repeated draws agree within tolerance", one["repeats"]["agreement"])
-    yield from _if_asked("after the cutoff minus before: answered", one["recent"]["parse_rate"])
+        yield row_of("asked without the name: answered", blind["parse_rate"])
+        yield row_of("asked without the name: Pearson r", blind["pearson_r"])
+    yield from if_asked("higher of two dates, asked freely: right", one["ranks"]["accuracy"])
+    yield from if_asked("higher of two dates, forced: right", one["forced_ranks"]["accuracy"])
+    yield from if_asked("repeated draws agree within tolerance", one["repeats"]["agreement"])
+    yield from if_asked("after the cutoff minus before: answered", one["recent"]["parse_rate"])
     yield from _entropy_rows(one["entropy"])
 
 
 def _entropy_rows(entropy: Json | None) -> Iterator[Row]:
     if entropy:
-        yield from _if_asked("entropy of sign and first digits, bits", entropy["series"]["mean"])
-        yield from _if_asked("the same for series that do not exist", entropy["fictitious"]["mean"])
-        yield from _if_asked("the latter minus the former", entropy["difference"])
+        yield from if_asked("entropy of sign and first digits, bits", entropy["series"]["mean"])
+        yield from if_asked("the same for series that do not exist", entropy["fictitious"]["mean"])
+        yield from if_asked("the latter minus the former", entropy["difference"])
 
 
-def _if_asked(what: str, metric: Json) -> Iterator[Row]:
+def if_asked(what: str, metric: Json) -> Iterator[Row]:
+    """Yield a metric's row where there is anything that it rests on."""
     if metric["n"] and metric["estimate"] is not None:
-        yield metric_row(what, metric)
+        yield row_of(what, metric)
 
 
-def metric_row(what: str, metric: Json) -> Row:
+def row_of(what: str, metric: Json) -> Row:
     """Return a metric of a document as a row."""
     ends = _ends(metric["ci_low"], metric["ci_high"])
     return Row(what, figure(metric["estimate"]), ends, str(metric["n"]))

@@ -1,0 +1,1 @@
+"""Further ways of asking, as rows and pictures."""
