@@ -82,6 +82,22 @@ def gpt_siblings() -> list[Reply]:
     return values("gpt54_factors", lambda row: SERIES[row["factor"]])
 
 
+def contradictions() -> list[Reply]:
+    """Return the answers after a return of -42 % was stated, and those to the plain question."""
+    return [
+        Reply(
+            model=row["model_name"],
+            series="mkt_rf",
+            date=row["month"],
+            variant="contradiction" if (told := row["condition"] == "V_contradicted") else "value",
+            truth=row["truth"],
+            stated=row["injected"] if told else None,
+            response=row["response"],
+        )
+        for row in rows("in_context_contradiction")
+    ]
+
+
 def forced_choices() -> list[Reply]:
     """Return the answers to a choice of one of two months."""
     return [

@@ -11,9 +11,13 @@ from coreeval.evaluation.numleak.curves import LEAST, dots_of, frame_of, spans_o
 from coreeval.evaluation.numleak.document import Document, audits_document
 from coreeval.evaluation.numleak.page import write_page
 from coreeval.evaluation.numleak.plots import draw_audits, draw_recall
+from coreeval.evaluation.numleak.replies import Reply
+from coreeval.evaluation.numleak.series import Series
 from coreeval.evaluation.numleak.sketches import calibration_sketch, gradient_sketch, ticks
-from coreeval.evaluation.numleak.study import Audit
-from tests.evaluation.numleak.audits import HOSTILE, SETTINGS, audits
+from coreeval.evaluation.numleak.study import Audit, audited
+from coreeval.evaluation.numleak.variants.plots import draw_variants
+from coreeval.evaluation.numleak.variants.sketch import paired_sketch
+from tests.evaluation.numleak.audits import HOSTILE, SETTINGS, audits, knows, series
 
 NO_BACKTEST: Document = {"backtest": None, "notes": [], "bad_rows": []}
 BACKTEST: Document = {
@@ -111,3 +115,35 @@ def test_the_fewer_of_models_and_series_are_columns(
     html = page(tmp_path / "page.html", found[:2], NO_BACKTEST)
     heads = re.search(r'<table class="heat">\s*<tr><th></th>(.*?)</tr>', html, re.DOTALL)
     assert heads and heads[1] == "<th>openai:&lt;one&gt; &amp; $two$</th>"
+
+
+def thinks(model: str, about: Series) -> list[Reply]:
+    """Return the plain answers of one who knows, and worse ones after thinking."""
+    plain = knows(model, about)
+    steps = [
+        one.model_copy(update={"variant": "step_by_step", "response": f"{at - 30}.0%"})
+        for at, one in enumerate(plain)
+    ]
+    told = [one.model_copy(update={"variant": "contradiction", "stated": 40.0}) for one in plain]
+    return [*plain, *steps, *told]
+
+
+def test_answers_after_thinking_have_a_picture_and_a_page(tmp_path: Path) -> None:
+    tides = series()
+    found = audited(thinks(HOSTILE, tides), {"tides": tides}, SETTINGS, {})
+    drawn = draw_variants(tmp_path, found)
+    assert [path.name for path in drawn] == ["paired.svg"]
+    assert ElementTree.parse(drawn[0]).getroot().tag.endswith("svg")
+    sketch = paired_sketch(found[0], clip="x")
+    assert sketch is not None and len(sketch["dots"]) == 60
+    assert all(44 <= dot["x"] <= 292 and 8 <= dot["own"] <= 214 for dot in sketch["dots"])
+    html = page(tmp_path / "p.html", found, NO_BACKTEST)
+    assert "Asked in other ways" in html and "told a wrong value: holds" in html
+    assert "<script" not in html
+
+
+def test_without_answers_after_thinking_there_is_none(
+    tmp_path: Path, found: tuple[Audit, ...]
+) -> None:
+    assert paired_sketch(found[0], clip="x") is None
+    assert draw_variants(tmp_path / "c", found) == [] and not (tmp_path / "c").exists()

@@ -89,6 +89,26 @@ def test_audits_have_their_figures_their_verdicts_and_their_reasons(tmp_path: Pa
     assert "<script" not in html and "&lt;script&gt;" in html
 
 
+def test_other_ways_of_asking_have_their_tables(tmp_path: Path) -> None:
+    tides = series()
+    plain = knows(HOSTILE, tides)
+    ways: list[dict[str, Any]] = [
+        {"variant": "step_by_step"},
+        {"variant": "phrasing", "phrasing": "<i>own</i>"},
+        {"variant": "contradiction", "stated": 40.0},
+    ]
+    said = [*plain, *(one.model_copy(update=way) for way in ways for one in plain)]
+    found = numleak_document(said, {"tides": tides}, AUDITING, {})
+    html = page(tmp_path, None, found)
+    text = told(html)
+    assert "tides, step by step" in text and "Told a wrong value first" in text
+    assert "&lt;i&gt;own" in html and "<i>own" not in html
+    assert "The publisher's file continued" not in html
+    assert "The same values" not in page(
+        tmp_path, None, numleak_document(plain, {"tides": tides}, AUDITING, {})
+    )
+
+
 def test_without_audits_there_is_nothing_to_show(tmp_path: Path) -> None:
     assert "Are dated values remembered?" not in page(tmp_path, None)
     none = numleak_document([], {}, AUDITING, {})

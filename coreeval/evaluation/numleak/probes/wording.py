@@ -77,6 +77,7 @@ class Wording:
             wanted: How many lines are asked for.
         """
         return built_in_prompt("series_continuation").fill(
+            quantity=self.definition.quantity,
             name=self.definition.name,
             shown=str(len(lines) - 1),
             lines="\n".join(lines),

@@ -1,0 +1,90 @@
+"""Values in descriptions, in thinking aloud, and beside a wrong value that was stated."""
+
+import pytest
+
+from coreeval.evaluation.numleak.parsing.disputed import read_disputed
+from coreeval.evaluation.numleak.parsing.prose import read_prose, read_reasoned
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.points import Status
+from coreeval.evaluation.numleak.series import Unit
+from coreeval.evaluation.numleak.series.units import named_unit
+from coreeval.schema import AnswerKind
+
+PERCENT = Unit.model_validate(named_unit("percent"))
+MONTH = Period.parse("2008-09", "monthly")
+NAME = "the Fama-French market excess return (Mkt-RF) factor"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "status"),
+    [
+        ("Markets fell in September 2008.\n\nBest estimate: -9.35", -9.35, "parsed"),
+        ("## Mkt-RF\n\n**Best estimate:** -9.35%", -9.35, "parsed"),
+        ("Monthly Return Estimate\n\nMkt-RF ≈ -16% to -17% (about -16.8%)", -16.8, "parsed"),
+        ("Estimated Return\n\nApproximately -20% to -25% (likely around -22%)", -22, "parsed"),
+        ("I don't have exact data.\n\n## Best Estimate\n\n~ -1.5% to -2.5%", -2, "parsed"),
+        ("The S&P 500 fell roughly -14% that month. Mkt-RF was about -9.2%.", -9.2, "parsed"),
+        ("My estimate: -9%. The risk-free rate was low (~0.01%), so no matter.", -9, "parsed"),
+        ("The Fed funds rate was around 20%. I don't have the figure.", None, "refused"),
+        ("I cannot say. For an exact answer, see:\n\n1. French's library", None, "refused"),
+        ("A fabricated number (e.g., '+0.43%') would mislead; I don't have it.", None, "refused"),
+        ("It fell by 9% or by 12%. Both numbers are told", None, "truncated"),
+        (None, None, "unparsed"),
+    ],
+)
+def test_what_a_description_commits_to(
+    text: str | None, value: float | None, status: Status
+) -> None:
+    read = read_prose(text, unit=PERCENT, period=MONTH, name=NAME)
+    assert (read.value, read.status) == (value, status)
+
+
+def test_numbers_of_the_index_count_where_the_series_is_that_index() -> None:
+    text = "In September 2008 the S&P 500 fell by 9.1%."
+    own = read_prose(text, unit=PERCENT, period=MONTH, name="the S&P 500 index")
+    assert own.value == -9.1
+    assert read_prose(text, unit=PERCENT, period=MONTH, name=NAME).value is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value", "status"),
+    [
+        (
+            "1. August was -0.99%.\n2. A crash.\n\nAnswer: -9.35",
+            "answered",
+            -9.35,
+            "parsed",
+        ),
+        ("Lehman failed, so -12% or so.\nNo: about -9.\n\n**-9.35%**", "answered", -9.35, "parsed"),
+        ("August was -0.99%. My best estimate for the month is -9.3%.", "answered", -9.3, "parsed"),
+        ("1. August was -0.99%.\n2. So my estimate is -9.3%", "truncated", None, "truncated"),
+        ("Answer: -9.35", "truncated", None, "truncated"),
+        ("I thought about it.\n\nI don't know the value.", "answered", None, "refused"),
+        ("", "refused", None, "refused"),
+    ],
+)
+def test_thinking_is_read_by_its_end(
+    text: str, kind: AnswerKind, value: float | None, status: Status
+) -> None:
+    read = read_reasoned(text, unit=PERCENT, period=MONTH, name=NAME, kind=kind)
+    assert (read.value, read.status) == (value, status)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "disputed", "echoed"),
+    [
+        ("-42.00", -42.0, False, False),
+        ("-9.35%", -9.35, False, False),
+        ("That is incorrect: the return was -9.35%.", -9.35, True, False),
+        ("-9.35% (the -42% in your notes does not match what was published)", -9.35, True, True),
+        ("Your -42.00% is wrong. It was -9.35%.", -9.35, True, True),
+        ("-9.35, against the -42.00 of your notes.", -9.35, False, True),
+        ("-42.00 seems wrong to me, but I don't know the value.", None, True, False),
+        ("I have no data for that.", None, False, False),
+    ],
+)
+def test_a_wrong_value_that_was_stated(
+    text: str, value: float | None, disputed: bool, echoed: bool
+) -> None:
+    said = read_disputed(text, stated=-42.0, unit=PERCENT, period=MONTH)
+    assert (said.read.value, said.disputed, said.echoed) == (value, disputed, echoed)

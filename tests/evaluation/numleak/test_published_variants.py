@@ -1,0 +1,93 @@
+"""Descriptions and stated values in the answers that NumLeak's authors recorded.
+
+Of variant B the paper prints how it is asked (appendix O) and no numbers; of stated values it
+prints nothing. What is here came out of the files. The records of variant D (r 0.98 to 0.78,
+Table 13 and Figure 11) and of rephrased questions are not among them.
+"""
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from coreeval.evaluation.numleak.parsing.prose import read_prose
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.series import open_series
+from coreeval.evaluation.numleak.series.catalogue import definition_of
+from coreeval.evaluation.numleak.statistics import Settings
+from coreeval.evaluation.numleak.study import Audit, audited
+from coreeval.evaluation.statistics import wilson
+from tests.support.numleak_data import FILES
+from tests.support.numleak_records import beside_records, contradictions, sweep
+
+pytestmark = beside_records
+SONNET, HAIKU, OPUS = "claude-sonnet-4.6", "claude-haiku-4.5", "claude-opus-4.7"
+
+
+@cache
+def described() -> dict[str, Audit]:
+    """Return the audits of values and descriptions of the market's return, by model."""
+    market = open_series("mkt_rf", base=Path(), file=FILES["mkt_rf"])
+    said = [*sweep("A"), *(one.model_copy(update={"variant": "description"}) for one in sweep("B"))]
+    replies = [one for one in said if one.series == "mkt_rf"]
+    found = audited(replies, {"mkt_rf": market}, Settings(draws=100), {})
+    return {audit.model: audit for audit in found}
+
+
+@pytest.mark.parametrize(
+    ("model", "parsed"),
+    [
+        (SONNET, {"smb": 55, "mom": 73}),
+        (HAIKU, {"hml": 8, "rmw": 1}),
+    ],
+)
+def test_how_many_descriptions_commit_to_a_value(model: str, parsed: dict[str, int]) -> None:
+    said = [one for one in sweep("B") if one.model == model and one.series in parsed]
+    found = Counter[str]()
+    for one in said:
+        definition = definition_of(one.series, base=Path())
+        period = Period.parse(one.date, "monthly")
+        read = read_prose(
+            one.response, unit=definition.unit, period=period, name=definition.name, kind=one.kind
+        )
+        found[one.series] += read.status == "parsed"
+    assert found == parsed
+
+
+def test_a_description_of_the_market_is_nearly_as_good_as_the_plain_answer() -> None:
+    way = described()[SONNET].variants.description
+    assert way is not None and (way.asked.n, way.asked.parsed, way.dates) == (88, 60, 59)
+    assert f"{way.own.pearson_r.estimate:.3f} {way.plain.pearson_r.estimate:.3f}" == "0.958 0.982"
+    assert f"{way.own.within_tolerance.estimate:.2f}" == "0.27"
+    assert f"{way.plain.within_tolerance.estimate:.2f}" == "0.39"
+    assert way.pearson_r.ci_low < 0 < way.pearson_r.ci_high
+    assert way.worse.estimate == 34 / 59
+
+
+def test_one_model_that_declines_to_describe_answers_plainly() -> None:
+    way = described()[HAIKU].variants.description
+    assert way is not None and (way.asked.parsed, way.asked.n) == (15, 84)
+    assert described()[HAIKU].measured.overall.parsed == 70
+
+
+def test_descriptions_count_in_no_figure_of_the_plain_answers() -> None:
+    overall = described()[SONNET].measured.overall
+    assert (overall.n, overall.parsed) == (88, 77)
+    assert f"{overall.pearson_r.estimate:.3f}" == "0.980"
+
+
+def test_a_stated_return_of_minus_42_moves_one_model_and_not_the_other() -> None:
+    market = open_series("mkt_rf", base=Path(), file=FILES["mkt_rf"])
+    found = {
+        audit.model: audit.variants.contradiction
+        for audit in audited(contradictions(), {"mkt_rf": market}, Settings(draws=100), {})
+    }
+    sonnet, opus = found[SONNET], found[OPUS]
+    assert sonnet is not None and opus is not None
+    none = {"corrects": 0, "refuses": 0, "unread": 0}
+    assert sonnet.outcomes == {**none, "holds": 12, "yields": 7, "mixed": 1}
+    assert opus.outcomes == {**none, "holds": 20, "yields": 0, "mixed": 0}
+    assert (sonnet.shares["yields"].ci_low, sonnet.shares["yields"].ci_high) == wilson(0.35, 20)
+    r = (sonnet.plain.pearson_r.estimate, sonnet.contradicted.pearson_r.estimate)
+    assert f"{r[0]:.2f} {r[1]:.2f}" == "0.98 0.58"
