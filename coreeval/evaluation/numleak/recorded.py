@@ -129,11 +129,12 @@ def _defects(values: Mapping[str, object]) -> Iterator[str]:
         if key not in values:
             yield f"{key} is missing"
     yield from _variant_defects(values.get("variant", "value"), values)
-    truth = values.get("truth")
-    if isinstance(truth, bool) or (isinstance(truth, float) and not isfinite(truth)):
-        yield f"truth is no number but {truth}"
-    elif isinstance(truth, int | float) and abs(truth) > LARGEST:
-        yield f"truth is larger than {LARGEST:g}"
+    for key in ("truth", "stated"):
+        value = values.get(key)
+        if isinstance(value, bool) or (isinstance(value, float) and not isfinite(value)):
+            yield f"{key} is no number but {value}"
+        elif isinstance(value, int | float) and abs(value) > LARGEST:
+            yield f"{key} is larger than {LARGEST:g}"
     for key in _KEYS & values.keys():
         text = values[key]
         if isinstance(text, str) and not encodable(text):

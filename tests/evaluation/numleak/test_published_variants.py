@@ -55,7 +55,7 @@ def test_how_many_descriptions_commit_to_a_value(model: str, parsed: dict[str, i
     assert found == parsed
 
 
-def test_a_description_of_the_market_is_nearly_as_good_as_the_plain_answer() -> None:
+def test_descriptions_stand_beside_the_plain_answers_and_count_in_none_of_their_figures() -> None:
     way = described()[SONNET].variants.description
     assert way is not None and (way.asked.n, way.asked.parsed, way.dates) == (88, 60, 59)
     assert f"{way.own.pearson_r.estimate:.3f} {way.plain.pearson_r.estimate:.3f}" == "0.958 0.982"
@@ -63,18 +63,12 @@ def test_a_description_of_the_market_is_nearly_as_good_as_the_plain_answer() -> 
     assert f"{way.plain.within_tolerance.estimate:.2f}" == "0.39"
     assert way.pearson_r.ci_low < 0 < way.pearson_r.ci_high
     assert way.worse.estimate == 34 / 59
-
-
-def test_one_model_that_declines_to_describe_answers_plainly() -> None:
-    way = described()[HAIKU].variants.description
-    assert way is not None and (way.asked.parsed, way.asked.n) == (15, 84)
-    assert described()[HAIKU].measured.overall.parsed == 70
-
-
-def test_descriptions_count_in_no_figure_of_the_plain_answers() -> None:
     overall = described()[SONNET].measured.overall
     assert (overall.n, overall.parsed) == (88, 77)
     assert f"{overall.pearson_r.estimate:.3f}" == "0.980"
+    declining = described()[HAIKU].variants.description
+    assert declining is not None and (declining.asked.parsed, declining.asked.n) == (15, 84)
+    assert described()[HAIKU].measured.overall.parsed == 70
 
 
 def test_a_stated_return_of_minus_42_moves_one_model_and_not_the_other() -> None:

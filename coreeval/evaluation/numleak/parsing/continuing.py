@@ -1,6 +1,5 @@
 """Read the lines that continue a file: each value asked for, aligned by its date."""
 
-import re
 from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Final
@@ -13,8 +12,8 @@ from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series.excerpt import Excerpt, FileLine, values_said
 from coreeval.evaluation.numleak.series.series import Series
 
-_MARKUP: Final = re.compile(r"^[\s>*`|-]*(?=[\d\"'])|[\s*`|]+$")
-_BAR: Final = re.compile(r"\s*\|\s*")
+_MARKUP: Final = " \t>*`|-"
+"""What may stand round a line that is shown as a list, a table or code."""
 
 
 def continued(reply: Reply, series: Series, find: Callable[[], Excerpt | None]) -> list[Continued]:
@@ -72,8 +71,10 @@ def _rows(reply: Reply, excerpt: Excerpt) -> str:
     if reply.kind == "truncated":
         lines = lines[:-1]
     between = excerpt.lines[0].delimiter
-    bare = (_MARKUP.sub("", line) for line in lines)
-    return "\n".join(_BAR.sub(between, line) for line in bare if line)
+    bare = (line.strip(_MARKUP) for line in lines)
+    return "\n".join(
+        between.join(cell.strip() for cell in line.split("|")) for line in bare if line
+    )
 
 
 def _silence(reply: Reply) -> Status:

@@ -22,7 +22,7 @@ _OTHERS: Final = (
 )  # fmt: skip
 """What else a description of a market tells numbers of; those of them that the series' own name has
 are not among them."""
-_NUMBER: Final = r"[-+]?\d+(?:\.\d+)? ?%?"
+_NUMBER: Final = r"[-+]?\d{1,9}(?:\.\d{1,9})? ?%?"
 _NARROWED: Final = re.compile(
     rf"~? ?{_NUMBER} ?(?:to|-) ?~?{_NUMBER}(?=,? ?\((?:e\.g\.,? )?(?:approximately|likely|roughly|"
     rf"about|around|say|perhaps|with|~)[^()\n]{{0,20}}?{_NUMBER})",

@@ -1,5 +1,7 @@
 """Values in descriptions, in thinking aloud, and beside a wrong value that was stated."""
 
+import time
+
 import pytest
 
 from coreeval.evaluation.numleak.parsing.disputed import read_disputed
@@ -68,6 +70,15 @@ def test_thinking_is_read_by_its_end(
 ) -> None:
     read = read_reasoned(text, unit=PERCENT, period=MONTH, name=NAME, kind=kind)
     assert (read.value, read.status) == (value, status)
+
+
+@pytest.mark.parametrize("sign", [" ", "1", "-", "(", "1. ", "s&p 1,", "estimate\n", "| "])
+def test_a_hostile_answer_is_read_in_time(sign: str) -> None:
+    text = sign * (40_000 // len(sign))
+    started = time.process_time()
+    read_reasoned(text, unit=PERCENT, period=MONTH, name=NAME)
+    read_disputed(text, stated=-42.0, unit=PERCENT, period=MONTH)
+    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize(
