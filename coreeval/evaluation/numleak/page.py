@@ -94,7 +94,7 @@ def _view(number: int, audit: Audit, one: Json) -> dict[str, Any]:
         "rows": list(signature_rows(one)),
         "more": list(further_rows(one)),
         "variants": list(variant_rows(one)),
-        "paired": paired_sketch(audit, clip=f"paired-{number}"),
+        "paired": paired_sketch(audit),
         "drawn": drawn,
         "calibration": calibration_sketch(audit, clip=f"plot-{number}") if drawn else None,
         "gradient": gradient_sketch(audit) if drawn else None,

@@ -134,7 +134,7 @@ def test_answers_after_thinking_have_a_picture_and_a_page(tmp_path: Path) -> Non
     drawn = draw_variants(tmp_path, found)
     assert [path.name for path in drawn] == ["paired.svg"]
     assert ElementTree.parse(drawn[0]).getroot().tag.endswith("svg")
-    sketch = paired_sketch(found[0], clip="x")
+    sketch = paired_sketch(found[0])
     assert sketch is not None and len(sketch["dots"]) == 60
     assert all(44 <= dot["x"] <= 292 and 8 <= dot["own"] <= 214 for dot in sketch["dots"])
     html = page(tmp_path / "p.html", found, NO_BACKTEST)
@@ -145,5 +145,5 @@ def test_answers_after_thinking_have_a_picture_and_a_page(tmp_path: Path) -> Non
 def test_without_answers_after_thinking_there_is_none(
     tmp_path: Path, found: tuple[Audit, ...]
 ) -> None:
-    assert paired_sketch(found[0], clip="x") is None
+    assert paired_sketch(found[0]) is None
     assert draw_variants(tmp_path / "c", found) == [] and not (tmp_path / "c").exists()

@@ -29,8 +29,8 @@ def error_frame(pairs: Pairs) -> tuple[float, float]:
     return 0.0, 1.05 * most or 1.0
 
 
-def paired_sketch(audit: Audit, *, clip: str) -> Sketch | None:
-    """Return the marks of both panels; `clip` is an id of its own."""
+def paired_sketch(audit: Audit) -> Sketch | None:
+    """Return the marks of both panels; what lies beyond the axes is moved onto their ends."""
     pairs = stepped(audit)
     if pairs is None:
         return None
@@ -51,7 +51,6 @@ def paired_sketch(audit: Audit, *, clip: str) -> Sketch | None:
             "after": y_at(second, errors),
         })  # fmt: skip
     return {
-        "clip": clip,
         "dots": dots,
         "values": [{"x": x_at(at, frame), "y": y_at(at, frame), "label": f"{at:g}"}
                    for at in ticks(frame)],
