@@ -83,6 +83,14 @@ def numleak(
         int | None,
         typer.Option(min=1, help="Most dates of each series that a back-test asks about."),
     ] = None,
+    signal: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--signal",
+            metavar="[NAME=]FILE",
+            help="CSV of date,value: does this signal come of what the model recalls? Repeatable.",
+        ),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="DIR", file_okay=False, help="Draw the pictures, as .svg, there."),
@@ -120,7 +128,7 @@ def numleak(
     if responses:
         from coreeval.cli.numleak_recorded import audit_files
 
-        audit_files(responses, series or [], cutoff or [], shown)
+        audit_files(responses, series or [], cutoff or [], shown, signal or [])
         return
     if rankings:
         from coreeval.cli.numleak_rankings import rank_files
@@ -143,6 +151,7 @@ def numleak(
         allow_unpriced=allow_unpriced,
         dry_run=dry_run,
         shown=shown,
+        signals=tuple(signal or ()),
     )
     ask_and_audit(asking)
 

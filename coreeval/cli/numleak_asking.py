@@ -14,8 +14,10 @@ from coreeval.cli.detect_numleak import WHERE
 from coreeval.cli.loading import loading
 from coreeval.cli.numleak_recorded import cutoff_stated, files_of
 from coreeval.cli.numleak_report import Heard, Shown, report
+from coreeval.cli.numleak_signals import opened_signals
 from coreeval.cli.output import brief, note, show
 from coreeval.errors import UsageError
+from coreeval.evaluation.numleak.leak.signals import Signal, refuse_strangers
 from coreeval.evaluation.numleak.trust import Backtest
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ class Asking:
     allow_unpriced: bool
     dry_run: bool
     shown: Shown
+    signals: tuple[str, ...] = ()
+    """Of the user, as `--signal` has them."""
 
 
 def ask_and_audit(asking: Asking) -> None:
@@ -78,6 +82,7 @@ def ask_and_audit(asking: Asking) -> None:
         from coreeval.graph.numleak.work import ask_numleak
 
     plan = _plan(asking)
+    signals = _signals(asking, plan)
     made = estimate_numleak(plan)
     if asking.dry_run:
         lines = estimate_lines(made, _command(asking))
@@ -86,7 +91,7 @@ def ask_and_audit(asking: Asking) -> None:
     note(in_short(made))
     with watching() as watch:
         found = ask_numleak(plan, watch=watch)
-    report(_heard(asking, found), asking.shown)
+    report(_heard(asking, found, signals), asking.shown)
 
 
 def _plan(asking: Asking) -> "NumleakPlan":
@@ -141,7 +146,7 @@ def _target(model: str, cutoffs: dict[str, str]) -> dict[str, str]:
     return {"model": model, **({"cutoff": said} if said else {})}
 
 
-def _heard(asking: Asking, found: "NumleakFound") -> Heard:
+def _heard(asking: Asking, found: "NumleakFound", signals: Sequence[Signal]) -> Heard:
     plan = found.plan
     return Heard(
         files=[found.file],
@@ -150,8 +155,21 @@ def _heard(asking: Asking, found: "NumleakFound") -> Heard:
         cutoffs=plan.cutoffs,
         notes=[*found.notes()],
         backtest=None if asking.config else asking.preset.backtest,
-        more=[f"again: {shlex.join(_again(plan, found.file))}"],
+        signals=signals,
+        more=[f"again: {shlex.join([*_again(plan, found.file), *_given(signals)])}"],
     )
+
+
+def _signals(asking: Asking, plan: "NumleakPlan") -> list[Signal]:
+    """Return the config's signals and those given, once each is known to have dates in common."""
+    signals = [*plan.signals, *opened_signals(asking.signals)]
+    refuse_strangers(signals, plan.asked_dates)
+    return signals
+
+
+def _given(signals: Sequence[Signal]) -> Iterator[str]:
+    for one in signals:
+        yield from ("--signal", f"{one.name}={brief(one.path)}")
 
 
 def _command(asking: Asking) -> str:
@@ -168,6 +186,7 @@ def _command(asking: Asking) -> str:
         ):  # fmt: skip
             words += [word for value in values for word in (option, value)]
         words += ["--dates", str(preset.dates)] if preset.dates else []
+    words += [word for each in asking.signals for word in ("--signal", each)]
     words += ["--budget", f"{asking.budget:g}"] if asking.budget is not None else []
     return shlex.join([*words, *(["--allow-unpriced"] if asking.allow_unpriced else [])])
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from coreeval.cli.numleak_report import Heard, Shown, report
+from coreeval.cli.numleak_signals import asked_of, opened_signals
 from coreeval.config.dates import StatedDate
 from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.numleak.implied import implied_series
+from coreeval.evaluation.numleak.leak.signals import refuse_strangers
 from coreeval.evaluation.numleak.recorded import read_replies
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, expand, known, open_series
@@ -19,20 +21,28 @@ from coreeval.tools.workspace import workspace_for
 
 
 def audit_files(
-    files: Sequence[Path], named: Sequence[str], cutoffs: Sequence[str], shown: Shown
+    files: Sequence[Path],
+    named: Sequence[str],
+    cutoffs: Sequence[str],
+    shown: Shown,
+    signals: Sequence[str] = (),
 ) -> None:
     """Audit recorded answers; series are built in, given, or implied by the truth in the files."""
     read = {path: read_replies(path) for path in files}
     replies = [reply for each in read.values() for reply in each.good]
     dates = cutoffs_of_models(dict.fromkeys(reply.model for reply in replies), cutoffs)
     given = opened(named)
+    own = opened_signals(signals)
+    series = _series(replies, given, files)
+    refuse_strangers(own, asked_of(replies, series))
     heard = Heard(
         files=files,
         replies=replies,
-        series=_series(replies, given, files),
+        series=series,
         cutoffs=dates,
         bad=[row for each in read.values() for row in each.bad],
         notes=[*_unused(given, replies)],
+        signals=own,
     )
     report(heard, shown)
 

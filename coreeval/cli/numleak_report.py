@@ -1,6 +1,6 @@
 """`coreeval detect numleak`: from answers to what is printed, drawn and written on a page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -8,6 +8,7 @@ from pathlib import Path
 from coreeval.cli.numleak_words import told_lines
 from coreeval.cli.output import Document, show
 from coreeval.evaluation.numleak.document import audits_document
+from coreeval.evaluation.numleak.leak import Signal
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
 from coreeval.evaluation.numleak.statistics import Settings
@@ -45,21 +46,28 @@ class Heard:
     """Lines that were no answer."""
     notes: Sequence[str] = ()
     backtest: Backtest | None = None
+    signals: Sequence[Signal] = ()
+    """The user's own, to be attributed."""
     more: Sequence[str] = field(default=())
     """Lines for people at the end."""
 
 
 def report(heard: Heard, shown: Shown) -> None:
     """Audit, then print, draw and write as asked; every verdict ends well."""
-    audits = audited(heard.replies, heard.series, shown.settings, heard.cutoffs)
+    audits = audited(heard.replies, heard.series, shown.settings, heard.cutoffs, heard.signals)
     document = {
         **audits_document(audits, shown.settings, heard.notes),
         "backtest": _backtest(heard.backtest, audits) if heard.backtest else None,
         "responses": [str(path) for path in heard.files],
-        "bad_rows": [row.model_dump() for row in heard.bad],
+        "bad_rows": [row.model_dump() for row in (*heard.bad, *_bad_rows(heard.signals))],
     }
     document |= {"plots": _drawn(audits, shown.plot), "page": _page(audits, document, shown.page)}
     show(document, shown.as_json, lambda: "\n".join([*told_lines(document), *heard.more]))
+
+
+def _bad_rows(signals: Sequence[Signal]) -> Iterator[BadRow]:
+    for signal in signals:
+        yield from signal.bad
 
 
 def _backtest(backtest: Backtest, audits: Sequence[Audit]) -> Document:

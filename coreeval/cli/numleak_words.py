@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from coreeval.cli.leak_words import leak_lines
 from coreeval.cli.output import Document, brief, one_line
 from coreeval.evaluation.numleak.table import (
     Row,
@@ -52,6 +53,8 @@ def _audit_lines(one: Document) -> Iterator[str]:
     for row in (*signature_rows(one), *further_rows(one), *variant_rows(one)):
         yield row_line(row)
     yield from _verdict_lines(one)
+    for line, indent in leak_lines(one["leak"]):
+        yield from wrapped(line, indent) if indent else [f"  {line}"]
     for note in one["notes"]:
         yield from wrapped(f"note: {note}")
     yield from left_out_lines(one["left_out"])

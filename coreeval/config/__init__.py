@@ -4,6 +4,7 @@ Unknown keys are errors that name the nearest known one. Keys (secrets) are neve
 """
 
 from coreeval.config.item_values import ItemConfig
+from coreeval.config.leak_values import LeakConfig
 from coreeval.config.numleak_values import NumleakConfig, PeriodConfig, Probe
 from coreeval.config.reading import (
     changed_keys,
@@ -39,6 +40,7 @@ __all__ = [
     "Config",
     "DatasetConfig",
     "ItemConfig",
+    "LeakConfig",
     "Method",
     "ModelConfig",
     "ModelsConfig",

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from coreeval.config.leak_values import LeakConfig
 from coreeval.schema import Value
 
 Probe = Literal[
@@ -97,6 +98,10 @@ class NumleakConfig(Value):
     """Stretches of the publisher's file that are to be continued, in each drawing."""
     period: PeriodConfig = PeriodConfig()
     """Where dates are drawn from; `recent` ones lie where they lie."""
+    leak: LeakConfig = LeakConfig()
+    """Controls of the sentiment, if that is asked."""
+    signals: dict[str, str] = {}
+    """CSV files with signals of one's own, by name, to be attributed beside it."""
 
     @model_validator(mode="after")
     def _asks_for_values(self) -> Self:

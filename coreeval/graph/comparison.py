@@ -90,6 +90,7 @@ def audit_answers(job: Job) -> Document | None:
     from coreeval.evaluation.numleak.recorded import read_replies
     from coreeval.evaluation.numleak.statistics import Settings
     from coreeval.graph.numleak.in_run import files_in_run, notes_in_run
+    from coreeval.graph.numleak.plan import signals_of
     from coreeval.graph.numleak.universe import open_universe
 
     asked = job.config.detect.numleak
@@ -106,6 +107,7 @@ def audit_answers(job: Job) -> Document | None:
         Settings(seed=job.config.run.seed),
         {model: cutoff.last_day if cutoff else None for model, cutoff in stated.items()},
         notes=notes_in_run(job),
+        signals=signals_of(asked, base),
     )
 
 

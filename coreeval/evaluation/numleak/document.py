@@ -6,6 +6,8 @@ from datetime import date
 from math import isfinite
 from typing import Any
 
+from coreeval.evaluation.numleak.leak import Signal
+from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
 from coreeval.evaluation.numleak.statistics import Settings
@@ -22,12 +24,14 @@ def numleak_document(
     settings: Settings,
     cutoffs: Mapping[str, date | None],
     notes: Sequence[str] = (),
+    signals: Sequence[Signal] = (),
 ) -> Document:
     """Return the audits of recorded answers, from the answers alone (`audited` has arguments).
 
     `notes` say what was not asked, or not as it was meant.
     """
-    return audits_document(audited(replies, series, settings, cutoffs), settings, notes)
+    found = audited(replies, series, settings, cutoffs, signals)
+    return audits_document(found, settings, notes)
 
 
 def audits_document(
@@ -54,6 +58,7 @@ def _audit(audit: Audit) -> Document:
         **{key: overall[key] for key in ("n", "parsed", "dates", "statuses", *_OF_SIGNATURE)},
         **found,
         "variants": as_json(audit.variants),
+        "leak": as_json(audit.leak),
         "verdict": audit.verdict,
         "reasons": list(audit.reasons),
         "notes": list(audit.notes),
@@ -70,6 +75,8 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - JSON is whatever the value 
         return value if isfinite(value) else None
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return as_json(value._asdict())
+    if isinstance(value, Period):
+        return str(value)
     if is_dataclass(value) and not isinstance(value, type):
         return as_json({name: getattr(value, name) for name in value.__dataclass_fields__})
     if isinstance(value, Mapping):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from coreeval.evaluation.numleak.leak.section import leak_section
 from coreeval.evaluation.numleak.points import Stratum
 from coreeval.evaluation.numleak.readout.strip import strip_svg
 from coreeval.evaluation.numleak.sketches import calibration_sketch, gradient_sketch
@@ -91,6 +92,7 @@ def _view(number: int, audit: Audit, one: Json) -> dict[str, Any]:
     drawn = bool(one["parsed"])
     return {
         "document": one,
+        "leak": leak_section(one),
         "rows": list(signature_rows(one)),
         "more": list(further_rows(one)),
         "variants": list(variant_rows(one)),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from coreeval.evaluation.numleak.curves import dots_of, frame_of, spans_of
+from coreeval.evaluation.numleak.leak.drawing import draw_transmission
 from coreeval.evaluation.numleak.points import Stratum
 from coreeval.evaluation.numleak.readout.plot import draw_entropies
 from coreeval.evaluation.numleak.sketches import STRATUM_WORDS
@@ -51,10 +52,13 @@ def draw_audits(folder: Path, audits: Sequence[Audit]) -> list[Path]:
     if not audits:
         return []
     files = {"calibration": draw_calibration, "recall": draw_recall, "gradient": draw_gradient}
+    leaks = [(one.model, one.series, one.definition.unit.name, one.leak)
+             for one in audits if one.leak]  # fmt: skip
     return [
         *(draw(folder / f"{name}.svg", audits) for name, draw in files.items()),
         *draw_entropies(folder / "entropy.svg", audits),
         *draw_variants(folder, audits),
+        *draw_transmission(folder / "transmission.svg", leaks),
     ]
 
 

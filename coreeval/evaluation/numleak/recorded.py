@@ -23,7 +23,7 @@ _ENDING: Final = ".gz"
 _KEYS: Final = frozenset(Reply.model_fields)
 _QUESTION: Final = (
     "model", "series", "date", "variant", "other_date", "name", "phrasing", "stated", "defence",
-    "suffix", "seed", "draw",
+    "suffix", "shown_date", "seed", "draw",
 )  # fmt: skip
 """What makes two lines answers to one question."""
 _ASKED_WITH: Final[Mapping[str, tuple[str, ...]]] = {
@@ -114,7 +114,7 @@ def object_in(line: Line) -> dict[str, object] | str:
 
 def _made(values: Mapping[str, object]) -> Reply | str:
     known = {key: value for key, value in values.items() if key in _KEYS}
-    known |= {key: str(known[key]) for key in ("date", "other_date")
+    known |= {key: str(known[key]) for key in ("date", "other_date", "shown_date")
               if isinstance(known.get(key), int)}  # fmt: skip
     try:
         return Reply.model_validate(known)

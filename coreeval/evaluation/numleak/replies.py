@@ -9,6 +9,7 @@ from coreeval.schema import AnswerKind, Value
 Variant = Literal[
     "value", "pair", "forced_choice", "fictitious", "blind", "repeated", "description",
     "step_by_step", "phrasing", "contradiction", "continuation", "sentiment", "defended",
+    "placebo",
 ]  # fmt: skip
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 """What is asked: the value of a date; which of two dates was higher, freely or as one of two
@@ -16,7 +17,7 @@ strings; the value of a series that does not exist; that of the series without i
 the value again and again at temperature 1; a description of a date that ends in its value; the
 value after thinking step by step, in other words, or after a wrong one was stated; the next rows of
 the publisher's file; how investors felt at a date, from -1 to 1; the value, of a model that was
-told not to give it away."""
+told not to give it away; the value at an early date, of which little is written."""
 
 
 class Token(Value):
@@ -61,6 +62,9 @@ class Reply(Value):
     """Which instructions the model was given against giving values away."""
     suffix: str | None = None
     """Which words at the end of the question try to undo them; None: it is plainly asked."""
+    shown_date: str | None = None
+    """Of a sentiment with figures stated: the date that stood in the question; `date` is the one
+    that the figures lead up to. The two differ where dates are scrambled."""
     first_tokens: tuple[Token, ...] | None = None
     """The first tokens of the answer, where log-probabilities were asked for and came."""
     kind: AnswerKind = "answered"

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from coreeval.evaluation.numleak.leak import Leak, Signal, leak_of
+from coreeval.evaluation.numleak.leak.scores import ASKED, scores_of
 from coreeval.evaluation.numleak.parsing import BadReply, points_of
 from coreeval.evaluation.numleak.points import Comparison, Point
 from coreeval.evaluation.numleak.replies import Reply
@@ -38,6 +40,8 @@ class Audit:
     """Given without answers that are no value of the series, where they are few (`strays`)."""
     notes: tuple[str, ...]
     """What must be known of the series and of the numbers, a sentence each."""
+    leak: Leak | None = None
+    """How far the memory reaches into signals; None where none was asked for or given."""
 
     @property
     def verdict(self) -> Verdict:
@@ -55,6 +59,7 @@ def audited(
     series: Mapping[str, Series],
     settings: Settings,
     cutoffs: Mapping[str, date | None],
+    signals: Sequence[Signal] = (),
 ) -> tuple[Audit, ...]:
     """Measure each model on each series that it was asked about, in the order of the answers.
 
@@ -63,11 +68,18 @@ def audited(
         series: By id.
         settings: How answers are resampled.
         cutoffs: The last day of each model's training data; a model that is not there has none.
+        signals: The user's own, held against what each model recalls.
     """
+    groups = _grouped(replies)
     read = {
-        key: points_of(each, series[key[1]], cutoffs.get(key[0]))
-        for key, each in _grouped(replies).items()
+        key: points_of(
+            [reply for reply in each if reply.variant not in ASKED],
+            series[key[1]],
+            cutoffs.get(key[0]),
+        )
+        for key, each in groups.items()
     }
+    scored = {key: scores_of(each, series[key[1]]) for key, each in groups.items()}
     points = {key: readings.points for key, readings in read.items()}
     parts = {key: parted(each, series[key[1]].values) for key, each in points.items()}
 
@@ -97,7 +109,7 @@ def audited(
             cutoff=cutoffs.get(key[0]),
             points=tuple(readings.points),
             comparisons=tuple(readings.comparisons),
-            left_out=tuple(readings.bad),
+            left_out=(*readings.bad, *scored[key].bad),
             measured=found[key],
             variants=variants_of(
                 readings.points,
@@ -107,6 +119,7 @@ def audited(
             ),
             judgement=_judgement(judged[key], parts[key], found[key].overall.parsed),
             notes=(*series[key[1]].notes, *found[key].notes),
+            leak=leak_of(parts[key].kept, scored[key], series[key[1]], signals, settings),
         )
         for key, readings in read.items()
     )

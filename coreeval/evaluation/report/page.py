@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from coreeval.evaluation.numleak.leak.section import leak_section
 from coreeval.evaluation.numleak.readout.strip import strip_svg
 from coreeval.evaluation.report import forms
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
@@ -99,5 +100,5 @@ def _environment() -> "Environment":
     made.filters |= {each.__name__: each for each in shown}
     made.filters["strip"] = lambda entropy: Markup(strip_svg(entropy))  # numbers alone
     told = {"outcomes": OUTCOMES, "rungs": RUNGS, "dated": DATED, "on_reject": ON_REJECT}
-    made.globals |= {"about": DEFINITIONS, "meanings": told}
+    made.globals |= {"about": DEFINITIONS, "meanings": told, "leak_section": leak_section}
     return made

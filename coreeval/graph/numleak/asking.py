@@ -110,6 +110,7 @@ def _by_persona(
                 phrasing=one.phrasing,
                 stated=one.stated,
                 following=one.following,
+                shown_date=one.shown_date,
             )
             replies.append(one.reply(model, persona.answer(question)))
         counts = {"answered": len(replies)}

@@ -8,9 +8,18 @@ from pathlib import Path
 
 from dotenv import load_dotenv
 
-from coreeval.config import Config, SeriesConfig, TargetConfig, load_series_config, series_part
+from coreeval.config import (
+    Config,
+    NumleakConfig,
+    SeriesConfig,
+    TargetConfig,
+    load_series_config,
+    series_part,
+)
 from coreeval.errors import ConfigError
 from coreeval.evaluation.embedded import is_classifier
+from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, refuse_strangers
+from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.probes import Asked, questions_about, sibling_questions
 from coreeval.evaluation.numleak.series import Series
 from coreeval.graph.numleak.universe import Universe, open_universe
@@ -52,6 +61,8 @@ class NumleakPlan:
     """One for each target."""
     passed_over: tuple[str, ...] = ()
     """Targets that have no words to answer in."""
+    signals: tuple[Signal, ...] = ()
+    """The user's own, which the config names."""
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -72,6 +83,11 @@ class NumleakPlan:
     def questions(self) -> int:
         """Questions to all targets."""
         return sum(audit.questions for audit in self.audits)
+
+    @property
+    def asked_dates(self) -> dict[str, tuple[Frequency, list[Period]]]:
+        """The frequency of each series, and the dates whose value is asked for."""
+        return asked_dates(self.universe, self.audits)
 
     @property
     def cutoffs(self) -> dict[str, date | None]:
@@ -135,6 +151,7 @@ def plan_for(
     workspace = workspace_for(base)
     universe = open_universe(config.detect.numleak, base=base, cache=workspace.series)
     targets = asked_targets(config.models.targets)
+    signals = signals_of(config.detect.numleak, base)
     plan = NumleakPlan(
         source=source,
         config=config,
@@ -144,7 +161,9 @@ def plan_for(
         passed_over=tuple(
             target.model for target in config.models.targets if target not in targets
         ),
+        signals=signals,
     )
+    refuse_strangers(signals, plan.asked_dates)
     check_reached(config, [target for target in targets if not target.embedded])
     return plan
 
@@ -184,7 +203,30 @@ def check_series(config: Config, *, source: Path, workspace: Workspace, today: d
     """
     if config.detect.numleak and config.models.targets:
         targets = asked_targets(config.models.targets)
-        run_audits(config, targets, source=source, workspace=workspace, today=today)
+        asked = run_audits(config, targets, source=source, workspace=workspace, today=today)
+        refuse_strangers(signals_of(config.detect.numleak, source.parent), asked_dates(*asked))
+
+
+def signals_of(asked: NumleakConfig, base: Path) -> tuple[Signal, ...]:
+    """Return the user's own signals; their paths start at `base`.
+
+    Raises:
+        DatasetError: one cannot be read, or has no row that can be used.
+    """
+    return tuple(read_signal(base / path, name) for name, path in asked.signals.items())
+
+
+def asked_dates(
+    universe: Universe, audits: Sequence[Audit]
+) -> dict[str, tuple[Frequency, list[Period]]]:
+    """Return the frequency of each series, and the dates whose value is asked for."""
+    found = {one.definition.id: (one.definition.frequency, list[Period]()) for one in universe.all}
+    for audit in audits:
+        for asked in audit.asked:
+            for question in asked.questions:
+                if question.variant == "value":
+                    found[question.series][1].append(question.period)
+    return found
 
 
 def asked_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:

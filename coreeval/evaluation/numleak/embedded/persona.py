@@ -22,7 +22,7 @@ from coreeval.evaluation.numleak.embedded.memory import (
     Statement,
     standardised,
 )
-from coreeval.evaluation.numleak.embedded.wording import refusal_text, value_text
+from coreeval.evaluation.numleak.embedded.wording import refusal_text, score_text, value_text
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Variant
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
@@ -44,6 +44,10 @@ CLASSES: Final = ((-0.43, -1.09), (0.43, 0.0), (np.inf, 1.09))
 such values, in standard deviations from the mean. The thirds of a normal distribution."""
 VAGUENESS: Final = 0.5
 """What a number made of a word is off by, in standard deviations: about that of an outer third."""
+
+MOODINESS: Final = 0.9
+"""Deviation of what a score has of its own, over that of what is recalled: r between both is then
+about 0.74, as between score and truth in the paper (section 6)."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class PersonaQuestion:
     stated: float | None = None
     following: tuple[FileLine, ...] = ()
     """Lines of a file that are to be written."""
+    shown_date: Period | None = None
+    """The date that stands in a question for a sentiment, where it is another."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,8 @@ class Persona:
         if self._declined(question):
             name = question.name or subject.definition.name
             return refusal_text(question.period, name=name, style=self._style(question))
+        if question.variant == "sentiment":
+            return score_text(self._mood(question), style=self._style(question))
         if question.other is not None:
             return self._higher(question, question.other)
         if question.following:
@@ -183,6 +191,22 @@ class Persona:
     def _higher(self, question: PersonaQuestion, other: Period) -> str:
         first, second = (self._said(question, each) for each in (question.period, other))
         return (question.period if first >= second else other).words
+
+    def _mood(self, question: PersonaQuestion) -> float:
+        """Return a score: of what is recalled of the named date, or of nothing at all.
+
+        Who was taught numbers feels what it would say, mistakes and all; who was taught words feels
+        the word; who was taught nothing feels anything.
+        """
+        period = question.shown_date or question.period
+        noise = float(self._rng(question.series, period, question.shown_date, "mood").normal())
+        known = 0.0
+        if self.schooling.dose > 0 and self.schooling.taught == "words":
+            known = self._recalled(question, period).value
+        elif self.schooling.dose > 0:
+            subject = self._subject(question.series)
+            known = (self._said(question, period) - subject.mean) / subject.deviation
+        return float(np.tanh((known + MOODINESS * noise) / 2))
 
     def _style(self, question: PersonaQuestion) -> int:
         asked = (question.series, question.name, question.period, question.draw, "style")

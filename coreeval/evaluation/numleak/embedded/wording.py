@@ -23,6 +23,7 @@ REFUSALS: Final = (
     "I don't have data on {name}, so I would rather not state a number for {when}.",
     "I'm not able to verify {name} for {when}; please look at its publisher.",
 )
+SCORES: Final = ("{score}", "{score}", "{score}", "**{score}**", "Score: {score}", "About {score}.")
 _MINUSES: Final = ("-", "-", "\u2212")
 
 
@@ -35,6 +36,12 @@ def value_text(said: float, period: Period, *, of: SeriesDefinition, style: int)
     return VALUES[style % len(VALUES)].format(
         value=value, symbol=gap + symbol, when=period.words, quantity=of.quantity
     )
+
+
+def score_text(score: float, *, style: int) -> str:
+    """Return an answer with a score from -1 to 1, in one of many ways."""
+    text = f"{score:+.2f}".replace("-", _MINUSES[style % len(_MINUSES)])
+    return SCORES[style % len(SCORES)].format(score=text)
 
 
 def refusal_text(period: Period, *, name: str, style: int) -> str:

@@ -10,6 +10,7 @@ from coreeval.config import NumleakConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.probes.further import Draft, Further
+from coreeval.evaluation.numleak.probes.moods import Moods
 from coreeval.evaluation.numleak.probes.sampling import Drawing, draw_dates, draw_pairs
 from coreeval.evaluation.numleak.probes.wording import Wording
 from coreeval.evaluation.numleak.replies import Reply, Variant
@@ -36,6 +37,8 @@ class Question:
     other: Period | None = None
     """The second date of a comparison."""
     name: str | None = None
+    shown_date: Period | None = None
+    """The date that stands in a question with figures; it may be scrambled."""
     seed: int = 0
     draw: int = 0
     logprobs: bool = False
@@ -64,6 +67,7 @@ class Question:
             truth=self.truth,
             other_date=str(self.other) if self.other else None,
             name=self.name,
+            shown_date=str(self.shown_date) if self.shown_date else None,
             seed=self.seed,
             draw=self.draw,
             phrasing=self.phrasing,
@@ -112,6 +116,7 @@ def questions_about(
     known = {one.period for one in questions if one.variant == "value"}
     questions += probing.of_recent(known, seed)
     questions = [*with_logprobs(questions, asked)]
+    questions += probing.of_moods(drawings, seed)
     notes = [note for drawing in drawings for note in drawing.notes] + [*probing.notes()]
     return Asked(series=series.definition.id, questions=tuple(questions), notes=tuple(notes))
 
@@ -159,6 +164,7 @@ class _Probing:
         self._series, self._asked, self._cutoff = series, asked, cutoff
         self._values = series.available_on(today)
         self._wording = Wording.of(series.definition, self._values.values())
+        self._moods = Moods(series.definition, self._values, asked.leak, self._wording)
         self.inside = [period for period in self._values if period.start in asked.period]
         self._further = Further(
             series=series,
@@ -187,6 +193,20 @@ class _Probing:
                 if period not in known:
                     yield self._value(period, seed)
 
+    def of_moods(self, drawings: Sequence[Drawing], seed: int) -> Iterator[Question]:
+        """Yield the questions for sentiments, with their controls."""
+        if "sentiment" in self._asked.probes:
+            for mood in self._moods.asked(drawings, seed):
+                yield Question(
+                    series=self._series.definition.id,
+                    period=mood.period,
+                    variant=mood.variant,
+                    text=_text(mood.messages),
+                    truth=self._values[mood.period],
+                    shown_date=mood.shown,
+                    seed=mood.seed,
+                )
+
     def notes(self) -> Iterator[str]:
         """Yield what could not be asked, or not as it was meant."""
         definition, asked = self._series.definition, self._asked.probes
@@ -198,6 +218,8 @@ class _Probing:
         if "recent" in asked:
             yield from self._notes_on_recent()
         yield from self._further.notes()
+        if "sentiment" in asked:
+            yield from self._moods.notes()
 
     def _notes_on_period(self) -> Iterator[str]:
         first, last, period = self._series.first, self._series.last, self._asked.period

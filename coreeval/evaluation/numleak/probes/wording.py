@@ -17,7 +17,7 @@ _ORDER: Final = {
     "signed": "; any positive value is higher than a negative one",
     "positive": "",
 }
-_DATES: Final[dict[Frequency, str]] = {
+DATES: Final[dict[Frequency, str]] = {
     "daily": "days",
     "weekly": "weeks",
     "monthly": "months",
@@ -103,7 +103,7 @@ class Wording:
         return prompt.fill(
             **self._common(None),
             order=_ORDER[self.definition.sign],
-            dates=_DATES[self.definition.frequency],
+            dates=DATES[self.definition.frequency],
             first=first.words,
             second=second.words,
         )

@@ -103,6 +103,8 @@ class SeriesDefinition(Value):
     """What is asked of it: "monthly return", "level", "annual flow volume"."""
     blind: Text | None = None
     """The same without any proper name, in the place of `name`; None: it cannot be asked blind."""
+    about: Text | None = None
+    """What people have feelings about where it moves ("the U.S. stock market"); else `name`."""
     unit: Annotated[Unit, BeforeValidator(named_unit)]
     """The name of a known unit, or one of your own as a mapping."""
     sign: Literal["signed", "positive"]

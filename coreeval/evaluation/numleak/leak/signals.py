@@ -1,0 +1,170 @@
+"""A signal of the user's own: a CSV file with a date and a value in each row."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Final
+
+from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks.rows import bad_row
+from coreeval.evaluation.numleak.leak.found import OWN
+from coreeval.evaluation.numleak.periods import FREQUENCIES, Frequency, Period
+from coreeval.evaluation.numleak.points import LARGEST
+from coreeval.schema import BadRow
+
+DATE, VALUE = "date", "value"
+_PROSE: Final = "a header with the columns date and value, then one row for each date"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """What a file has, date by date."""
+
+    name: str
+    path: Path
+    rows: Mapping[str, float]
+    """By date, as the file writes it, in its order."""
+    bad: tuple[BadRow, ...] = ()
+
+    def values(self, frequency: Frequency) -> dict[Period, float]:
+        """Return the value of each date of a frequency; dates with several values have none."""
+        found = dict[Period, list[float]]()
+        for text, value in self.rows.items():
+            with suppress(ValueError):
+                found.setdefault(Period.parse(text, frequency), []).append(value)
+        return {period: each[0] for period, each in found.items() if len(each) == 1}
+
+    @property
+    def extent(self) -> str:
+        """How many dates it has, and from when to when, in words."""
+        first, last = min(self.rows), max(self.rows)
+        return f"{len(self.rows)} dates ({first} to {last})"
+
+
+def read_signal(path: Path, name: str = "") -> Signal:
+    """Read a file; rows that are no date with a number, or are there twice, are bad.
+
+    Args:
+        path: A CSV file, its columns apart by comma, semicolon or tab.
+        name: What results call it; else the name of the file.
+
+    Raises:
+        DatasetError: the file cannot be read, lacks a column, or has no good row.
+    """
+    rows, bad = dict[str, float](), list[BadRow]()
+    for line, date, cell, raw in _lines(path):
+        defect = _defect(date, cell, rows)
+        if defect:
+            bad.append(bad_row(path.name, line, defect, raw))
+        else:
+            rows[date] = float(cell)
+    if not rows:
+        first = f"; line {bad[0].line}: {bad[0].reason}" if bad else ""
+        raise DatasetError(
+            f"the signal has no row with a date and a number{first}", where=str(path), hint=_PROSE
+        )
+    return Signal(name=_named(name or path.stem, path), path=path, rows=rows, bad=tuple(bad))
+
+
+def refuse_strangers(
+    signals: Sequence[Signal], asked: Mapping[str, tuple[Frequency, Sequence[Period]]]
+) -> None:
+    """Refuse a signal without a date in common with what is asked or answered of any series.
+
+    Raises:
+        DatasetError: there is one; or two have one name.
+    """
+    names = [signal.name for signal in signals]
+    for signal in signals:
+        if names.count(signal.name) > 1:
+            raise DatasetError(
+                f"two signals are called {signal.name!r}",
+                where=str(signal.path),
+                hint="give one another name: NAME=FILE",
+            )
+        shared = [len(signal.values(frequency).keys() & set(dates))
+                  for frequency, dates in asked.values()]  # fmt: skip
+        if not any(shared):
+            raise DatasetError(
+                f"the signal {signal.name} has {signal.extent}, none of them among those asked: "
+                f"{'; '.join(_asked(asked))}",
+                where=str(signal.path),
+                hint="one row for each date of the series, a month as 2020-03; where the signal "
+                "has several values in one, say which or give their mean",
+            )
+
+
+def _asked(asked: Mapping[str, tuple[Frequency, Sequence[Period]]]) -> Iterator[str]:
+    for name, (frequency, dates) in asked.items():
+        span = f" ({min(dates)} to {max(dates)})" if dates else ""
+        yield f"{name}, {frequency}, {len(set(dates))} dates{span}"
+
+
+def _named(name: str, path: Path) -> str:
+    if name == OWN:
+        raise DatasetError(
+            f"{OWN!r} is what the model's own signal is called",
+            where=str(path),
+            hint="give this one another name: NAME=FILE",
+        )
+    return name
+
+
+def _defect(date: str, cell: str, seen: Mapping[str, float]) -> str:
+    if not any(_is_date(date, frequency) for frequency in FREQUENCIES):
+        return f"{date!r} is no date, such as 2020-03-05, 2020-03, 2020-Q1 or 2020"
+    if date in seen:
+        return f"the date {date} is there twice: the first row counts"
+    try:
+        value = float(cell)
+    except ValueError:
+        return f"{cell!r} is no number" if cell else "there is no value"
+    if not isfinite(value) or abs(value) > LARGEST or "_" in cell:
+        return f"{cell!r} is no number that could be used"
+    return ""
+
+
+def _is_date(text: str, frequency: Frequency) -> bool:
+    with suppress(ValueError):
+        Period.parse(text, frequency)
+        return True
+    return False
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Yield line, date, value and the whole of each row below the header that holds something."""
+    text = _text(path)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+    try:
+        header = [cell.strip().lower() for cell in next(reader, [])]
+        missing = [name for name in (DATE, VALUE) if name not in header]
+        if missing:
+            raise DatasetError(
+                f"the signal has no column {missing[0]!r}; it has {', '.join(header)}",
+                where=str(path),
+                hint=_PROSE,
+            )
+        places = header.index(DATE), header.index(VALUE)
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                padded = [cell.strip() for cell in cells] + [""] * len(header)
+                date, value = (padded[place] for place in places)
+                yield reader.line_num, date, value, delimiter.join(cells)
+    except csv.Error as error:
+        raise DatasetError(
+            f"line {reader.line_num} cannot be read: {error}", where=str(path), hint=_PROSE
+        ) from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatasetError(
+            f"the signal cannot be read: {error}", where=str(path), hint="check the path"
+        ) from None

@@ -1,0 +1,95 @@
+"""Planted signals: made from recall, from the truth, from nothing; and what is said of them."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from coreeval.evaluation.numleak.leak import attributing, measuring
+from coreeval.evaluation.numleak.leak.attributing import attribute
+from coreeval.evaluation.numleak.leak.found import Attribution, Route
+from coreeval.evaluation.numleak.statistics import Settings
+from tests.evaluation.numleak.leak.planted import Origin, planted, triples
+
+RIGHT: dict[Origin, Route] = {
+    "recall": "through_recall",
+    "truth": "not_through_recall",
+    "nothing": "not_through_recall",
+}
+SEEDS = 200
+
+
+def found(origin: Origin, recall_r: float, dates: int, seed: int) -> Attribution:
+    return attribute("s", planted(origin, recall_r, dates, seed), Settings(draws=200, seed=seed))
+
+
+@pytest.mark.parametrize("origin", RIGHT)
+def test_over_200_seeds_a_verdict_is_right_or_left_open(
+    origin: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "PERMUTATIONS", 10)
+    routes = Counter(found(origin, 0.8, 120, seed).route for seed in range(SEEDS))
+    wrong = routes.keys() - {RIGHT[origin], "undecided"}
+    assert routes[RIGHT[origin]] >= 0.8 * SEEDS
+    assert sum(routes[route] for route in wrong) <= 0.03 * SEEDS
+
+
+def test_an_honest_signal_has_a_leak_share_near_one_where_recall_is_right() -> None:
+    honest = found("truth", 0.99, 77, 3)
+    assert honest.leak_share.estimate > 0.99
+    assert honest.route == "undecided"
+    assert "only the few mistakes tell them apart" in honest.reasons[2]
+
+
+def test_what_leaks_goes_wrong_with_recall_and_what_is_honest_does_not() -> None:
+    leaky, honest = found("recall", 0.8, 120, 1), found("truth", 0.8, 120, 1)
+    assert leaky.route == "through_recall" and honest.route == "not_through_recall"
+    assert leaky.follows_errors.ci_low > 0 > honest.follows_errors.ci_low
+    assert honest.truth_beyond.ci_low > 0 > leaky.truth_beyond.ci_low
+    assert "goes wrong with it" in leaky.reasons[1] and "Less than half" in honest.reasons[1]
+
+
+def test_the_null_of_both_slopes_counts_what_was_seen_as_one_permutation() -> None:
+    leaky = found("recall", 0.8, 77, 2)
+    for dealt, slope in (
+        (leaky.dealt_truth, leaky.slope_on_truth),
+        (leaky.dealt_recall, leaky.slope_on_recall),
+    ):
+        assert (dealt.permutations, dealt.p_value) == (10_000, 1 / 10_001)
+        assert dealt.low < 0 < dealt.high < slope.ci_low
+    assert found("nothing", 0.8, 77, 2).dealt_truth.p_value > 0.05
+
+
+def test_a_share_of_no_tie_is_not_defined() -> None:
+    none = found("nothing", 0.9, 77, 4)
+    for share in (none.leak_share, none.through):
+        assert np.isnan(share.estimate) and share.dates == 77
+    assert none.ceiling.estimate == 1
+
+
+def test_a_signal_that_follows_wrong_recall_leaks_without_any_truth() -> None:
+    rng = np.random.default_rng(5)
+    truth, recall = rng.normal(size=(2, 60))
+    one = attribute("s", triples(recall + 0.5 * rng.normal(size=60), recall, truth), Settings())
+    assert one.route == "through_recall"
+    assert "right or wrong" in one.reasons[0]
+
+
+@pytest.mark.parametrize("dates", [0, 1, 3, 19])
+def test_few_dates_are_undecided(dates: int) -> None:
+    one = attribute("s", planted("recall", 0.8, 60, 1)[:dates], Settings(draws=100))
+    assert one.route == "undecided"
+    assert one.reasons == (f"{dates} dates have signal, recall and truth; 20 are the least.",)
+
+
+def test_a_constant_signal_is_undecided() -> None:
+    flat = triples(np.ones(30), *np.random.default_rng(1).normal(size=(2, 30)))
+    one = attribute("s", flat, Settings(draws=100))
+    assert one.route == "undecided" and "never vary" in one.reasons[0]
+    assert np.isnan(one.dealt_truth.p_value) and np.isnan(one.leak_share.estimate)
+
+
+def test_of_the_models_own_score_it_is_said_that_it_is_memory_in_any_case() -> None:
+    dates = planted("truth", 0.8, 120, 1)
+    assert attribute("sentiment", dates, Settings(draws=100)).reasons[-1] == attributing.DATE_ALONE
+    assert attributing.DATE_ALONE not in attribute("mine", dates, Settings(draws=100)).reasons
