@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from coreeval.evaluation.numleak.leak.attributing import attribute
+from coreeval.evaluation.numleak.leak.attributing import ties_of
 from coreeval.evaluation.numleak.leak.found import ROUTES, Triple
+from coreeval.evaluation.numleak.leak.measuring import Measuring
+from coreeval.evaluation.numleak.leak.routes import route_of
 from coreeval.evaluation.numleak.parsing import points_of
 from coreeval.evaluation.numleak.series import open_series
 from coreeval.evaluation.numleak.statistics import Settings
@@ -37,7 +39,7 @@ def main() -> None:
         told("Sonnet on Mkt-RF", recorded(), asked.studies)
         return
     for recall_r in (0.99, 0.95, 0.8, 0.5):
-        for dates in (40, 77, 120, 240):
+        for dates in (40, 120, 240):
             told(f"recall r {recall_r}, {dates} dates", made(recall_r, dates), asked.studies)
 
 
@@ -64,12 +66,16 @@ def told(what: str, study: Study, studies: int) -> None:
     """Print the verdicts and shares of all studies."""
     for origin in ORIGINS:
         found = [
-            attribute("s", study(origin, seed), Settings(draws=400, seed=seed))
+            Measuring(study(origin, seed), Settings(draws=400, seed=seed))
             for seed in range(studies)
         ]
-        routes = Counter(one.route for one in found)
+        ties = [ties_of(each) for each in found]
+        routes = Counter(route_of(each)[0] for each in ties)
         rates = "  ".join(f"{route} {routes[route] / studies:.3f}" for route in ROUTES)
-        shares = [one.leak_share.estimate for one in found]
+        shares = [
+            each.share(lambda spread: spread.leak_share, if_tied=tie.signal_r).estimate
+            for each, tie in zip(found, ties, strict=True)
+        ]
         least, middle, most = np.nanquantile(shares, [0.05, 0.5, 0.95])
         print(f"{what}, signal from {origin}: {rates}  LeakShare {middle:.4f} "
               f"({least:.4f} to {most:.4f})", flush=True)  # fmt: skip

@@ -144,3 +144,12 @@ def test_a_file_without_a_reply_is_an_error(path: Path, content: bytes, message:
 def test_a_file_that_is_not_there(path: Path) -> None:
     with pytest.raises(DatasetError, match="cannot be read"):
         read_replies(path)
+
+
+def test_a_score_under_another_date_is_another_question(path: Path) -> None:
+    mood = {**RECORD, "variant": "sentiment", "response": "-0.4"}
+    found = read(
+        path, mood, {**mood, "shown_date": 202009}, {**mood, "shown_date": "2020-03"}, mood
+    )
+    assert [one.shown_date for one in found.good] == [None, "202009", "2020-03"]
+    assert len(found.bad) == 1

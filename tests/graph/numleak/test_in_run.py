@@ -132,3 +132,29 @@ def test_a_read_out_is_in_the_report_and_who_tells_none_is_named(
         f"{PERSONA} has no read-out entropy, which needs log-probabilities: a persona has none"
     ]
     assert "How peaked the read-out is" in lab.files.report_html.read_text("utf-8")
+
+
+def test_sentiments_and_signals_are_in_the_report_of_a_run(lab: Lab) -> None:
+    rows = "".join(f"{year}-{month:02d},{month % 5}\n" for year in range(1970, 2026)
+                   for month in range(1, 13))  # fmt: skip
+    (lab.folder / "tone.csv").write_text(f"date,value\n{rows}", encoding="utf-8")
+    asked = {
+        "series": "tides.yaml",
+        "dates": 30,
+        "probes": ["value", "sentiment"],
+        "leak": {"early": 5, "scrambled": 5},
+        "signals": {"tone": "tone.csv"},
+    }
+    lab.write(
+        models={"default": "offline", "targets": [{"model": PERSONA, "cutoff": "2020-06"}]},
+        detect={"evaluate": False, "numleak": asked},
+    )
+    assert lab.refresh(limit=2).manifest.status == "complete"
+    found = json.loads(lab.files.report_json.read_text())["numleak"]["series"][0]["leak"]
+    assert [one["signal"] for one in found["signals"]] == ["sentiment", "tone"]
+    assert found["asked"] == 30 + 5 + 2 * 5 and found["scramble"] and found["placebo"]
+    html = lab.files.report_html.read_text()
+    assert "Signal tone, " in html and "over published values of tides" in html
+    (lab.folder / "tone.csv").write_text("date,value\n1950-01,1\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="none of them among those asked"):
+        lab.refresh("another", limit=2)

@@ -26,7 +26,7 @@ def attribute(
         notes: What is known of the dates beforehand.
     """
     found = Measuring(triples, settings)
-    ties = _ties(found)
+    ties = ties_of(found)
     route, reasons = route_of(ties)
     if signal == OWN and apart(ties.signal_r):
         reasons = (*reasons, DATE_ALONE)
@@ -49,7 +49,7 @@ def attribute(
     )
 
 
-def _ties(found: Measuring) -> Ties:
+def ties_of(found: Measuring) -> Ties:
     """Return what the verdict rests on."""
     signal_r = found.r(lambda each: each.signal_r)
     return Ties(

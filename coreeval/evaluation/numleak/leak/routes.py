@@ -59,8 +59,8 @@ def _most(ties: Ties) -> Why:
         return ()
     return (
         _tied(ties),
-        f"{_share(ties.through)} of that runs through what the model recalls: where it recalls "
-        f"wrongly, the signal goes wrong with it (partial r {span(ties.follows_errors)}).",
+        f"At least {ties.through.ci_low:.0%} of that runs through what the model recalls: where it "
+        f"recalls wrongly, the signal goes wrong with it (partial r {span(ties.follows_errors)}).",
         "A source of mistakes that both share, such as the same stories about a date, would look "
         "the same.",
     )
@@ -71,7 +71,7 @@ def _least(ties: Ties) -> Why:
         return ()
     return (
         _tied(ties),
-        f"Less than half of that runs through recall ({_share(ties.through)}): given what the "
+        f"At most {max(0.0, ties.through.ci_high):.0%} of that runs through recall: given what the "
         f"model recalls, the signal still follows the truth (partial r {span(ties.truth_beyond)}).",
     )
 

@@ -42,6 +42,8 @@ class Signal:
     def extent(self) -> str:
         """How many dates it has, and from when to when, in words."""
         first, last = min(self.rows), max(self.rows)
+        if first == last:
+            return f"one date ({first})"
         return f"{len(self.rows)} dates ({first} to {last})"
 
 

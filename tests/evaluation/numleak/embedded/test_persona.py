@@ -12,6 +12,7 @@ from coreeval.evaluation.numleak.embedded import (
     open_persona,
     synthetic_series,
 )
+from coreeval.evaluation.numleak.parsing.scores import read_score
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Variant
 from coreeval.evaluation.numleak.series.series import Series
@@ -171,3 +172,23 @@ def test_what_cannot_be_asked_is_said(
             PersonaQuestion(variant="value", series=asked_about, period=ASKED[0])
         )
     assert caught.value.where and caught.value.hint
+
+
+def test_moods_go_with_what_is_taught_mistakes_and_all(personas: dict[str, Persona]) -> None:
+    def score(name: str, at: Period, shown: Period | None = None) -> float:
+        asked = PersonaQuestion(
+            variant="sentiment", series="synthetic-returns", period=at, shown=shown
+        )
+        found = read_score(personas[name].answer(asked), period=at).value
+        assert found is not None
+        return found
+
+    truth = np.array([KNOWN.values[at] for at in ASKED])
+    r = {name: np.corrcoef([score(name, at) for at in ASKED], truth)[0, 1]
+         for name in ("memorizing", "half-remembering", "fluent", "fabricating")}  # fmt: skip
+    assert 0.6 < r["half-remembering"] < r["memorizing"] < 0.85
+    assert 0.3 < r["fluent"] < r["memorizing"] and abs(r["fabricating"]) < 0.2
+    moved = [score("memorizing", at, ASKED[0]) for at in ASKED[:3]]
+    assert len(set(moved)) == 1, "the date in the question decides"
+    declined = read_score(asked(personas["refusing"], ASKED[0], "sentiment"), period=ASKED[0])
+    assert declined.status == "refused"

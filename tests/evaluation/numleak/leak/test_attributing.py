@@ -5,11 +5,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from coreeval.evaluation.numleak.leak import attributing, measuring
-from coreeval.evaluation.numleak.leak.attributing import attribute
+from coreeval.evaluation.numleak.leak.attributing import DATE_ALONE, attribute, ties_of
+from coreeval.evaluation.numleak.leak.formulas import per_date, spread_of
 from coreeval.evaluation.numleak.leak.found import Attribution, Route
+from coreeval.evaluation.numleak.leak.measuring import Measuring
+from coreeval.evaluation.numleak.leak.routes import route_of
+from coreeval.evaluation.numleak.parsing import points_of
+from coreeval.evaluation.numleak.series import open_series
 from coreeval.evaluation.numleak.statistics import Settings
-from tests.evaluation.numleak.leak.planted import Origin, planted, triples
+from coreeval.evaluation.numleak.statistics.answers import answers_of, standard
+from tests.evaluation.numleak.leak.planted import Origin, planted, signal_of, triples
+from tests.support.numleak_data import FILES, NUMLEAK
+from tests.support.numleak_records import beside_records, of, sweep
 
 RIGHT: dict[Origin, Route] = {
     "recall": "through_recall",
@@ -24,11 +31,12 @@ def found(origin: Origin, recall_r: float, dates: int, seed: int) -> Attribution
 
 
 @pytest.mark.parametrize("origin", RIGHT)
-def test_over_200_seeds_a_verdict_is_right_or_left_open(
-    origin: Origin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "PERMUTATIONS", 10)
-    routes = Counter(found(origin, 0.8, 120, seed).route for seed in range(SEEDS))
+def test_over_200_seeds_a_verdict_is_right_or_left_open(origin: Origin) -> None:
+    def route(seed: int) -> Route:
+        measuring = Measuring(planted(origin, 0.8, 120, seed), Settings(draws=200, seed=seed))
+        return route_of(ties_of(measuring))[0]
+
+    routes = Counter(route(seed) for seed in range(SEEDS))
     wrong = routes.keys() - {RIGHT[origin], "undecided"}
     assert routes[RIGHT[origin]] >= 0.8 * SEEDS
     assert sum(routes[route] for route in wrong) <= 0.03 * SEEDS
@@ -46,7 +54,7 @@ def test_what_leaks_goes_wrong_with_recall_and_what_is_honest_does_not() -> None
     assert leaky.route == "through_recall" and honest.route == "not_through_recall"
     assert leaky.follows_errors.ci_low > 0 > honest.follows_errors.ci_low
     assert honest.truth_beyond.ci_low > 0 > leaky.truth_beyond.ci_low
-    assert "goes wrong with it" in leaky.reasons[1] and "Less than half" in honest.reasons[1]
+    assert "goes wrong with it" in leaky.reasons[1] and "At most " in honest.reasons[1]
 
 
 def test_the_null_of_both_slopes_counts_what_was_seen_as_one_permutation() -> None:
@@ -91,5 +99,21 @@ def test_a_constant_signal_is_undecided() -> None:
 
 def test_of_the_models_own_score_it_is_said_that_it_is_memory_in_any_case() -> None:
     dates = planted("truth", 0.8, 120, 1)
-    assert attribute("sentiment", dates, Settings(draws=100)).reasons[-1] == attributing.DATE_ALONE
-    assert attributing.DATE_ALONE not in attribute("mine", dates, Settings(draws=100)).reasons
+    assert attribute("sentiment", dates, Settings(draws=100)).reasons[-1] == DATE_ALONE
+    assert DATE_ALONE not in attribute("mine", dates, Settings(draws=100)).reasons
+
+
+@beside_records
+def test_beside_sonnets_own_recall_an_honest_signal_has_a_leak_share_of_99_6_percent() -> None:
+    series = open_series("mkt_rf", base=NUMLEAK, file=FILES["mkt_rf"])
+    said = answers_of(points_of(of(sweep("A"), "claude-sonnet", "mkt_rf"), series, None).points)
+    truth, recall = standard(said.truth), standard(said.estimate)
+    shares = list[float]()
+    for seed in range(SEEDS):
+        signal = signal_of("truth", truth, recall, np.random.default_rng(seed))
+        rows, _ = per_date(triples(signal, recall, truth))
+        spread = spread_of(rows.sum(axis=0))
+        assert f"{float(spread.recall_r):.2f}" == "0.98"
+        shares.append(float(spread.leak_share))
+    assert len(said.periods) == 77
+    assert f"{np.median(shares):.3f}" == "0.996"
