@@ -166,7 +166,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str, str, str]]:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        said = error.strerror or str(error)
         raise DatasetError(
-            f"the signal cannot be read: {error}", where=str(path), hint="check the path"
+            f"the signal cannot be read: {said}", where=str(path), hint="check the path"
         ) from None
+    except UnicodeDecodeError:
+        raise DatasetError("the signal is not UTF-8", where=str(path), hint=_PROSE) from None

@@ -62,6 +62,9 @@ def test_a_file_that_is_no_signal_is_refused(tmp_path: Path, text: str, message:
 def test_a_missing_file_and_a_taken_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="cannot be read"):
         read_signal(tmp_path / "none.csv")
+    (tmp_path / "latin.csv").write_bytes(b"date,value\n2020-01,\xe9\n")
+    with pytest.raises(DatasetError, match="is not UTF-8"):
+        read_signal(tmp_path / "latin.csv")
     with pytest.raises(DatasetError, match="'sentiment' is what the model's own signal"):
         read(tmp_path, "date,value\n2020-01,1\n", "sentiment")
 
