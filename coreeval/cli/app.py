@@ -17,7 +17,7 @@ NAME = "coreeval"
 DEBUG = "--debug"
 COMMANDS = (
     "demo", "init", "validate", "estimate", "refresh", "resume", "retry", "evaluate", "status",
-    "trace", "view", "release", "verify", "review", "diff", "gate", "export", "push",
+    "trace", "view", "release", "verify", "review", "annotate", "diff", "gate", "export", "push",
     "prompts", "models", "calls", "gdelt", "detect", "schedule",
 )  # fmt: skip
 """Commands and groups of them, in the order of the help; `coreeval.cli` has a module for each."""

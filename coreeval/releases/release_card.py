@@ -3,6 +3,7 @@
 import yaml
 
 from coreeval.evaluation.scoring.classification import Score
+from coreeval.releases.annotation.card import ratings_told
 from coreeval.releases.card_words import (
     ATTRIBUTION,
     SYNTHETIC,
@@ -34,6 +35,7 @@ def release_card(task: Task, manifest: ReleaseManifest) -> str:
     parts = (
         _what(task, manifest),
         _quality(manifest.quality),
+        *ratings_told(manifest.annotation),
         _how(manifest),
         _limits(manifest),
         _terms(manifest),

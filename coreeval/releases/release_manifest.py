@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from coreeval.evaluation.annotation.results import Rated
 from coreeval.evaluation.arm_scores import Ranking
 from coreeval.evaluation.scoring.classification import NOTHING, Score
 from coreeval.releases.manifest import Cost, Fingerprints, KnowledgeUsed, Source
@@ -145,6 +146,17 @@ class TakedownState(Value):
     """Accepted samples that it took out of the updated arm."""
 
 
+class PeopleSaid(Value):
+    """What people said of the run's texts, blind to their arm (docs/annotation.md)."""
+
+    study: str
+    scored_at: str
+    scale: str
+    items: int
+    raters: int
+    criteria: tuple[Rated, ...]
+
+
 class Changes(Value):
     """How many there are beside the parent's."""
 
@@ -206,6 +218,8 @@ class ReleaseManifest(Value):
     licence: Licence
     review: ReviewState = ReviewState()
     takedown: TakedownState = TakedownState()
+    annotation: PeopleSaid | None = None
+    """None where nobody rated its texts."""
     changelog: Changelog
     files: dict[str, FileDigest]
     """Every file but release.json and release.sha256, by its path in the release."""

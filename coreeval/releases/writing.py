@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from coreeval.evaluation.report.reading import read_report
+from coreeval.releases.annotation.kept import said_of
 from coreeval.releases.arms import shard_of, write_arms
 from coreeval.releases.changelog import changelog_text, changes
 from coreeval.releases.dataset_info import with_dataset_info
@@ -145,6 +146,7 @@ def _manifest(made_of: Sources, how: Manner, draft: Path, found: _Found) -> Rele
         "arms": found.arms,
         "snippets": how.snippets,
         "review": found.review,
+        "annotation": said_of(made_of.files, run),
         "on_reject": made_of.on_reject,
         "licence": made_of.licence,
         "takedown": TakedownState(

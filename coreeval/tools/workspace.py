@@ -178,6 +178,11 @@ class RunFiles:
         return self.root / "items.csv"
 
     @property
+    def annotation(self) -> Path:
+        """What people said of the texts."""
+        return self.root / "annotation.json"
+
+    @property
     def report_html(self) -> Path:
         """The report for people."""
         return self.root / "report.html"

@@ -1,0 +1,144 @@
+"""Sheets and their scores in words."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coreeval.cli.output import brief, command, one_line
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.annotation.collecting import Problem
+    from coreeval.evaluation.annotation.results import (
+        Annotation,
+        Difference,
+        Disagreement,
+        Rated,
+        Reliability,
+    )
+    from coreeval.evaluation.scoring.classification import Score
+    from coreeval.releases.annotation.exporting import Sheets
+    from coreeval.releases.annotation.scored import Scored
+
+SHOWN = 10
+"""Problems and disagreements that are listed; `--json` has them all."""
+TEXT = 100
+"""Characters of a text that are shown beside a disagreement."""
+TROUBLE = {
+    "unknown_item": "rows of items that the key does not have",
+    "no_rater": "rows without a rater's name",
+    "not_a_rating": "values that may not be given",
+    "double": "ratings given twice by one rater, counted once",
+    "contradiction": "ratings given twice by one rater that differ, not counted",
+    "missing": "ratings missing",
+    "empty": "raters who have rated nothing",
+}
+
+
+def export_lines(made: "Sheets", place: Path) -> Iterator[str]:
+    """Yield what was written, and how it goes on."""
+    key = made.key
+    arms = ", ".join(f"{count} {arm}" for arm, count in made.arms.items())
+    yield f"study {key.study}: {len(key.items)} texts for {len(key.raters)} raters: {arms}"
+    labels = ", ".join(f"{count} {label}" for label, count in made.labels.items())
+    yield one_line(f"  labels: {labels}")
+    if made.arms.get("updated", 0) < key.asked:
+        yield (
+            f"  {key.asked} of each arm were asked for: a sample is shown in one arm only, and "
+            f"{made.pool} are accepted"
+        )
+    yield f"for raters: {brief(made.files[0].parent)} (a sheet each, and the guideline)"
+    yield f"keep:       {brief(made.key_file)} (which text is of which arm: not for raters)"
+    yield f"then:       {command('annotate', 'score', place, made.out)}"
+
+
+def score_lines(found: "Scored") -> Iterator[str]:
+    """Yield means, agreement, disagreements and all that was wrong."""
+    said = found.annotation
+    raters = ", ".join(f"{one_line(each.name)} ({each.ratings} ratings)" for each in said.raters)
+    yield f"study {said.study}: {said.items} texts, {len(said.raters)} raters: {raters}"
+    yield from _problems(said.problems)
+    yield ""
+    yield from _means(said.criteria)
+    yield ""
+    yield from _agreement(said)
+    yield from _notes(said.criteria)
+    yield from _disagreements(said.disagreements)
+    yield f"written: {brief(found.path)}"
+
+
+def _problems(problems: Sequence["Problem"]) -> Iterator[str]:
+    for kind, count in Counter(each.kind for each in problems).items():
+        yield f"  {TROUBLE[kind]}: {count}"
+    told = [each for each in problems if each.kind != "double"]
+    for each in told[:SHOWN]:
+        parts = (each.where, each.rater, each.item, each.criterion, each.said and f"{each.said!r}")
+        yield one_line(f"    {each.kind.replace('_', ' ')}: {', '.join(filter(None, parts))}")
+    if len(told) > SHOWN:
+        yield f"    and {len(told) - SHOWN} more; --json lists them all"
+
+
+def _means(criteria: Sequence["Rated"]) -> Iterator[str]:
+    arms = list(dict.fromkeys(arm for each in criteria for arm in each.arms))
+    yield f"{'mean':<12}" + "".join(f"{arm:<22}" for arm in arms) + "updated - original"
+    for each in criteria:
+        means = "".join(f"{_score(each.arms.get(arm)):<22}" for arm in arms)
+        yield f"{each.criterion:<12}{means}{_difference(each.difference)}"
+    sizes = "".join(f"{criteria[0].arms[arm].n:<22}" for arm in arms)
+    yield f"{'texts':<12}{sizes}".rstrip()
+
+
+def _score(score: "Score | None") -> str:
+    if score is None or score.estimate is None:
+        return "not measured"
+    return f"{score.estimate:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})"
+
+
+def _difference(found: "Difference") -> str:
+    if found.estimate is None:
+        return "not measured"
+    return f"{found.estimate:+.2f} ({found.ci_low:+.2f} to {found.ci_high:+.2f})"
+
+
+def _agreement(said: "Annotation") -> Iterator[str]:
+    if len(said.raters) < 2:
+        yield "one rater: there are means, and no agreement; have another one rate the same texts"
+        return
+    yield f"{'agreement':<12}{'same, of pairs':<22}{'Fleiss kappa':<34}Krippendorff alpha"
+    yield from (f"{each.criterion:<12}{_reliability(each.reliability)}" for each in said.criteria)
+    yield "on the updated texts alone"
+    yield from (f"{each.criterion:<12}{_reliability(each.of_updated)}" for each in said.criteria)
+
+
+def _reliability(found: "Reliability") -> str:
+    share = found.agreement.estimate
+    pairs = "not measured" if share is None else f"{share:.1%}"
+    return f"{pairs:<22}{_chance(found.kappa):<34}{_chance(found.alpha)}"
+
+
+def _chance(score: "Score") -> str:
+    if score.estimate is None:
+        return f"not defined, n = {score.n}"
+    if score.ci_low is None:
+        return f"{score.estimate:.3f}, n = {score.n}"
+    return f"{score.estimate:.3f} ({score.ci_low:.2f} to {score.ci_high:.2f}), n = {score.n}"
+
+
+def _notes(criteria: Sequence["Rated"]) -> Iterator[str]:
+    for each in criteria:
+        yield from (f"  {each.criterion}: {note}" for note in each.notes)
+
+
+def _disagreements(found: Sequence["Disagreement"]) -> Iterator[str]:
+    if not found:
+        return
+    yield ""
+    yield f"raters disagree about {len({each.item for each in found})} texts; furthest apart:"
+    for each in found[:SHOWN]:
+        ratings = ", ".join(f"{rater} {value}" for rater, value in each.ratings.items())
+        about = f"{each.item} ({each.arm} of {each.sample}, {each.label}) {each.criterion}"
+        text = one_line(each.text)
+        yield one_line(f"  {about}: {ratings}")
+        yield f"    {text[:TEXT]}{'…' if len(text) > TEXT else ''}"
+    if len(found) > SHOWN:
+        yield f"  and {len(found) - SHOWN} more; --json lists them all"

@@ -1,0 +1,1 @@
+"""People's ratings of a run's texts: sheets out, and what the ratings show into its releases."""

@@ -1,0 +1,69 @@
+"""The part of a release's card about what people said."""
+
+from collections.abc import Iterator
+
+from coreeval.evaluation.annotation.results import Difference, Rated
+from coreeval.evaluation.scoring.classification import Score
+from coreeval.releases.release_manifest import PeopleSaid
+
+
+def ratings_told(said: PeopleSaid | None) -> Iterator[str]:
+    """Yield the part; nothing where nobody was asked."""
+    if said is None:
+        return
+    means = "\n".join(map(_mean_row, said.criteria))
+    notes = "\n".join(f"- {one.criterion}: {note}" for one in said.criteria for note in one.notes)
+    agreement = _agreement(said) if said.raters > 1 else _ONE_RATER
+    yield f"""## Ratings by people
+
+{said.items} texts of all arms, mixed, rated by {said.raters} who were not told the arm; means with
+95 % intervals. Study {said.study}, scored on {said.scored_at[:10]}. {said.scale}
+
+| | original | semantic | updated | updated less original |
+|---|---|---|---|---|
+{means}
+
+{agreement}
+""" + (f"\n{notes}" if notes else "")
+
+
+_ONE_RATER = "One rater: there is no agreement to measure."
+
+
+def _mean_row(one: Rated) -> str:
+    arms = (_mean(one.arms.get(arm)) for arm in ("original", "semantic", "updated"))
+    scale = f"{one.values[0]} to {one.values[-1]}"
+    return f"| {one.criterion}, {scale} | {' | '.join(arms)} | {_difference(one.difference)} |"
+
+
+def _mean(score: Score | None) -> str:
+    if score is None or score.estimate is None:
+        return "not rated"
+    return f"{score.estimate:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f}, n = {score.n})"
+
+
+def _difference(found: Difference) -> str:
+    if found.estimate is None:
+        return "not measured"
+    return f"{found.estimate:+.2f} ({found.ci_low:+.2f} to {found.ci_high:+.2f})"
+
+
+def _agreement(said: PeopleSaid) -> str:
+    rows = "\n".join(map(_agreement_row, said.criteria))
+    return f"""| agreement | pairs that say the same | Fleiss' kappa | Krippendorff's alpha |
+|---|---|---|---|
+{rows}"""
+
+
+def _agreement_row(one: Rated) -> str:
+    found = one.reliability
+    share = found.agreement.estimate
+    pairs = "not measured" if share is None else f"{share:.1%}"
+    return f"| {one.criterion} | {pairs} | {_chance(found.kappa)} | {_chance(found.alpha)} |"
+
+
+def _chance(score: Score) -> str:
+    if score.estimate is None:
+        return "not defined"
+    ends = "" if score.ci_low is None else f"{score.ci_low:.2f} to {score.ci_high:.2f}, "
+    return f"{score.estimate:.3f} ({ends}n = {score.n})"
