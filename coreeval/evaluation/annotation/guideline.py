@@ -70,7 +70,8 @@ SOURCE: Final = (
 )
 INSTRUCTIONS: Final[tuple[str, ...]] = (
     "Rate every text by itself. Texts of several origins are mixed; do not try to tell them apart.",
-    "Write as people write it: in a tweet, slang, tags, emoji and @user are no mistakes.",
+    "Take a text as what it is: in a tweet, slang, tags, emoji and @user are no mistakes, nor are "
+    "spaces before signs where a benchmark writes them so.",
     "The excerpts are news on what a text may be about. A text may use them, say something else, "
     "or be older than they are: that alone is no fault. Look up what they do not settle.",
     "Feelings, opinions and the author's private life cannot be checked: they are no wrong facts.",

@@ -111,12 +111,14 @@ function noteParts(item) {
 function show(at) {
   kept.at = Math.min(Math.max(at, 0), sheet.items.length - 1);
   const item = sheet.items[kept.at];
+  const questions = make("div", "", { className: "questions" });
+  questions.append(...sheet.criteria.map((criterion) => question(item, criterion)));
   find("text").replaceChildren(
     make("h2", `Text ${kept.at + 1} of ${sheet.items.length} (${item.item})`),
     ...textParts(item),
     ...labelParts(item),
     ...newsParts(item),
-    ...sheet.criteria.map((criterion) => question(item, criterion)),
+    questions,
     ...noteParts(item),
   );
   find("previous").disabled = kept.at === 0;
@@ -210,6 +212,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 load();
+find("guide").open = !Object.keys(kept.said).length;
 find("list").append(
   ...sheet.items.map((_, at) => {
     const line = make("li");
