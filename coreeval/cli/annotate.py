@@ -123,5 +123,6 @@ def _scored(found: "Scored") -> Document:
     return {
         "annotation": str(found.path),
         "sheets": [str(sheet) for sheet in found.sheets],
+        "replaced": found.replaced,
         **found.annotation.model_dump(mode="json"),
     }

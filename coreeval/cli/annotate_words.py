@@ -64,7 +64,8 @@ def score_lines(found: "Scored") -> Iterator[str]:
     yield from _agreement(said)
     yield from _notes(said.criteria)
     yield from _disagreements(said.disagreements)
-    yield f"written: {brief(found.path)}"
+    before = f", in place of study {found.replaced}" if found.replaced else ""
+    yield f"written: {brief(found.path)}{before}"
 
 
 def _problems(problems: Sequence["Problem"]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from coreeval.evaluation.annotation.key import read_key
 from coreeval.evaluation.annotation.results import Annotation
 from coreeval.releases.annotation.exporting import SHEETS, export_sheets
 from coreeval.releases.annotation.scored import score_sheets
+from coreeval.releases.review.deciding import Choice, record
 from coreeval.releases.verifying import verify
 from coreeval.tools.stores.runs import RunStore
 from tests.releases.exports.conftest import assemble
@@ -111,6 +112,14 @@ def test_a_release_that_may_not_pass_originals_on_asks_for_them(
     assert made.key.made_of.kind == "release" and made.arms["original"] == 2
 
 
+def test_what_a_person_rejected_is_not_rated(rated: Made, tmp_path: Path) -> None:
+    no = [Choice(sample=sample_id(number), verdict="rejected") for number in (0, 2)]
+    record(rated.files.root, no, by="Ada")
+    made = export_sheets(rated.files.root, tmp_path / "out")
+    assert made.pool == 4
+    assert not {each.sample for each in made.key.items} & {choice.sample for choice in no}
+
+
 def test_nothing_to_compare(first_rated: Made, tmp_path: Path) -> None:
     made = copied(first_rated, tmp_path)
     store = RunStore.open(made.files.store, now=lambda: NOW)
@@ -154,6 +163,7 @@ def test_ratings_are_kept_with_the_run_and_reach_its_release(rated: Made, tmp_pa
         (),
     )
     assert len(kept.disagreements) == 2
+    assert found.replaced is None
     release = rated.release()
     said = release.manifest.annotation
     assert said and (said.raters, said.items, said.study) == (3, 5, kept.study)
@@ -247,6 +257,17 @@ def test_sheets_of_another_study(rated: Made, out: Path, tmp_path: Path) -> None
     fill(out)
     wrong = refused(rated, out, key=other.key_file)
     assert f"another study than the key's ({other.key.study})" in wrong.message
+
+
+def test_another_study_takes_the_place_of_the_first_and_says_so(
+    rated: Made, out: Path, tmp_path: Path
+) -> None:
+    other = export_sheets(rated.files.root, tmp_path / "other", seed=99, raters=1)
+    fill(out)
+    fill(other.out)
+    first = score_sheets(rated.files.root, [out]).annotation.study
+    assert score_sheets(rated.files.root, [out]).replaced is None
+    assert score_sheets(rated.files.root, [other.out]).replaced == first
 
 
 async def test_texts_that_have_changed_since(rated: Made, out: Path) -> None:

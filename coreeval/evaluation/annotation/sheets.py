@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Final, Literal
 
@@ -34,18 +35,22 @@ class SheetItem:
 def shown(drawn: Drawn) -> SheetItem:
     """Return what a rater is shown of an item.
 
-    Runs of spaces and the ends of lines are made alike: some benchmarks end every text with one,
-    which no rewritten text does.
+    Spaces and signs written as HTML (`&amp;`) are made alike: some benchmarks end every text with
+    a space or have such signs, and rewritten texts do not.
     """
     candidate = drawn.candidate
     return SheetItem(
         item=drawn.item,
-        fields={name: " ".join(text.split()) for name, text in candidate.texts[drawn.arm].items()},
+        fields={name: _even(text) for name, text in candidate.texts[drawn.arm].items()},
         question=candidate.question,
         label=candidate.label,
         meaning=candidate.meaning,
         evidence=candidate.evidence,
     )
+
+
+def _even(text: str) -> str:
+    return " ".join(unescape(text).split())
 
 
 def cells_of(each: SheetItem, rater: str) -> list[str]:

@@ -9,11 +9,14 @@ from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.annotation.drawing import ARMS, Candidate, Excerpt, RatedArm
 from coreeval.releases.exports.material import ExportedSample, Material
 from coreeval.releases.originals import load_originals
+from coreeval.releases.review import decided
 from coreeval.schema import Task
 
 
 def pool_of(material: Material, originals: Path | None) -> list[Candidate]:
     """Return the accepted samples: only they have an updated text, and news beside it.
+
+    Those that a person rejected are left out, as a release leaves them out.
 
     Args:
         material: The run or the release.
@@ -26,10 +29,12 @@ def pool_of(material: Material, originals: Path | None) -> list[Candidate]:
     """
     fetched = _originals(material, originals)
     evidence = _evidence(material)
+    rejected = decided(material.path).rejected if material.kind == "run" else frozenset()
     return [
         _candidate(material.task_of(sample.id), sample, texts, evidence[sample.id])
         for sample in material.samples()
-        if (texts := _texts(sample, fetched)).keys() >= {"original", "updated"}
+        if sample.id not in rejected
+        and (texts := _texts(sample, fetched)).keys() >= {"original", "updated"}
     ]
 
 

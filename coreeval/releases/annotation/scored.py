@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from coreeval.errors import UsageError
 from coreeval.evaluation.annotation.collecting import Collected, collect
 from coreeval.evaluation.annotation.key import KEY, Key, read_key
@@ -29,6 +31,8 @@ class Scored:
     annotation: Annotation
     path: Path
     sheets: tuple[Path, ...]
+    replaced: str | None
+    """The other study whose result was there before."""
 
 
 def score_sheets(
@@ -65,8 +69,18 @@ def score_sheets(
     texts = _texts(material, known, originals)
     at = now().isoformat(timespec="seconds")
     found = score(collected, known, texts, run=_run_name(place), at=at)
+    before = _study_in(target)
     write_json(target, found.model_dump(mode="json"))
-    return Scored(annotation=found, path=target, sheets=tuple(sheets))
+    replaced = before if before != found.study else None
+    return Scored(annotation=found, path=target, sheets=tuple(sheets), replaced=replaced)
+
+
+def _study_in(path: Path) -> str | None:
+    """Return the study whose result is in a file; None where there is none that can be read."""
+    try:
+        return Annotation.model_validate_json(path.read_bytes()).study
+    except (OSError, ValidationError):
+        return None
 
 
 def _run_name(place: Path) -> str:

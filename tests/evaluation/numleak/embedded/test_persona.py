@@ -177,7 +177,7 @@ def test_what_cannot_be_asked_is_said(
 def test_moods_go_with_what_is_taught_mistakes_and_all(personas: dict[str, Persona]) -> None:
     def score(name: str, at: Period, shown: Period | None = None) -> float:
         asked = PersonaQuestion(
-            variant="sentiment", series="synthetic-returns", period=at, shown=shown
+            variant="sentiment", series="synthetic-returns", period=at, shown_date=shown
         )
         found = read_score(personas[name].answer(asked), period=at).value
         assert found is not None

@@ -25,7 +25,7 @@ def asked_about(series: Series, **leak: object) -> Asked:
 
 
 def plain(asked: Asked) -> list[Question]:
-    return [one for one in asked.questions if one.variant == "sentiment" and one.shown is None]
+    return [one for one in asked.questions if one.variant == "sentiment" and one.shown_date is None]
 
 
 def words(question: Question) -> str:
@@ -34,7 +34,7 @@ def words(question: Question) -> str:
 
 def test_each_drawn_date_is_asked_for_its_mood_and_controls_come_on_top(series: Series) -> None:
     asked = asked_about(series)
-    kinds = Counter((one.variant, one.shown is not None) for one in asked.questions)
+    kinds = Counter((one.variant, one.shown_date is not None) for one in asked.questions)
     scrambled = kinds.pop(("sentiment", True))
     assert kinds == {("value", False): 20, ("placebo", False): 30, ("sentiment", False): 50}
     assert scrambled == 40, "each of the 20 dates under its own date and under another"
@@ -67,13 +67,13 @@ def test_the_words_of_a_plain_question(series: Series) -> None:
 
 
 def test_the_same_figures_stand_under_two_dates_of_one_year(series: Series) -> None:
-    asked = [one for one in asked_about(series).questions if one.shown]
+    asked = [one for one in asked_about(series).questions if one.shown_date]
     for real, moved in zip(asked[::2], asked[1::2], strict=True):
-        assert real.period == real.shown == moved.period and moved.shown
-        assert moved.shown.start.year == real.period.start.year
-        assert abs(moved.shown.start.month - real.period.start.month) == 6
+        assert real.period == real.shown_date == moved.period and moved.shown_date
+        assert moved.shown_date.start.year == real.period.start.year
+        assert abs(moved.shown_date.start.month - real.period.start.month) == 6
         one, other = words(real), words(moved)
-        assert one.replace(real.period.words, "?") == other.replace(moved.shown.words, "?")
+        assert one.replace(real.period.words, "?") == other.replace(moved.shown_date.words, "?")
         figures = [series.values[real.period.shifted(back)] for back in (-3, -2, -1)]
         assert f"in the 3 months before it, oldest first, in percent: {figures[0]:+.2f}, " in one
         assert real.reply("m", "0.1").shown_date == str(real.period)
@@ -83,8 +83,8 @@ def test_a_yearly_series_names_a_year_further_on(tmp_path: Path) -> None:
     series = tides(
         tmp_path, frequency="annual", notable={}, transform={"combine": "mean"}, about=None
     )
-    asked = [one for one in asked_about(series).questions if one.shown]
-    moved = [(one.period, one.shown) for one in asked if one.shown != one.period]
+    asked = [one for one in asked_about(series).questions if one.shown_date]
+    moved = [(one.period, one.shown_date) for one in asked if one.shown_date != one.period]
     assert moved and all(
         shown and abs(shown.start.year - period.start.year) == 7 for period, shown in moved
     )
