@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.errors import ReleaseError, RunStateError, UsageError
+from coreeval.errors import ReleaseError, RunError, RunStateError, UsageError
 from coreeval.evaluation.annotation.guideline import CRITERIA
 from coreeval.evaluation.annotation.key import read_key
 from coreeval.evaluation.annotation.results import Annotation
@@ -235,6 +235,14 @@ def refused(rated: Made, given: Path, **how: Path) -> UsageError:
 
 def test_sheets_that_nobody_filled(rated: Made, out: Path) -> None:
     assert "no rating in the sheets" in refused(rated, out).message
+
+
+def test_a_result_that_cannot_be_written(rated: Made, out: Path, tmp_path: Path) -> None:
+    fill(out)
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="cannot be written") as error:
+        score_sheets(rated.files.root, [out], out=tmp_path / "file" / "a.json")
+    assert "--out FILE" in error.value.hint
 
 
 def test_a_folder_without_sheets(rated: Made, tmp_path: Path) -> None:

@@ -14,17 +14,19 @@ def ratings_told(said: PeopleSaid | None) -> Iterator[str]:
     means = "\n".join(map(_mean_row, said.criteria))
     notes = "\n".join(f"- {one.criterion}: {note}" for one in said.criteria for note in one.notes)
     agreement = _agreement(said) if said.raters > 1 else _ONE_RATER
-    yield f"""## Ratings by people
+    told = f"""## Ratings by people
 
 {said.items} texts of all arms, mixed, rated by {said.raters} who were not told the arm; means with
-95 % intervals. Study {said.study}, scored on {said.scored_at[:10]}. {said.scale}
+95 % intervals. Study {said.study}, scored on {said.scored_at[:10]}.
+
+{said.scale}
 
 | | original | semantic | updated | updated less original |
 |---|---|---|---|---|
 {means}
 
-{agreement}
-""" + (f"\n{notes}" if notes else "")
+{agreement}"""
+    yield f"{told}\n\n{notes}" if notes else told
 
 
 _ONE_RATER = "One rater: there is no agreement to measure."

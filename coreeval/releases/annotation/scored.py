@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from coreeval.errors import UsageError
+from coreeval.errors import RunError, UsageError
 from coreeval.evaluation.annotation.collecting import Collected, collect
 from coreeval.evaluation.annotation.key import KEY, Key, read_key
 from coreeval.evaluation.annotation.results import Annotation
@@ -59,6 +59,7 @@ def score_sheets(
             ratings of other texts than those at `place`.
         ReleaseError: `place` is neither run nor release, or damaged.
         RunStateError: the run has not come to its end.
+        RunError: the result cannot be written.
     """
     sheets = _sheets(given)
     known = read_key(key or _key_beside(sheets))
@@ -70,9 +71,20 @@ def score_sheets(
     at = now().isoformat(timespec="seconds")
     found = score(collected, known, texts, run=_run_name(place), at=at)
     before = _study_in(target)
-    write_json(target, found.model_dump(mode="json"))
+    _write(target, found)
     replaced = before if before != found.study else None
     return Scored(annotation=found, path=target, sheets=tuple(sheets), replaced=replaced)
+
+
+def _write(path: Path, found: Annotation) -> None:
+    try:
+        write_json(path, found.model_dump(mode="json"))
+    except OSError as error:
+        raise RunError(
+            f"the result cannot be written: {error.strerror or error}",
+            where=str(error.filename or path),
+            hint="see to the disk, or give another file: --out FILE",
+        ) from None
 
 
 def _study_in(path: Path) -> str | None:
