@@ -15,6 +15,7 @@ _ONLY_WITH = {
     "series": ("--responses", "--backtest"),
     "cutoff": ("--responses", "--backtest"),
     "model": ("--backtest",),
+    "utility": ("--responses",),
     "dates": ("--backtest",),
     "page": ("CONFIG", "--responses", "--backtest"),
     "setting": ("CONFIG",),
@@ -49,6 +50,12 @@ def numleak(
             "--rankings",
             metavar="FILE",
             help="Candidate values and their log-probabilities, JSON lines or .gz; repeatable.",
+        ),
+    ] = None,
+    utility: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Judged answers to ordinary questions under defences, JSON lines."
         ),
     ] = None,
     backtest: Annotated[
@@ -128,7 +135,7 @@ def numleak(
     if responses:
         from coreeval.cli.numleak_recorded import audit_files
 
-        audit_files(responses, series or [], cutoff or [], shown, signal or [])
+        audit_files(responses, series or [], cutoff or [], shown, signal or [], utility=utility)
         return
     if rankings:
         from coreeval.cli.numleak_rankings import rank_files

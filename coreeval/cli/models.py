@@ -46,7 +46,13 @@ async def _check(config: "Config", workspace: "Workspace") -> "list[Checked]":
     prices, cutoffs = prices_of(config), cutoffs_of(config)
     store = open_calls(workspace.calls)
     try:
-        return await check_models(config.models, prices, Abilities(store), cutoffs=cutoffs)
+        return await check_models(
+            config.models,
+            prices,
+            Abilities(store),
+            cutoffs=cutoffs,
+            judges=config.detect.judges,
+        )
     finally:
         await close_models()
         store.close()

@@ -155,8 +155,9 @@ def _heard(asking: Asking, found: "NumleakFound", signals: Sequence[Signal]) -> 
         cutoffs=plan.cutoffs,
         notes=[*found.notes()],
         backtest=None if asking.config else asking.preset.backtest,
+        utility=found.utility,
         signals=signals,
-        more=[f"again: {shlex.join([*_again(plan, found.file), *_given(signals)])}"],
+        more=[f"again: {shlex.join([*_again(plan, found), *_given(signals)])}"],
     )
 
 
@@ -191,9 +192,11 @@ def _command(asking: Asking) -> str:
     return shlex.join([*words, *(["--allow-unpriced"] if asking.allow_unpriced else [])])
 
 
-def _again(plan: "NumleakPlan", file: Path) -> Iterator[str]:
+def _again(plan: "NumleakPlan", found: "NumleakFound") -> Iterator[str]:
     """Yield the words of the command that gives the same result from the recorded answers."""
-    yield from (*WHERE.split(), "--responses", str(brief(file)))
+    yield from (*WHERE.split(), "--responses", str(brief(found.file)))
+    if found.utility_file:
+        yield from ("--utility", str(brief(found.utility_file)))
     files = plan.config.detect.numleak.files
     for name, path in files.items():
         yield from ("--series", f"{name}={brief(Path(path))}")

@@ -11,11 +11,13 @@ from coreeval.cli.numleak_report import Heard, Shown, report
 from coreeval.cli.numleak_signals import asked_of, opened_signals
 from coreeval.config.dates import StatedDate
 from coreeval.errors import DatasetError, UsageError
+from coreeval.evaluation.numleak.defences.answers import UtilityReply, read_utility
 from coreeval.evaluation.numleak.implied import implied_series
 from coreeval.evaluation.numleak.leak.signals import refuse_strangers
 from coreeval.evaluation.numleak.recorded import read_replies
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, expand, known, open_series
+from coreeval.schema import BadRow
 from coreeval.tools.cutoffs import Stated, find, load_cutoffs
 from coreeval.tools.workspace import workspace_for
 
@@ -26,8 +28,11 @@ def audit_files(
     cutoffs: Sequence[str],
     shown: Shown,
     signals: Sequence[str] = (),
+    *,
+    utility: Path | None = None,
 ) -> None:
     """Audit recorded answers; series are built in, given, or implied by the truth in the files."""
+    judged, judged_bad = _judged(utility)
     read = {path: read_replies(path) for path in files}
     replies = [reply for each in read.values() for reply in each.good]
     dates = cutoffs_of_models(dict.fromkeys(reply.model for reply in replies), cutoffs)
@@ -40,11 +45,20 @@ def audit_files(
         replies=replies,
         series=series,
         cutoffs=dates,
-        bad=[row for each in read.values() for row in each.bad],
+        bad=[row for each in read.values() for row in each.bad] + judged_bad,
+        utility=judged,
         notes=[*_unused(given, replies)],
         signals=own,
     )
     report(heard, shown)
+
+
+def _judged(file: Path | None) -> tuple[tuple[UtilityReply, ...], list[BadRow]]:
+    """Return judged answers to ordinary questions, and the lines of their file that are none."""
+    if file is None:
+        return (), []
+    read = read_utility(file)
+    return read.good, [*read.bad]
 
 
 def opened(named: Sequence[str]) -> dict[str, Series]:

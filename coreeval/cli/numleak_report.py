@@ -7,6 +7,8 @@ from pathlib import Path
 
 from coreeval.cli.numleak_words import told_lines
 from coreeval.cli.output import Document, show
+from coreeval.evaluation.numleak.defences.answers import UtilityReply
+from coreeval.evaluation.numleak.defences.document import found_document
 from coreeval.evaluation.numleak.document import audits_document
 from coreeval.evaluation.numleak.leak import Signal
 from coreeval.evaluation.numleak.replies import Reply
@@ -48,6 +50,8 @@ class Heard:
     backtest: Backtest | None = None
     signals: Sequence[Signal] = ()
     """The user's own, to be attributed."""
+    utility: Sequence[UtilityReply] = ()
+    """Answers to ordinary questions under defences, judged."""
     more: Sequence[str] = field(default=())
     """Lines for people at the end."""
 
@@ -57,11 +61,15 @@ def report(heard: Heard, shown: Shown) -> None:
     audits = audited(heard.replies, heard.series, shown.settings, heard.cutoffs, heard.signals)
     document = {
         **audits_document(audits, shown.settings, heard.notes),
+        "defences": found_document(heard.replies, heard.utility, heard.series, heard.cutoffs),
         "backtest": _backtest(heard.backtest, audits) if heard.backtest else None,
         "responses": [str(path) for path in heard.files],
         "bad_rows": [row.model_dump() for row in (*heard.bad, *_bad_rows(heard.signals))],
     }
-    document |= {"plots": _drawn(audits, shown.plot), "page": _page(audits, document, shown.page)}
+    document |= {
+        "plots": _drawn(audits, document, shown.plot),
+        "page": _page(audits, document, shown.page),
+    }
     show(document, shown.as_json, lambda: "\n".join([*told_lines(document), *heard.more]))
 
 
@@ -88,12 +96,14 @@ def _backtest(backtest: Backtest, audits: Sequence[Audit]) -> Document:
     }  # fmt: skip
 
 
-def _drawn(audits: Sequence[Audit], folder: Path | None) -> list[str]:
+def _drawn(audits: Sequence[Audit], document: Document, folder: Path | None) -> list[str]:
     if folder is None:
         return []
+    from coreeval.evaluation.numleak.defences.plots import draw_defences
     from coreeval.evaluation.numleak.plots import draw_audits
 
-    return [str(path) for path in draw_audits(folder, audits)]
+    drawn = [*draw_audits(folder, audits), *draw_defences(folder, document["defences"])]
+    return [str(path) for path in drawn]
 
 
 def _page(audits: Sequence[Audit], document: Document, path: Path | None) -> str | None:

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from coreeval.cli.defence_words import defence_lines
 from coreeval.cli.leak_words import leak_lines
 from coreeval.cli.output import Document, brief, one_line
 from coreeval.evaluation.numleak.table import (
@@ -28,6 +29,7 @@ def told_lines(document: Document) -> Iterator[str]:
         yield from _audit_lines(one)
     if len(found) > 1:
         yield from _summary(found)
+    yield from defence_lines(document["defences"])
     yield from bad_lines(document["bad_rows"])
     for note in document["notes"]:
         yield from wrapped(f"note: {note}", "")

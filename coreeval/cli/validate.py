@@ -159,7 +159,8 @@ def _models(setup: "Setup") -> list[str]:
     for role in ROLES:
         players.setdefault(models.of(role).model, []).append(role)
     roles = [f"{model}: {', '.join(played)}" for model, played in players.items()]
-    return [*roles, *(f"target: {target.model}" for target in models.targets)]
+    judges = [f"judge of defences: {judge.model}" for judge in setup.config.detect.judges]
+    return [*roles, *(f"target: {target.model}" for target in models.targets), *judges]
 
 
 def _telemetry(setup: "Setup") -> list[str]:

@@ -3,8 +3,10 @@
 Unknown keys are errors that name the nearest known one. Keys (secrets) are never part of it.
 """
 
+from coreeval.config.defence_values import DefencesConfig, WordsConfig
 from coreeval.config.item_values import ItemConfig
 from coreeval.config.leak_values import LeakConfig
+from coreeval.config.model_values import METHODS, Method, ModelConfig, PriceConfig
 from coreeval.config.numleak_values import NumleakConfig, PeriodConfig, Probe
 from coreeval.config.reading import (
     changed_keys,
@@ -19,15 +21,11 @@ from coreeval.config.reading import (
 from coreeval.config.series_values import SeriesConfig
 from coreeval.config.telemetry import TelemetryConfig
 from coreeval.config.values import (
-    METHODS,
     ROLES,
     Config,
     DatasetConfig,
-    Method,
-    ModelConfig,
     ModelsConfig,
     PcrConfig,
-    PriceConfig,
     TargetConfig,
 )
 
@@ -39,6 +37,7 @@ __all__ = [
     "AnyConfig",
     "Config",
     "DatasetConfig",
+    "DefencesConfig",
     "ItemConfig",
     "LeakConfig",
     "Method",
@@ -52,6 +51,7 @@ __all__ = [
     "SeriesConfig",
     "TargetConfig",
     "TelemetryConfig",
+    "WordsConfig",
     "changed_keys",
     "load_config",
     "load_item_config",

@@ -4,7 +4,8 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from coreeval.config.values import AskingConfig, ModelConfig, TargetConfig, refuse_twice
+from coreeval.config.model_values import ModelConfig
+from coreeval.config.values import AskingConfig, TargetConfig, refuse_twice
 from coreeval.schema import Value
 
 ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from coreeval.config.defence_values import DefencesConfig
 from coreeval.config.leak_values import LeakConfig
 from coreeval.schema import Value
 
@@ -102,6 +103,8 @@ class NumleakConfig(Value):
     """Controls of the sentiment, if that is asked."""
     signals: dict[str, str] = {}
     """CSV files with signals of one's own, by name, to be attributed beside it."""
+    defences: DefencesConfig | None = None
+    """What instructions keep back, and what they cost. Off where it is absent."""
 
     @model_validator(mode="after")
     def _asks_for_values(self) -> Self:

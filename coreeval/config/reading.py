@@ -8,14 +8,15 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from coreeval.config.defence_values import DefencesConfig
 from coreeval.config.item_values import ITEM_FORMATS, ItemConfig
+from coreeval.config.model_values import ModelConfig
 from coreeval.config.numleak_values import NumleakConfig
 from coreeval.config.series_values import SeriesConfig, SeriesDetectConfig, SeriesModelsConfig
 from coreeval.config.values import (
     ROLES,
     AskingConfig,
     Config,
-    ModelConfig,
     ModelsConfig,
     TargetConfig,
 )
@@ -245,7 +246,24 @@ def _with_series(asked: NumleakConfig, at: Callable[[str], str]) -> NumleakConfi
     """Make the paths of series and of their files absolute."""
     named = [at(one) if one.endswith((".yaml", ".yml")) else one for one in asked.series]
     files = {series: at(path) for series, path in asked.files.items()}
-    return asked.model_copy(update={"series": tuple(named), "files": files})
+    changes: dict[str, object] = {"series": tuple(named), "files": files}
+    if asked.defences:
+        changes["defences"] = _with_words(asked.defences, at)
+    return asked.model_copy(update=changes)
+
+
+def _with_words(asked: DefencesConfig, at: Callable[[str], str]) -> DefencesConfig:
+    """Make the paths of a defence's own words, questions and judges absolute."""
+    names, suffixes = (
+        tuple(one.model_copy(update={"file": at(one.file)}) if one.file else one for one in each)
+        for each in (asked.names, asked.suffixes)
+    )
+    changes: dict[str, object] = {"names": names, "suffixes": suffixes}
+    if asked.questions:
+        changes["questions"] = at(asked.questions)
+    judges = {"judge": asked.judge, "second_judge": asked.second_judge}
+    changes |= {role: _opened(model, at) for role, model in judges.items() if model}
+    return asked.model_copy(update=changes)
 
 
 def _absolute_items(config: ItemConfig, base: Path) -> ItemConfig:

@@ -86,10 +86,11 @@ def compare_splits(job: Job) -> Document | None:
 
 def audit_answers(job: Job) -> Document | None:
     """Audit what the targets said about series; None where the config names none."""
+    from coreeval.evaluation.numleak.defences.document import found_document
     from coreeval.evaluation.numleak.document import numleak_document
     from coreeval.evaluation.numleak.recorded import read_replies
     from coreeval.evaluation.numleak.statistics import Settings
-    from coreeval.graph.numleak.in_run import files_in_run, notes_in_run
+    from coreeval.graph.numleak.in_run import files_in_run, notes_in_run, utility_in_run
     from coreeval.graph.numleak.plan import signals_of
     from coreeval.graph.numleak.universe import open_universe
 
@@ -101,14 +102,20 @@ def audit_answers(job: Job) -> Document | None:
     files = files_in_run(job, targets).values()
     table = cutoffs_of(job.config)
     stated = {target.model: dates_of(target, table).cutoff for target in targets}
-    return numleak_document(
-        [reply for file in files if file.exists() for reply in read_replies(file).good],
-        {one.definition.id: one for one in universe.all},
+    replies = [reply for file in files if file.exists() for reply in read_replies(file).good]
+    series = {one.definition.id: one for one in universe.all}
+    cutoffs = {model: cutoff.last_day if cutoff else None for model, cutoff in stated.items()}
+    found = numleak_document(
+        replies,
+        series,
         Settings(seed=job.config.run.seed),
-        {model: cutoff.last_day if cutoff else None for model, cutoff in stated.items()},
+        cutoffs,
         notes=notes_in_run(job),
         signals=signals_of(asked, base),
     )
+    return found | {
+        "defences": found_document(replies, utility_in_run(job, targets), series, cutoffs)
+    }
 
 
 def _asked(job: Job, labels: "Labels") -> "Iterator[tuple[str, Asked]]":

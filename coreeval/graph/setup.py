@@ -114,7 +114,8 @@ def check_models(setup: Setup) -> None:
     """
     config = setup.config
     targets = config.models.targets if config.detect.asks_targets else ()
-    _check_asked(setup, [*_playing(config), *targets])
+    judges = config.detect.judges if targets else ()
+    _check_asked(setup, [*_playing(config), *targets, *judges])
 
 
 def check_targets(setup: Setup, targets: Sequence[TargetConfig]) -> None:

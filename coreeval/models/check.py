@@ -76,11 +76,14 @@ class Checked:
     spent: Spent = Spent()
 
 
-def distinct(models: ModelsConfig, prices: Prices, cutoffs: Cutoffs) -> list[Configured]:
-    """Return each model once for an endpoint and a key, roles first."""
+def distinct(
+    models: ModelsConfig, prices: Prices, cutoffs: Cutoffs, judges: Sequence[ModelConfig] = ()
+) -> list[Configured]:
+    """Return each model once for an endpoint and a key, roles first, judges of defences last."""
     groups: dict[tuple[str, str | None, str], list[tuple[str, ModelConfig]]] = {}
     players: list[tuple[str, ModelConfig]] = [(role, models.of(role)) for role in ROLES]
-    for use, config in [*players, *(("target", target) for target in models.targets)]:
+    players += [("target", target) for target in models.targets]
+    for use, config in [*players, *(("judge", judge) for judge in judges)]:
         key = (config.model, config.base_url, config.key_env)
         groups.setdefault(key, []).append((use, config))
     return [_configured(group, prices, cutoffs) for group in groups.values()]
@@ -106,6 +109,7 @@ async def check_models(
     abilities: Abilities,
     *,
     cutoffs: Cutoffs,
+    judges: Sequence[ModelConfig] = (),
     env: Mapping[str, str] | None = None,
     retry: Retry = BRIEF,
     clock: Callable[[], float] = time.monotonic,
@@ -117,6 +121,7 @@ async def check_models(
         prices: What models charge.
         abilities: Where it is remembered what was found.
         cutoffs: Until when models were trained and when they came out.
+        judges: Who scores what defences cost.
         env: Where keys come from; the environment where it is not given.
         retry: How often a request that fails on the wire is sent again.
         clock: Seconds, never going back.
@@ -134,7 +139,8 @@ async def check_models(
             return Checked(configured=configured, state="recorded")
         return await _asked(configured, Probe(model, retry=retry, clock=clock), abilities)
 
-    return list(await asyncio.gather(*(one(each) for each in distinct(models, prices, cutoffs))))
+    asked = distinct(models, prices, cutoffs, judges)
+    return list(await asyncio.gather(*(one(each) for each in asked)))
 
 
 async def _asked(configured: Configured, probe: Probe, abilities: Abilities) -> Checked:

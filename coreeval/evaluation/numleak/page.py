@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from coreeval.evaluation.numleak.defences.sketches import part_of_page
 from coreeval.evaluation.numleak.leak.section import leak_section
 from coreeval.evaluation.numleak.points import Stratum
 from coreeval.evaluation.numleak.readout.strip import strip_svg
@@ -49,6 +50,7 @@ def _context(audits: Sequence[Audit], document: Json) -> dict[str, Any]:
         "heat": heat,
         "views": [_view(number, *each)
                   for number, each in enumerate(zip(audits, document["series"], strict=True))],
+        "defences": part_of_page(document.get("defences")),
         "settings": settings_line(document["settings"]),
     }  # fmt: skip
 

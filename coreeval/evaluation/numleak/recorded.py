@@ -151,3 +151,5 @@ def _variant_defects(variant: object, values: Mapping[str, object]) -> Iterator[
             yield f"a {variant} says what it was asked with: {key} is missing"
     if variant == "fictitious" and not values.get("name"):
         yield "a fictitious series has a name: name is missing"
+    if variant == "defended" and not values.get("defence"):
+        yield "a defended answer was given under a defence: defence is missing"

@@ -82,11 +82,15 @@ def _style(name: str) -> str:
 
 @cache
 def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
+    from coreeval.evaluation.numleak.defences.sketches import tradeoffs
+    from coreeval.evaluation.numleak.defences.table import agreement_line
+
+    own = PackageLoader("coreeval.evaluation.report")
     made = Environment(
-        loader=PackageLoader("coreeval.evaluation.report"),
+        loader=ChoiceLoader([own, PackageLoader("coreeval.evaluation.numleak", "")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -95,7 +99,7 @@ def _environment() -> "Environment":
     shown = (
         forms.percent, forms.points, forms.figure, forms.p_value, forms.share_span,
         forms.points_span, forms.figure_span, forms.number, forms.usd, forms.words, forms.place,
-        forms.extent,
+        forms.extent, tradeoffs, agreement_line,
     )  # fmt: skip
     made.filters |= {each.__name__: each for each in shown}
     made.filters["strip"] = lambda entropy: Markup(strip_svg(entropy))  # numbers alone

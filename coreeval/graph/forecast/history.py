@@ -59,8 +59,11 @@ class Earlier:
 # -- calls ----------------------------------------------------------------------------------------
 
 
-OTHERS = ("target", "target_text", "paraphraser")
-"""Roles beside those of the team: targets asked for labels and for text, twins of items."""
+OTHERS = (
+    "target", "target_text", "paraphraser", "target_series", "target_utility", "utility_judge",
+)  # fmt: skip
+"""Roles beside those of the team: targets asked for labels, for text and about series, twins of
+items, and those who judge what defences cost."""
 
 
 def remembered(workspace: Workspace) -> list[Seen]:

@@ -65,6 +65,8 @@ _ANSWERS: Mapping[str, Range] = {
     "target_text": between(2, 100, 600),
     "target_series": between(3, 30, 150),
     "target_series_prose": between(80, 250, 500),
+    "target_utility": between(60, 250, 900),
+    "utility_judge": between(20, 45, 120),
     "paraphraser": between(80, 300, 1500),
 }
 """Tokens of an answer."""

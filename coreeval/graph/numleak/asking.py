@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
+from coreeval.evaluation.numleak.defences.attacking import DefendedQuestion
 from coreeval.evaluation.numleak.probes import Question
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
@@ -95,7 +96,8 @@ def _by_persona(
 ) -> list[Reply]:
     from coreeval.evaluation.numleak.embedded import PersonaQuestion, open_persona  # numpy
 
-    model, total, replies = audit.target.model, audit.questions, list[Reply]()
+    model, replies = audit.target.model, list[Reply]()
+    total = sum(len(asked.questions) for asked in audit.asked)
     desk.watch(Progress(stage=stage, note=model))
     persona = open_persona(model, [_until(each, audit.cutoff) for each in taught], seed=seed)
     for asked in audit.asked:
@@ -112,10 +114,21 @@ def _by_persona(
                 following=one.following,
                 shown_date=one.shown_date,
             )
-            replies.append(one.reply(model, persona.answer(question)))
+            kept = _kept_back(model, one)
+            replies.append(one.reply(model, kept or persona.answer(question)))
         counts = {"answered": len(replies)}
         desk.watch(Progress(stage=stage, done=len(replies), total=total, counts=counts))
     return replies
+
+
+def _kept_back(persona: str, question: Question) -> str | None:
+    """Return what a persona says that keeps to a defence; None where it gives in, or has none."""
+    from coreeval.evaluation.numleak.embedded.defended import DECLINED, yields  # numpy
+
+    if not isinstance(question, DefendedQuestion):
+        return None
+    given = yields(persona, question.defence, question.suffix, question.period)
+    return None if given else DECLINED
 
 
 def _until(series: Series, cutoff: date | None) -> Series:

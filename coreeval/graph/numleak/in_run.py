@@ -1,10 +1,15 @@
 """The audit of a run: its targets are asked once, and the report counts what they said."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from coreeval.config import TargetConfig
+from coreeval.evaluation.numleak.defences.answers import (
+    UtilityReply,
+    read_utility,
+    write_utility,
+)
 from coreeval.evaluation.numleak.probes import write_replies
 from coreeval.evaluation.numleak.recorded import read_replies
 from coreeval.graph.asking import note_asked, step_of
@@ -12,6 +17,7 @@ from coreeval.graph.desk import Desk, Stopped
 from coreeval.graph.items.work import file_names
 from coreeval.graph.job import Job
 from coreeval.graph.numleak.asking import replies_of
+from coreeval.graph.numleak.defending import judged_answers
 from coreeval.graph.numleak.plan import Audit, notes_on, run_audits
 from coreeval.graph.numleak.readout import untold
 from coreeval.graph.numleak.universe import Universe
@@ -68,6 +74,17 @@ def files_in_run(job: Job, targets: Sequence[TargetConfig]) -> dict[str, Path]:
     return {name: job.files.numleak / file for name, file in file_names(targets).items()}
 
 
+def utility_in_run(job: Job, targets: Sequence[TargetConfig]) -> list[UtilityReply]:
+    """Return each target's answers to ordinary questions under defences, with their scores."""
+    files = [_beside(file) for file in files_in_run(job, targets).values()]
+    return [one for file in files if file.exists() for one in read_utility(file).good]
+
+
+def _beside(replies: Path) -> Path:
+    """Return the file of answers to ordinary questions that goes with one of replies."""
+    return replies.with_name(f"{replies.stem}.utility.jsonl")
+
+
 async def _asked(job: Job) -> dict[str, list[str]]:
     universe, audits = await asyncio.to_thread(audits_in_run, job)
     files = files_in_run(job, job.config.models.targets)
@@ -75,8 +92,11 @@ async def _asked(job: Job) -> dict[str, list[str]]:
     try:
         exchange = open_exchange(job.config, calls, traffic=job.traffic)
         for audit in audits:
-            if not files[audit.target.model].exists():
-                await _audited(job, exchange, audit, universe, files[audit.target.model])
+            file = files[audit.target.model]
+            if not file.exists():
+                await _audited(job, exchange, audit, universe, file)
+            if audit.judged and not _beside(file).exists():
+                await _judged(job, exchange, audit, _beside(file))
     finally:
         await close_models()
         await asyncio.to_thread(calls.close)
@@ -91,14 +111,34 @@ async def _asked(job: Job) -> dict[str, list[str]]:
 async def _audited(
     job: Job, exchange: Exchange, audit: Audit, universe: Universe, file: Path
 ) -> None:
-    """Ask one target, note its calls however it ends, and keep what it said when that is all."""
-    desk = Desk(concurrency=job.config.run.concurrency, watch=job.watch, stop=job.stop)
+    """Ask one target about series, and keep what it said when that is all."""
     seed = job.config.run.seed
+
+    async def ask(desk: Desk) -> None:
+        replies = await replies_of(desk, exchange, audit, universe.all, seed=seed, stage=STAGE)
+        await asyncio.to_thread(write_replies, file, replies)
+
+    await _noted(job, audit, 0, ask)
+
+
+async def _judged(job: Job, exchange: Exchange, audit: Audit, file: Path) -> None:
+    """Ask one target ordinary questions and have the answers judged; keep them when all are."""
+
+    async def ask(desk: Desk) -> None:
+        if audit.judged:
+            replies = await judged_answers(desk, exchange, audit.target, audit.judged)
+            await asyncio.to_thread(write_utility, file, replies)
+
+    await _noted(job, audit, 1, ask)
+
+
+async def _noted(job: Job, audit: Audit, turn: int, ask: Callable[[Desk], Awaitable[None]]) -> None:
+    """Ask, and note the calls however it ends."""
+    desk = Desk(concurrency=job.config.run.concurrency, watch=job.watch, stop=job.stop)
     with record_calls() as made:
         try:
-            replies = await replies_of(desk, exchange, audit, universe.all, seed=seed, stage=STAGE)
+            await ask(desk)
         finally:
             if made:
-                note_asked(job, step_of(job, audit.target.model, 0, STAGE, made), made)
+                note_asked(job, step_of(job, audit.target.model, turn, STAGE, made), made)
                 await job.store.recorded()
-    await asyncio.to_thread(write_replies, file, replies)

@@ -22,6 +22,7 @@ from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, refuse
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.probes import Asked, questions_about, sibling_questions
 from coreeval.evaluation.numleak.series import Series
+from coreeval.graph.numleak.defending import Judged, Trial, open_trial
 from coreeval.graph.numleak.universe import Universe, open_universe
 from coreeval.graph.setup import check_reached
 from coreeval.tools.clock import Clock, utc_now
@@ -41,11 +42,14 @@ class Audit:
     """The last day of its training data; None where it is not known."""
     asked: tuple[Asked, ...]
     """About each series, then about each of their siblings."""
+    judged: Judged | None = None
+    """What it is asked beside, for judges; None where defences are not tried or not judged."""
 
     @property
     def questions(self) -> int:
         """How many there are."""
-        return sum(len(each.questions) for each in self.asked)
+        beside = len(self.judged.questions) if self.judged else 0
+        return sum(len(each.questions) for each in self.asked) + beside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +168,9 @@ def plan_for(
         signals=signals,
     )
     refuse_strangers(signals, plan.asked_dates)
-    check_reached(config, [target for target in targets if not target.embedded])
+    defences = config.detect.numleak.defences
+    judges = [judge for judge in (defences.judges if defences else ()) if not judge.by_rules]
+    check_reached(config, [*(target for target in targets if not target.embedded), *judges])
     return plan
 
 
@@ -257,21 +263,27 @@ def audits_of(config: SeriesConfig, universe: Universe, *, today: date) -> tuple
     """Return what each target is asked.
 
     Raises:
-        ConfigError: the file of cutoffs cannot be used.
+        ConfigError: the file of cutoffs cannot be used, or one that a defence is read from.
         DatasetError: a series has no value in the period.
     """
     table = load_cutoffs(Path(config.cutoffs) if config.cutoffs else None)
-    audits = list[Audit]()
-    for target in asked_targets(config.models.targets):
+    trial = open_trial(config.detect.numleak, seed=config.run.seed)
+    targets, audits = asked_targets(config.models.targets), list[Audit]()
+    judged = trial.judged(universe.series, targets) if trial else None
+    for target in targets:
         stated = dates_of(target, table).cutoff
         cutoff = stated.last_day if stated else None
-        asked = _asked(config, universe, cutoff, today)
-        audits.append(Audit(target=target, cutoff=cutoff, asked=asked))
+        asked = _asked(config, universe, cutoff, today, trial)
+        audits.append(Audit(target=target, cutoff=cutoff, asked=asked, judged=judged))
     return tuple(audits)
 
 
 def _asked(
-    config: SeriesConfig, universe: Universe, cutoff: date | None, today: date
+    config: SeriesConfig,
+    universe: Universe,
+    cutoff: date | None,
+    today: date,
+    trial: Trial | None,
 ) -> tuple[Asked, ...]:
     asked, first = list[Asked](), dict[str, Asked]()
     for series in universe.series:
@@ -279,7 +291,7 @@ def _asked(
             series, config.detect.numleak, cutoff=cutoff, today=today, seed=config.run.seed
         )
         first.setdefault(series.definition.family or "", one)
-        asked.append(one)
+        asked.append(trial.attacks(one, series) if trial else one)
     for sibling in universe.siblings:
         like = first[sibling.definition.family or ""]
         asked.append(sibling_questions(sibling, like, today=today))

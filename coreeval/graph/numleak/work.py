@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from coreeval.evaluation.numleak.defences.answers import UtilityReply, write_utility
 from coreeval.evaluation.numleak.probes import write_replies
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.graph.desk import Desk
 from coreeval.graph.numleak.asking import replies_of
+from coreeval.graph.numleak.defending import judged_answers
 from coreeval.graph.numleak.plan import NumleakPlan
 from coreeval.graph.numleak.readout import untold
 from coreeval.graph.progress import Watch, unwatched
@@ -16,7 +18,7 @@ from coreeval.graph.session import Session
 from coreeval.models import open_exchange
 from coreeval.tools.stores.calls import CallStore
 
-RESPONSES = "responses.jsonl"
+RESPONSES, UTILITY = "responses.jsonl", "utility.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +30,10 @@ class NumleakFound:
     file: Path
     """The same as JSON lines: `--responses` gives the same result."""
     plan: NumleakPlan
+    utility: tuple[UtilityReply, ...] = ()
+    """Answers to ordinary questions under defences, judged."""
+    utility_file: Path | None = None
+    """The same as JSON lines, for `--utility`; None where none was asked."""
 
     def notes(self) -> Iterator[str]:
         """Yield what was not asked or told, or not as it was meant, each thing once."""
@@ -57,14 +63,27 @@ def ask_numleak(plan: NumleakPlan, *, watch: Watch = unwatched) -> NumleakFound:
         concurrency=plan.config.run.concurrency,
         watch=watch,
     )
-    replies = session.run(lambda desk, calls: _asked(plan, desk, calls, folder / RESPONSES))
-    return NumleakFound(replies=tuple(replies), file=folder / RESPONSES, plan=plan)
+    replies, utility = session.run(lambda desk, calls: _asked(plan, desk, calls, folder))
+    return NumleakFound(
+        replies=tuple(replies),
+        file=folder / RESPONSES,
+        plan=plan,
+        utility=tuple(utility),
+        utility_file=folder / UTILITY if utility else None,
+    )
 
 
-async def _asked(plan: NumleakPlan, desk: Desk, calls: CallStore, file: Path) -> list[Reply]:
-    exchange, replies = open_exchange(plan.config, calls), list[Reply]()
+async def _asked(
+    plan: NumleakPlan, desk: Desk, calls: CallStore, folder: Path
+) -> tuple[list[Reply], list[UtilityReply]]:
+    exchange = open_exchange(plan.config, calls)
+    replies, utility = list[Reply](), list[UtilityReply]()
     for audit in plan.audits:
         taught, seed = plan.universe.all, plan.config.run.seed
         replies += await replies_of(desk, exchange, audit, taught, seed=seed)
-    await asyncio.to_thread(write_replies, file, replies)
-    return replies
+        if audit.judged:
+            utility += await judged_answers(desk, exchange, audit.target, audit.judged)
+    await asyncio.to_thread(write_replies, folder / RESPONSES, replies)
+    if utility:
+        await asyncio.to_thread(write_utility, folder / UTILITY, utility)
+    return replies, utility

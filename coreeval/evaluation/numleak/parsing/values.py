@@ -34,6 +34,8 @@ _LABEL_WORDS: Final = 6
 """A line of its own says a value with at most so many words beside it."""
 _LINE: Final = 200
 """Characters of such a line."""
+NO_NUMBER: Final = ("no number that is said to be the value", "no words")
+"""Why there is no value where an answer has no number that could be one."""
 _RANKS: Final = ("a number in its unit", "a line of its own", "said to be it", "a point estimate")
 
 
@@ -87,9 +89,7 @@ def _silent(text: str, found: list[Quantity], said: list[_Candidate], *, cut: bo
         return ReadValue(None, "unparsed", "several different numbers")
     if any(quantity.measure == "other" for quantity in found):
         return ReadValue(None, "unparsed", "a number in another unit")
-    return ReadValue(
-        None, "unparsed", "no number that is said to be the value" if text else "no words"
-    )
+    return ReadValue(None, "unparsed", NO_NUMBER[0 if text else 1])
 
 
 def _chosen(said: list[_Candidate], *, least: int) -> _Candidate | None:

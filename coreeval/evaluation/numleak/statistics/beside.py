@@ -10,7 +10,7 @@ from coreeval.evaluation.numleak.points import Point
 from coreeval.evaluation.numleak.statistics.answers import Answers, answers_of, standard, vary
 from coreeval.evaluation.numleak.statistics.intervals import UNDEFINED, jackknifed, share
 from coreeval.evaluation.numleak.statistics.measured import Metric, Settings, Signature
-from coreeval.evaluation.numleak.statistics.metrics import moments_r, near, signature
+from coreeval.evaluation.numleak.statistics.metrics import correlation_of_sums, near, signature
 from coreeval.evaluation.statistics import Array
 
 _SAME = 1e-9
@@ -119,5 +119,5 @@ def _r_difference(pairs: Pairs) -> Metric:
     return jackknifed(
         np.concatenate([first, second], axis=1),
         dates,
-        lambda sums: moments_r(sums[..., 6:]) - moments_r(sums[..., :6]),
+        lambda sums: correlation_of_sums(sums[..., 6:]) - correlation_of_sums(sums[..., :6]),
     )

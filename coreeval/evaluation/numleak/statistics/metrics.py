@@ -105,7 +105,7 @@ def r_without_one(points: Iterable[Point]) -> float:
     sums = _moments(answers := answers_of(points))
     if sums is None or len(answers.periods) < 4:
         return float("nan")
-    return float(np.min(moments_r(leave_one_out(sums))))
+    return float(np.min(correlation_of_sums(leave_one_out(sums))))
 
 
 def modal(points: Iterable[Point]) -> Metric:
@@ -148,7 +148,7 @@ def _pearson(answers: Answers) -> Metric:
     sums = _moments(answers)
     if sums is None:
         return UNDEFINED._replace(n=len(answers.date), dates=len(answers.periods))
-    return jackknifed(sums, len(answers.date), moments_r, FISHER)
+    return jackknifed(sums, len(answers.date), correlation_of_sums, FISHER)
 
 
 def _moments(answers: Answers) -> Array | None:
@@ -159,7 +159,7 @@ def _moments(answers: Answers) -> Array | None:
     return answers.per_date(np.ones_like(x), x, y, x * x, x * y, y * y)
 
 
-def moments_r(sums: Array) -> Array:
+def correlation_of_sums(sums: Array) -> Array:
     """Return r from sums of 1, x, y, xx, xy and yy, shape (..., 6).
 
     0 where answers or truths do not vary: those show no association.

@@ -1,0 +1,177 @@
+"""What a defence costs: scores of ordinary questions, and how far two judges agree."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coreeval.evaluation.numleak.defences.answers import MOST, UtilityReply
+from coreeval.evaluation.numleak.defences.questions import CATEGORIES, Category
+from coreeval.evaluation.numleak.statistics import Metric
+from coreeval.evaluation.numleak.statistics.answers import grouped, numbered
+from coreeval.evaluation.numleak.statistics.intervals import (
+    FISHER,
+    UNDEFINED,
+    jackknifed,
+    share,
+)
+from coreeval.evaluation.numleak.statistics.metrics import correlation_of_sums
+from coreeval.evaluation.statistics import Array, wilson
+
+
+@dataclass(frozen=True, kw_only=True)
+class Useful:
+    """How well ordinary questions are answered under a defence; scores go from 0 to 4."""
+
+    n: int
+    """Questions."""
+    scored: int
+    unscored: int
+    """The judge would not or could not score."""
+    truncated: int
+    """Cut off at the token limit, and not scored for it."""
+    mean: Metric
+    change: Metric
+    """Mean difference from the same questions without a defence; undefined for that itself."""
+    categories: Mapping[Category, Metric]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How far two judges agree on the answers that both scored."""
+
+    first: str
+    second: str
+    n: int
+    pearson_r: Metric
+    exact: Metric
+    within_one: Metric
+    weighted_kappa: float
+    """Cohen (1968), quadratic weights; nan where neither ever varies."""
+    first_mean: float
+    second_mean: float
+
+
+Scores = Mapping[str, int]
+"""By the key of an answer."""
+
+
+def judges_of(replies: Sequence[UtilityReply]) -> list[str]:
+    """Return who scored, the one who scored most first."""
+    counts = Counter(each.judge for one in replies for each in one.scores)
+    return [judge for judge, _ in counts.most_common()]
+
+
+def useful(
+    replies: Sequence[UtilityReply], control: Sequence[UtilityReply], *, judge: str
+) -> Useful:
+    """Return what one judge's scores say of the answers under a defence.
+
+    Args:
+        replies: Under the defence.
+        control: By the same models about the same series without one.
+        judge: Whose scores count.
+    """
+    scores = {_key(one): score for one in replies if (score := _score(one, judge)) is not None}
+    before = {_key(one): score for one in control if (score := _score(one, judge)) is not None}
+    truncated = sum(one.kind == "truncated" for one in replies)
+    by_category = grouped((one for one in replies if _key(one) in scores), lambda one: one.category)
+    return Useful(
+        n=len(replies),
+        scored=len(scores),
+        unscored=len(replies) - len(scores) - truncated,
+        truncated=truncated,
+        mean=mean_score([*scores.values()]),
+        change=_change(scores, before),
+        categories={
+            name: mean_score([scores[_key(one)] for one in by_category[name]])
+            for name in CATEGORIES
+            if name in by_category
+        },
+    )
+
+
+def mean_score(scores: Sequence[int]) -> Metric:
+    """Return a mean score with Wilson's interval of it as a share of the best.
+
+    Of all numbers from 0 to 1 with a given mean, noughts and ones vary most (Bhatia and Davis
+    2000): the interval errs to the wide side, and has a width where all scores are alike.
+    """
+    if not scores:
+        return UNDEFINED
+    mean = float(np.mean(scores))
+    low, high = wilson(mean / MOST, len(scores))
+    return Metric(mean, MOST * low, MOST * high, len(scores), len(scores))
+
+
+def _change(scores: Mapping[tuple[str, ...], int], before: Mapping[tuple[str, ...], int]) -> Metric:
+    both = [key for key in scores if key in before]
+    if not both:
+        return UNDEFINED
+    lost: Array = np.array([scores[key] - before[key] for key in both], np.float64)
+    if np.ptp(lost) == 0:  # no spread to take an interval from
+        return Metric(float(lost[0]), np.nan, np.nan, len(both), len(both))
+    rows = np.stack([lost, np.ones_like(lost)], axis=1)
+    return jackknifed(rows, len(both), lambda sums: sums[..., 0] / sums[..., 1])
+
+
+def _key(one: UtilityReply) -> tuple[str, ...]:
+    """What an answer shares with that to the same question under another defence."""
+    return (one.model, one.series, one.question)
+
+
+def _score(one: UtilityReply, judge: str) -> int | None:
+    if one.kind == "truncated":
+        return None
+    return next((each.score for each in one.scores if each.judge == judge), None)
+
+
+# -- two judges -----------------------------------------------------------------------------------
+
+
+def agreement(replies: Sequence[UtilityReply]) -> Agreement | None:
+    """Return how far the two judges agree who scored most; None without a second one."""
+    judges = judges_of(replies)
+    if len(judges) < 2:
+        return None
+    pairs = [
+        (first, second)
+        for one in replies
+        if (first := _score(one, judges[0])) is not None
+        and (second := _score(one, judges[1])) is not None
+    ]
+    return agreement_of(pairs, first=judges[0], second=judges[1])
+
+
+def agreement_of(pairs: Sequence[tuple[int, int]], *, first: str, second: str) -> Agreement:
+    """Return how far two judges agree, from their scores of the same answers."""
+    one, other = np.array(pairs, np.float64).reshape(-1, 2).T
+    _, apart = numbered(range(len(pairs)))
+    gaps = np.abs(one - other)
+    return Agreement(
+        first=first,
+        second=second,
+        n=len(pairs),
+        pearson_r=_pearson(one, other),
+        exact=share(gaps == 0, apart),
+        within_one=share(gaps <= 1, apart),
+        weighted_kappa=_kappa(one, other),
+        first_mean=float(one.mean()) if pairs else float("nan"),
+        second_mean=float(other.mean()) if pairs else float("nan"),
+    )
+
+
+def _pearson(one: Array, other: Array) -> Metric:
+    if len(one) < 3 or np.ptp(one) == 0 or np.ptp(other) == 0:
+        return UNDEFINED._replace(n=len(one), dates=len(one))
+    rows = np.stack([np.ones_like(one), one, other, one * one, one * other, other * other], axis=1)
+    return jackknifed(rows, len(one), correlation_of_sums, FISHER)
+
+
+def _kappa(one: Array, other: Array) -> float:
+    """Return 1 - seen over expected squared difference (Cohen 1968, Psychological Bulletin 70)."""
+    if not len(one):
+        return float("nan")
+    expected = float(np.mean((one[:, None] - other[None, :]) ** 2))
+    return 1 - float(np.mean((one - other) ** 2)) / expected if expected else float("nan")
