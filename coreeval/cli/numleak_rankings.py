@@ -25,7 +25,7 @@ def rank_files(files: Sequence[Path], shown: Shown) -> None:
         "settings": {"draws": shown.draws, "seed": shown.seed, "level": LEVEL},
         "files": [str(path) for path in files],
         "bad_rows": [row.model_dump() for each in read.values() for row in each.bad],
-        "other_lines": sum(each.others for each in read.values()),
+        "other_lines": sum(each.passed_over for each in read.values()),
         "plots": _drawn(found, shown.plot),
     }
     show(document, shown.as_json, lambda: "\n".join(ranking_lines(document)))

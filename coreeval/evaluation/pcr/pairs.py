@@ -1,14 +1,11 @@
 """Recorded answers for PCR: what a model said to an item and to its modified version."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
 
-from coreeval.evaluation.benchmarks.lines import Line, read_lines
-from coreeval.evaluation.benchmarks.rows import bad_row
-from coreeval.schema import BadRow
+from coreeval.evaluation.benchmarks.records import Bad, Object, Records, read_records
 
 Options = Mapping[str, str]
 """Text of a multiple-choice option by its letter."""
@@ -48,12 +45,8 @@ class Pair:
         return letters[0] if letters else ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pairs:
-    """The good lines of a file in its order, and the others."""
-
-    good: tuple[Pair, ...]
-    bad: tuple[BadRow, ...]
+Pairs = Records[Pair]
+"""The good lines of a file in its order, and the others."""
 
 
 def read_pairs(path: Path) -> Pairs:
@@ -65,40 +58,17 @@ def read_pairs(path: Path) -> Pairs:
     Raises:
         DatasetError: the file cannot be read.
     """
-    found = list(_rows(path))
-    return Pairs(
-        good=tuple(row for row in found if isinstance(row, Pair)),
-        bad=tuple(row for row in found if isinstance(row, BadRow)),
-    )
+    return read_records(path, _pair, key=lambda pair: (pair.split, pair.id), twice=_twice)
 
 
-def _rows(path: Path) -> Iterator[Pair | BadRow]:
-    seen: dict[tuple[str, str], int] = {}
-    for line in read_lines(path):
-        if not line.raw.strip():
-            continue
-        pair = _pair(line)
-        if isinstance(pair, Pair):
-            first = seen.setdefault((pair.split, pair.id), line.number)
-            if first == line.number:
-                yield pair
-                continue
-            pair = f"the id {pair.id!r} is there twice in {pair.split!r}, first in line {first}"
-        yield bad_row(path.name, line.number, pair, line.raw)
+def _twice(pair: Pair, first: int) -> str:
+    return f"the id {pair.id!r} is there twice in {pair.split!r}, first in line {first}"
 
 
-def _pair(line: Line) -> Pair | str:
+def _pair(values: Object) -> Pair | Bad:
     """Return the pair in a line, or what is wrong with it."""
-    if not line.valid:
-        return "the line is not UTF-8"
-    try:
-        values = json.loads(line.raw)
-    except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}"
-    if not isinstance(values, dict):
-        return "JSON, but no object"
     defect = next(_defects(values), None)
-    return defect or _made(values)
+    return Bad(defect) if defect else _made(values)
 
 
 def _made(values: Mapping[str, object]) -> Pair:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from coreeval.errors import DatasetError
-from coreeval.evaluation.numleak.recorded import Recorded, read_replies
+from coreeval.evaluation.benchmarks.records import Records
+from coreeval.evaluation.numleak.recorded import read_replies
 from coreeval.evaluation.numleak.replies import VARIANTS, Reply
 
 RECORD: dict[str, Any] = {
@@ -31,7 +32,7 @@ def packed(lines: tuple[str | bytes | dict[str, Any], ...]) -> bytes:
     return b"\n".join(raw) + b"\n"
 
 
-def read(path: Path, *lines: str | bytes | dict[str, Any]) -> Recorded:
+def read(path: Path, *lines: str | bytes | dict[str, Any]) -> Records[Reply]:
     """Return what is read from a file of these lines."""
     path.write_bytes(packed(lines))
     return read_replies(path)

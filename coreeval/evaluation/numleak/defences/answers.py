@@ -1,18 +1,16 @@
 """Answers to ordinary questions, and what judges gave them: lines of a file of their own."""
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.lines import Line, read_lines
-from coreeval.evaluation.benchmarks.rows import bad_row
+from coreeval.evaluation.benchmarks.records import Records, made_of, read_records
 from coreeval.evaluation.numleak.defences.questions import Category
-from coreeval.schema import AnswerKind, BadRow, Value
+from coreeval.schema import AnswerKind, Value
 from coreeval.tools.files import write_text
 
 MOST: Final = 4
@@ -48,60 +46,25 @@ class UtilityReply(Value):
     """Of the first judge, then of the second, as far as they were asked."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class UtilityRecorded:
-    """The good lines of a file in its order, and the others."""
-
-    good: tuple[UtilityReply, ...]
-    bad: tuple[BadRow, ...]
-
-
 def write_utility(path: Path, replies: Iterable[UtilityReply]) -> None:
     """Write one line for each answer, whole or not at all."""
     lines = (json.dumps(one.model_dump(mode="json"), ensure_ascii=False) for one in replies)
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
-def read_utility(path: Path) -> UtilityRecorded:
+def read_utility(path: Path) -> Records[UtilityReply]:
     """Read JSON lines; of lines about the same answer the first counts.
 
     Raises:
         DatasetError: the file cannot be read, or no line of it is such an answer.
     """
-    found = list(_rows(path))
-    good = tuple(row for row in found if isinstance(row, UtilityReply))
-    bad = tuple(row for row in found if isinstance(row, BadRow))
-    if not good:
-        first = f"; line {bad[0].line}: {bad[0].reason}" if bad else ""
-        raise DatasetError(
-            f"none of its {len(bad)} lines is a judged answer{first}", where=str(path), hint=_PROSE
-        )
-    return UtilityRecorded(good=good, bad=bad)
+    found = read_records(path, partial(made_of, UtilityReply), key=_key, twice=_twice)
+    return found.required(path, what="a judged answer", whats="judged answers", prose=_PROSE)
 
 
-def _rows(path: Path) -> Iterator[UtilityReply | BadRow]:
-    seen = dict[tuple[str, ...], int]()
-    for line in read_lines(path):
-        if not line.raw.strip():
-            continue
-        found = _reply(line)
-        if isinstance(found, UtilityReply):
-            key = (found.model, found.series, found.defence, found.question)
-            first = seen.setdefault(key, line.number)
-            if first == line.number:
-                yield found
-                continue
-            found = f"the answer is there twice, first in line {first}"
-        yield bad_row(path.name, line.number, found, line.raw)
+def _key(one: UtilityReply) -> tuple[str, ...]:
+    return (one.model, one.series, one.defence, one.question)
 
 
-def _reply(line: Line) -> UtilityReply | str:
-    """Return the answer in a line, or what is wrong with it."""
-    if not line.valid:
-        return "the line is not UTF-8"
-    try:
-        return UtilityReply.model_validate_json(line.raw)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        return f"{place}: {first['msg'].lower()}" if place else str(first["msg"]).lower()
+def _twice(_: UtilityReply, first: int) -> str:
+    return f"the answer is there twice, first in line {first}"

@@ -52,11 +52,11 @@ def test_lines_that_are_none_are_counted_with_their_reasons(path: Path) -> None:
     assert [row.line for row in found.bad] == [4, 6, 7, 8]
     reasons = [row.reason for row in found.bad]
     assert reasons[0] == "the answer is there twice, first in line 1"
-    assert "json" in reasons[1] and reasons[2] == "the line is not UTF-8"
+    assert "not JSON" in reasons[1] and reasons[2] == "the line is not UTF-8"
     assert reasons[3].startswith("scores.0.score: input should be less")
 
 
-@pytest.mark.parametrize(("text", "said"), [("", "none of its 0"), ("{}\n", "line 1: model")])
+@pytest.mark.parametrize(("text", "said"), [("", "is empty"), ("{}\n", "line 1: model")])
 def test_a_file_without_an_answer_is_an_error(path: Path, text: str, said: str) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DatasetError, match=said) as caught:

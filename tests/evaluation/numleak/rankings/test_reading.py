@@ -28,7 +28,7 @@ def test_our_names_and_the_authors_both_are_read(tmp_path: Path) -> None:
         GOOD,
         Candidate(model="m", date="200001", candidate="sign_flip", text="-1.0", mean_logprob=-1),
     )
-    assert (found.bad, found.others) == ((), 1)
+    assert (found.bad, found.passed_over) == ((), 1)
     packed = tmp_path / "a.jsonl.gz"
     packed.write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
     assert read_candidates(packed) == found

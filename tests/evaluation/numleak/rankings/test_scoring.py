@@ -34,7 +34,7 @@ def one(*dates: list[Candidate]) -> Ranking:
 @pytest.fixture(scope="module")
 def published() -> Mapping[str, Ranking]:
     found = read_candidates(RESPONSES / "71b_logprob_ranking.jsonl.gz")
-    assert (len(found.good), len(found.bad), found.others) == (1200, 0, 248)
+    assert (len(found.good), len(found.bad), found.passed_over) == (1200, 0, 248)
     return {each.model: each for each in rankings(found.good, FEW)}
 
 
