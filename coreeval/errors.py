@@ -10,6 +10,7 @@
     - CredentialError       a key that is missing or refused
     - RunStateError         this run cannot be started or resumed as asked
     - ReleaseError          this release cannot be made or read as asked
+    - CassetteError         this cassette cannot be made or read as asked
   x RunError              the run could not go on (exit 1)
     - RunLocked             another process works on it
     - RunCorrupt            run.db or the call store is damaged
@@ -24,6 +25,7 @@ Not among them is what goes wrong with one call, which fails one sample:
 * ModelCallError          the call went wrong for good: given up after all tries, or rejected
   - RequestRejected         the endpoint does not take the request as it was put
   - NoValidAnswer           the model was reached, and what it said is no answer
+  - NotRecorded             an answer is wanted of a recording that has none
 """
 
 from typing import ClassVar, Literal
@@ -111,6 +113,12 @@ class ReleaseError(UsageError):
     kind = "release"
 
 
+class CassetteError(UsageError):
+    """The cassette cannot be made, or is not one that can be read."""
+
+    kind = "cassette"
+
+
 class RunError(CoreEvalError):
     """The run could not go on."""
 
@@ -168,6 +176,10 @@ class ModelCallError(Exception):
 
 class RequestRejected(ModelCallError):
     """The endpoint does not take the request; asked for in another way, it may."""
+
+
+class NotRecorded(ModelCallError):
+    """A recording stands in a model's place, and this request is not among its answers."""
 
 
 class NoValidAnswer(ModelCallError):

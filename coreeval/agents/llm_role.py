@@ -24,7 +24,7 @@ from coreeval.schema import (
     Task,
 )
 
-_SHOWN_SNIPPET = 600
+SHOWN_SNIPPET = 600
 """Characters of a snippet that are shown; GDELT's descriptions are far shorter."""
 _STATEMENTS = 3
 _STATEMENTS_OF_PREMISE = 6
@@ -114,7 +114,7 @@ def news_data(evidence: Sequence[Evidence]) -> list[dict[str, object]]:
 def _news_item(number: int, item: Evidence) -> dict[str, object]:
     shown: dict[str, object] = {"number": number, "title": item.title}
     if item.snippet:
-        shown["snippet"] = item.snippet[:_SHOWN_SNIPPET]
+        shown["snippet"] = item.snippet[:SHOWN_SNIPPET]
     return shown | {"domain": item.domain, "published": item.published_at.date().isoformat()}
 
 

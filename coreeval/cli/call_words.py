@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coreeval.cli.output import Document, brief, one_line
+from coreeval.cli.output import Document, brief, one_line, size_words
 from coreeval.tools.stores.call_stats import Stats, Tally, size_on_disk
 from coreeval.tools.stores.calls import damage_note
 
@@ -65,7 +65,7 @@ def stats_lines(document: Document) -> Iterator[str]:
     """Yield a line for each model and role, then who paid."""
     damaged = document["damaged"]
     where = brief(Path(document["store"]).resolve())
-    yield f"{where}: {document['calls']:,} calls, {_size(document['bytes'])}"
+    yield f"{where}: {document['calls']:,} calls, {size_words(document['bytes'])}"
     if document["models"]:
         yield from _table(document)
     yield from _payers(document["payers"])
@@ -161,7 +161,7 @@ def gc_lines(document: Document, waste: "Waste") -> Iterator[str]:
         return
     yield "deleted:" if document["deleted"] else "not deleted:"
     yield from waste_lines(waste)
-    before, after = _size(document["bytes_before"]), _size(document["bytes_after"])
+    before, after = size_words(document["bytes_before"]), size_words(document["bytes_after"])
     yield f"{before} before, {after} after" if document["deleted"] else f"{before} on disk"
 
 
@@ -179,12 +179,3 @@ def waste_lines(waste: "Waste") -> Iterator[str]:
 def _cut(text: str, wide: int) -> str:
     line = one_line(text)
     return line if len(line) <= wide else f"{line[: wide - 1]}…"
-
-
-def _size(size: float) -> str:
-    """Return bytes in the largest unit that fits them."""
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

@@ -89,6 +89,15 @@ def command(name: str, *arguments: str | Path) -> str:
     return shlex.join(["coreeval", name, *words])
 
 
+def size_words(size: float) -> str:
+    """Return bytes in the largest unit that fits them."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
 def _print_json(document: Document) -> None:
     # ASCII only: valid in every encoding, and no character is left that a terminal would obey.
     _write(sys.stdout, json.dumps(document, indent=2))

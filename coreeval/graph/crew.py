@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from coreeval.agents.roles import Team
 from coreeval.agents.rules import Rules
+from coreeval.graph.offering import Offer
 from coreeval.schema import Sample, Task, Window
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.runs import RunStore
@@ -25,6 +26,8 @@ class Crew:
     part_of: Callable[[Sample], Part]
     """A stance benchmark with several targets has a part for each."""
     knowledge: KnowledgeSource
+    offer: Offer
+    """Looks for news for one sample."""
     window: Window
     store: RunStore
     rules: Rules

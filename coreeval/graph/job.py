@@ -4,11 +4,11 @@ from contextlib import closing
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TYPE_CHECKING
 
 from coreeval.agents.hiring import Hire
 from coreeval.config import Config, TargetConfig
-from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks import counts_note, target_of, targets_of
+from coreeval.evaluation.benchmarks import target_of
 from coreeval.evaluation.embedded import is_classifier
 from coreeval.graph.bills import added_up
 from coreeval.graph.listening import NOBODY, Listener
@@ -27,6 +27,9 @@ from coreeval.tools.stores.run_rows import Fetch
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
+if TYPE_CHECKING:
+    from coreeval.graph.inputs import Inputs
+
 _DIGITS = 9
 """Of sums in US dollars: two that add up the same calls in another order are equal."""
 
@@ -43,6 +46,8 @@ class Job:
     store: RunStore
     hire: Hire
     """Builds the team of a task; tests put their own in."""
+    inputs: "Inputs"
+    """Where benchmark and news are looked at."""
     monitor: Monitor
     """Told of all that goes on, and tells who watches."""
     now: Clock
@@ -120,7 +125,7 @@ class Job:
         """Return the tasks of the benchmark's samples: one, or one for each stance target."""
         if self.config.dataset.target != ALL_TARGETS:
             return [self.task]
-        return [_aimed(self.config.task, target) for target in targets_of(self.config.dataset)]
+        return [_aimed(self.config.task, target) for target in self.inputs.targets(self)]
 
     def task_of(self, sample: Sample) -> Task:
         """Return a sample's task: with several stance targets, the one of its own target."""
@@ -180,14 +185,11 @@ class Job:
         return self.current_manifest().model_copy(update={"status": status, "ended_at": ended})
 
     def _notes(self) -> tuple[str, ...]:
-        """Return what is odd about the benchmark, as far as its files are still there."""
+        """Return what is odd about the benchmark, where all of it was taken."""
         rows = self.store.total() + len(self.store.bad_rows())
         if self.manifest.limit is not None or not rows:
             return ()
-        try:
-            note = counts_note(self.config.dataset, rows)
-        except DatasetError:
-            return ()
+        note = self.inputs.oddity(self, rows)
         return (note,) if note else ()
 
     def second_pass(self) -> Control | None:

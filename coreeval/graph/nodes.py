@@ -9,6 +9,7 @@ from coreeval.agents.roles import Brief, Fields, Team
 from coreeval.agents.substitute import substitute
 from coreeval.graph.crew import Crew
 from coreeval.graph.notes import note
+from coreeval.graph.offering import Looking
 from coreeval.graph.state import Json, SampleState, SampleUpdate
 from coreeval.schema import (
     Defect,
@@ -18,7 +19,6 @@ from coreeval.schema import (
     LabelVerdict,
     Outcome,
     Plan,
-    Retrieval,
     Route,
     Sample,
     Task,
@@ -106,17 +106,21 @@ class SampleNodes:
         """Ask for dated news (paper eq. 2); a retry asks for other news than before."""
         crew, tried = self._crew, [*state.get("tried", ()), *_used(state)]
         asked = await self.queries(state)
-        found = await crew.knowledge.fetch(asked, crew.window, crew.candidates)
-        note("asked", queries.answered(asked, found))
-        offered = queries.merge(
-            found, asked, limit=crew.candidates, exclude=tried, forbids=crew.rules.takedown.forbids
+        offered = await crew.offer(
+            Looking(
+                sample_id=state["sample_id"],
+                attempt=state.get("attempt", 1),
+                queries=asked,
+                tried=tried,
+            )
         )
-        await crew.store.add_evidence(offered)
-        rungs = {item.id: rung for item, rung in offered.items()}
+        note("asked", list(offered.asked))
+        await crew.store.add_evidence(offered.items)
+        rungs = {item.id: rung for item, rung in offered.items.items()}
         update = SampleUpdate(evidence=rungs, tried=tried, route="replace")
-        if offered:
+        if rungs:
             return update | SampleUpdate(rung=queries.best_rung(rungs.values()))
-        return update | _end("no_knowledge", _why_none(asked, found, state))
+        return update | _end("no_knowledge", _why_none(offered.asked, state))
 
     async def queries(self, state: SampleState) -> list[EntityQuery]:
         """Return what a sample asks of the news; nothing that is taken down."""
@@ -309,11 +313,11 @@ def _used(state: SampleState) -> list[str]:
     return _rests_on(_plan(state)) if "plan" in state else []
 
 
-def _why_none(asked: Sequence[EntityQuery], found: Retrieval, state: SampleState) -> str:
+def _why_none(asked: Sequence[Json], state: SampleState) -> str:
     """Say why there is no news, in words for the trace."""
     if not asked:
         return "the text mentions nothing to search for"
     if "plan" in state:
         return f"no other news after: {summary(_feedback(state))}"
-    reasons = sorted({reason for reason in found.reasons.values()}) or ["no_news"]
-    return f"{', '.join(reasons)} for {', '.join(repr(query.text) for query in asked)}"
+    reasons = sorted({row["why_none"] for row in asked if row["why_none"]}) or ["no_news"]
+    return f"{', '.join(reasons)} for {', '.join(repr(row['text']) for row in asked)}"

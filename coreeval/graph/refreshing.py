@@ -5,16 +5,13 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from itertools import islice
 
 from coreeval.agents.hiring import Materials
-from coreeval.evaluation.benchmarks import iter_benchmark, splits_of
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.graph.crew import Crew, Part
 from coreeval.graph.gathering import gather_news
 from coreeval.graph.job import Job
-from coreeval.graph.news import open_news
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import work_through
 from coreeval.graph.progress import Progress
@@ -25,9 +22,6 @@ from coreeval.models import close_models, open_exchange
 from coreeval.schema import Sample
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.calls import CallStore, damage_note, open_calls
-
-TRAIN_MOST = 20_000
-"""Most labelled samples that the offline label judge learns from."""
 
 
 async def refresh_samples(job: Job) -> None:
@@ -92,7 +86,7 @@ async def _open_threads(job: Job, crew: Crew, stack: AsyncExitStack) -> SampleTh
 
 def open_crew(job: Job, stack: AsyncExitStack) -> Crew:
     """Open news and calls, and return who works with them; the stack closes them."""
-    knowledge = open_news(job.setup, job.workspace, job)
+    knowledge = job.inputs.news(job)
     stack.push_async_callback(asyncio.to_thread, knowledge.close)
     calls = open_calls(job.workspace.calls, job.payer)
     stack.push_async_callback(asyncio.to_thread, calls.close)
@@ -113,12 +107,13 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
         prompts=job.setup.prompts,
         exchange=open_exchange(job.config, calls, traffic=job.traffic),
         names=knowledge.names(window) if job.config.models.ruled else (),
-        train=_train(job),
+        train=job.inputs.train(job),
         seed=job.config.run.seed,
     )
     return Crew(
         part_of=_parts(job, materials),
         knowledge=knowledge,
+        offer=job.inputs.offer(job, knowledge),
         window=window,
         store=job.store,
         rules=job.setup.rules,
@@ -132,14 +127,3 @@ def _parts(job: Job, materials: Materials) -> Callable[[Sample], Part]:
     tasks = job.tasks()
     parts = {task.target: Part(task=task, team=job.hire(task, materials)) for task in tasks}
     return lambda sample: parts[job.task_of(sample).target]
-
-
-def _train(job: Job) -> list[Sample]:
-    """Return the train split's first samples, where the label judge plays by rules and has one."""
-    dataset, ruled = job.config.dataset, job.config.models.ruled
-    if "label_judge" not in ruled or dataset.train_split == dataset.split:
-        return []
-    if dataset.train_split not in splits_of(dataset):
-        return []
-    rows = iter_benchmark(dataset, job.task, split=dataset.train_split)
-    return list(islice((row for row in rows if isinstance(row, Sample)), TRAIN_MOST))

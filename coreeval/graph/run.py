@@ -196,6 +196,12 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
     """
     files = RunFiles(Path(run_dir).resolve())
     manifest = read_manifest(files.manifest)
+    if manifest.cassette:
+        raise RunStateError(
+            "this run repeats a cassette: it has no models and no news to go on with",
+            where=str(files.root),
+            hint="repeat it from the beginning: coreeval cassette replay FILE --out DIR",
+        )
     load_dotenv(Path(manifest.source.path).parent / ".env")
     if not files.config.exists():
         raise RunStateError(

@@ -11,6 +11,7 @@ from coreeval.agents.hiring import Hire, hire
 from coreeval.errors import CoreEvalError, RunError
 from coreeval.graph.build import build_run_graph
 from coreeval.graph.control import with_control
+from coreeval.graph.inputs import LIVE, Inputs
 from coreeval.graph.job import Job
 from coreeval.graph.monitor import Monitor, beating
 from coreeval.graph.progress import Watch, unwatched
@@ -34,6 +35,7 @@ class Surroundings:
     watch: Watch = unwatched
     now: Clock = utc_now
     hire: Hire = hire
+    inputs: Inputs = LIVE
 
 
 REAL = Surroundings()
@@ -67,7 +69,7 @@ def work_on(
     except (CoreEvalError, OSError) as error:
         with suppress(CoreEvalError, OSError):  # the first trouble is the one to tell
             _close(job, status)
-        raise _with_way_on(_told(error, files), files) from None
+        raise _with_way_on(_told(error, files), files, manifest) from None
     except BaseException:
         _close(job, status)
         raise
@@ -85,8 +87,10 @@ def _told(error: CoreEvalError | OSError, files: RunFiles) -> CoreEvalError:
     )
 
 
-def _with_way_on(error: CoreEvalError, files: RunFiles) -> CoreEvalError:
-    """Return an error that also says how the run goes on."""
+def _with_way_on(error: CoreEvalError, files: RunFiles, manifest: Manifest) -> CoreEvalError:
+    """Return an error that also says how the run goes on; one out of a cassette begins again."""
+    if manifest.cassette:
+        return error
     resume = command("resume", files.root)
     if resume not in error.hint:
         way = f"then: {resume}"
@@ -108,6 +112,7 @@ def job_of(
         workspace=workspace,
         store=store,
         hire=around.hire,
+        inputs=around.inputs,
         monitor=monitor,
         now=around.now,
     )
@@ -171,7 +176,7 @@ def _closed(job: Job, status: Status) -> Manifest:
     try:
         return _close(job, status)
     except OSError as error:
-        raise _with_way_on(_told(error, job.files), job.files) from None
+        raise _with_way_on(_told(error, job.files), job.files, job.manifest) from None
 
 
 def _close(job: Job, status: Status) -> Manifest:

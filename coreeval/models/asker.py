@@ -7,8 +7,9 @@ The draws of a question form chains of `max_draws`: the first draw of a chain is
 each further one shows the bad answer before it. Asking walks the chains. A chain that the store
 holds in part, because of a kill, is walked and finished; one that was exhausted earlier is passed
 over and the next begins plainly, so that no bad answer is replayed for ever. A chain that is
-exhausted now is the end of it. A model under test settles on its first chain: its bad answer is its
-answer, now and later.
+exhausted now is the end of it; of recorded answers all were given earlier, so that the last chain
+there is ends it. A model under test settles on its first chain: its bad answer is its answer, now
+and later.
 """
 
 import time
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from coreeval.errors import NoValidAnswer
+from coreeval.errors import NotRecorded, NoValidAnswer
 from coreeval.models.calls import CallRef, note_call
 from coreeval.models.draws import COMPLAINTS, Draw, Message
 from coreeval.models.logprobs import first_tokens
@@ -120,12 +121,17 @@ class Asker:
         first = Draw(messages, self.model.config.max_tokens, number=chain * self._max_draws)
         draw, final = first, self._settle
         while True:
-            record, origin = await self._draw(draw, shape, check)
+            try:
+                record, origin = await self._draw(draw, shape, check)
+            except NotRecorded:
+                if draw.number == first.number or not draw.plain:
+                    raise
+                break  # there are no more chains
             try:
                 return _value_of(record, shape, check), record
             except InvalidAnswer as error:
                 reason = str(error)[:_MOST_REASON]
-            final = final or origin != "stored"
+            final = final or not (origin == "stored" or self.model.recorded)
             left = self._max_draws - 1 - draw.number % self._max_draws
             if final and not left:
                 break

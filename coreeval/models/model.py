@@ -28,6 +28,8 @@ class Model:
     chat: "AskedChat" = field(repr=False)
     identity: Identity
     config: ModelConfig
+    recorded: bool = False
+    """Whether its answers were given before: a bad one among them need not be the last."""
     plain_limit: bool = True
     """Whether the longest answer is called `max_tokens`, as far as the endpoint is known."""
     tells_logprobs: bool = False

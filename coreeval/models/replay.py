@@ -1,8 +1,9 @@
 """Recorded answers in a model's place: a run can be repeated without keys and without a network.
 
 A line of the file is one answer: `{"messages", "schema", "draw", "content", "finish_reason"?,
-"usage"?, "logprobs"?}`, where `schema` is the JSON schema that was asked for or just its name and
-`logprobs` has `content` as chat completions do; they are told to whoever asks for them.
+"usage"?, "method"?, "logprobs"?}`, where `schema` is the JSON schema that was asked for or just its
+name and `logprobs` has `content` as chat completions do; they are told to whoever asks for them. In
+place of the request a line may have its hash, `asked`: for texts that must not be passed on.
 """
 
 import difflib
@@ -10,18 +11,22 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Self
 
 from langchain_core.messages import AIMessage
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, model_validator
 
-from coreeval.config import ModelConfig
-from coreeval.errors import ConfigError, ModelCallError, UsageError
+from coreeval.config import Method, ModelConfig
+from coreeval.errors import ConfigError, NotRecorded, UsageError
 from coreeval.models.chat import AskedChat, ai_message, usage_of
 from coreeval.models.forms import Finish, Form
 from coreeval.models.model import Identity, Model, parameters_of
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
-from coreeval.tools.stores.call_rows import CallRecord, Json, canonical
+from coreeval.tools.stores.call_rows import CallRecord, canonical
+
+Line = dict[str, Any]
+"""An answer as a file has it, before it is read or written."""
 
 
 class _Usage(Value):
@@ -32,13 +37,29 @@ class _Usage(Value):
 class Recorded(Value):
     """One recorded answer and the request that it answers."""
 
-    messages: tuple[dict[str, str], ...]
-    shape: dict[str, object] | str = Field(alias="schema")
+    messages: tuple[dict[str, str], ...] | None = None
+    shape: dict[str, object] | str | None = Field(None, alias="schema")
     draw: int = 0
+    asked: str = ""
+    """In place of these three: their hash, as `question_key` makes it."""
     content: str
     finish_reason: Finish = "stop"
     usage: _Usage = _Usage()
     logprobs: dict[str, object] | None = None
+    method: Method | None = None
+    """How the model was asked to keep to the schema, where it is known."""
+
+    @model_validator(mode="after")
+    def _one_request(self) -> Self:
+        told = self.messages is not None and self.shape is not None
+        if told == bool(self.asked):
+            raise ValueError("an answer has messages and schema, or asked")
+        return self
+
+    @property
+    def key(self) -> str:
+        """The hash of the request."""
+        return self.asked or question_key(self.messages or (), self.shape, self.draw)
 
 
 class _Shape(Value):
@@ -82,7 +103,7 @@ def open_replay(config: ModelConfig) -> Model:
         answers=_index(raw.decode(errors="replace"), path),
         cache=False,
     )
-    return Model(chat=chat, identity=identity, config=config, tells_logprobs=True)
+    return Model(chat=chat, identity=identity, config=config, recorded=True, tells_logprobs=True)
 
 
 def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> int:
@@ -98,7 +119,7 @@ def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> i
             or at another endpoint as well. No file is written.
         UsageError: none of them is an answer of the model. No file is written.
     """
-    answers, others = dict[str, Json](), set[str]()
+    answers, others = dict[str, Line](), set[str]()
     for record in records:
         asked = _Asked.model_validate_json(record.request)
         name = f"{asked.provider}:{asked.model}"
@@ -118,9 +139,9 @@ def _no_answers(model: str, others: Sequence[str]) -> UsageError:
     return UsageError(f"there is no answer of {model!r} among these calls", hint=there)
 
 
-def _add(answers: dict[str, Json], asked: _Asked, record: CallRecord) -> None:
+def _add(answers: dict[str, Line], asked: _Asked, record: CallRecord) -> None:
     """Add an answer; the same with log-probabilities takes the place of one without."""
-    line, key = _line(asked, record), _key(asked.messages, asked.shape.body, asked.draw)
+    line, key = _line(asked, record), question_key(asked.messages, asked.shape.body, asked.draw)
     known = answers.setdefault(key, line)
     answers[key] = {**known, **line}
     if {**line, **known} != answers[key]:
@@ -131,21 +152,38 @@ def _add(answers: dict[str, Json], asked: _Asked, record: CallRecord) -> None:
         )
 
 
-def _line(asked: _Asked, record: CallRecord) -> Json:
+def answer_line(record: CallRecord) -> Line:
+    """Return a call of the call store as a line of a file for `replay:` has it."""
+    return _line(_Asked.model_validate_json(record.request), record)
+
+
+def line_key(line: Mapping[str, Any]) -> str:
+    """Return the hash of the request that a line answers."""
+    return Recorded.model_validate(line).key
+
+
+def without_request(line: Mapping[str, Any]) -> Line:
+    """Return a line with the hash of the request in the place of its texts."""
+    answer = Recorded.model_validate(line)
+    rest = {name: value for name, value in line.items() if name not in ("messages", "schema")}
+    return rest | {"draw": answer.draw, "asked": answer.key}
+
+
+def _line(asked: _Asked, record: CallRecord) -> Line:
     usage = {
         "prompt_tokens": record.prompt_tokens,
         "completion_tokens": record.completion_tokens,
     }
-    told = {"logprobs": {"content": json.loads(record.logprobs)}} if record.logprobs else {}
-    return {
-        "messages": asked.messages,
+    line = {
+        "messages": list(asked.messages),
         "schema": asked.shape.body,
         "draw": asked.draw,
         "content": record.response,
         "finish_reason": record.finish_reason,
         "usage": usage,
-        **told,
     }
+    told = {"logprobs": {"content": json.loads(record.logprobs)}} if record.logprobs else {}
+    return line | told | ({"method": record.method} if record.method else {})
 
 
 def _index(text: str, path: Path) -> dict[str, Recorded]:
@@ -154,8 +192,7 @@ def _index(text: str, path: Path) -> dict[str, Recorded]:
         if not line.strip():
             continue
         answer = _parse(line, f"{path}, line {number}")
-        key = _key(answer.messages, answer.shape, answer.draw)
-        if found.setdefault(key, answer) != answer:
+        if found.setdefault(answer.key, answer) != answer:
             raise ConfigError(
                 "the same request is recorded with two answers", where=f"{path}, line {number}"
             )
@@ -175,7 +212,8 @@ def _parse(line: str, where: str) -> Recorded:
         ) from None
 
 
-def _key(messages: Iterable[Mapping[str, str]], schema: object, draw: int) -> str:
+def question_key(messages: Iterable[Mapping[str, str]], schema: object, draw: int) -> str:
+    """Return the hash by which a recorded answer is found."""
     asked = canonical({"messages": list(messages), "schema": schema, "draw": draw})
     return hashlib.sha256(asked.encode()).hexdigest()
 
@@ -189,20 +227,25 @@ class ReplayChat(AskedChat):
         """Return the answer recorded for these messages, schema and draw.
 
         Raises:
-            ModelCallError: there is none.
+            NotRecorded: there is none.
         """
-        keys = (_key(messages, schema, form.draw) for schema in (form.schema, form.name))
+        keys = (question_key(messages, schema, form.draw) for schema in (form.schema, form.name))
         found = next((self.answers[key] for key in keys if key in self.answers), None)
         if found is None:
-            raise ModelCallError(
-                f"this request is not among the recorded answers (schema {form.name}, draw "
-                f"{form.draw}, last message: {messages[-1]['content'][:80]!r})"
+            file = Path(self.settings.name).name
+            raise NotRecorded(
+                f"this request is not among the recorded answers of {file} "
+                f"(schema {form.name}, draw {form.draw}, last message: "
+                f"{messages[-1]['content'][:80]!r})"
             )
         usage = usage_of(prompt=found.usage.prompt_tokens, completion=found.usage.completion_tokens)
-        return ai_message(
+        said = ai_message(
             found.content,
             finish=found.finish_reason,
             model="recorded",
             usage=usage,
             logprobs=found.logprobs if form.logprobs else None,
         )
+        if found.method:
+            said.response_metadata["method"] = found.method
+        return said

@@ -182,7 +182,8 @@ class Sender:
             )
             call.at("answer")
             answer = await self._asked(question, form, turn, reservation)
-        return Sent(answer=answer, method=form.method, tries=tries, reservation=reservation)
+        method: Method = answer.response_metadata.get("method", form.method)  # as it was recorded
+        return Sent(answer=answer, method=method, tries=tries, reservation=reservation)
 
     async def _asked(
         self, question: Question, form: Form, turn: Turn, reservation: Reservation | None

@@ -155,6 +155,8 @@ class Manifest(Value):
     """The release that the run follows; None where every sample is made anew."""
     kept: int = 0
     """Samples that were taken from it, all of them accepted."""
+    cassette: str = ""
+    """Digest of the cassette that the run repeats; empty for one that asked for itself."""
 
     @property
     def payer(self) -> str:

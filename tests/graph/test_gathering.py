@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import CredentialError
-from coreeval.graph import refreshing
+from coreeval.graph import inputs
+from coreeval.graph.cassettes.recording import record
+from coreeval.graph.cassettes.replaying import replay
 from coreeval.graph.news import News, open_news
 from coreeval.graph.setup import Setup
 from coreeval.schema import Coverage, EntityQuery, NamedEntity, Retrieval, Window
@@ -56,7 +58,7 @@ def remote(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Remote:
             far = Far(open_news(setup, workspace), requests, down)
             return News([Remembered(far, JsonCache(tmp_path / "cache"))], None)
 
-        monkeypatch.setattr(refreshing, "open_news", opened)
+        monkeypatch.setattr(inputs, "open_news", opened)
         return requests
 
     return put
@@ -98,3 +100,14 @@ def test_a_source_that_is_down_ends_no_run_and_is_not_asked_by_each_sample(
         result.reason for result in lab.results().values() if result.outcome == "no_knowledge"
     ]
     assert all("throttled" in reason for reason in reasons)
+
+
+def test_a_run_whose_news_was_gathered_is_repeated_from_a_cassette(
+    lab: Lab, remote: Remote
+) -> None:
+    requests = remote()
+    lab.refresh(limit=4)
+    record(lab.files.root, lab.folder / "a", texts=True)
+    asked = len(requests)
+    assert replay(lab.folder / "a", lab.folder / "again").equal
+    assert len(requests) == asked == 1

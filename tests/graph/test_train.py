@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from coreeval.config import load_config
-from coreeval.graph import refreshing
+from coreeval.graph import inputs
 from coreeval.graph.bundled import demo_data
 from coreeval.graph.job import Job
 from coreeval.schema import BadRow, Sample
@@ -41,21 +41,21 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
                     id=str(len(rows)), split="train", fields={"text": "x"}, label=0, label_text="a"
                 )
 
-    monkeypatch.setattr(refreshing, "iter_benchmark", endless)
-    monkeypatch.setattr(refreshing, "splits_of", lambda _: ["test", "train"])
-    monkeypatch.setattr(refreshing, "TRAIN_MOST", 3)
+    monkeypatch.setattr(inputs, "iter_benchmark", endless)
+    monkeypatch.setattr(inputs, "splits_of", lambda _: ["test", "train"])
+    monkeypatch.setattr(inputs, "TRAIN_MOST", 3)
     return rows
 
 
 def test_reading_stops_at_the_most_samples(tmp_path: Path, read: list[int]) -> None:
-    found = refreshing._train(_job(tmp_path, {"default": "offline"}))
+    found = inputs.LIVE.train(_job(tmp_path, {"default": "offline"}))
     assert [sample.id for sample in found] == ["2", "4", "6"]
     assert len(read) == 6
 
 
 def test_nothing_is_read_for_a_label_judge_that_is_a_model(tmp_path: Path, read: list[int]) -> None:
     models = {"default": "offline", "label_judge": "openai:some"}
-    assert refreshing._train(_job(tmp_path, models)) == []
+    assert inputs.LIVE.train(_job(tmp_path, models)) == []
     assert read == []
 
 
@@ -63,5 +63,5 @@ def test_nothing_is_read_for_a_label_judge_that_is_a_model(tmp_path: Path, read:
 def test_a_split_that_is_not_there_or_is_being_refreshed_teaches_nothing(
     tmp_path: Path, read: list[int], split: str
 ) -> None:
-    assert refreshing._train(_job(tmp_path, {"default": "offline"}, split)) == []
+    assert inputs.LIVE.train(_job(tmp_path, {"default": "offline"}, split)) == []
     assert read == []

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from coreeval.config import ModelConfig
-from coreeval.errors import ConfigError, ModelCallError, UsageError
+from coreeval.errors import ConfigError, ModelCallError, NoValidAnswer, UsageError
 from coreeval.models import AnswerShape, open_model
-from coreeval.models.replay import write_answers
+from coreeval.models.asker import MAX_DRAWS
+from coreeval.models.replay import without_request, write_answers
 from coreeval.schema import Value
 from coreeval.tools.stores.calls import CallStore, open_calls
 from tests.models.conftest import MakeAsker
@@ -88,6 +89,44 @@ async def test_a_run_can_be_replayed_from_its_call_store(
     fresh.close()
 
 
+async def test_an_answer_in_words_is_read_as_leniently_as_when_it_was_given(
+    tmp_path: Path, store: CallStore
+) -> None:
+    wordy = line('It is {"label": "joy",} I think')
+    strict = exchange(store).asker(recorded(tmp_path / "a.jsonl", wordy), "extractor")
+    with pytest.raises(ModelCallError):
+        await strict.ask(ASKED, SHAPE)
+    mild = recorded(tmp_path / "b.jsonl", wordy | {"method": "text"})
+    answer = await exchange(store).asker(mild, "extractor").ask(ASKED, SHAPE)
+    assert answer == Answer(label="joy")
+
+
+async def test_answers_that_a_retry_brought_are_found_at_once(
+    make_asker: MakeAsker, server: LLMServer, store: CallStore, tmp_path: Path
+) -> None:
+    server.answers = script(*["no"] * MAX_DRAWS, '{"label": "joy"}')
+    with pytest.raises(NoValidAnswer, match="in 4 draws"):
+        await make_asker().ask(ASKED, SHAPE)
+    path = tmp_path / "answers.jsonl"
+    write_answers(store.records(), path, model="openai:stub")
+    fresh = open_calls(tmp_path / "fresh.db")
+    replayed = exchange(fresh).asker(ModelConfig(model=f"replay:{path}"), "extractor")
+    with pytest.raises(NoValidAnswer, match="in 4 draws"):  # where there was no retry
+        await replayed.ask(ASKED, SHAPE)
+    assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
+    write_answers(store.records(), path, model="openai:stub")
+    retried = exchange(fresh).asker(ModelConfig(model=f"replay:{path}"), "extractor")
+    assert await retried.ask(ASKED, SHAPE) == Answer(label="joy")
+    fresh.close()
+
+
+async def test_a_line_may_hide_its_request(tmp_path: Path, store: CallStore) -> None:
+    hidden = without_request(line(schema=SHAPE.schema))
+    assert "a text" not in json.dumps(hidden)
+    config = recorded(tmp_path / "a.jsonl", hidden)
+    assert await exchange(store).asker(config, "extractor").ask(ASKED, SHAPE) == Answer(label="joy")
+
+
 async def test_only_the_answers_of_one_model_are_written(
     make_asker: MakeAsker, server: LLMServer, store: CallStore, tmp_path: Path
 ) -> None:
@@ -124,6 +163,8 @@ async def test_two_answers_of_one_model_are_refused_before_anything_is_written(
         ("[1]", "no recorded answer"),
         ('{"messages": [], "schema": "x"}', "content"),
         ('{"messages": [], "schema": "x", "content": "", "more": 1}', "more"),
+        ('{"content": ""}', "messages and schema, or asked"),
+        ('{"messages": [], "schema": "x", "content": "", "asked": "0"}', "or asked"),
         ("\n".join(json.dumps(line(content)) for content in ("a", "b")), "two answers"),
     ],
 )

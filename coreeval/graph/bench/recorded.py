@@ -42,6 +42,7 @@ class Recorded:
             Crew(
                 part_of=lambda sample: Part(task=task_for(setup, sample), team=self._team),
                 knowledge=cast(KnowledgeSource, None),  # no node that asks a role looks for news
+                offer=_silent,
                 window=setup.window,
                 store=store,
                 rules=setup.rules,
@@ -85,7 +86,7 @@ class Recorded:
         return None
 
 
-async def _silent(*_values: object, **_named: object) -> None:
+async def _silent(*_values: object, **_named: object) -> Any:  # noqa: ANN401 - for any of them
     """Stand beside the role that is listened to, in the one node that asks two."""
 
 

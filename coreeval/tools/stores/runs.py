@@ -26,6 +26,7 @@ from coreeval.tools.stores.pulse import Pulse
 from coreeval.tools.stores.run_figures import RunFigures
 from coreeval.tools.stores.run_file import chunks
 from coreeval.tools.stores.run_kept import fact_row, result_row
+from coreeval.tools.stores.run_retold import RunRetold
 from coreeval.tools.stores.run_rows import Answer, Beat, Ended, Fetch, Kept
 from coreeval.tools.stores.run_story import RunStory
 from coreeval.tools.stores.run_train import RunTrain
@@ -34,7 +35,7 @@ from coreeval.tools.stores.sql import Write
 BenchmarkRow = Sample | BadRow | Kept
 
 
-class RunStore(RunStory, RunTrain, RunFigures):
+class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
     """Everything that one run knows, in run.db."""
 
     # -- samples --------------------------------------------------------------------------------
