@@ -42,13 +42,16 @@ class HttpClient(httpx2.AsyncClient):
         )
 
     def build_request(self, method: str, url: httpx2.URL | str, **parts: object) -> httpx2.Request:
-        """Return a request with the headers and the content given, and none besides."""
+        """Return a request with the headers and the content given, and none besides.
+
+        It names neither the host nor the length of its content: aiohttp does.
+        """
         timeout = cast("httpx2.Timeout", parts["timeout"])
         return httpx2.Request(
             method,
             url if isinstance(url, httpx2.URL) else parsed(url),
             headers=cast("httpx2.Headers", parts["headers"]),
-            content=cast("bytes", parts["content"]),
+            stream=httpx2.ByteStream(cast("bytes", parts["content"])),
             extensions={"timeout": timeout.as_dict()},
         )
 
@@ -63,7 +66,7 @@ class HttpClient(httpx2.AsyncClient):
             async with self._session.request(
                 request.method,
                 str(request.url),
-                data=request.content,
+                data=request.read(),
                 headers=request.headers.multi_items(),
                 allow_redirects=how.get("follow_redirects") is not False,
                 timeout=aiohttp.ClientTimeout(

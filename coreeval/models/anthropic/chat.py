@@ -77,7 +77,26 @@ class _Client(anthropic.AsyncAnthropic):
             # The SDK sends the key as a bearer's token; gateways may look here for it.
             default_headers={"x-api-key": key} if config.base_url else None,
         )
+        self._messages_url = f"{url}/v1/messages"  # whole: the SDK would parse it anew
+        self._options: dict[float, FinalRequestOptions] = {}
         self._built: dict[str, httpx2.Headers] = {}
+
+    async def asked(self, body: bytes, seconds: float) -> httpx2.Response:
+        """Return the response to the body of a message, or raise what the SDK's `post` would.
+
+        Raises:
+            anthropic.AnthropicError: there is none, or its status is an error's.
+        """
+        if seconds not in self._options:
+            self._options[seconds] = FinalRequestOptions.construct(
+                method="post",
+                url=self._messages_url,
+                timeout=anthropic.Timeout(seconds, connect=min(_CONNECT_S, seconds)),
+                follow_redirects=False,  # a key goes nowhere else
+                idempotency_key="",  # which is sent as no header
+            )
+        options = self._options[seconds].model_copy(update={"content": body})
+        return await self.request(httpx2.Response, options)
 
     def _build_headers(
         self, options: FinalRequestOptions, *, retries_taken: int = 0
@@ -91,30 +110,19 @@ class _Client(anthropic.AsyncAnthropic):
     def _prepare_url(self, url: str) -> httpx2.URL:
         return parsed(url)
 
-    def _idempotency_key(self) -> str:
-        return ""  # which is sent as no header
-
 
 class AnthropicChat(WireChat):
     """Asks one model behind a messages endpoint."""
 
-    def _connected(self, secret: str) -> anthropic.AsyncAnthropic:
-        kind = (anthropic.AsyncAnthropic, self.settings.base_url, secret, self.settings.ca_file)
+    def _connected(self, secret: str) -> _Client:
+        kind = (_Client, self.settings.base_url, secret, self.settings.ca_file)
         return shared(kind, lambda: _Client(self.settings, secret))
 
     async def _send(self, messages: list[dict[str, str]], form: Form) -> AIMessage | CallFailure:
-        secret, seconds = self.key.get_secret_value(), self.settings.timeout_s
-        body = request_body(self.settings, messages, form)
+        secret = self.key.get_secret_value()
+        body = body_of(request_body(self.settings, messages, form))
         try:
-            response = await self._connected(secret).post(
-                f"{endpoint_of(self.settings)}/v1/messages",  # whole: the SDK would parse it twice
-                cast_to=httpx2.Response,
-                content=body_of(body),
-                options={
-                    "timeout": anthropic.Timeout(seconds, connect=min(_CONNECT_S, seconds)),
-                    "follow_redirects": False,  # a key goes nowhere else
-                },
-            )
+            response = await self._connected(secret).asked(body, self.settings.timeout_s)
         except anthropic.AnthropicError as error:
             return failure_of(error, secret)
         return read_answer(response.content, response.headers.raw, secret)
