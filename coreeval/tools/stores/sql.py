@@ -6,7 +6,6 @@ SQLite now; another database is another URL. All statements go through SQLAlchem
 import queue
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
@@ -175,6 +174,8 @@ class Writer:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._hurry = threading.Event()
+        """Set where somebody waits for what is queued."""
         self._broken: Exception | None = None
         """Why a write that nobody waited for came to nothing; no other is made after it."""
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
@@ -193,23 +194,24 @@ class Writer:
         """
         job = _Job(writes, waited_for)
         self._jobs.put(job)
+        if waited_for:
+            self._hurry.set()
         return job.done
 
     def close(self) -> None:
         """Write what is queued, then stop."""
         self._jobs.put(None)
+        self._hurry.set()
         self._thread.join()
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
+            if not job.waited_for:  # nor is this thread woken by each that follows
+                self._hurry.wait(LINGER_S)
+            self._hurry.clear()
             batch, last = [job], False
-            until = time.monotonic() + LINGER_S
-            while len(batch) < BATCH and not last:
-                hurry = any(one.waited_for for one in batch)
-                try:
-                    following = self._jobs.get(timeout=0 if hurry else until - time.monotonic())
-                except (queue.Empty, ValueError):
-                    break
+            while len(batch) < BATCH and not (last or self._jobs.empty()):
+                following = self._jobs.get()
                 last = following is None
                 batch += [following] if following else []
             self._commit(batch)
