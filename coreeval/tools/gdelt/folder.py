@@ -10,6 +10,7 @@ from filelock import FileLock
 from coreeval.errors import KnowledgeError
 from coreeval.tools.gdelt.files import UNDERSTOOD, find_files
 from coreeval.tools.gdelt.parts.catalogue import DATABASE
+from coreeval.tools.gdelt.parts.version import code_version
 
 
 def open_folder(path: Path, cache: Path) -> Path:
@@ -52,8 +53,6 @@ def _make(store: Path, path: Path) -> None:
 
 def _fingerprint(path: Path, files: Sequence[Path]) -> str:
     """Hash the names, sizes and times of the files, and the code that reads them."""
-    from coreeval.tools.gdelt.parts.compact import code_version
-
     digest = hashlib.sha256(code_version().encode())
     for file in files:
         found = file.stat()

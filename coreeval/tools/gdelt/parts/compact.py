@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from coreeval.tools.gdelt.parts.keys import make_keys
 from coreeval.tools.gdelt.parts.pages import make_pages
 from coreeval.tools.gdelt.parts.spans import Span, spans
 from coreeval.tools.gdelt.parts.stories import make_stories
+from coreeval.tools.gdelt.parts.version import code_version
 from coreeval.tools.gdelt.parts.writing import write_part
 
 MEMORY = "800MB"
@@ -126,15 +126,6 @@ def _fingerprint(span: Span, listed: Mapping[str, tuple[str, int]]) -> str:
         near = (path for path in _near(span, listed, folder) if listed[path][0] <= until)
         digest.update("\n".join(near).encode())
     return digest.hexdigest()[:16]
-
-
-@cache
-def code_version() -> str:
-    """Hash the code that makes parts: a part made by other rules is made again."""
-    digest = hashlib.sha256()
-    for module in sorted(Path(__file__).parents[1].glob("**/*.py")):
-        digest.update(module.read_bytes())
-    return digest.hexdigest()
 
 
 def _make(
