@@ -14,6 +14,7 @@ from coreeval.errors import (
     ModelCallError,
     ModelUnusable,
     NoValidAnswer,
+    RequestRejected,
 )
 from coreeval.models import AnswerShape, Asker, Retry, open_model, record_calls
 from coreeval.models.forms import Form
@@ -224,10 +225,10 @@ def failing(status: int, message: str = "bad", code: str = "") -> Reply:
 @pytest.mark.parametrize(
     ("reply", "error"),
     [
-        (failing(400), ModelCallError),
-        (failing(400, "bad: max_tokens: 9 > 8, the maximum allowed"), ModelCallError),
-        (failing(400, "bad: output_config.effort: not supported"), ModelCallError),
-        (failing(413), ModelCallError),
+        (failing(400), RequestRejected),
+        (failing(400, "bad: max_tokens: 9 > 8, the maximum allowed"), RequestRejected),
+        (failing(400, "bad: output_config.effort: not supported"), RequestRejected),
+        (failing(413), RequestRejected),
         (failing(400, "bad: Output blocked by content filtering policy"), NoValidAnswer),
         (failing(401), CredentialError),
         (failing(403), CredentialError),

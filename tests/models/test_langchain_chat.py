@@ -9,7 +9,13 @@ import pytest
 from aiohttp import web
 
 from coreeval.config import ModelConfig
-from coreeval.errors import ConfigError, CredentialError, ModelCallError, ModelUnusable
+from coreeval.errors import (
+    ConfigError,
+    CredentialError,
+    ModelCallError,
+    ModelUnusable,
+    RequestRejected,
+)
 from coreeval.models import AnswerShape, Asker, Retry, open_model, record_calls
 from coreeval.schema import Value
 from coreeval.tools.stores.calls import CallStore
@@ -124,7 +130,7 @@ async def test_an_answer_that_is_none_is_kept_as_such(
         (refused(401, "bad"), CredentialError, 1),
         (refused(402, "bad"), ModelUnusable, 1),
         (refused(404, "bad"), ModelUnusable, 1),
-        (refused(400, "bad"), ModelCallError, 1),
+        (refused(400, "bad"), RequestRejected, 1),
         (
             Reply(status=429, error={"message": "bad", "code": "insufficient_quota"}),
             ModelUnusable,
