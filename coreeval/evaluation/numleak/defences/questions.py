@@ -37,6 +37,8 @@ class UtilityQuestion(Value):
     points: str = ""
 
 
+_ALIKE: Final = 0.1
+"""Halves that differ by less than so many standard deviations are not told apart by words."""
 _LIST: Final = TypeAdapter(list[UtilityQuestion])
 
 
@@ -111,10 +113,9 @@ def _known(series: Series) -> dict[str, str]:
 
 
 def _events(series: Series) -> str:
-    notable = [f"{what} ({day})" for day, what in series.definition.notable.items()]
-    return (
-        f"Some of: {'; '.join(notable)}; or others." if notable else "Events that fit the series."
-    )
+    days = {what: day for day, what in reversed(series.definition.notable.items())}
+    known = "; ".join(f"{what} ({day})" for what, day in reversed(days.items()))
+    return f"At least two true events, such as: {known}" if known else "At least two true events."
 
 
 def _figures(values: Sequence[float]) -> Iterator[tuple[str, str]]:
@@ -133,5 +134,13 @@ def _figures(values: Sequence[float]) -> Iterator[tuple[str, str]]:
     }  # fmt: skip
     yield from ((name, f"{size:.3g}") for name, size in sizes.items())
     yield "rises", f"{10 * float(np.mean(steps > 0)):.0f}"
-    yield "steadier", "first" if early.std() < late.std() else "second"
-    yield "higher", "first" if early.mean() > late.mean() else "second"
+    near = _ALIKE * float(found.std())
+    yield "steadier", _half(late.std() - early.std(), near)
+    yield "higher", _half(early.mean() - late.mean(), near)
+
+
+def _half(ahead: float, near: float) -> str:
+    """Return which half is ahead; by less than `near`, neither is."""
+    if abs(ahead) < near:
+        return "About alike: naming either is right"
+    return f"In the {'first' if ahead > 0 else 'second'} half"
