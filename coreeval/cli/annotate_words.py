@@ -39,7 +39,7 @@ def export_lines(made: "Sheets", place: Path) -> Iterator[str]:
     """Yield what was written, and how it goes on."""
     key = made.key
     arms = ", ".join(f"{count} {arm}" for arm, count in made.arms.items())
-    yield f"study {key.study}: {len(key.items)} texts for {len(key.raters)} raters: {arms}"
+    yield f"study {key.study}: {len(key.items)} texts for {_raters(len(key.raters))}: {arms}"
     labels = ", ".join(f"{count} {label}" for label, count in made.labels.items())
     yield one_line(f"  labels: {labels}")
     if made.arms.get("updated", 0) < key.asked:
@@ -52,11 +52,15 @@ def export_lines(made: "Sheets", place: Path) -> Iterator[str]:
     yield f"then:       {command('annotate', 'score', place, made.out)}"
 
 
+def _raters(number: int) -> str:
+    return "1 rater" if number == 1 else f"{number} raters"
+
+
 def score_lines(found: "Scored") -> Iterator[str]:
     """Yield means, agreement, disagreements and all that was wrong."""
     said = found.annotation
     raters = ", ".join(f"{one_line(each.name)} ({each.ratings} ratings)" for each in said.raters)
-    yield f"study {said.study}: {said.items} texts, {len(said.raters)} raters: {raters}"
+    yield f"study {said.study}: {said.items} texts, {_raters(len(said.raters))}: {raters}"
     yield from _problems(said.problems)
     yield ""
     yield from _means(said.criteria)

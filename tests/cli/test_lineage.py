@@ -121,7 +121,7 @@ def test_a_run_needs_the_release_until_it_has_its_samples_and_no_longer(
     shutil.copytree(release.path, copy)
 
     def take_away(progress: Progress) -> None:
-        if progress.stage == "plan":
+        if progress.stage == "plan" and copy.exists():  # it may be told again
             copy.rename(aside)
 
     def strike(task: Task, materials: Materials) -> Team:
