@@ -58,7 +58,8 @@ def open_calls(path: Path, payer: str = "") -> "CallStore":
         RunCorrupt: the file is damaged or no call store; it is left as it is.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    engine = open_engine(str(URL.create("sqlite", database=str(path))), checked=True)
+    url = str(URL.create("sqlite", database=str(path)))
+    engine = open_engine(url, checked=True, flushing=False)
     return CallStore(engine, payer)
 
 

@@ -69,10 +69,10 @@ class Ledger:
             return {payer: usd for payer, usd in connection.execute(query)}
 
     async def reserve(self, key: str, usd: float) -> Reservation:
-        """Put money aside for a request; when this returns, a kill cannot undo it."""
+        """Put money aside for a request; when this returns, no kill or power cut can undo it."""
         reservation = Reservation(id=uuid.uuid4().hex, usd=usd)
         row = {"id": reservation.id, "payer": self._payer, "key": key, "usd": usd}
-        await asyncio.wrap_future(self._writer.submit([(self._add, [row])]))
+        await asyncio.wrap_future(self._writer.submit([(self._add, [row])], lasting=True))
         return reservation
 
     def release(self, reservation: Reservation) -> None:

@@ -51,7 +51,8 @@ class RunFile:
         Raises:
             RunCorrupt: the file is damaged or from a newer version.
         """
-        return cls(open_engine(str(URL.create("sqlite", database=str(path)))), now=now)
+        engine = open_engine(str(URL.create("sqlite", database=str(path))), flushing=False)
+        return cls(engine, now=now)
 
     @property
     def listing(self) -> RunListing:

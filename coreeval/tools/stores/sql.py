@@ -1,13 +1,19 @@
 """What every store shares: opening a database, migrating it, one group-committing writer.
 
 SQLite now; another database is another URL. All statements go through SQLAlchemy Core.
+
+A commit outlives the process in any case. That it outlives a power cut costs a flush of the disk,
+which is made for all commits of half a second together, and at once for those that ask for it.
 """
 
+import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, Protocol
 
 from sqlalchemy import (
@@ -32,19 +38,24 @@ BATCH = 256
 """Most writes that one commit may carry."""
 LINGER_S = 0.05
 """How long what nobody waits for may wait for company: a commit costs more than its rows."""
+FLUSH_S = 0.5
+"""How long a commit that does not ask for it may wait to be flushed to the disk."""
 
 
-def open_engine(url: str, *, checked: bool = False) -> Engine:
-    """Open a database; SQLite gets WAL, a busy timeout and full durability of commits.
+def open_engine(url: str, *, checked: bool = False, flushing: bool = True) -> Engine:
+    """Open a database; SQLite gets WAL and a busy timeout.
 
     Args:
         url: Where it is.
         checked: Whether rows carry checksums of their own: then a text that is no UTF-8 is read all
             the same, so that its row alone counts as damaged.
+        flushing: Whether each commit is flushed to the disk; where a `Writer` does that, it is not.
     """
     engine = create_engine(url, poolclass=QueuePool, pool_size=4, pool_timeout=60)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
+        if not flushing:
+            event.listen(engine, "connect", _leave_flushing)
         if checked:
             event.listen(engine, "connect", _read_any_text)
     return engine
@@ -57,6 +68,10 @@ def _read_any_text(connection: sqlite3.Connection, _record: object) -> None:
 def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _leave_flushing(connection: sqlite3.Connection, _record: object) -> None:
+    connection.execute("PRAGMA synchronous=NORMAL")
 
 
 def migrate(
@@ -168,7 +183,8 @@ class Writer:
     """One thread that writes: whatever waits together is committed together.
 
     `submit` returns a future that is done when the write is committed: a caller that waits for it
-    knows that the row survives a kill.
+    knows that the row survives a kill. A power cut takes what was committed in the last `FLUSH_S`
+    seconds at most, and nothing that was asked to last.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -178,34 +194,45 @@ class Writer:
         """Set where somebody waits for what is queued."""
         self._broken: Exception | None = None
         """Why a write that nobody waited for came to nothing; no other is made after it."""
+        self._log = Path(f"{engine.url.database}-wal")
+        self._due: float | None = None
+        """When what is committed is flushed; None where all of it is."""
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, writes: Sequence[Write], *, waited_for: bool = True) -> Future[int]:
+    def submit(
+        self, writes: Sequence[Write], *, waited_for: bool = True, lasting: bool = False
+    ) -> Future[int]:
         """Queue statements that are committed together or not at all.
 
         Args:
             writes: The statements, each with its rows.
             waited_for: Whether somebody waits for the commit; what nobody waits for may be
                 committed a little later, together with more, but never after what follows it.
+            lasting: Whether a power cut must not undo it once the future is done.
 
         Returns:
             The number of rows that they changed, once it is committed.
         """
-        job = _Job(writes, waited_for)
+        job = _Job(writes, waited_for=waited_for, lasting=lasting)
         self._jobs.put(job)
         if waited_for:
             self._hurry.set()
         return job.done
 
     def close(self) -> None:
-        """Write what is queued, then stop."""
+        """Write what is queued, then stop.
+
+        Raises:
+            RunError: the disk does not take it.
+        """
         self._jobs.put(None)
         self._hurry.set()
         self._thread.join()
+        self._flush()
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        while (job := self._next()) is not None:
             if not job.waited_for:  # nor is this thread woken by each that follows
                 self._hurry.wait(LINGER_S)
             self._hurry.clear()
@@ -217,6 +244,21 @@ class Writer:
             self._commit(batch)
             if last:
                 return
+
+    def _next(self) -> "_Job | None":
+        """Return the next job; where none comes in time, flush what is committed meanwhile."""
+        try:
+            if self._due is not None:
+                return self._jobs.get(timeout=max(0.0, self._due - time.monotonic()))
+        except queue.Empty:
+            self._flush_or_break()
+        return self._jobs.get()
+
+    def _flush_or_break(self) -> None:
+        try:
+            self._flush()
+        except RunError as error:
+            self._broken = error
 
     def _commit(self, batch: "list[_Job]") -> None:
         """Commit a batch; if it fails, commit each job alone so that only the bad one fails.
@@ -237,8 +279,41 @@ class Writer:
             for job in batch:
                 self._commit([job])
             return
+        self._tell(batch, counts)
+
+    def _tell(self, batch: "list[_Job]", counts: Sequence[int]) -> None:
+        """Tell that a batch is committed, on the disk if one of it must last."""
+        try:
+            self._flush_in_time(lasting=any(job.lasting for job in batch))
+        except RunError as error:
+            self._broken = error
+            for job in batch:
+                job.done.set_exception(error)
+            return
         for job, count in zip(batch, counts, strict=True):
             job.done.set_result(count)
+
+    def _flush_in_time(self, *, lasting: bool) -> None:
+        now = time.monotonic()
+        if self._due is None:
+            self._due = now + FLUSH_S
+        if lasting or now >= self._due:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Have the disk take what is committed; what SQLite has moved on is there already."""
+        self._due = None
+        try:
+            with self._log.open("rb+", buffering=0) as log:
+                os.fsync(log)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise RunError(
+                f"the disk does not take what was written: {error.strerror or error}",
+                where=str(self._log),
+                hint=RESUME,
+            ) from None
 
     def _execute(self, batch: "list[_Job]") -> list[int]:
         with self._engine.begin() as connection:
@@ -252,9 +327,10 @@ class _Job:
     written even where whoever waited for it has gone.
     """
 
-    def __init__(self, writes: Sequence[Write], waited_for: bool) -> None:
+    def __init__(self, writes: Sequence[Write], *, waited_for: bool, lasting: bool) -> None:
         self._writes = writes
         self.waited_for = waited_for
+        self.lasting = lasting
         self.done: Future[int] = Future()
         self.done.set_running_or_notify_cancel()
 

@@ -1,9 +1,13 @@
+import errno
+import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
+from typing import IO
 
 import pytest
 from sqlalchemy import (
@@ -21,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from coreeval.errors import RunCorrupt, RunError
+from coreeval.tools.stores import sql
 from coreeval.tools.stores.prepared import PreparedInsert
 from coreeval.tools.stores.sql import LINGER_S, Row, Write, Writer, migrate, open_engine
 
@@ -204,3 +209,73 @@ def test_what_was_handed_in_is_written_though_whoever_waited_has_gone(
     assert not future.cancel()
     assert future.result() == 1
     assert _ids(path) == [1]
+
+
+# -- what a power cut leaves ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def flushes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Fill with the files that are flushed, the disk doing it all the same."""
+    done, flush = list[str](), os.fsync
+
+    def noted(file: IO[bytes]) -> None:
+        flush(file)
+        done.append(file.name)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    return done
+
+
+def test_what_must_last_is_flushed_before_its_future_is_done(
+    writer: Writer, path: Path, flushes: list[str]
+) -> None:
+    writer.submit(_put(1)).result()
+    assert not flushes
+    writer.submit(_put(2), lasting=True).result()
+    assert flushes == [f"{path}-wal"]
+
+
+def test_all_else_is_flushed_soon_after_once_and_at_the_end(
+    engine: Engine, flushes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql, "FLUSH_S", 0.05)
+    writer = Writer(engine)
+    for number in range(3):
+        writer.submit(_put(number)).result()
+    deadline = time.monotonic() + 20
+    while not flushes and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert flushes
+    monkeypatch.setattr(sql, "FLUSH_S", 60)
+    writer.submit(_put(9)).result()
+    before = len(flushes)
+    writer.close()
+    assert len(flushes) == before + 1
+
+
+def test_a_disk_that_does_not_take_it_is_told_to_who_waits_and_to_all_after(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_file: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    writer = Writer(engine)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", broken)
+        with pytest.raises(RunError, match="the disk does not take") as caught:
+            writer.submit(_put(1), lasting=True).result()
+        assert str(engine.url.database) in str(caught.value.where)
+        with pytest.raises(RunError):
+            writer.submit(_put(2)).result()
+    writer.close()
+
+
+@pytest.mark.parametrize(("flushing", "synchronous"), [(True, 2), (False, 1)])
+def test_sqlite_flushes_each_commit_only_where_nobody_else_does(
+    path: Path, *, flushing: bool, synchronous: int
+) -> None:
+    engine = open_engine(_url(path), flushing=flushing)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == synchronous
+    engine.dispose()
