@@ -8,8 +8,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from coreeval.evaluation.features import Fields, words
 from coreeval.schema import Sample
 
@@ -38,7 +36,7 @@ class Memory:
         """Return the label of the remembered text that each of some texts is, or None."""
         runs = _hashed(fields)
         shared = (runs @ self._known.T).tocsr()
-        whole = np.asarray(runs.sum(axis=1)).ravel()
+        whole = runs.getnnz(axis=1)
         return [self._best(shared[row], float(whole[row])) for row in range(len(fields))]
 
     def _best(self, shared: "csr_matrix", whole: float) -> str | None:
