@@ -109,6 +109,6 @@ def _gate_lines(each: "Finding") -> Iterator[str]:
 
     value = one_line(f"{value_words(each)}, {each.of}" if each.of else value_words(each))
     yield f"  {SAID[each.status]:<13}{each.gate:<23}{value}; wanted {each.limit}"
-    for told in (each.reason, each.hint and f"to do: {each.hint}"):
-        if told:
-            yield f"  {'':<13}{one_line(told)}"
+    for what, told in (("why", each.reason), ("to do", each.hint)):
+        if told:  # never first on its line, where CI takes some words for commands
+            yield f"  {'':<13}{what}: {one_line(told)}"

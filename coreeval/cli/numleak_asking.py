@@ -18,6 +18,7 @@ from coreeval.cli.numleak_signals import opened_signals
 from coreeval.cli.output import brief, note, show
 from coreeval.errors import UsageError
 from coreeval.evaluation.numleak.leak.signals import Signal, refuse_strangers
+from coreeval.evaluation.numleak.statistics import Settings
 from coreeval.evaluation.numleak.trust import Backtest
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def _target(model: str, cutoffs: dict[str, str]) -> dict[str, str]:
 
 def _heard(asking: Asking, found: "NumleakFound", signals: Sequence[Signal]) -> Heard:
     plan = found.plan
+    again = [*_again(plan, found), *_given(signals), *_counted(asking.shown)]
     return Heard(
         files=[found.file],
         replies=found.replies,
@@ -157,7 +159,7 @@ def _heard(asking: Asking, found: "NumleakFound", signals: Sequence[Signal]) -> 
         backtest=None if asking.config else asking.preset.backtest,
         utility=found.utility,
         signals=signals,
-        more=[f"again: {shlex.join([*_again(plan, found), *_given(signals)])}"],
+        more=[f"again: {shlex.join(again)}"],
     )
 
 
@@ -206,6 +208,15 @@ def _again(plan: "NumleakPlan", found: "NumleakFound") -> Iterator[str]:
     for model, day in plan.cutoffs.items():
         if day:
             yield from ("--cutoff", f"{model}={_stated(day)}")
+
+
+def _counted(shown: Shown) -> Iterator[str]:
+    """Yield the words of how answers are resampled, where that is not as usual."""
+    usual, chosen = Settings(), shown.settings
+    if chosen.draws != usual.draws:
+        yield from ("--draws", str(chosen.draws))
+    if chosen.seed != usual.seed:
+        yield from ("--seed", str(chosen.seed))
 
 
 def _stated(last: date) -> str:

@@ -1,13 +1,15 @@
 """`coreeval detect numleak --rankings`: is the true value the most probable one?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from coreeval.cli.numleak_report import Shown
 from coreeval.cli.numleak_words import bad_lines, cut, left_out_lines, row_line, wrapped
 from coreeval.cli.output import Document, brief, one_line, show
+from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks.records import Records
 from coreeval.evaluation.numleak.document import as_json
-from coreeval.evaluation.numleak.rankings.reading import read_candidates
+from coreeval.evaluation.numleak.rankings.reading import Candidate, read_candidates
 from coreeval.evaluation.numleak.rankings.scoring import Ranking, rankings
 from coreeval.evaluation.numleak.table import figure, row_of, settings_line
 from coreeval.evaluation.statistics import LEVEL
@@ -18,6 +20,7 @@ _NAME = 28
 def rank_files(files: Sequence[Path], shown: Shown) -> None:
     """Score candidates that a model's log-probabilities are known of; nobody is asked."""
     read = {path: read_candidates(path) for path in files}
+    _refuse_twice(read)
     good = [one for each in read.values() for one in each.good]
     found = rankings(good, shown.settings)
     document: Document = {
@@ -29,6 +32,20 @@ def rank_files(files: Sequence[Path], shown: Shown) -> None:
         "plots": _drawn(found, shown.plot),
     }
     show(document, shown.as_json, lambda: "\n".join(ranking_lines(document)))
+
+
+def _refuse_twice(read: Mapping[Path, Records[Candidate]]) -> None:
+    """Refuse files that have a candidate in common: it would compete with itself."""
+    seen: dict[tuple[str, ...], Path] = {}
+    for path, found in read.items():
+        for one in found.good:
+            first = seen.setdefault(one.key, path)
+            if first != path:
+                raise DatasetError(
+                    f"{one.candidate!r} of {one.date} of {one.model} is in {first.name} as well",
+                    where=str(path),
+                    hint="give each candidate once",
+                )
 
 
 def _drawn(found: Sequence[Ranking], folder: Path | None) -> list[str]:

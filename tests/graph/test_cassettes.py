@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.config import load_config
+from coreeval.config import ModelConfig, load_config
 from coreeval.errors import CassetteError, DatasetError, RunStateError, UsageError
 from coreeval.graph.bundled import demo_data
-from coreeval.graph.cassettes.portrait import portrait, settings_of
+from coreeval.graph.cassettes.portrait import players_of, portrait, settings_of
 from coreeval.graph.cassettes.recording import record
 from coreeval.graph.cassettes.replaying import Replayed, replay
 from coreeval.graph.run import resume, retry
@@ -253,3 +253,16 @@ def test_the_places_of_a_machine_are_cut_to_names(lab: Lab, undisturbed: Undistu
     assert seen.notes == ("emotion: 24 rows",)
     assert str(undisturbed.lab.folder) not in seen.model_dump_json()
     assert str(HERE) not in seen.model_dump_json() + settings_of(config).model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [("openai:/home/a/secret/small", "openai:small"), ("openai:org/small", "openai:org/small")],
+)
+def test_a_model_that_is_named_by_its_folder_is_cut_to_its_name(
+    lab: Lab, name: str, seen: str
+) -> None:
+    config = load_config(lab.config)
+    models = config.models.model_copy(update={"default": ModelConfig(model=name), "composer": None})
+    told = players_of(config.model_copy(update={"models": models}))
+    assert told["composer"]["model"] == seen

@@ -133,7 +133,10 @@ def test_the_workflow_is_yaml_that_names_what_it_needs(tmp_path: Path) -> None:
         name: f"${{{{ secrets.{name} }}}}"
         for name in ("ANTHROPIC_API_KEY", "HOOK_URL", "OPENAI_API_KEY")
     }
-    cached = steps["actions/cache@v5"]["with"]["path"].split()
+    saved = steps["Keep what an unfinished run stands on"]
+    assert (saved["uses"], saved["if"]) == ("actions/cache/save@v5", "always()")
+    assert saved["with"].items() <= steps["actions/cache/restore@v5"]["with"].items()
+    cached = saved["with"]["path"].split()
     kept = steps["Keep releases and state"]["run"]
     assert "sub/.coreeval/runs" in cached
     assert "sub/.coreeval/releases sub/.coreeval/schedule/*.json" in kept

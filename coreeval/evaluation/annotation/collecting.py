@@ -139,7 +139,8 @@ def _take(row: SheetRow, criterion: Criterion, into: _Cell) -> Iterator[Problem]
 def _number(said: str) -> int:
     """Return a whole number, be it written as 3.0; one that is no rating for anything else."""
     whole, _, rest = said.replace(",", ".").partition(".")
-    return int(whole) if whole.isascii() and whole.isdigit() and not rest.strip("0") else -1
+    short = len(whole) < 4 and whole.isascii() and whole.isdigit()
+    return int(whole) if short and not rest.strip("0") else -1
 
 
 def _repeated(said: Mapping[_About, _Cell]) -> Iterator[Problem]:

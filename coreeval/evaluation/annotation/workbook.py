@@ -1,6 +1,7 @@
 """A sheet as XLSX: ratings are chosen from lists, and the guideline is its second page."""
 
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,11 @@ MOST_CHARACTERS: Final = 32_767
 """What a cell can hold (Microsoft, "Excel specifications and limits")."""
 _MOST_BYTES: Final = 200_000_000
 """Largest workbook that is unpacked: a sheet of 5,000 long texts has a tenth of it."""
+_UNREADABLE: Final = (
+    OSError, BadZipFile, zlib.error, EOFError, ValueError, KeyError, IndexError, SyntaxError,
+    TypeError, RuntimeError,
+)  # fmt: skip
+"""What openpyxl and zipfile raise for files that are damaged, locked, or no workbooks."""
 _UNWRITABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML 1.0 does not have (section 2.2)."""
 
@@ -124,10 +130,11 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         _refuse_bomb(path)
         book = load_workbook(path, read_only=True, data_only=True)
         page = book[RATINGS_SHEET] if RATINGS_SHEET in book.sheetnames else book.worksheets[0]
+        page.reset_dimensions()  # what a file says of its size may be less than it has
         for line, row in enumerate(page.iter_rows(values_only=True), start=1):
             yield line, ["" if cell is None else str(cell) for cell in row]
         book.close()
-    except (OSError, BadZipFile, ValueError, KeyError, IndexError, SyntaxError, TypeError) as error:
+    except _UNREADABLE as error:
         hint = "save it as XLSX, as it was written"
         raise unreadable(path, str(error) or type(error).__name__, hint) from None
 

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Mapping, Sequence
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from coreeval.config import ROLES, Config, ModelConfig
@@ -54,15 +54,19 @@ def players_of(config: Config) -> dict[str, dict[str, Any]]:
 
 
 def _player(model: ModelConfig) -> dict[str, Any]:
-    told: dict[str, Any] = {"model": f"{model.provider}:{_short(model.name)}".rstrip(":")}
-    if model.provider != "replay":
-        told["model"] = model.model
+    name = _short(model.name) if _is_path(model) else model.name
+    told: dict[str, Any] = {"model": f"{model.provider}:{name}".rstrip(":")}
     if model.base_url:
         told["base_url"] = public_endpoint(model.base_url)
     sent = {name: getattr(model, name) for name in _PARAMETERS}
     told |= {name: value for name, value in sent.items() if value is not None}
     numbers = {key: value for key, value in model.extra.items() if isinstance(value, int | float)}
     return told | ({"extra": numbers} if numbers else {})
+
+
+def _is_path(model: ModelConfig) -> bool:
+    """Tell whether a name is a place on a machine: servers of local models are often named so."""
+    return model.provider == "replay" or PurePath(model.name).is_absolute()
 
 
 def portrait(manifest: Manifest, config: Config) -> Manifest:

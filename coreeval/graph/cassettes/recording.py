@@ -30,6 +30,8 @@ from coreeval.tools.stores.calls import CallStore, open_calls
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
+UNTOLD = "not told: the reason may quote the benchmark"
+"""Why a bad row is one, where texts are left out."""
 AT_A_TIME = 500
 """Pieces of evidence that are read together."""
 
@@ -197,8 +199,8 @@ def _benchmark(
 ) -> Iterator[kinds.Line]:
     store, none = original.stores["refresh"], dict[str, kinds.Stated]()
     for row in store.bad_rows():
-        shown = row if original.texts else row.model_copy(update={"text": ""})
-        yield kinds.BadRowLine(row=shown)
+        hidden = {"text": "", "reason": UNTOLD}
+        yield kinds.BadRowLine(row=row if original.texts else row.model_copy(update=hidden))
     for ended in store.ended():
         sample = ended.sample
         yield kinds.SampleLine(

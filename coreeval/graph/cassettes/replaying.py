@@ -147,13 +147,23 @@ def _prepared(
         raise
 
 
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise CassetteError(
+            f"the run's clock in the cassette is no time: {text[:40]!r}",
+            hint="fetch it again, and compare its digest with the one that was published",
+        ) from None
+
+
 def _started(
     cassette: Cassette, files: RunFiles, dataset: Path | None, around: Surroundings
 ) -> tuple[Setup, Manifest]:
     folder, recorded = files.root / FOLDER, cassette.head.run
     write_files(cassette, folder)
     config = config_of(cassette, folder, dataset)
-    setup = set_up(config, datetime.fromisoformat(recorded.now), recorded)
+    setup = set_up(config, _moment(recorded.now), recorded)
     update = {
         "status": "running",
         "created_at": around.now().isoformat(timespec="seconds"),

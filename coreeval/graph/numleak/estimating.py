@@ -12,7 +12,7 @@ from coreeval.graph.forecast.lines import expected
 from coreeval.graph.forecast.players import Cast
 from coreeval.graph.forecast.ranges import Basis, Known, between, exactly, interval
 from coreeval.graph.forecast.sizes import Size, size_of
-from coreeval.graph.numleak.defending import JUDGE_ROLE, UTILITY_ROLE, Judged
+from coreeval.graph.numleak.defending import JUDGE_DRAWS, JUDGE_ROLE, UTILITY_ROLE, Judged
 from coreeval.graph.numleak.plan import Audit, NumleakPlan
 from coreeval.graph.numleak.rooms import role_of, roomy
 from coreeval.tools.clock import Clock, utc_now
@@ -100,7 +100,8 @@ def _utility_lines(
     for judge, answers in ((judged.judge, len(texts)), (judged.second_judge, own)):
         if judge and answers and not judge.by_rules:
             shown = _shown(judged)
-            yield expected(JUDGE_ROLE, judge, once, shown, answers, cast, seen, stage=stage)
+            tries = Known(range=between(1, 1, JUDGE_DRAWS), basis=basis)
+            yield expected(JUDGE_ROLE, judge, tries, shown, answers, cast, seen, stage=stage)
 
 
 def _shown(judged: Judged) -> Size:

@@ -99,7 +99,8 @@ def _head(path: Path, line: bytes) -> Head:
             hint=made_by(version),
         )
     try:
-        return Head.model_validate(said)
+        head = Head.model_validate(said)
+        return head.model_copy(update={"lines": dict.fromkeys(KINDS, 0) | head.lines})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))

@@ -219,9 +219,11 @@ class CallStore:
 
     def close(self) -> None:
         """Commit what waits and let go of the file."""
-        self._writer.close()
-        self._find.close()
-        self._engine.dispose()
+        try:
+            self._writer.close()
+        finally:
+            self._find.close()
+            self._engine.dispose()
 
     def _decode(self, row: Row) -> CallRecord | None:
         try:

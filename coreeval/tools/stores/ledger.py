@@ -72,7 +72,11 @@ class Ledger:
         """Put money aside for a request; when this returns, no kill or power cut can undo it."""
         reservation = Reservation(id=uuid.uuid4().hex, usd=usd)
         row = {"id": reservation.id, "payer": self._payer, "key": key, "usd": usd}
-        await asyncio.wrap_future(self._writer.submit([(self._add, [row])], lasting=True))
+        try:
+            await asyncio.wrap_future(self._writer.submit([(self._add, [row])], lasting=True))
+        except BaseException:
+            self.release(reservation)  # what was not sent costs nothing
+            raise
         return reservation
 
     def release(self, reservation: Reservation) -> None:

@@ -66,8 +66,10 @@ class RunFile:
 
     def close(self) -> None:
         """Write what is queued and close the file."""
-        self._writer.close()
-        self._engine.dispose()
+        try:
+            self._writer.close()
+        finally:
+            self._engine.dispose()
 
     def _submit(self, writes: Sequence[Write], *, waited_for: bool = True) -> Future[int]:
         return self._writer.submit(writes, waited_for=waited_for)

@@ -195,6 +195,8 @@ class Writer:
         self._broken: Exception | None = None
         """Why a write that nobody waited for came to nothing; no other is made after it."""
         self._log = Path(f"{engine.url.database}-wal")
+        self._unflushed: RunError | None = None
+        """Why the disk did not take a commit, once that has happened."""
         self._due: float | None = None
         """When what is committed is flushed; None where all of it is."""
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
@@ -230,6 +232,8 @@ class Writer:
         self._hurry.set()
         self._thread.join()
         self._flush()
+        if self._unflushed:
+            raise self._unflushed
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
@@ -309,11 +313,12 @@ class Writer:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise RunError(
+            self._unflushed = RunError(
                 f"the disk does not take what was written: {error.strerror or error}",
                 where=str(self._log),
                 hint=RESUME,
-            ) from None
+            )
+            raise self._unflushed from None
 
     def _execute(self, batch: "list[_Job]") -> list[int]:
         with self._engine.begin() as connection:

@@ -268,7 +268,8 @@ def test_a_disk_that_does_not_take_it_is_told_to_who_waits_and_to_all_after(
         assert str(engine.url.database) in str(caught.value.where)
         with pytest.raises(RunError):
             writer.submit(_put(2)).result()
-    writer.close()
+    with pytest.raises(RunError, match="the disk does not take"):
+        writer.close()
 
 
 @pytest.mark.parametrize(("flushing", "synchronous"), [(True, 2), (False, 1)])

@@ -35,7 +35,7 @@ def with_attacks(asked: Asked, about: SeriesDefinition, armoury: Armoury, *, dat
         armoury: What is tried.
         dates: Most dates.
     """
-    plain = [one for one in asked.questions if one.variant == "value"]
+    plain = [one for one in asked.questions if one.variant == "value" and not one.recent]
     first = [one for one in plain if one.seed == plain[0].seed]
     chosen = spread(first, dates)
     short = len(first) < dates

@@ -41,6 +41,8 @@ class Question:
     """The date that stands in a question with figures; it may be scrambled."""
     seed: int = 0
     draw: int = 0
+    recent: bool = False
+    """Whether it is asked for as one of the last values, and belongs to no drawing."""
     logprobs: bool = False
     """Whether log-probabilities are asked for with it."""
     phrasing: str | None = None
@@ -191,7 +193,7 @@ class _Probing:
         if "recent" in self._asked.probes:
             for period in self._recent():
                 if period not in known:
-                    yield self._value(period, seed)
+                    yield replace(self._value(period, seed), recent=True)
 
     def of_moods(self, drawings: Sequence[Drawing], seed: int) -> Iterator[Question]:
         """Yield the questions for sentiments, with their controls."""

@@ -34,6 +34,11 @@ class Candidate(Value):
     mean_logprob: Annotated[float, Field(le=0)]
     """Natural logarithm of its probability, divided by its tokens."""
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What it is about: there is one candidate of a kind for each date."""
+        return (self.model, self.series, self.date, self.candidate)
+
 
 def read_candidates(path: Path) -> Records[Candidate]:
     """Read JSON lines, plain or .gz; of lines about the same candidate of a date the first counts.
@@ -43,12 +48,8 @@ def read_candidates(path: Path) -> Records[Candidate]:
     Raises:
         DatasetError: the file cannot be read, is empty, or no line of it is a candidate.
     """
-    found = read_records(path, _candidate, key=_key, twice=_twice)
+    found = read_records(path, _candidate, key=lambda one: one.key, twice=_twice)
     return found.required(path, what="a candidate", whats="candidates", prose=_PROSE)
-
-
-def _key(one: Candidate) -> tuple[str, ...]:
-    return (one.model, one.series, one.date, one.candidate)
 
 
 def _twice(_: Candidate, first: int) -> str:
