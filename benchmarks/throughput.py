@@ -5,7 +5,9 @@
 Ours runs with everything on: a LangGraph thread for each sample with its checkpoints, the call
 store, the run store with its trace, pacing and retries. The bare SDK is its own asynchronous client
 with pydantic reading the answers. Contestants take turns within one run; each is a process of its
-own on one core, the server on another. The figures to compare are the ratios.
+own on one core, the server on another. The figures to compare are the ratios. The server says how
+many requests were in flight at most. Memory is that of the environment: install the package without
+extras for what it takes there.
 """
 
 import argparse
@@ -20,7 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.load import SHAPE, STEPS, Load, Note, alone, lost, prompt, serving, work
+from benchmarks.load import SHAPE, STEPS, Load, Note, alone, counts, lost, prompt, serving, work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +147,10 @@ def main() -> None:
         for _ in range(chosen.repeats):
             for name in CONTESTANTS:
                 taken[name].append(run_alone(name, url, load))
+        most = counts(root)["most_open"]
     for name, runs in taken.items():
         print(row(name, runs, taken["bare " + name.split()[1]]))
+    print(f"at most {most} requests in flight")
 
 
 def measure(contestant: Callable[[Load], Awaitable[None]], load: Load) -> Taken:

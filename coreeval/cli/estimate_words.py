@@ -90,7 +90,8 @@ def _sums(estimate: "Estimate") -> Iterator[str]:
         yield _row("USD, priced models", totals.priced_usd, _usd)
     else:
         yield _row("USD", totals.usd, _usd)
-    yield f"{_row('time', estimate.seconds, _span)}   {estimate.concurrency} samples at a time"
+    at_once = f"at most {estimate.concurrency} requests at a time to a model"
+    yield f"{_row('time', estimate.seconds, _span)}   {at_once}"
 
 
 def _row(name: str, figures: "Range", written: Callable[[float], str]) -> str:

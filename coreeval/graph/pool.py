@@ -15,6 +15,12 @@ Item = TypeVar("Item")
 OBJECTS_BETWEEN_ROUNDS = 20_000
 """Of the garbage collector, at least. Sixty-four samples in flight come and go with ten thousand
 objects, hardly any of them garbage; Python's 700 would be a round for every four calls."""
+ONE_MORE_FOR = 4
+"""For so many requests that may be in flight, one more sample is open than asks: while one is
+between two calls, or its result is written, another takes its place at the endpoint."""
+BETWEEN_STARTS_S = 0.003
+"""From one start to the next, a little more than a call takes to compute: samples that begin at
+once stay together, and each waits for all others at every step (benchmarks/throughput.py)."""
 
 
 class Stop:
@@ -56,12 +62,12 @@ async def work_through(
     stop: Stop,
     context: Context | None = None,
 ) -> None:
-    """Work on `concurrency` samples at a time, finishing samples rather than starting them.
+    """Work on samples so that `concurrency` of them ask at a time, finishing rather than starting.
 
     Args:
         ids: What is worked on.
         work: Works on one.
-        concurrency: How many at a time.
+        concurrency: How many may ask at a time; see `open_at_once`.
         stop: When it asks, no more are begun.
         context: What the work starts from; that of the caller where it is not given.
 
@@ -69,22 +75,33 @@ async def work_through(
         CoreEvalError: the error that stopped the pool, once all in flight have come to rest.
     """
     waiting = iter(ids)
+    all_begun = False
 
     async def worker() -> None:
+        nonlocal all_begun
         for sample_id in waiting:
             if stop.asked:
-                return
+                break
             try:
                 await work(sample_id)
             except CoreEvalError as error:
                 stop.fail(error)
+        all_begun = True
 
     with _heap_at_rest():
         async with asyncio.TaskGroup() as group:
-            for _ in range(concurrency):
+            for _ in range(open_at_once(concurrency)):
                 group.create_task(worker(), context=context and context.copy())
+                await asyncio.sleep(BETWEEN_STARTS_S)
+                if all_begun:
+                    break
     if stop.error:
         raise stop.error
+
+
+def open_at_once(concurrency: int) -> int:
+    """Return how many samples are open so that as many as this may be asking."""
+    return concurrency + concurrency // ONE_MORE_FOR
 
 
 @contextmanager

@@ -106,6 +106,9 @@ class LLMServer:
         self.port = 0
         self.repeats = 0
         """Requests whose body had come before and was answered, or is still being answered."""
+        self.open = 0
+        """Requests that are being answered."""
+        self.most_open = 0
         self._seen: set[str] = set()
 
     @property
@@ -159,15 +162,29 @@ class LLMServer:
         reply = Reply(content=answer) if isinstance(answer, str) else answer
         if reply.is_failure:
             self._seen.discard(digest)
-        await asyncio.sleep(self.latency_s + reply.delay_s)
-        return await _respond(http, request, reply)
+        with self._being_answered():
+            await asyncio.sleep(self.latency_s + reply.delay_s)
+            return await _respond(http, request, reply)
+
+    @contextmanager
+    def _being_answered(self) -> Iterator[None]:
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        try:
+            yield
+        finally:
+            self.open -= 1
 
     async def _models(self, _http: web.Request) -> web.Response:
         listed = [{"id": name, "object": "model"} for name in self.models]
         return web.json_response({"object": "list", "data": listed})
 
     async def _counts(self, _http: web.Request) -> web.Response:
-        told = {"requests": len(self.requests), "repeats": self.repeats}
+        told = {
+            "requests": len(self.requests),
+            "repeats": self.repeats,
+            "most_open": self.most_open,
+        }
         return web.json_response(told | getattr(self.answers, "counts", {}))
 
 

@@ -18,6 +18,6 @@ def test_it_starts_as_a_process_and_tells_its_counts() -> None:
                     said = json.load(answer)
             assert said["choices"][0]["message"]["content"] == "{}"
             with urllib.request.urlopen(f"{url}/counts") as counts:
-                assert json.load(counts) == {"requests": 2, "repeats": 1}
+                assert json.load(counts) == {"requests": 2, "repeats": 1, "most_open": 1}
         finally:
             process.terminate()

@@ -8,6 +8,7 @@ from coreeval.config import PriceConfig
 from coreeval.graph.forecast.estimates import RESTS_ON, Line, Stage
 from coreeval.graph.forecast.ranges import Basis, Known, Range, between, total
 from coreeval.graph.forecast.stated import CACHED_FROM
+from coreeval.graph.pool import open_at_once
 from coreeval.tools.prices import cost
 
 TARGET = "target"
@@ -135,11 +136,11 @@ def _seconds_of_stage(
 ) -> Range:
     """Return how long a stage takes: the refresh, or rewording, then one target after the other.
 
-    The first is as long as its slowest model, or as all its calls at as many samples a time as run
-    together.
+    The first is as long as its slowest model, or as all its calls at as many samples a time as are
+    open together.
     """
     roles = [line for line in lines if not line.role.startswith(TARGET)]
-    together = max(1, min(concurrency, samples))
+    together = max(1, min(open_at_once(concurrency), samples))
     paths = [total(line.call_seconds for line in roles).times(1 / together)]
     paths += [_of_model([line for line in roles if line.model == lane.model], lane)
               for lane in lanes]  # fmt: skip

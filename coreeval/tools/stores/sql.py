@@ -40,6 +40,9 @@ LINGER_S = 0.05
 """How long what nobody waits for may wait for company: a commit costs more than its rows."""
 FLUSH_S = 0.5
 """How long a commit that does not ask for it may wait to be flushed to the disk."""
+CACHE_KIB = 256
+"""Pages that each of a run's half dozen connections may keep; SQLite's usual 2,000 KiB are all
+filled in a minute, and what the system caches is as near (benchmarks/throughput.py)."""
 
 
 def open_engine(url: str, *, checked: bool = False, flushing: bool = True) -> Engine:
@@ -66,8 +69,9 @@ def _read_any_text(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000"):
-        connection.execute(f"PRAGMA {pragma}")
+    settings = ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000")
+    for setting in (*settings, f"cache_size=-{CACHE_KIB}"):
+        connection.execute(f"PRAGMA {setting}")
 
 
 def _leave_flushing(connection: sqlite3.Connection, _record: object) -> None:
