@@ -99,6 +99,8 @@ class Monitor:
         elif progress.total:
             if progress.done != self._place.done:
                 self._meter.ended()
+            if progress.done == progress.total:  # what was known half a second ago is not true now
+                self._pulse = None
             self._place = progress
         self._watch(replace(progress, pulse=self.pulse()))
 

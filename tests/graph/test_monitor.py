@@ -82,6 +82,17 @@ def test_samples_are_counted_and_what_was_done_before_is_not(hours: Hours) -> No
     assert told[-1].pulse and told[-1].pulse.per_minute is None
 
 
+def test_nothing_is_left_of_a_stage_that_is_done(hours: Hours) -> None:
+    told: list[Progress] = []
+    monitor = monitor_of(hours, told)
+    for number in range(1, FEWEST + 3):
+        hours.second = 0.1 * number
+        monitor.heard(Progress(stage="refresh", done=number, total=FEWEST + 2))
+    pulse = told[-1].pulse
+    assert pulse and pulse.per_minute
+    assert (pulse.done, pulse.left_s) == (FEWEST + 2, 0)
+
+
 async def test_a_beat_says_that_nothing_moves_and_what_it_waits_for(
     hours: Hours, store: RunStore
 ) -> None:
