@@ -1,7 +1,7 @@
 """Holding the values of a release against limits; pure."""
 
-from collections.abc import Iterator
-from typing import Final, Literal, get_args
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, TypeVar, get_args
 
 from coreeval.evaluation.scoring.classification import Score
 from coreeval.releases.gates.limits import DropGate, Gate, Gates, Limit, NumleakGate, PcrGate, Side
@@ -21,6 +21,8 @@ STOPS: Final[frozenset[Status]] = frozenset({"not_met", "not_measured"})
 """What keeps a release back; `skipped` is a value that is not there, of a gate that lets it go."""
 Bound = Literal["min", "max"]
 _BOUNDS: tuple[Bound, ...] = get_args(Bound)
+V = TypeVar("V", Measure, Said)
+_NO_INTERVAL = Absent("one sample gives no interval", "leave `by` out, or measure more samples")
 _EXACT = 1e-9
 """Values this near to a limit are on it: sums of floats differ in the last bits."""
 _SIDES: Final[dict[Side, str]] = {
@@ -67,11 +69,11 @@ def _found(subject: Subject, name: str, gate: Gate) -> Finding:
     if isinstance(gate, Limit):
         return _of_numbers(subject, name, gate)
     assert isinstance(gate, PcrGate | DropGate | NumleakGate), "these are all kinds of gates"
-    said = VERDICTS[name](subject)
+    said, absent = _parted(VERDICTS[name](subject))
     limit = "not " + " or ".join(gate.forbid)
-    if isinstance(said, Absent):
-        return _absent(name, gate, said, limit)
     bad = [each for each in said if each.verdict in gate.forbid]
+    if absent and not bad:
+        return _absent(name, gate, absent, limit)
     if not bad:
         verdicts = ", ".join(dict.fromkeys(each.verdict for each in said))
         return Finding(gate=name, status="met", verdict=verdicts, limit=limit)
@@ -85,6 +87,14 @@ def _found(subject: Subject, name: str, gate: Gate) -> Finding:
     )
 
 
+def _parted(found: Sequence[V | Absent] | Absent) -> tuple[list[V], Absent | None]:
+    """Return the values, and what is missing of them."""
+    if isinstance(found, Absent):
+        return [], found
+    absent = next((each for each in found if isinstance(each, Absent)), None)
+    return [each for each in found if not isinstance(each, Absent)], absent
+
+
 def _told(said: Said) -> str:
     return f"{said.of} is {said.verdict}"
 
@@ -95,16 +105,15 @@ def _absent(name: str, gate: Gate, absent: Absent, limit: str) -> Finding:
 
 
 def _of_numbers(subject: Subject, name: str, limit: Limit) -> Finding:
-    found, words = NUMBERS[name](subject, limit), limit_words(limit)
-    if isinstance(found, Absent):
-        return _absent(name, limit, found, words)
-    margins = {each: _margin(limit, each.score) for each in found}
+    found, absent = _parted(NUMBERS[name](subject, limit))
+    words, margins = limit_words(limit), {each: _margin(limit, each.score) for each in found}
     known = [each for each in found if margins[each] is not None]
     if len(known) < len(found):
-        absent = Absent("one sample gives no interval", "leave `by` out, or measure more samples")
+        absent = absent or _NO_INTERVAL
+    broken = [reason for each in known for reason in _broken(limit, each)]
+    if absent and not broken:
         return _absent(name, limit, absent, words)
     worst = min(known, key=lambda each: margins[each] or 0.0)
-    broken = [reason for each in known for reason in _broken(limit, each)]
     return Finding(
         gate=name,
         status="not_met" if broken else "met",

@@ -1,11 +1,13 @@
 """The value that each gate looks at, or why a release does not have it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.ranking import FEWEST
 from coreeval.evaluation.scoring.classification import Score, proportion
+from coreeval.releases.gates.expected import Expected
 from coreeval.releases.gates.limits import Limit, RankLimit
 from coreeval.releases.release_manifest import Findings, ReleaseManifest, TargetFindings
 
@@ -43,14 +45,27 @@ class Subject:
     findings: Findings | None
     """Of targets: those of the release, or of a report from after it."""
 
+    @property
+    def expected(self) -> Expected:
+        """The targets that must have a value."""
+        return Expected(self.manifest, self.findings)
 
-Numbers = list[Measure] | Absent
-Verdicts = list[Said] | Absent
+
+Numbers = Sequence[Measure | Absent] | Absent
+"""One that is absent beside others tells which targets have none."""
+Verdicts = Sequence[Said | Absent] | Absent
+"""Likewise."""
 
 
 def _whole(value: float) -> Measure:
     """Return a value without an interval."""
     return Measure(Score(estimate=value, ci_low=None, ci_high=None, n=1))
+
+
+def _without(missing: Iterable[str], why: str, hint: str) -> Iterator[Absent]:
+    """Yield that some have no value; nothing where all have one."""
+    if names := "; ".join(missing):
+        yield Absent(f"{why} {names}", hint)
 
 
 def _label_noise(subject: Subject, _: Limit) -> Numbers:
@@ -104,10 +119,13 @@ def _after_cutoff(subject: Subject, _: Limit) -> Numbers:
         if each.after + each.before
     ]
     hint = "give models.targets a cutoff, or knowledge.cutoffs a table: docs/cutoffs.md"
-    return known or Absent("no target has a cutoff that is known", hint)
+    if not known:
+        return Absent("no target has a cutoff that is known", hint)
+    missing = _beside(known, subject.expected.models)
+    return [*known, *_without(missing, "no cutoff is known of", hint)]
 
 
-def _cost(subject: Subject, _: Limit) -> Numbers:
+def _cost(subject: Subject, _: Limit) -> list[Measure] | Absent:
     usd = _usd(subject.manifest)
     if usd is None:
         hint = "price it: `price` beside the model, or run.prices (docs/cost.md)"
@@ -172,21 +190,38 @@ NUMBERS: Final[Mapping[str, Callable[[Subject, Limit], Numbers]]] = {
 
 def _pcr(subject: Subject) -> Verdicts:
     found = [Said(each.pcr, each.target) for each in _targets(subject) if each.pcr]
-    return found or Absent("PCR was not measured", f"detect.pcr asks for it; {ASKED}")
+    why, hint = "PCR was not measured", f"detect.pcr asks for it; {ASKED}"
+    missing = _beside(found, subject.expected.labelling)
+    return [*found, *_without(missing, f"{why} of", hint)] if found else Absent(why, hint)
 
 
 def _drop(subject: Subject) -> Verdicts:
     found = [Said(each.drop, each.target) for each in _targets(subject) if each.drop]
-    return found or Absent("no target labelled the arms", ASKED)
+    missing = _beside(found, subject.expected.labelling)
+    if not found:
+        return Absent("no target labelled the arms", ASKED)
+    return [*found, *_without(missing, "the arms were not labelled by", ASKED)]
 
 
 def _numleak(subject: Subject) -> Verdicts:
-    found = [
-        Said(verdict, f"{each.target}, {series}")
+    said = {
+        (each.target, series): verdict
         for each in _targets(subject)
         for series, verdict in each.numleak.items()
-    ]
-    return found or Absent("no series was asked for", f"detect.numleak names series; {ASKED}")
+    }
+    hint = f"detect.numleak names series; {ASKED}"
+    if not said:
+        return Absent("no series was asked for", hint)
+    asked = product(subject.expected.audited, dict.fromkeys(series for _, series in said))
+    missing = [", ".join(each) for each in asked if each not in said]
+    found = [Said(verdict, ", ".join(each)) for each, verdict in said.items()]
+    return [*found, *_without(missing, "not asked:", hint)]
+
+
+def _beside(found: Iterable[Measure | Said], expected: Iterable[str]) -> list[str]:
+    """Return the targets that have no value beside those that have one."""
+    known = {each.of for each in found}
+    return [each for each in expected if each not in known]
 
 
 VERDICTS: Final[Mapping[str, Callable[[Subject], Verdicts]]] = {

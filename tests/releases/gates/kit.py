@@ -96,7 +96,10 @@ def manifest(**changes: Any) -> ReleaseManifest:  # noqa: ANN401 - any field of 
         "counts": {"total": 100, "accepted": 60},
         "kept": 10,
         "cost": Cost(billed_usd=3.0, unknown_usd=1.0),
-        "after_cutoff": (TargetFreshness(target="a:1", after=54, before=3, unknown=3),),
+        "after_cutoff": (
+            TargetFreshness(target="a:1", after=54, before=3, unknown=3),
+            TargetFreshness(target="b:2", after=60),
+        ),
         "quality": QUALITY,
         "findings": FINDINGS,
         "arms": {},

@@ -10,7 +10,7 @@ from coreeval.releases.gates.limits import Gates
 from coreeval.releases.gates.reading import default_gates
 from coreeval.releases.gates.values import NUMBERS, VERDICTS, Subject
 from coreeval.releases.manifest import Cost
-from coreeval.releases.release_manifest import Findings, LabelNoise, Overlap
+from coreeval.releases.release_manifest import Findings, LabelNoise, Overlap, TargetFindings
 from coreeval.tools.freshness import TargetFreshness
 from tests.releases.gates.kit import FINDINGS, QUALITY, TARGETS, found, manifest
 
@@ -85,7 +85,6 @@ def test_verdicts_that_are_not_allowed() -> None:
     assert (pcr.reason, pcr.limit) == ("b:2 is contaminated", "not contaminated or fine_tuned")
     fine = found("pcr", {"forbid": ["fine_tuned"]})
     assert (fine.status, fine.verdict) == ("met", "comparable, contaminated")
-    assert found("drop", {"forbid": ["remembered"]}).status == "met"
     series = found("numleak", {"forbid": ["memorized", "fluent"]})
     assert series.reason == "a:1, cpi is fluent; b:2, cpi is memorized; b:2, co2 is fluent"
 
@@ -129,6 +128,87 @@ def test_a_value_that_is_not_there_stops_unless_the_gate_lets_it_go(
     assert stopped.hint
     skipped = found(gate, {**said, "missing": "skip"}, **changes)
     assert (skipped.status, skipped.stops, skipped.reason) == ("skipped", False, stopped.reason)
+
+
+FRESH = manifest().after_cutoff[:1]
+UNDATED = (*FRESH, TargetFreshness(target="b:2", unknown=60))
+ALIKE = (
+    TargetFindings(target="a:1", pcr="comparable", drop="not_shown", numleak={"cpi": "fluent"}),
+    TargetFindings(target="b:2", pcr="comparable", drop="not_shown", numleak={"cpi": "fluent"}),
+)
+PASSED: dict[str, dict[str, Any]] = {
+    "after_cutoff": {"min": 0.9},
+    "pcr": {"forbid": ["contaminated"]},
+    "drop": {"forbid": ["remembered"]},
+    "numleak": {"forbid": ["memorized"]},
+}
+BROKEN: dict[str, dict[str, Any]] = {
+    "after_cutoff": {"min": 0.95},
+    "pcr": {"forbid": ["comparable"]},
+    "drop": {"forbid": ["not_shown"]},
+    "numleak": {"forbid": ["fluent"]},
+}
+
+
+def of_targets(*targets: TargetFindings, **changes: object) -> dict[str, Any]:
+    """Return what a release says that has two dated targets, and found something of some."""
+    return {"findings": Findings(targets=targets), **changes}
+
+
+LACKING: list[tuple[str, dict[str, Any], str]] = [
+    ("after_cutoff", of_targets(*ALIKE, after_cutoff=UNDATED), "no cutoff is known of b:2"),
+    ("after_cutoff", of_targets(*ALIKE, after_cutoff=FRESH), "no cutoff is known of b:2"),
+    ("pcr", of_targets(ALIKE[0]), "PCR was not measured of b:2"),
+    ("pcr", of_targets(ALIKE[0], TargetFindings(target="b:2")), "PCR was not measured of b:2"),
+    ("drop", of_targets(ALIKE[0]), "the arms were not labelled by b:2"),
+    ("numleak", of_targets(ALIKE[0]), "not asked: b:2, cpi"),
+    (
+        "numleak",
+        of_targets(ALIKE[0], TargetFindings(target="b:2", numleak={"co2": "no_recall"})),
+        "not asked: a:1, co2; b:2, cpi",
+    ),
+    (
+        "pcr",
+        of_targets(*ALIKE, models={"targets": [{"model": "c:3"}, {"model": "d:4"}]}),
+        "PCR was not measured of c:3; d:4",
+    ),
+]
+
+
+@pytest.mark.parametrize("gate", PASSED)
+def test_a_gate_is_met_where_every_target_has_a_value(gate: str) -> None:
+    assert found(gate, PASSED[gate], **of_targets(*ALIKE)).status == "met"
+
+
+@pytest.mark.parametrize(("gate", "changes", "why"), LACKING)
+def test_a_target_without_a_value_is_not_passed_over(
+    gate: str, changes: dict[str, Any], why: str
+) -> None:
+    stopped = found(gate, PASSED[gate], **changes)
+    assert (stopped.status, stopped.reason) == ("not_measured", why)
+    assert stopped.hint
+    assert found(gate, {**PASSED[gate], "missing": "skip"}, **changes).status == "skipped"
+
+
+@pytest.mark.parametrize(("gate", "changes", "why"), LACKING)
+def test_what_another_target_shows_fails_the_gate_though_one_has_no_value(
+    gate: str, changes: dict[str, Any], why: str
+) -> None:
+    for said in (BROKEN[gate], {**BROKEN[gate], "missing": "skip"}):
+        broken = found(gate, said, **changes)
+        assert (broken.status, broken.of.partition(",")[0]) == ("not_met", "a:1")
+        assert why not in broken.reason
+
+
+def test_nobody_expects_what_a_target_cannot_have() -> None:
+    """Personas label no texts, classifiers know no numbers, and neither has read news."""
+    persona = TargetFindings(target="offline:memorizing", numleak={"cpi": "memorized"})
+    fitted = TargetFindings(target="offline:clean", pcr="comparable", drop="not_shown")
+    changes = of_targets(*ALIKE, persona, fitted)
+    statuses = {gate: found(gate, said, **changes).status for gate, said in PASSED.items()}
+    assert statuses == {
+        "after_cutoff": "met", "pcr": "met", "drop": "met", "numleak": "not_met",
+    }  # fmt: skip
 
 
 def test_one_sample_has_no_interval_to_hold_against_a_limit() -> None:
