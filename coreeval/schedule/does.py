@@ -45,6 +45,10 @@ class Does(Protocol):
         """Make a release and return its directory."""
         ...
 
+    def gate(self, release: Path, gates: "Gates") -> None:
+        """Hold a release that is there against gates."""
+        ...
+
     def released(self, workspace: Workspace, name: str, version: str) -> Path | None:
         """Return the directory of a release, if it is there."""
         ...

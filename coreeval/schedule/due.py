@@ -167,12 +167,15 @@ class Turn:
             return self._failed(begun, RunError(error.strerror or str(error), where=where))
 
     def _carried_out(self, begun: Begun) -> Done:
-        """Run what is left of a run and release it.
+        """Run what is left of a run and release it; a release that is there keeps the gates too.
 
         Raises:
             CoreEvalError: it could not be done.
         """
         release, counts = self._released(begun.version), dict[str, int]()
+        gates = self.plan.gates()
+        if release and gates:
+            self.hands.does.gate(release, gates)
         if release is None:
             ran = self._ran(begun)
             begun, counts = begun.model_copy(update={"run": str(ran.run)}), dict(ran.counts)
@@ -184,7 +187,7 @@ class Turn:
                 ran.run,
                 begun.version,
                 require_review=self.plan.schedule.require_review,
-                gates=self.plan.gates(),
+                gates=gates,
             )
         return self._finished(begun, release, counts)
 

@@ -67,6 +67,17 @@ class Steps:
         made = make_release(run, version=version, require_review=require_review, gates=gates)
         return made.path
 
+    def gate(self, release: Path, gates: "Gates") -> None:
+        """Hold a release that is there against gates.
+
+        Raises:
+            RunError: it is not what was made.
+            GateNotMet: it is beyond a limit.
+        """
+        from coreeval.releases.gates.gating import require_gates_of
+
+        require_gates_of(release, gates)
+
     def released(self, workspace: Workspace, name: str, version: str) -> Path | None:
         """Return the directory of a release, if it is there."""
         from coreeval.releases.release import MANIFEST

@@ -38,7 +38,7 @@ class Office:
     error: CoreEvalError | None = None
     """What the next run ends with."""
     refused: CoreEvalError | None = None
-    """What the next release ends with."""
+    """What making or gating the next release ends with."""
     did: list[str] = field(default_factory=list)
     told: list[News] = field(default_factory=list)
     problem: str = ""
@@ -118,6 +118,11 @@ class Office:
         there = self.workspace.releases / self.name / version
         there.mkdir(parents=True)
         return there
+
+    def gate(self, release: Path, gates: Gates) -> None:
+        self.did.append(f"gate {release.name}")
+        if self.refused:
+            raise self.refused
 
     def released(self, workspace: Workspace, name: str, version: str) -> Path | None:
         there = workspace.releases / name / version

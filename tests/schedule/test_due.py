@@ -144,6 +144,22 @@ def test_a_release_that_does_not_keep_a_gate_waits_and_is_tried_again(office: Of
     assert [news.outcome for news in office.told] == ["gate", "released"]
 
 
+def test_a_release_made_by_hand_meanwhile_is_gated_before_it_is_told_of(office: Office) -> None:
+    office.schedule = {**WITH_HOOKS, "gates": "gates.yaml"}
+    office.write()
+    (office.folder / "gates.yaml").write_text("gates: {acceptance: {min: 0.5}}")
+    office.refused = GateNotMet("gates not met: 1 of 1: acceptance: 0.2 is less than 0.5")
+    office.look()
+    (office.workspace.releases / "n" / "2026.47").mkdir(parents=True)
+    held = office.look_once()
+    assert (held.ending, held.exit_code, office.did) == ("gate", 4, ["gate 2026.47"])
+    assert [news.outcome for news in office.told] == ["gate"]
+    office.refused = None
+    done = office.look_once()
+    assert (done.ending, office.did) == ("released", ["gate 2026.47"])
+    assert [news.outcome for news in office.told] == ["gate", "released"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"), [(None, "no such config file"), ("x: 1", "gates: Field required")]
 )

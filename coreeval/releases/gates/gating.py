@@ -73,14 +73,33 @@ def require_gates(release: Release, gates: Gates) -> None:
         GateNotMet: it is beyond a limit.
     """
     manifest = release.manifest
+    where = f"{manifest.name} {manifest.version}, of {manifest.run}"
+    hint = "no release was made; docs/gates.md says what each gate looks at"
+    _require(manifest, gates, where, hint)
+
+
+def require_gates_of(path: Path, gates: Gates) -> None:
+    """Refuse a release that is there, made without these gates, before others are told of it.
+
+    Raises:
+        ReleaseError: there is none.
+        RunError: it is not what was made.
+        GateNotMet: it is beyond a limit.
+    """
+    _refuse_altered(path, chain=False)
+    hint = (
+        "it was made without these gates: remove it to have it made anew, or change them "
+        "(docs/gates.md)"
+    )
+    _require(read_release(path).manifest, gates, str(path), hint)
+
+
+def _require(manifest: ReleaseManifest, gates: Gates, where: str, hint: str) -> None:
     found = check(Subject(manifest=manifest, findings=manifest.findings), gates)
     stopped = [f"{each.gate}: {each.reason}" for each in found if each.stops]
     if stopped:
-        raise GateNotMet(
-            f"gates not met: {len(stopped)} of {len(found)}: " + "; ".join(stopped),
-            where=f"{manifest.name} {manifest.version}, of {manifest.run}",
-            hint="no release was made; docs/gates.md says what each gate looks at",
-        )
+        message = f"gates not met: {len(stopped)} of {len(found)}: " + "; ".join(stopped)
+        raise GateNotMet(message, where=where, hint=hint)
 
 
 def _refuse_altered(path: Path, chain: bool) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from coreeval.errors import GateNotMet, RunCorrupt, RunError, RunStateError
 from coreeval.releases.gates.checking import Finding
-from coreeval.releases.gates.gating import Gated, gate_release
+from coreeval.releases.gates.gating import Gated, gate_release, require_gates_of
 from coreeval.releases.gates.junit import write_junit
 from coreeval.releases.gates.limits import Gates, GatesFile
 from coreeval.releases.gates.words import summary
@@ -104,6 +104,22 @@ def test_a_release_beyond_a_limit_is_not_made_and_its_version_stays_free(made: M
     assert not (made.shelf / "1").exists()
     assert not list(made.shelf.glob(".*.draft"))
     assert made.release("1", gates=HALF).manifest.version == "1"
+
+
+def test_a_release_that_is_there_is_held_against_gates_as_one_that_is_made(
+    made: Made, released: Release
+) -> None:
+    tight = gates(evidence={"min": 0.9})
+    with pytest.raises(GateNotMet) as there:
+        require_gates_of(released.path, tight)
+    with pytest.raises(GateNotMet) as being_made:
+        made.release("2", gates=tight)
+    assert there.value.message == being_made.value.message
+    assert there.value.where == str(released.path)
+    require_gates_of(released.path, HALF)
+    (released.path / "more.txt").write_text("x")
+    with pytest.raises(RunError, match="not what was made"):
+        require_gates_of(released.path, HALF)
 
 
 def findings() -> Gated:
