@@ -1,5 +1,6 @@
 """Bringing the newest period without a release to one: once, by one process, and then no more."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -252,10 +253,10 @@ class Turn:
         return self._done("interrupted", begun, exit_code=Interrupted.exit_code)
 
     def _failed(self, begun: Begun, error: CoreEvalError) -> Done:
-        """Record trouble, and tell of it where nobody knows of its kind yet."""
+        """Record trouble, and tell of it where nobody knows of it yet."""
         gate, trouble = isinstance(error, GateNotMet | ReviewOpen), Trouble.of(error)
         outcome: Literal["gate", "failed"] = "gate" if gate else "failed"
-        key, hooks = f"{outcome}:{trouble.kind}", self.plan.schedule.hooks
+        key, hooks = _key(outcome, trouble), self.plan.schedule.hooks
         begun = begun.model_copy(update={"outcome": outcome, "trouble": trouble})
         self._keep(begun)
         code = GateNotMet.exit_code if gate else error.exit_code
@@ -290,6 +291,18 @@ class Turn:
         if begun:
             done = replace(done, period=Period(begun.due_at, begun.version), run=begun.run)
         return replace(done, **more)  # type: ignore[arg-type]
+
+
+def _key(outcome: str, trouble: Trouble) -> str:
+    """Return under what trouble is remembered as told.
+
+    Of a gate the message counts too: it says what was violated. Other messages may differ at each
+    try, by a number or the name of a request, though nothing else has happened.
+    """
+    key = f"{outcome}:{trouble.kind}"
+    if trouble.kind != GateNotMet.kind:
+        return key
+    return f"{key}:{hashlib.sha256(trouble.message.encode()).hexdigest()[:12]}"
 
 
 def _moments(state: State) -> Iterator[datetime]:

@@ -93,6 +93,22 @@ def test_another_kind_of_trouble_is_told_again(office: Office) -> None:
     assert kinds == ["model", "budget"]
 
 
+def test_each_violation_of_a_gate_is_told_once(office: Office) -> None:
+    low, costly = "acceptance: 0.2 is less than 0.5", "cost_usd: 60 is more than 50"
+    for message in (low, low, costly, low, costly):
+        office.refused = GateNotMet(message)
+        assert office.look_once().ending == "gate"
+    messages = [news.trouble["message"] for news in office.told if news.trouble]
+    assert messages == [low, costly]
+
+
+def test_a_review_is_told_of_once_though_fewer_and_fewer_are_open(office: Office) -> None:
+    for left in (3, 2, 1):
+        office.refused = ReviewOpen(f"{left} samples are not decided")
+        assert office.look_once().ending == "gate"
+    assert [news.outcome for news in office.told] == ["gate"]
+
+
 def test_a_run_that_never_came_about_is_begun_anew(office: Office) -> None:
     with planned(office.config) as plan:
         runs = plan.workspace.runs
