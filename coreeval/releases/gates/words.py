@@ -19,8 +19,13 @@ _SIGN: Final[Mapping[Status, str]] = {
     "not_measured": "❌",
     "skipped": "⏭️",
 }
-_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#@]|:(?=//))")
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~])")
 """What Markdown, or GitHub's kind of it, could take for something other than text."""
+_LINKED = re.compile(r"(?i:www)(?=\.)|:/(?=/)|[@#]")
+"""Where links begin that need no brackets: addresses, e-mail, people, issues."""
+_BREAK = "<!-- -->"
+"""Parts a text without a trace. A backslash does not: its mark is gone before many renderers, that
+of GitHub among them for e-mail, look for links."""
 
 
 def value_words(found: Finding) -> str:
@@ -73,6 +78,7 @@ def _summary_lines(gated: Gated) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return a text on one line that Markdown shows as it is."""
+    """Return a text on one line that Markdown shows as it is, without links."""
     bare = "".join(each if each.isprintable() else " " for each in text)
-    return _MARKDOWN.sub(r"\\\1", " ".join(bare.split())).replace("&", "&amp;")
+    shown = _MARKDOWN.sub(r"\\\1", " ".join(bare.split())).replace("&", "&amp;")
+    return _LINKED.sub(lambda found: found[0] + _BREAK, shown)

@@ -1,11 +1,13 @@
 """A release held against gates: as it was made, with a later report, and while it is made."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from coreeval.errors import GateNotMet, RunCorrupt, RunError, RunStateError
 from coreeval.releases.gates.checking import Finding
@@ -178,3 +180,39 @@ def test_the_summary_is_a_table_in_which_names_are_text() -> None:
         assert "\x1b" not in row and "<x" not in row.replace("\\<", "")
     assert [row.split(" | ")[0] for row in rows] == ["| ✅", "| ❌", "| ❌", "| ⏭️"]
     assert lines[-1] == "Release `f00d`."
+
+
+LINKS = (
+    "www.evil.example/x",
+    "(www.evil.example)",
+    "WWW.evil.example",
+    "http://evil.example",
+    "https://evil.example/a?b=c&d",
+    "ftp://evil.example",
+    "a.b+c@evil.example",
+    "mailto:a@evil.example",
+    "xmpp:a@evil.example/x",
+    "<https://evil.example>",
+    "[text](https://evil.example)",
+    "![text][1]",
+    "@somebody",
+    "owner/repo#1",
+    r"\www.evil.example \https\://evil.example a\@evil.example",
+    "https&#58;//evil.example a&#64;evil.example",
+    "<!-- www.evil.example -->",
+)
+AUTOLINKED = re.compile(r"www\.|(?:https?|ftp)://|\w@\w|@\w|#\d", re.IGNORECASE)
+"""What GitHub makes a link in a stretch of text, when escapes and entities are resolved."""
+
+
+@pytest.mark.parametrize("hostile", LINKS)
+def test_nothing_in_the_summary_becomes_a_link(hostile: str) -> None:
+    said = {"gate": "pcr", "limit": "not contaminated", "status": "not_met", "reason": hostile}
+    gated = findings().model_copy(update={"name": hostile, "gates": (Finding(**said),)})
+    tokens = MarkdownIt("commonmark").enable("table").parse(summary(gated))
+    inline = [each for token in tokens for each in token.children or ()]
+    assert {each.type for each in inline} <= {"text", "html_inline", "code_inline"}
+    assert {each.content for each in inline if each.type == "html_inline"} <= {"<!-- -->"}
+    texts = [each.content for each in inline if each.type == "text"]
+    assert not [text for text in texts if AUTOLINKED.search(text)]
+    assert hostile in "".join(texts), "it is shown as it is"
