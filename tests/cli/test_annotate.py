@@ -10,12 +10,12 @@ from tests.cli.test_docs import documented
 from tests.releases.exports.conftest import assemble
 from tests.releases.kit import Made, make_run
 from tests.releases.people import copied
-from tests.releases.test_annotation import accept_all, fill
+from tests.releases.test_annotation import ALIKE, accept_all, fill
 
 
 @pytest.fixture(scope="session")
 def first_run(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    made = make_run(tmp_path_factory.mktemp("annotated"))
+    made = make_run(tmp_path_factory.mktemp("annotated"), labels=ALIKE)
     asyncio.run(accept_all(made, "\x1b[2J updated {}"))
     assemble(made)
     return made

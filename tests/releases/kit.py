@@ -82,11 +82,12 @@ def make_run(
     *,
     dataset: Mapping[str, object] | None = None,
     status: Status = "complete",
+    labels: Sequence[int] = LABELS,
     **config: object,
 ) -> Made:
     """Write a benchmark of six tweets, a config and the run on them."""
     made = Made(folder)
-    _write_benchmark(made.benchmark)
+    _write_benchmark(made.benchmark, labels)
     settings = {
         "name": "weekly",
         "task": "emotion",
@@ -106,11 +107,11 @@ def make_run(
     return made
 
 
-def _write_benchmark(folder: Path) -> None:
+def _write_benchmark(folder: Path, labels: Sequence[int]) -> None:
     folder.mkdir()
-    texts = (f"old tweet number {n}" for n in range(len(LABELS)))
+    texts = (f"old tweet number {n}" for n in range(len(labels)))
     (folder / "test_text.txt").write_text("".join(f"{text}\n" for text in texts))
-    (folder / "test_labels.txt").write_text("".join(f"{label}\n" for label in LABELS))
+    (folder / "test_labels.txt").write_text("".join(f"{label}\n" for label in labels))
     names = ("anger", "joy", "optimism", "sadness")
     (folder / "mapping.txt").write_text("\n".join(f"{n}\t{name}" for n, name in enumerate(names)))
 

@@ -23,13 +23,15 @@ from tests.releases.exports.conftest import assemble
 from tests.releases.kit import NOW, Made, make_run
 from tests.releases.people import copied, sample_id
 
+ALIKE = (1, 1, 1, 1, 1, 0)
+"""Labels of the six samples: five joyful ones can be compared, the angry one with none."""
 BEST = {each.name: each.values[-1] for each in CRITERIA}
 
 
 @pytest.fixture(scope="session")
 def first_rated(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """Return a run of six accepted samples, three of which are reworded too."""
-    made = make_run(tmp_path_factory.mktemp("rated"))
+    made = make_run(tmp_path_factory.mktemp("rated"), labels=ALIKE)
     asyncio.run(accept_all(made, "updated {} "))
     assemble(made)
     return made
@@ -126,7 +128,7 @@ def test_nothing_to_compare(first_rated: Made, tmp_path: Path) -> None:
     store.forget("accepted")
     store.close()
     assemble(made)
-    with pytest.raises(UsageError, match="not two accepted samples"):
+    with pytest.raises(UsageError, match="no two of 0 accepted samples"):
         export_sheets(made.files.root, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

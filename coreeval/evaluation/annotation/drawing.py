@@ -8,7 +8,8 @@ on other samples, of the same labels, of the same pool.
 
 import hashlib
 import random
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
@@ -77,15 +78,24 @@ def _blocks(
     """Yield the pool in blocks: neighbours in a random order of the samples of each label.
 
     Those with all three arms come first; one or two of them that make no block go with the others.
+    One of a label that is left over then is in none.
     """
     left = rng.sample(candidates, len(candidates))
     for arms in (ARMS, ("original", "updated")):
-        pool = sorted((each for each in left if _has(each, arms)), key=lambda each: each.label)
-        whole = len(pool) - len(pool) % len(arms)
-        used = {each.sample for each in pool[:whole]}
-        left = [each for each in left if each.sample not in used]
-        for start in range(0, whole, len(arms)):
-            yield list(zip(rng.sample(arms, len(arms)), pool[start:], strict=False))
+        for pool in _by_label(each for each in left if _has(each, arms)):
+            whole = pool[: len(pool) - len(pool) % len(arms)]
+            used = {each.sample for each in whole}
+            left = [each for each in left if each.sample not in used]
+            for start in range(0, len(whole), len(arms)):
+                yield list(zip(rng.sample(arms, len(arms)), whole[start:], strict=False))
+
+
+def _by_label(candidates: Iterable[Candidate]) -> list[list[Candidate]]:
+    """Return the samples of each label, in the order of labels."""
+    found = defaultdict[str, list[Candidate]](list)
+    for each in candidates:
+        found[each.label].append(each)
+    return [found[label] for label in sorted(found)]
 
 
 def _has(candidate: Candidate, arms: Sequence[RatedArm]) -> bool:

@@ -103,8 +103,7 @@ def export_sheets(
     study, items = draw(pool, blocks=samples, seed=seed)
     if not items:
         raise UsageError(
-            f"there are not two accepted samples with the same arms, but {len(pool)} in all: "
-            "nothing can be compared",
+            f"no two of {len(pool)} accepted samples have the same label: nothing can be compared",
             where=str(place),
             hint="annotate a run with more accepted samples",
         )

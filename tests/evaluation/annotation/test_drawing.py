@@ -5,7 +5,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from coreeval.evaluation.annotation.drawing import Candidate, Excerpt, RatedArm, draw, order_for
+from coreeval.evaluation.annotation.drawing import (
+    ARMS,
+    Candidate,
+    Excerpt,
+    RatedArm,
+    draw,
+    order_for,
+)
 from coreeval.evaluation.annotation.sheets import shown
 
 NEWS = Excerpt(published_at="2026-11-02", domain="example.org", url="https://e.org", snippet="It.")
@@ -36,9 +43,27 @@ def test_arms_have_as_many_samples_of_each_label_and_none_twice() -> None:
     assert (by_arm["original"], by_arm["updated"]) == (30, 30)
     assert 14 <= by_arm["semantic"] <= 16, "as many as samples that have one are of the pool"
     labels = {arm: Counter(e.candidate.label for e in items if e.arm == arm) for arm in by_arm}
-    assert abs(labels["original"]["anger"] - labels["updated"]["anger"]) <= 1
+    assert labels["original"] == labels["updated"]
     assert labels["updated"]["anger"] == pytest.approx(10, abs=2)
     assert len({each.candidate.sample for each in items}) == len(items)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_block_has_one_label(seed: int) -> None:
+    """Labels whose samples make no whole number of blocks leave some over, not a mixed block."""
+    for blocks in (1, 4, 50):
+        _, items = draw(pool(8, 7), blocks=blocks, seed=seed)
+        labels = {arm: sorted(e.candidate.label for e in items if e.arm == arm) for arm in ARMS}
+        assert labels["original"] == labels["updated"] != []
+        assert not Counter(labels["semantic"]) - Counter(labels["original"])
+
+
+def test_a_label_with_one_sample_is_not_compared() -> None:
+    both: tuple[RatedArm, ...] = ("original", "updated")
+    lone = [candidate(n, label, both) for n, label in enumerate(("joy", "anger", "fear"))]
+    assert draw(lone, blocks=50, seed=7)[1] == []
+    _, items = draw([*lone, candidate(3, "fear", both)], blocks=50, seed=7)
+    assert [each.candidate.label for each in items] == ["fear", "fear"]
 
 
 def test_too_few_samples_are_all_shown_but_for_what_makes_no_block() -> None:
