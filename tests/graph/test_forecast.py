@@ -254,6 +254,15 @@ def test_targets_are_asked_after_the_refresh() -> None:
     assert found.likely == 80
 
 
+def test_judges_of_defences_score_after_the_targets_and_few_samples_do_not_hold_them_up() -> None:
+    lanes = [Lane(model="openai:me", in_flight=10), Lane(model="openai:you", in_flight=10)]
+    lines = [
+        line_of(asked(role=role, model=model, stage="numleak"))
+        for role, model in (("target_utility", "openai:you"), ("utility_judge", "openai:me"))
+    ]
+    assert seconds_of_run(lines, lanes, concurrency=10, samples=1).likely == 80
+
+
 # -- the bootstrap of a preview -------------------------------------------------------------------
 
 

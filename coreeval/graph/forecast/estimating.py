@@ -158,12 +158,12 @@ async def _lines(bench: Bench, counted: Counted, cast: Cast, memory: _Memory) ->
     ]
     rewording = _rewording(counted, cast, memory, sizes)
     lines += _second_pass(bench, counted, cast, memory, sizes)
+    audit = await asyncio.to_thread(_audit, bench, cast, memory)
     if not cast.targets:
-        return [*lines, *rewording]
+        return [*lines, *rewording, *audit]
     size = size_of_target(bench, counted.drawn)
     return [*lines, *_evaluation(bench, counted, cast, memory, size), *rewording,
-            *_comparison(bench, counted, cast, memory, size),
-            *await asyncio.to_thread(_audit, bench, cast, memory)]  # fmt: skip
+            *_comparison(bench, counted, cast, memory, size), *audit]  # fmt: skip
 
 
 def _evaluation(
@@ -253,9 +253,9 @@ def _comparison(
 
 
 def _audit(bench: Bench, cast: Cast, memory: _Memory) -> list[Line]:
-    """Return what asking about series costs."""
+    """Return what asking about series costs, and judging what is said under defences."""
     config, setup = bench.setup.config, bench.setup
-    if config.detect.numleak is None:
+    if config.detect.numleak is None or not (cast.targets or cast.judges):
         return []
     chosen = [target for target in config.models.targets if not is_classifier(target.model)]
     _, audits = run_audits(

@@ -1,4 +1,4 @@
-"""Who is asked in a run: each role and each target with its model, its price and its pace."""
+"""Who is asked in a run: roles, targets and judges with their models, prices and pace."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,12 +23,15 @@ class Cast:
     """Only roles that models play."""
     targets: tuple[ModelConfig, ...]
     """Only those that are asked; the embedded ones are not."""
+    judges: tuple[ModelConfig, ...] = ()
+    """Who scores what defences cost; likewise."""
     prices: Prices
     concurrency: int
 
     def lanes(self) -> list[Lane]:
         """Return how fast each model may be asked."""
-        models = {name_of(model): model for model in (*self.roles.values(), *self.targets)}
+        asked = (*self.judges, *self.roles.values(), *self.targets)
+        models = {name_of(model): model for model in asked}
         return [
             Lane(
                 model=name,
@@ -66,7 +69,7 @@ def cast_of(config: Config) -> Cast:
     models = config.models
     targets = models.targets if config.detect.asks_targets else ()
     roles = {role: models.of(role) for role in ROLES if not models.of(role).by_rules}
-    return _cast(config, roles, targets)
+    return _cast(config, roles, targets, config.detect.judges if targets else ())
 
 
 def cast_of_targets(config: AnyConfig, targets: Sequence[ModelConfig]) -> Cast:
@@ -82,10 +85,12 @@ def _cast(
     config: AnyConfig,
     roles: dict[RoleName, ModelConfig],
     targets: Sequence[ModelConfig],
+    judges: Sequence[ModelConfig] = (),
 ) -> Cast:
     return Cast(
         roles=roles,
         targets=tuple(target for target in targets if not target.by_rules),
+        judges=tuple(judge for judge in judges if not judge.by_rules),
         prices=prices_of(config),
         concurrency=config.run.concurrency,
     )

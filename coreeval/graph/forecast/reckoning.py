@@ -11,8 +11,9 @@ from coreeval.graph.forecast.stated import CACHED_FROM
 from coreeval.graph.pool import open_at_once
 from coreeval.tools.prices import cost
 
-TARGET = "target"
-"""How the roles of targets begin, asked for labels or for text."""
+ALONE = ("target", "utility_judge")
+"""How the roles begin that are asked when nobody else is: targets, asked for labels or for text,
+and who judges what defences cost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,23 +135,23 @@ def seconds_of_run(
 def _seconds_of_stage(
     lines: Sequence[Line], lanes: Sequence[Lane], concurrency: int, samples: int
 ) -> Range:
-    """Return how long a stage takes: the refresh, or rewording, then one target after the other.
+    """Return how long a stage takes: the refresh, or rewording, then targets and judges in turn.
 
     The first is as long as its slowest model, or as all its calls at as many samples a time as are
     open together.
     """
-    roles = [line for line in lines if not line.role.startswith(TARGET)]
+    roles = [line for line in lines if not line.role.startswith(ALONE)]
     together = max(1, min(open_at_once(concurrency), samples))
     paths = [total(line.call_seconds for line in roles).times(1 / together)]
     paths += [_of_model([line for line in roles if line.model == lane.model], lane)
               for lane in lanes]  # fmt: skip
-    targets = [
+    in_turn = [
         _of_model([line], lane)
         for line in lines
         for lane in lanes
-        if line.role.startswith(TARGET) and line.model == lane.model
+        if line.role.startswith(ALONE) and line.model == lane.model
     ]
-    return longest(paths) + total(targets)
+    return longest(paths) + total(in_turn)
 
 
 def _of_model(lines: Sequence[Line], lane: Lane) -> Range:

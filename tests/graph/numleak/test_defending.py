@@ -270,6 +270,26 @@ def test_without_a_judge_nothing_is_asked_beside(audit: Audited) -> None:
 # -- in a run -------------------------------------------------------------------------------------
 
 
+def test_an_estimate_keeps_to_the_pace_of_a_judge_and_has_one_of_personas_too(
+    make_lab: Callable[[Path], Lab], tmp_path: Path
+) -> None:
+    write_series(tmp_path)
+    lab = make_lab(tmp_path)
+    judge = {"model": "openai:judge", "base_url": lab.server.url, "requests_per_minute": 1}
+    defences = {"names": ["none", "soft"], "suffixes": [], "dates": 3, "judge": judge}
+    numleak = {"series": "tides.yaml", "probes": ["value"], "dates": 4, "defences": defences}
+    persona = {"model": "offline:memorizing", "cutoff": "2020-06"}
+    lab.write(
+        models={"default": "offline", "targets": [persona]},
+        detect={"evaluate": False, "numleak": numleak},
+    )
+    made = estimate(lab.config, limit=2)
+    (line,) = made.lines
+    assert (line.role, line.model, line.calls.likely) == ("utility_judge", "openai:judge", 36)
+    assert made.seconds.likely == 36 * 60
+    assert [unpriced.model for unpriced in made.unpriced] == ["openai:judge"]
+
+
 def test_a_run_tries_defences_and_reports_them(
     make_lab: Callable[[Path], Lab], tmp_path: Path
 ) -> None:
