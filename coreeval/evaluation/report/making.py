@@ -5,6 +5,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from coreeval.config import ROLES, Config, ModelConfig
+from coreeval.prompts import built_in_prompt
 from coreeval.schema import Precision, RoleName, Task
 
 Json = Mapping[str, Any]
@@ -16,6 +17,9 @@ DOES: Final[Mapping[RoleName, str]] = {
     "fact_judge": "judges whether the news carries what was written",
     "label_judge": "labels texts without being told their label",
 }
+JUDGE: Final = "utility_judge"
+"""What the calls of those are noted as who score what defences cost."""
+JUDGES: Final = "scores how useful answers stay under a defence"
 DATED: Final[Mapping[Precision, str]] = {
     "exact": "stated by the page",
     "url": "a date in the address",
@@ -72,17 +76,21 @@ def settings_told(config: Config) -> Json:
 def roles_told(config: Config, prompts: Json) -> list[Json]:
     """Return who played each role, with which parameters and which wording."""
     models = config.models
-    return [
-        {
-            "role": role,
-            "does": DOES[role],
-            "model": models.of(role).model,
-            "by_rules": role in models.ruled,
-            "parameters": list(_parameters(models.of(role))),
-            "prompt": None if role in models.ruled else prompts.get(role),
-        }
-        for role in ROLES
-    ]
+    team = [_role_told(role, DOES[role], models.of(role), prompts.get(role)) for role in ROLES]
+    judges = config.detect.judges if models.targets else ()
+    wording = built_in_prompt("series_judge").version
+    return team + [_role_told(JUDGE, JUDGES, judge, wording) for judge in judges]
+
+
+def _role_told(role: str, does: str, model: ModelConfig, prompt: str | None) -> Json:
+    return {
+        "role": role,
+        "does": does,
+        "model": model.model,
+        "by_rules": model.by_rules,
+        "parameters": list(_parameters(model)),
+        "prompt": None if model.by_rules else prompt,
+    }
 
 
 def targets_told(config: Config, manifest: Json) -> list[Json]:

@@ -1,7 +1,9 @@
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
+from coreeval.config.values import DetectConfig
 from coreeval.evaluation.report.document import report_document
 from tests.evaluation.report.kit import TARGET, found_in
 
@@ -35,6 +37,20 @@ def test_what_was_made_how_is_told(tmp_path: Path) -> None:
     assert (clean["embedded"], clean["cutoff"], clean["fresh"]) == (True, None, None)
     assert document["benchmark"]["source"] == "bench"
     assert "10.0.0.7" not in json.dumps(document)
+
+
+def test_judges_of_defences_are_named_as_roles_are(tmp_path: Path) -> None:
+    scoring = {"model": "openai:judge", "max_tokens": 300}
+    numleak = {"series": "cpi.yaml", "defences": {"judge": scoring, "second_judge": "offline"}}
+    found = found_in(tmp_path, models={"default": "offline", "targets": [TARGET]})
+    detect = DetectConfig.model_validate({"numleak": numleak})
+    config = found.config.model_copy(update={"detect": detect})
+    document = report_document(replace(found, config=config))
+    first, second = (one for one in document["roles"] if one["role"] == "utility_judge")
+    assert (first["model"], first["by_rules"]) == ("openai:judge", False)
+    assert first["parameters"] == ["at most 300 tokens"] and len(first["prompt"]) == 12
+    assert first["does"] == "scores how useful answers stay under a defence"
+    assert (second["model"], second["by_rules"], second["prompt"]) == ("offline", True, None)
 
 
 def test_the_parts_add_up(tmp_path: Path) -> None:
