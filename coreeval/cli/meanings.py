@@ -16,6 +16,14 @@ def outcome_lines(counts: Mapping[str, int]) -> Iterator[str]:
             yield f"  {name:<20}{counts[name]:>8}   {meaning}"
 
 
+def control_lines(counts: Mapping[str, int] | None) -> Iterator[str]:
+    """Yield how far the pass is that writes the control arm, once it has begun."""
+    if counts and counts["total"]:
+        ended = counts["total"] - counts["pending"]
+        yield f"control arm: {ended} of {counts['total']} samples have ended"
+        yield from outcome_lines(counts)
+
+
 def offline_roles(manifest: "Manifest") -> list[str]:
     """Return the roles that rules play in a run."""
     from coreeval.config import ModelsConfig

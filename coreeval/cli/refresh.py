@@ -17,7 +17,7 @@ from coreeval.cli.arguments import (
     of_money,
 )
 from coreeval.cli.loading import loading
-from coreeval.cli.meanings import offline_note, offline_roles, outcome_lines
+from coreeval.cli.meanings import control_lines, offline_note, offline_roles, outcome_lines
 from coreeval.cli.output import AsJson, Document, brief, command, note, show
 from coreeval.meanings import STATES
 
@@ -103,7 +103,7 @@ def retry(run: RunArgument, budget: BudgetOption = None, as_json: AsJson = False
     before = _manifest(run)
     with watching() as watch:
         done = work(run, budget_usd=budget, around=Surroundings(watch=watch))
-    if not before.counts["failed"]:
+    if not before.failed:
         note("no sample of the run had failed")
     _finish(done, as_json)
 
@@ -124,10 +124,10 @@ def _finish(done: "RunSummary", as_json: bool) -> None:
 
 
 def exit_code(done: "RunSummary") -> int:
-    """Return 0 when every sample has an outcome other than failed, 1 or 130 otherwise."""
+    """Return 0 when every sample of both passes has an outcome other than failed, else 1 or 130."""
     if done.manifest.status == "interrupted":
         return 130
-    return 1 if done.manifest.counts["failed"] else 0
+    return 1 if done.manifest.failed else 0
 
 
 def summary_document(done: "RunSummary") -> Document:
@@ -137,6 +137,7 @@ def summary_document(done: "RunSummary") -> Document:
         "run": str(done.run_dir),
         "status": manifest.status,
         "counts": manifest.counts,
+        "control": manifest.control and {"counts": manifest.control.counts},
         "parent": manifest.parent and manifest.parent.model_dump(mode="json"),
         "kept": manifest.kept,
         "bad_rows": manifest.bad_rows,
@@ -157,6 +158,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
         yield f"  {'kept':<20}{manifest.kept:>8}   {from_it}"
     if manifest.bad_rows:
         yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that were no sample, see status"
+    yield from control_lines(manifest.control.counts if manifest.control else None)
     yield from _cost(manifest.cost)
     yield from _estimated(_estimate_error(manifest))
     if manifest.status == "complete":
@@ -167,7 +169,7 @@ def _words(done: "RunSummary") -> Iterator[str]:
         yield f"go on:   {command('resume', run)}"
     if manifest.bad_rows:
         yield f"rows:    {command('status', run)}"
-    if manifest.counts["failed"]:
+    if manifest.failed:
         yield f"again:   {command('retry', run)}"
     yield from offline_note(offline_roles(manifest))
 

@@ -10,10 +10,11 @@ import typer
 
 from coreeval.cli.arguments import RunArgument
 from coreeval.cli.live_words import idle_words, pace_words, span, spend_words, wait_words
-from coreeval.cli.meanings import offline_note, outcome_lines
+from coreeval.cli.meanings import control_lines, offline_note, outcome_lines
 from coreeval.cli.output import AsJson, Document, command, one_line, redraw, show
 from coreeval.errors import UsageError
 from coreeval.meanings import STATES
+from coreeval.tools.workspace import RunFiles
 
 if TYPE_CHECKING:
     from coreeval.releases.live import Live
@@ -66,6 +67,7 @@ def _document(now: "Live") -> Document:
         "created_at": now.created_at,
         "ended_at": now.ended_at,
         "counts": now.counts,
+        "control": _second_pass(now),
         "bad_rows": [asdict(row) for row in bad_lines(now.run)],
         "failed": [asdict(one) for one in failures(now.run)],
         "heartbeat": asdict(sign) if sign else None,
@@ -78,6 +80,16 @@ def _document(now: "Live") -> Document:
     }
 
 
+def _second_pass(now: "Live") -> Document | None:
+    """Return how the pass that writes the control arm stands; None without one."""
+    from coreeval.releases.live import failures
+
+    if now.control is None:
+        return None
+    failed = failures(RunFiles(now.run).control.root)
+    return {"counts": now.control, "failed": [asdict(one) for one in failed]}
+
+
 def _words(now: "Live") -> str:
     return "\n".join(_lines(now))
 
@@ -86,11 +98,12 @@ def _lines(now: "Live") -> Iterator[str]:
     yield f"{now.run}   task {now.task}"
     yield f"{STATES[now.status]}: {now.ended} of {now.counts['total']} samples have ended"
     yield from outcome_lines(now.counts)
+    yield from control_lines(now.control)
     yield from _life(now)
     yield from _troubles(now)
     if now.status in {"interrupted", "stopped", "killed"}:
         yield f"go on:   {command('resume', now.run)}"
-    elif now.status == "complete" and now.counts["failed"]:
+    elif now.status == "complete" and now.failed:
         yield f"again:   {command('retry', now.run)}"
     yield from offline_note(now.ruled)
 
@@ -119,6 +132,10 @@ def _troubles(now: "Live") -> Iterator[str]:
     yield from _listed("stuck", stuck, len(stuck))
     failed = [f"{one.sample}: {one.reason}" for one in failures(now.run, most=SHOWN)]
     yield from _listed("failed", failed, now.counts["failed"])
+    if now.control:
+        again = failures(RunFiles(now.run).control.root, most=SHOWN)
+        lines = [f"{one.sample}: {one.reason}" for one in again]
+        yield from _listed("failed, control arm", lines, now.control["failed"])
     rows = bad_lines(now.run, most=SHOWN)
     bad = [f"{Path(row.file).name} line {row.line}: {row.reason}" for row in rows]
     yield from _listed("bad row", bad, now.bad_rows)

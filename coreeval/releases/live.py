@@ -92,6 +92,8 @@ class Live:
     """The roles that rules play."""
     counts: dict[str, int]
     """`total`, one entry for each outcome and `pending`, which add up to total."""
+    control: dict[str, int] | None
+    """The same of the pass that writes the control arm; None where the config wants none."""
     bad_rows: int
     spend: Spend
     pulse: Pulse | None
@@ -105,6 +107,11 @@ class Live:
     def ended(self) -> int:
         """The samples that have ended."""
         return self.counts["total"] - self.counts["pending"]
+
+    @property
+    def failed(self) -> int:
+        """The samples that failed, those of the second pass included."""
+        return self.counts["failed"] + (self.control["failed"] if self.control else 0)
 
     @property
     def stalled(self) -> bool:
@@ -131,6 +138,7 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
         counts = _counts(store)
         bad_rows = _one(store, "SELECT count(*) FROM bad_rows")
         beat = last_row(store, "heartbeat")
+    control = _counts_of(files.control.root) if manifest.get("control") else None
     sign = _sign(beat, now) if beat else None
     pulse = _pulse(beat) if beat and works else None
     return Live(
@@ -141,6 +149,7 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
         ended_at="" if works else manifest["ended_at"],
         ruled=_ruled(manifest["models"]),
         counts=counts,
+        control=control,
         bad_rows=bad_rows,
         spend=(pulse and pulse.spend) or _spend(manifest, works),
         pulse=pulse,
@@ -152,6 +161,8 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
 
 def failures(run: Path, *, most: int = -1) -> list[Failed]:
     """Return the samples that failed, in the order in which they did; the first `most`, or all.
+
+    Those of the second pass are found in its own folder, `RunFiles(run).control.root`.
 
     Raises:
         RunCorrupt: run.db is damaged or gone.
@@ -200,6 +211,11 @@ def _counts(store: sqlite3.Connection) -> dict[str, int]:
     found = dict(store.execute(_COUNTS).fetchall())
     counts = {outcome: found.get(outcome, 0) for outcome in ENDS}
     return {"total": total, **counts, "pending": total - sum(counts.values())}
+
+
+def _counts_of(run: Path) -> dict[str, int]:
+    with _store(run) as store:
+        return _counts(store)
 
 
 def _one(store: sqlite3.Connection, query: str) -> int:

@@ -166,6 +166,12 @@ class Manifest(Value):
         """
         return f"{self.run}@{self.now}"
 
+    @property
+    def failed(self) -> int:
+        """The samples that failed, those of the second pass included."""
+        second = self.control.counts if self.control else {}
+        return self.counts["failed"] + second.get("failed", 0)
+
 
 def full_counts(total: int, by_outcome: dict[str, int]) -> dict[str, int]:
     """Return counts with every outcome and what is pending; all but total add up to total."""

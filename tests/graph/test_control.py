@@ -1,24 +1,33 @@
 """The control arm: a second pass that is killed, resumed and paid for like the first."""
 
+import json
 import os
 import signal
+from collections.abc import Awaitable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from coreeval.cli import main
+from coreeval.cli.refresh import exit_code
 from coreeval.config import Config
 from coreeval.errors import ConfigError, RunCorrupt
 from coreeval.graph.bills import added_up
 from coreeval.graph.bundled import demo_data
 from coreeval.graph.control_window import control_window
+from coreeval.graph.progress import Progress
+from coreeval.graph.run import refresh
+from coreeval.graph.work import RunSummary, Surroundings
 from coreeval.schema import Window
 from coreeval.tools.clock import utc_now
 from coreeval.tools.cutoffs import target_dates
 from coreeval.tools.stores.runs import RunStore
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import SAMPLES, Lab, config_of, ended
+from tests.support.llm_server import Reply, Request, refused
+from tests.support.wire import Prompted
 
 NEW = {"start": "2026-03-01", "end": "2026-10-01"}
 OLD = {"start": "2025-08-01", "end": "2026-03-01"}
@@ -83,6 +92,48 @@ def _answered_about_control(lab: Lab) -> None:
     with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
         about = {sample for _, _, sample, _, _ in store.answers(TARGET, ["control"])}
     assert about == {str(row["id"]) for row in lab.arms()["control"]}
+
+
+def _refused_once_in_the_second_pass(lab: Lab) -> RunSummary:
+    """Run with a replacer that is refused the first time that the second pass asks it."""
+    stages = list[str]()
+
+    def answer(request: Request) -> str | Reply | Awaitable[str | Reply]:
+        if stages and stages[-1] == "control" and Prompted(request).shape == PLAN:
+            stages.append("refused")
+            return refused(400, "not to our taste")
+        return lab.answers(request)
+
+    def watch(progress: Progress) -> None:
+        if not stages and progress.stage == "control":
+            stages.append("control")
+
+    lab.server.answers = answer
+    around = Surroundings(watch=watch)
+    return refresh(lab.config, limit=SAMPLES, run_dir=lab.files.root, around=around)
+
+
+def test_what_failed_in_the_second_pass_alone_is_told_and_retried(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = _refused_once_in_the_second_pass(controlled(lab))
+    assert done.manifest.control
+    assert (done.manifest.counts["failed"], done.manifest.control.counts["failed"]) == (0, 1)
+    assert exit_code(done) == 1 and main(["resume", str(lab.files.root)]) == 1
+    said = capsys.readouterr().out
+    assert "control arm: 14 of 14 samples have ended\n" in said and "coreeval retry" in said
+    assert main(["status", str(lab.files.root), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (failed,) = told["control"]["failed"]
+    assert told["control"]["counts"] == done.manifest.control.counts
+    assert told["failed"] == [] and "not to our taste" in failed["reason"]
+    assert main(["status", str(lab.files.root)]) == 0
+    said = capsys.readouterr().out
+    assert f"  failed, control arm: {failed['sample']}: " in said and "again:   coreeval" in said
+    assert main(["retry", str(lab.files.root), "--json"]) == 0
+    caught = capsys.readouterr()
+    assert json.loads(caught.out)["control"]["counts"]["failed"] == 0
+    assert "no sample of the run had failed" not in caught.err
 
 
 def test_a_lost_store_of_the_second_pass_is_told_and_not_begun_anew(lab: Lab) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from coreeval.releases.manifest import read_manifest
+from coreeval.meanings import OUTCOMES
+from coreeval.releases.manifest import Control, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 from coreeval.viewer.app import create_app
@@ -62,6 +63,22 @@ def test_a_run_shows_its_outcomes_and_what_it_paid_for(
     cost = manifest.cost
     assert cost.billed_usd
     assert f"All ${cost.billed_usd:.4f} {cost.billed_calls} {cost.cached_calls} " in said
+
+
+def test_a_run_shows_how_samples_ended_in_its_second_pass(
+    finished: Finished, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(finished.first, tmp_path / "run"))
+    (run / "control").mkdir()
+    shutil.copy(run / "run.db", run / "control" / "run.db")
+    manifest = read_manifest(run / "manifest.json")
+    second = Control(window=manifest.window, knowledge=manifest.knowledge)
+    write_manifest(run / "manifest.json", manifest.model_copy(update={"control": second}))
+    client = TestClient(create_app([run]), base_url=HERE)
+    said = words_of(client.get(re.findall(r'href="(/run/[^"]*)"', client.get("/").text)[0]).text)
+    ends = [f"{name.replace('_', ' ')} {manifest.counts[name]}" for name in OUTCOMES
+            if manifest.counts.get(name)]  # fmt: skip
+    assert f"Control arm, a second pass over the same samples: {' '.join(ends)} of 14." in said
 
 
 def test_a_run_tells_found_calls_from_paid_ones(client: TestClient, finished: Finished) -> None:
