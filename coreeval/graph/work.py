@@ -102,7 +102,7 @@ def job_of(
     setup: Setup, manifest: Manifest, files: RunFiles, workspace: Workspace, around: Surroundings
 ) -> Job:
     """Open a run's store and put together what works on it."""
-    store = open_store(files, around.now)
+    store = open_store(files, around.now, workspace.calls)
     spending = Spending(workspace.calls, manifest.payer, setup.config.run.budget_usd)
     monitor = Monitor(around.watch, InFlight(around.now), Traffic(), spending.now)
     job = Job(
@@ -116,7 +116,9 @@ def job_of(
         monitor=monitor,
         now=around.now,
     )
-    return with_control(job, open_control(files, around.now)) if setup.control else job
+    if not setup.control:
+        return job
+    return with_control(job, open_control(files, around.now, workspace.calls))
 
 
 def _run(job: Job) -> None:
@@ -189,17 +191,19 @@ def _close(job: Job, status: Status) -> Manifest:
         job.close()
 
 
-def open_store(files: RunFiles, now: Clock) -> RunStore:
+def open_store(files: RunFiles, now: Clock, calls: Path | None = None) -> RunStore:
     """Open run.db; only a directory without a manifest gets a new one.
+
+    What it says of calls is flushed to the disk after `calls`, the store that the run asks through.
 
     Raises:
         RunCorrupt: it is damaged, or missing from a run that had one.
     """
     known = files.require_store() if files.manifest.exists() else files.store
-    return RunStore.open(known, now=now)
+    return RunStore.open(known, now=now, rests_on=calls)
 
 
-def open_control(files: RunFiles, now: Clock) -> RunStore:
+def open_control(files: RunFiles, now: Clock, calls: Path | None = None) -> RunStore:
     """Open the store of the pass that writes the control arm, likewise.
 
     Raises:
@@ -208,4 +212,4 @@ def open_control(files: RunFiles, now: Clock) -> RunStore:
     if files.manifest.exists():
         files.control.require_store()
     files.control.root.mkdir(parents=True, exist_ok=True)
-    return RunStore.open(files.control.store, now=now)
+    return RunStore.open(files.control.store, now=now, rests_on=calls)

@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import threading
 from collections.abc import Awaitable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -23,6 +25,7 @@ from coreeval.graph.work import RunSummary, Surroundings
 from coreeval.schema import Window
 from coreeval.tools.clock import utc_now
 from coreeval.tools.cutoffs import target_dates
+from coreeval.tools.stores import sql
 from coreeval.tools.stores.runs import RunStore
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import SAMPLES, Lab, config_of, ended
@@ -134,6 +137,24 @@ def test_what_failed_in_the_second_pass_alone_is_told_and_retried(
     caught = capsys.readouterr()
     assert json.loads(caught.out)["control"]["counts"]["failed"] == 0
     assert "no sample of the run had failed" not in caught.err
+
+
+def test_calls_are_flushed_before_what_either_pass_says_of_them(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed, last, flush = set[tuple[str, str]](), dict[int, str](), os.fsync
+
+    def noted(file: IO[bytes] | int) -> None:
+        flush(file)
+        name, thread = str(getattr(file, "name", "")), threading.get_ident()
+        flushed.add((last.get(thread, ""), name))
+        last[thread] = name
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(sql, "FLUSH_S", 0.0)
+    controlled(lab).refresh(limit=1)
+    first, second = lab.files.store, lab.files.control.store
+    assert {(f"{lab.workspace.calls}-wal", f"{store}-wal") for store in (first, second)} <= flushed
 
 
 def test_a_lost_store_of_the_second_pass_is_told_and_not_begun_anew(lab: Lab) -> None:

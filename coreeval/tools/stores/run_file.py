@@ -34,25 +34,30 @@ T = TypeVar("T")
 class RunFile:
     """The open file: one writer, any number of readers."""
 
-    def __init__(self, engine: Engine, *, now: Clock) -> None:
+    def __init__(self, engine: Engine, *, now: Clock, rests_on: Path | None = None) -> None:
         migrate(engine, MIGRATIONS, what="run.db")
         explain_errors(engine, what="run.db")
         self._engine = engine
-        self._writer = Writer(engine)
+        self._writer = Writer(engine, rests_on=rests_on)
         self._now = now
         self._put = _Inserts(engine)
         self._lost: BaseException | None = None
         """Why a queued write, for which nobody waits, came to nothing."""
 
     @classmethod
-    def open(cls, path: Path, *, now: Clock) -> Self:
+    def open(cls, path: Path, *, now: Clock, rests_on: Path | None = None) -> Self:
         """Open or create the store.
+
+        Args:
+            path: The file.
+            now: The time of day.
+            rests_on: The call store whose calls are named in it, for whoever works on the run.
 
         Raises:
             RunCorrupt: the file is damaged or from a newer version.
         """
         engine = open_engine(str(URL.create("sqlite", database=str(path))), flushing=False)
-        return cls(engine, now=now)
+        return cls(engine, now=now, rests_on=rests_on)
 
     @property
     def listing(self) -> RunListing:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -189,16 +190,21 @@ class Writer:
     `submit` returns a future that is done when the write is committed: a caller that waits for it
     knows that the row survives a kill. A power cut takes what was committed in the last `FLUSH_S`
     seconds at most, and nothing that was asked to last.
+
+    Where rows name others of a second file, `rests_on`, what is committed there is flushed first,
+    so that a power cut leaves no row without the one it names; but where SQLite itself has just
+    moved its log on, that waits for the second file's own writer.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, rests_on: Path | None = None) -> None:
         self._engine = engine
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._hurry = threading.Event()
         """Set where somebody waits for what is queued."""
         self._broken: Exception | None = None
         """Why a write that nobody waited for came to nothing; no other is made after it."""
-        self._log = Path(f"{engine.url.database}-wal")
+        files = [rests_on, engine.url.database] if rests_on else [engine.url.database]
+        self._logs = [Path(f"{file}-wal") for file in files]
         self._unflushed: RunError | None = None
         """Why the disk did not take a commit, once that has happened."""
         self._due: float | None = None
@@ -311,22 +317,25 @@ class Writer:
     def _flush(self) -> None:
         """Have the disk take what is committed; what SQLite has moved on is there already."""
         self._due = None
-        try:
-            with self._log.open("rb+", buffering=0) as log:
-                os.fsync(log)
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            self._unflushed = RunError(
-                f"the disk does not take what was written: {error.strerror or error}",
-                where=str(self._log),
-                hint=RESUME,
-            )
-            raise self._unflushed from None
+        for log in self._logs:
+            try:
+                _flush_file(log)
+            except OSError as error:
+                self._unflushed = RunError(
+                    f"the disk does not take what was written: {error.strerror or error}",
+                    where=str(log),
+                    hint=RESUME,
+                )
+                raise self._unflushed from None
 
     def _execute(self, batch: "list[_Job]") -> list[int]:
         with self._engine.begin() as connection:
             return [job.run(connection) for job in batch]
+
+
+def _flush_file(path: Path) -> None:
+    with suppress(FileNotFoundError), path.open("rb+", buffering=0) as file:
+        os.fsync(file)
 
 
 class _Job:

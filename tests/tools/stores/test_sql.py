@@ -254,6 +254,19 @@ def test_all_else_is_flushed_soon_after_once_and_at_the_end(
     assert len(flushes) == before + 1
 
 
+def test_what_rows_rest_on_is_flushed_before_them(
+    engine: Engine, path: Path, tmp_path: Path, flushes: list[str]
+) -> None:
+    other = tmp_path / "other.db"
+    writer = Writer(engine, rests_on=other)
+    writer.submit(_put(1), lasting=True).result()
+    assert flushes == [f"{path}-wal"], "what SQLite has moved on is there already"
+    Path(f"{other}-wal").touch()
+    writer.submit(_put(2), lasting=True).result()
+    assert flushes[1:] == [f"{other}-wal", f"{path}-wal"]
+    writer.close()
+
+
 def test_a_disk_that_does_not_take_it_is_told_to_who_waits_and_to_all_after(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
