@@ -155,9 +155,11 @@ def nearness(name: BaselineName, gain: Metric) -> str:
 
 
 def span(found: Metric) -> str:
-    """Return a number with its interval."""
+    """Return a number with its interval, as far as it has them."""
     if not math.isfinite(found.estimate):
         return f"not defined (n {found.n})"
+    if not math.isfinite(found.ci_low):
+        return f"{found.estimate:.2f} (no interval, n {found.n})"
     return f"{found.estimate:.2f} ({found.ci_low:.2f} to {found.ci_high:.2f}, n {found.n})"
 
 

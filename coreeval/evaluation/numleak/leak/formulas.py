@@ -63,13 +63,19 @@ class Spread(NamedTuple):
     @property
     def residual_r(self) -> Array:
         """Correlation of the truth with what recall leaves of the signal: rho(u, r)."""
-        left = self.ss - _over(self.sh**2, self.hh)
-        return _correlation(self.st - _over(self.sh * self.ht, self.hh), left, self.tt)
+        beside = self.st - _over(self.sh * self.ht, self.hh)
+        return _partial(beside, self._beside_recall, self.tt)
 
     @property
     def leak_share(self) -> Array:
-        """Equation 4."""
-        return leak_share(self.residual_r, self.signal_r)
+        """Equation 4; all of it where recall leaves nothing of the signal."""
+        nothing = self._beside_recall <= NO_SPREAD
+        return leak_share(np.where(nothing, 0.0, self.residual_r), self.signal_r)
+
+    @property
+    def _beside_recall(self) -> Array:
+        """Variance of what recall leaves of the signal."""
+        return self.ss - _over(self.sh**2, self.hh)
 
     @property
     def ceiling(self) -> Array:
@@ -79,7 +85,7 @@ class Spread(NamedTuple):
     @property
     def follows_errors(self) -> Array:
         """Partial correlation of signal and recall given the truth (Fisher 1924)."""
-        return _correlation(
+        return _partial(
             self.sh - _over(self.st * self.ht, self.tt),
             self.ss - _over(self.st**2, self.tt),
             self.hh - _over(self.ht**2, self.tt),
@@ -88,9 +94,9 @@ class Spread(NamedTuple):
     @property
     def truth_beyond(self) -> Array:
         """Partial correlation of signal and truth given recall."""
-        return _correlation(
+        return _partial(
             self.st - _over(self.sh * self.ht, self.hh),
-            self.ss - _over(self.sh**2, self.hh),
+            self._beside_recall,
             self.tt - _over(self.ht**2, self.hh),
         )
 
@@ -138,10 +144,18 @@ def spread_of(sums: Array) -> Spread:
 
 def _correlation(covariance: Array, one: Array, other: Array) -> Array:
     """Return r; 0 where one of both does not vary: that shows no association."""
-    least = np.minimum(one, other)
-    varies = least > NO_SPREAD
+    return np.where(_vary(one, other), _partial(covariance, one, other), 0.0)
+
+
+def _partial(covariance: Array, one: Array, other: Array) -> Array:
+    """Return r of what is left of both; nan where nothing is left of one: none can be seen."""
+    varies = _vary(one, other)
     r = covariance / np.sqrt(np.where(varies, one * other, 1.0))
-    return np.where(varies, np.clip(r, -1, 1), 0.0)
+    return np.where(varies, np.clip(r, -1, 1), np.nan)
+
+
+def _vary(one: Array, other: Array) -> Array:
+    return np.asarray(np.minimum(one, other) > NO_SPREAD)
 
 
 def _over(part: Array, whole: Array) -> Array:

@@ -55,15 +55,18 @@ class Attribution:
     signal_recall_r: Metric
     """Of signal and recall."""
     residual_r: Metric
-    """Of the truth and what recall leaves of the signal: the paper's rho(u, r)."""
+    """Of the truth and what recall leaves of the signal: the paper's rho(u, r); nan where that is
+    nothing."""
     leak_share: Metric
     """Equation 4; nan where the signal is not shown to follow the truth at all."""
     ceiling: Metric
     """Equation 3, as a share of the signal's tie to the truth."""
     follows_errors: Metric
-    """Partial correlation of signal and recall given the truth: whether it shares its mistakes."""
+    """Partial correlation of signal and recall given the truth: whether it shares its mistakes; nan
+    where there are none."""
     truth_beyond: Metric
-    """Partial correlation of signal and truth given recall: what it knows besides."""
+    """Partial correlation of signal and truth given recall: what it knows besides; nan where recall
+    leaves nothing of one of them."""
     through: Metric
     """Share of the slope on the truth that runs through recall (mediated); nan as `leak_share`."""
     route: Route

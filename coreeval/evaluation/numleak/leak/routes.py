@@ -106,15 +106,8 @@ def _open(ties: Ties) -> Why:
             f"Whether the signal follows the truth (r {span(ties.signal_r)}) or what the model "
             f"recalls (r {span(ties.signal_recall_r)}) is open: it takes more dates.",
         )
-    near = abs(ties.recall_r.estimate) >= NEAR_ONE
-    why = (
-        f"Recall and truth are nearly the same (r {span(ties.recall_r)}): what follows one follows "
-        "the other, and only the few mistakes tell them apart."
-        if near
-        else f"Recall and truth have r {span(ties.recall_r)}: the mistakes are too few to tell."
-    )
     return (_tied(ties), f"How much of that runs through recall is open: {_share(ties.through)}.",
-            why)  # fmt: skip
+            _mistaken(ties))  # fmt: skip
 
 
 Rule = Callable[[Ties], Why]
@@ -132,6 +125,25 @@ RULES: Final[tuple[tuple[Route, Rule], ...]] = (
 def apart(r: Metric) -> bool:
     """Whether a correlation's interval leaves 0 out."""
     return bool(r.ci_low > 0 or r.ci_high < 0)
+
+
+def _mistaken(ties: Ties) -> str:
+    """Say why recall and truth cannot be told apart.
+
+    Without a mistake nothing is left of either given the other: no partial correlation is defined.
+    """
+    r = f"r {span(ties.recall_r)}"
+    if not (isfinite(ties.follows_errors.estimate) or isfinite(ties.truth_beyond.estimate)):
+        return (
+            f"Recall and truth move as one ({r}): what follows one follows the other, and no "
+            "mistake tells them apart."
+        )
+    if abs(ties.recall_r.estimate) >= NEAR_ONE:
+        return (
+            f"Recall and truth are nearly the same ({r}): what follows one follows the other, and "
+            "only the few mistakes tell them apart."
+        )
+    return f"Recall and truth have {r}: the mistakes are too few to tell."
 
 
 def _tied(ties: Ties) -> str:

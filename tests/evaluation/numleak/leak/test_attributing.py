@@ -1,17 +1,21 @@
 """Planted signals: made from recall, from the truth, from nothing; and what is said of them."""
 
+import json
 from collections import Counter
 
 import numpy as np
 import pytest
 
+from coreeval.evaluation.numleak.document import as_json
 from coreeval.evaluation.numleak.leak.attributing import DATE_ALONE, attribute, ties_of
 from coreeval.evaluation.numleak.leak.formulas import per_date, spread_of
 from coreeval.evaluation.numleak.leak.found import Attribution, Route
 from coreeval.evaluation.numleak.leak.measuring import Measuring
 from coreeval.evaluation.numleak.leak.routes import route_of
+from coreeval.evaluation.numleak.leak.rows import attribution_rows
 from coreeval.evaluation.numleak.parsing import points_of
 from coreeval.evaluation.numleak.series import open_series
+from coreeval.evaluation.numleak.signature import span
 from coreeval.evaluation.numleak.statistics import Settings
 from coreeval.evaluation.numleak.statistics.answers import answers_of, standard
 from tests.evaluation.numleak.leak.planted import Origin, planted, signal_of, triples
@@ -95,6 +99,31 @@ def test_a_constant_signal_is_undecided() -> None:
     one = attribute("s", flat, Settings(draws=100))
     assert one.route == "undecided" and "never vary" in one.reasons[0]
     assert np.isnan(one.dealt_truth.p_value) and np.isnan(one.leak_share.estimate)
+
+
+def test_perfect_recall_is_undecided_and_what_it_leaves_undefined() -> None:
+    truth, noise = np.random.default_rng(1).normal(size=(2, 40))
+    one = attribute("s", triples(truth + noise, truth, truth), Settings(draws=100))
+    assert one.route == "undecided"
+    assert one.reasons[1].endswith("it cannot be computed.")
+    assert "no mistake tells them apart" in one.reasons[2]
+    shown = {row.what: row for row in attribution_rows(as_json(one))}
+    for what in (
+        "follows recall's mistakes: partial r given the truth",
+        "follows the truth besides: partial r given recall",
+    ):
+        assert shown[what][1:] == ("undefined", "", "40")
+    json.dumps(as_json(one), allow_nan=False)
+
+
+def test_one_mistake_gives_numbers_without_an_interval_and_no_verdict() -> None:
+    truth, noise = np.random.default_rng(1).normal(size=(2, 40))
+    recall = truth + (np.arange(40) == 3)
+    one = attribute("s", triples(truth + noise, recall, truth), Settings(draws=100))
+    assert one.route == "undecided" and "few mistakes" in one.reasons[2]
+    for found in (one.follows_errors, one.truth_beyond):
+        assert np.isfinite(found.estimate) and np.isnan([found.ci_low, found.ci_high]).all()
+        assert span(found).endswith(" (no interval, n 40)")
 
 
 def test_of_the_models_own_score_it_is_said_that_it_is_memory_in_any_case() -> None:

@@ -47,8 +47,17 @@ def test_every_number_is_what_regressions_give() -> None:
 
 
 def test_recall_without_a_mistake_leaves_nothing_to_tell_apart() -> None:
-    truth = np.random.default_rng(1).normal(size=30)
-    rows, _ = per_date(triples(truth + 1.0, truth, truth))
+    truth, noise = np.random.default_rng(1).normal(size=(2, 30))
+    rows, _ = per_date(triples(truth + noise, truth, truth))
     found = spread_of(rows.sum(axis=0))
-    assert found.leak_share == 1 and found.follows_errors == 0
-    assert np.isnan(found.through)
+    assert found.leak_share == pytest.approx(1) and found.residual_r == pytest.approx(0)
+    assert np.isnan([found.follows_errors, found.truth_beyond, found.through]).all()
+
+
+def test_a_signal_of_which_recall_leaves_nothing_is_all_recall() -> None:
+    truth, recall = np.random.default_rng(1).normal(size=(2, 30)) + 2.0
+    rows, _ = per_date(triples(recall + 1.0, recall, truth))
+    found = spread_of(rows.sum(axis=0))
+    assert found.leak_share == 1 and found.through == pytest.approx(1)
+    assert np.isnan([found.residual_r, found.truth_beyond]).all()
+    assert found.follows_errors == pytest.approx(1)
