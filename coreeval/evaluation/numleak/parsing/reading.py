@@ -84,7 +84,8 @@ def _point(reply: Reply, series: Series, cutoff: date | None) -> Point:
 
 def _said(reply: Reply, period: Period, series: Series) -> Disputed:
     """Read a value by the rules for its question; all but those in prose are read alike."""
-    unit, name = series.definition.unit, series.definition.name
+    definition = series.definition
+    unit = definition.unit
     if reply.variant == "contradiction":
         if reply.stated is None:
             raise ValueError("a contradiction without the value that it stated")
@@ -93,6 +94,7 @@ def _said(reply: Reply, period: Period, series: Series) -> Disputed:
         )
     if reply.variant in ("description", "step_by_step"):
         read_text = read_prose if reply.variant == "description" else read_reasoned
+        name = ", ".join((definition.name, *definition.aliases, definition.quantity))
         read = read_text(reply.response, unit=unit, period=period, name=name, kind=reply.kind)
     else:
         read = read_value(reply.response, unit=unit, period=period, kind=reply.kind)

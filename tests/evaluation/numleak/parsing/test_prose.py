@@ -49,6 +49,71 @@ def test_numbers_of_the_index_count_where_the_series_is_that_index() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("The market return in excess of the risk-free rate was -13.39%.", -13.39),
+        ("The market's return over the risk-free rate was 3.2 %.", 3.2),
+        ("The U.S. stock market's return less the risk-free rate came to about -9.2%.", -9.2),
+        ("The market return minus the one-month Treasury bill rate is 1.5%.", 1.5),
+        (
+            "The return on the market in excess of the risk-free rate in March 2020 was -13.4%",
+            -13.4,
+        ),
+        ("The market's return over the risk-free rate of 0.4% was 3.2%.", 3.2),
+        ("The market return above the risk-free rate (about 0.4%) was 3.2%.", 3.2),
+        ("Market return minus risk-free rate: -9.2%", -9.2),
+        ("The market return over the risk-free rate was 3.2% as the risk-free rate was 0.4%", 3.2),
+    ],
+)
+def test_a_return_less_the_risk_free_rate_is_that_of_the_series_asked(
+    text: str, value: float
+) -> None:
+    read = read_prose(text, unit=PERCENT, period=MONTH, name=NAME)
+    assert (read.value, read.status) == (value, "parsed")
+    assert read_reasoned(text, unit=PERCENT, period=MONTH, name=NAME).value == value
+    other = read_prose(text, unit=PERCENT, period=MONTH, name="the S&P 500 index")
+    assert other.value is None, "a price return is no excess return"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The risk-free rate was 0.4%.",
+        "That month the risk-free rate was 0.4%.",
+        "Over the month the risk-free rate was 0.4%.",
+        "The market return over the risk-free rate that was 0.4% is unknown to me.",
+        "The market return in excess of the risk-free rate of 0.4%.",
+        "It is the market return minus the risk-free rate (0.4%).",
+        "The S&P 500's return in excess of the risk-free rate was 3.2%.",
+        "The bond market's return over the risk-free rate was 3.2%.",
+        "Corporate bonds yielded over the Treasury rate of 2% and 3%.",
+        "The market return over the S&P 500 was 0.2%.",
+        "Less the risk-free rate: 0.4%",
+        "The market was quiet. Less the risk-free rate was 0.4%.",
+    ],
+)
+def test_numbers_of_other_series_stay_theirs(text: str) -> None:
+    assert read_prose(text, unit=PERCENT, period=MONTH, name=NAME).value is None
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "other"),
+    [
+        ("the effective federal funds rate", "The fed funds rate was 5.3%.", "The VIX was 5.3%."),
+        ("the fed funds rate", "The federal funds rate was 5.3%.", "Treasury yields were 5.3%."),
+        ("Series X, FEDFUNDS", "The fed funds rate was 5.3%.", "Interest rates were 5.3%."),
+        ("the VIX", "Implied volatility was 5.3%.", "The Dow Jones fell 5.3%."),
+        ("the CBOE volatility index", "The VIX was 5.3%.", "The S&P 500 rose 5.3%."),
+        ("the market's realized volatility", "Its volatility was 5.3%.", "The VIX was 5.3%."),
+        ("the DJIA", "The Dow Jones rose 5.3%.", "The NASDAQ rose 5.3%."),
+    ],
+)
+def test_other_words_for_the_series_asked_are_its_own(name: str, own: str, other: str) -> None:
+    assert read_prose(own, unit=PERCENT, period=MONTH, name=name).value == 5.3
+    assert read_prose(other, unit=PERCENT, period=MONTH, name=name).value is None
+
+
+@pytest.mark.parametrize(
     ("text", "kind", "value", "status"),
     [
         (
@@ -72,7 +137,13 @@ def test_thinking_is_read_by_its_end(
     assert (read.value, read.status) == (value, status)
 
 
-@pytest.mark.parametrize("sign", [" ", "1", "-", "(", "1. ", "s&p 1,", "estimate\n", "| "])
+@pytest.mark.parametrize(
+    "sign",
+    [
+        *(" ", "1", "-", "(", "1. ", "s&p 1,", "estimate\n", "| ", "the market return "),
+        *("stock market over the risk-free rate ", "of the market returns for the "),
+    ],
+)
 def test_a_hostile_answer_is_read_in_time(sign: str) -> None:
     text = sign * (40_000 // len(sign))
     started = time.process_time()

@@ -46,6 +46,16 @@ def test_a_value_gets_its_truth_stratum_and_whether_its_date_is_notable() -> Non
     assert point.months_after_cutoff == pytest.approx(-9.03, abs=0.01)
 
 
+@pytest.mark.parametrize("more", [{"aliases": ["VIX"]}, {"quantity": "realized volatility"}])
+def test_a_description_may_call_the_series_by_its_alias_or_its_quantity(
+    more: dict[str, object],
+) -> None:
+    said = reply("2020-03", "Its volatility was 57.7%.", variant="description")
+    named = Series(definition=SERIES.definition.model_copy(update=more), values=SERIES.values)
+    assert [each.estimate for each in points_of([said], SERIES, None).points] == [None]
+    assert [each.estimate for each in points_of([said], named, None).points] == [57.7]
+
+
 def test_the_truth_in_an_answer_goes_before_that_of_the_series() -> None:
     known = points_of(
         [reply("2020-03", "1", truth=2.5), reply("2031-01", "1", truth=0)], SERIES, None
