@@ -18,6 +18,13 @@ the value again and again at temperature 1; a description of a date that ends in
 value after thinking step by step, in other words, or after a wrong one was stated; the next rows of
 the publisher's file; how investors felt at a date, from -1 to 1; the value, of a model that was
 told not to give it away; the value at an early date, of which little is written."""
+FOR_SIGNALS: Final[frozenset[Variant]] = frozenset({"sentiment", "placebo"})
+"""Asked to attribute signals alone (`leak`): none is counted among the values of an audit."""
+FOR_DEFENCES: Final[frozenset[Variant]] = frozenset({"defended"})
+"""Asked to try instructions (`defences`): no audit has them, they tell of something else than
+memory."""
+COUNTED: Final = frozenset(VARIANTS) - FOR_SIGNALS - FOR_DEFENCES
+"""What the numbers of an audit rest on."""
 
 
 class Token(Value):

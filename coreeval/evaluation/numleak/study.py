@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Final
 
 from coreeval.evaluation.numleak.leak import Leak, Signal, leak_of
-from coreeval.evaluation.numleak.leak.scores import ASKED, scores_of
+from coreeval.evaluation.numleak.leak.scores import scores_of
 from coreeval.evaluation.numleak.parsing import BadReply, points_of
 from coreeval.evaluation.numleak.points import Comparison, Point
-from coreeval.evaluation.numleak.replies import Reply, Variant
+from coreeval.evaluation.numleak.replies import COUNTED, FOR_DEFENCES, Reply
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
 from coreeval.evaluation.numleak.statistics import Measured, Settings, adjusted_together, measure
 from coreeval.evaluation.numleak.statistics.variants import Variants, variants_of
@@ -18,8 +17,6 @@ from coreeval.evaluation.numleak.verdicts import Judgement, Verdict, verdict_of
 
 Key = tuple[str, str]
 """A model and the id of a series."""
-ASIDE: Final[frozenset[Variant]] = frozenset({"defended"})
-"""Answers that no audit counts: they tell of something else than memory (`defences`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +70,10 @@ def audited(
         cutoffs: The last day of each model's training data; a model that is not there has none.
         signals: The user's own, held against what each model recalls.
     """
-    groups = _grouped(one for one in replies if one.variant not in ASIDE)
+    groups = _grouped(one for one in replies if one.variant not in FOR_DEFENCES)
     read = {
         key: points_of(
-            [reply for reply in each if reply.variant not in ASKED],
+            [reply for reply in each if reply.variant in COUNTED],
             series[key[1]],
             cutoffs.get(key[0]),
         )

@@ -2,17 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from coreeval.evaluation.numleak.parsing import BadReply, points_of
 from coreeval.evaluation.numleak.parsing.scores import read_score
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.points import Point, Status
-from coreeval.evaluation.numleak.replies import Reply, Variant
+from coreeval.evaluation.numleak.replies import FOR_SIGNALS, Reply
 from coreeval.evaluation.numleak.series.series import Series
-
-ASKED: Final[frozenset[Variant]] = frozenset({"sentiment", "placebo"})
-"""Answers that are for attribution alone: none of them is counted among the values."""
 
 
 class Score(NamedTuple):
@@ -38,7 +35,7 @@ class Readings:
 
 def scores_of(replies: Iterable[Reply], series: Series) -> Readings:
     """Read the answers for attribution; a date that the series does not have is bad."""
-    those = [reply for reply in replies if reply.variant in ASKED]
+    those = [reply for reply in replies if reply.variant in FOR_SIGNALS]
     early = points_of((one for one in those if one.variant == "placebo"), series, None)
     scores, bad = list[Score](), list(early.bad)
     for reply in those:
