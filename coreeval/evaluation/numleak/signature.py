@@ -150,7 +150,8 @@ def nearness(name: BaselineName, gain: Metric) -> str:
     if not math.isfinite(gain.estimate):
         return "not comparable with that of one who knows no date"
     side = "smaller" if gain.estimate >= 0 else "larger"
-    between = f"{gain.ci_low:+.0%} to {gain.ci_high:+.0%}"
+    known = math.isfinite(gain.ci_low)
+    between = f"{gain.ci_low:+.0%} to {gain.ci_high:+.0%}" if known else "no interval"
     return f"{abs(gain.estimate):.0%} {side} ({between}) than that of one who knows {_KNOWS[name]}"
 
 
