@@ -141,7 +141,8 @@ class RunConfig(Value):
     timeout_s: Annotated[float, Field(gt=0)] | None = None
     """Wall clock that one start or resume may take before it stops cleanly."""
     sample_timeout_s: Annotated[float, Field(gt=0)] = 900.0
-    """Wall clock that one sample may take before it ends as failed."""
+    """Wall clock that one sample may take before it ends as failed; waiting for its turn at a model
+    does not count."""
     control_window: ControlWindow | None = None
     """News that all targets may know: a second pass writes the control arm with it. Off where it is
     absent."""

@@ -21,6 +21,7 @@ from coreeval.graph.pool import Stop
 from coreeval.graph.record import InFlight
 from coreeval.graph.state import SampleInput, SampleState, fresh_sample, result_of
 from coreeval.models.pace import RANK
+from coreeval.models.sample_clock import bounded
 from coreeval.schema import Freshness, Outcome, Plan, ReplacedFact, Result
 from coreeval.tools.cutoffs import TargetDates
 from coreeval.tools.freshness import freshness
@@ -132,7 +133,7 @@ class SampleThreads:
         self, sample_id: str, thread_id: str, before: Sequence[str]
     ) -> Result | SampleState:
         with self.stop.control() as control:
-            async with asyncio.timeout(self.timeout_s):
+            async with bounded(self.timeout_s):
                 state = await self._go_on(sample_id, thread_id, control, before)
         if before and "outcome" not in state:
             return state

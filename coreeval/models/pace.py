@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 from coreeval.models.failures import CallFailure
 from coreeval.models.limits import allowances
+from coreeval.models.sample_clock import waiting
 from coreeval.models.slots import Slot, Slots
 
 RANK: ContextVar[int] = ContextVar("rank", default=1 << 60)
@@ -124,7 +125,8 @@ class Pace:
         heapq.heappush(self._waiting, (RANK.get(), next(self._arrivals), place, tokens))
         self._serve()
         try:
-            return await place
+            with waiting():
+                return await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
                 self._let_out(place.result(), tokens)  # it was let in and never came

@@ -135,6 +135,7 @@ def _manifest(made_of: Sources, how: Manner, draft: Path, found: _Found) -> Rele
     said = portable(run.model_dump(mode="json"), made_of.base)
     shared = {key: said[key] for key in said.keys() & ReleaseManifest.model_fields.keys()}
     parent = made_of.parent
+    findings = _findings(made_of)
     own = {
         "version": how.version,
         "created_at": how.moment.isoformat(timespec="seconds"),
@@ -142,7 +143,7 @@ def _manifest(made_of: Sources, how: Manner, draft: Path, found: _Found) -> Rele
         "parent": parent and named_parent(parent, how.target),
         "ruled": tuple(made_of.config.models.ruled),
         "quality": found.quality,
-        "findings": _findings(made_of),
+        "findings": findings and portable(findings.model_dump(mode="json"), made_of.base),
         "arms": found.arms,
         "snippets": how.snippets,
         "review": found.review,

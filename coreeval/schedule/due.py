@@ -1,6 +1,7 @@
 """Bringing the newest period without a release to one: once, by one process, and then no more."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -296,13 +297,14 @@ class Turn:
 def _key(outcome: str, trouble: Trouble) -> str:
     """Return under what trouble is remembered as told.
 
-    Of a gate the message counts too: it says what was violated. Other messages may differ at each
-    try, by a number or the name of a request, though nothing else has happened.
+    Of a gate the words of the message count too: they say what was violated. Its numbers do not,
+    nor other messages: they may differ at each try though nothing else has happened.
     """
     key = f"{outcome}:{trouble.kind}"
     if trouble.kind != GateNotMet.kind:
         return key
-    return f"{key}:{hashlib.sha256(trouble.message.encode()).hexdigest()[:12]}"
+    words = re.sub(r"\d+(?:\.\d+)?", "", trouble.message)
+    return f"{key}:{hashlib.sha256(words.encode()).hexdigest()[:12]}"
 
 
 def _moments(state: State) -> Iterator[datetime]:

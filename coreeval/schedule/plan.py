@@ -92,8 +92,8 @@ class Plan:
     @property
     def secrets(self) -> set[str]:
         """The variables that hold what the config must not: keys of models, addresses of hooks."""
-        models = self.config.models
-        asked = [*(models.of(role) for role in ROLES), *models.targets]
+        models, judges = self.config.models, self.config.detect.judges
+        asked = [*(models.of(role) for role in ROLES), *models.targets, *judges]
         keyed = [each for each in asked if not each.by_rules and each.provider != "replay"]
         return {model.key_env for model in keyed} | self.webhooks
 

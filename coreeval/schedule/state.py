@@ -50,7 +50,7 @@ class Begun(Value):
     """How the last try ended; a killed one is left as running."""
     trouble: Trouble | None = None
     told: tuple[str, ...] = ()
-    """Troubles that hooks were told of, as `outcome:kind`; of gates with a hash of the message."""
+    """Troubles that hooks were told of, as `outcome:kind`; of gates with a hash of the words."""
 
     @property
     def holder(self) -> str:

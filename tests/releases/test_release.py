@@ -22,6 +22,7 @@ from coreeval.releases import writing
 from coreeval.releases.manifest import Followed, read_manifest, write_manifest
 from coreeval.releases.originals import load_originals
 from coreeval.releases.release import Release, ReleasedArm, read_release, texts_sha256
+from coreeval.releases.release_manifest import Findings, TargetFindings
 from coreeval.releases.review import decided
 from coreeval.releases.review.decided import log_of
 from coreeval.releases.review.decisions import Decision, Verdict
@@ -112,7 +113,12 @@ def test_places_of_the_machine_and_keys_are_not_published(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-never-write-this-down")
     elsewhere = Path.home() / "prices.yaml"
     made = make_run(tmp_path, run={"prices": str(elsewhere)})
-    said = told(made.release())
+    of_a_file = Findings(targets=(TargetFindings(target=f"replay:{made.folder}/answers.jsonl"),))
+    monkeypatch.setattr("coreeval.releases.writing._findings", lambda _made_of: of_a_file)
+    release = made.release()
+    assert release.manifest.findings
+    assert release.manifest.findings.targets[0].target == "replay:answers.jsonl"
+    said = told(release)
     assert str(tmp_path) not in said
     assert str(Path.home()) not in said
     assert "sk-never" not in said

@@ -102,6 +102,13 @@ def test_each_violation_of_a_gate_is_told_once(office: Office) -> None:
     assert messages == [low, costly]
 
 
+def test_a_violation_is_told_once_though_its_numbers_differ_at_each_look(office: Office) -> None:
+    for failed in (31, 29, 33):
+        office.refused = GateNotMet(f"{failed} of 900 samples failed")
+        assert office.look_once().ending == "gate"
+    assert [news.outcome for news in office.told] == ["gate"]
+
+
 def test_a_review_is_told_of_once_though_fewer_and_fewer_are_open(office: Office) -> None:
     for left in (3, 2, 1):
         office.refused = ReviewOpen(f"{left} samples are not decided")

@@ -117,6 +117,9 @@ def test_the_workflow_is_yaml_that_names_what_it_needs(tmp_path: Path) -> None:
     office = Office(tmp_path / "sub", schedule=schedule)
     settings = yaml.safe_load(office.config.read_text())
     settings["models"] = {"default": "openai:m", "fact_judge": {"model": "anthropic:x"}}
+    settings["models"]["targets"] = [{"model": "openai:t"}]
+    judge = {"model": "openai:judge", "api_key_env": "JUDGE_KEY"}
+    settings["detect"] = {"numleak": {"series": ["ff_mkt_rf"], "defences": {"judge": judge}}}
     office.config.write_text(yaml.safe_dump(settings))
     with planned(office.config) as plan:
         text = workflow(Looks([plan]), tmp_path)
@@ -131,7 +134,7 @@ def test_the_workflow_is_yaml_that_names_what_it_needs(tmp_path: Path) -> None:
     ]
     assert steps["Renew what is due"]["env"] == {
         name: f"${{{{ secrets.{name} }}}}"
-        for name in ("ANTHROPIC_API_KEY", "HOOK_URL", "OPENAI_API_KEY")
+        for name in ("ANTHROPIC_API_KEY", "HOOK_URL", "JUDGE_KEY", "OPENAI_API_KEY")
     }
     saved = steps["Keep what an unfinished run stands on"]
     assert (saved["uses"], saved["if"]) == ("actions/cache/save@v5", "always()")

@@ -88,8 +88,8 @@ def require_gates_of(path: Path, gates: Gates) -> None:
     """
     _refuse_altered(path, chain=False)
     hint = (
-        "it was made without these gates: remove it to have it made anew, or change them "
-        "(docs/gates.md)"
+        "remove it to have it made anew, which these gates refuse as long as it is beyond them, or "
+        "change them (docs/gates.md)"
     )
     _require(read_release(path).manifest, gates, str(path), hint)
 

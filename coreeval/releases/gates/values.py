@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.ranking import FEWEST
 from coreeval.evaluation.scoring.classification import Score, proportion
-from coreeval.releases.gates.expected import Expected
+from coreeval.releases.gates.expected import Expected, known_as
 from coreeval.releases.gates.limits import Limit, RankLimit
 from coreeval.releases.release_manifest import Findings, ReleaseManifest, TargetFindings
 
@@ -118,7 +118,10 @@ def _after_cutoff(subject: Subject, _: Limit) -> Numbers:
         for each in subject.manifest.after_cutoff
         if each.after + each.before
     ]
-    hint = "give models.targets a cutoff, or knowledge.cutoffs a table: docs/cutoffs.md"
+    hint = (
+        "give models.targets a cutoff, or knowledge.cutoffs a table, and refresh anew: "
+        "docs/cutoffs.md"
+    )
     if not known:
         return Absent("no target has a cutoff that is known", hint)
     missing = _beside(known, subject.expected.models)
@@ -213,14 +216,15 @@ def _numleak(subject: Subject) -> Verdicts:
     if not said:
         return Absent("no series was asked for", hint)
     asked = product(subject.expected.audited, dict.fromkeys(series for _, series in said))
-    missing = [", ".join(each) for each in asked if each not in said]
+    known = {(known_as(target), series) for target, series in said}
+    missing = [", ".join(each) for each in asked if each not in known]
     found = [Said(verdict, ", ".join(each)) for each, verdict in said.items()]
     return [*found, *_without(missing, "not asked:", hint)]
 
 
 def _beside(found: Iterable[Measure | Said], expected: Iterable[str]) -> list[str]:
     """Return the targets that have no value beside those that have one."""
-    known = {each.of for each in found}
+    known = {known_as(each.of) for each in found}
     return [each for each in expected if each not in known]
 
 

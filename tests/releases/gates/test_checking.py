@@ -200,6 +200,18 @@ def test_what_another_target_shows_fails_the_gate_though_one_has_no_value(
         assert why not in broken.reason
 
 
+def test_recorded_answers_are_one_target_wherever_their_file_lies() -> None:
+    found_of = TargetFindings(
+        target="replay:/somewhere/answers.jsonl",
+        pcr="comparable",
+        drop="not_shown",
+        numleak={"cpi": "fluent"},
+    )
+    named = {"models": {"targets": [{"model": "replay:answers.jsonl"}]}, "after_cutoff": ()}
+    for gate in ("pcr", "drop", "numleak"):
+        assert found(gate, PASSED[gate], **of_targets(found_of, **named)).status == "met"
+
+
 def test_nobody_expects_what_a_target_cannot_have() -> None:
     """Personas label no texts, classifiers know no numbers, and neither has read news."""
     persona = TargetFindings(target="offline:memorizing", numleak={"cpi": "memorized"})
