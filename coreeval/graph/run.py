@@ -15,7 +15,6 @@ from coreeval.graph.changes import sha256_of, what_changed, with_added, with_fre
 from coreeval.graph.control import control_used
 from coreeval.graph.lineage import followed, lineage_of
 from coreeval.graph.news import news_used, open_news
-from coreeval.graph.numleak.plan import check_series
 from coreeval.graph.setup import (
     Setup,
     check_compared,
@@ -91,7 +90,10 @@ def refresh(
     check_models(setup)
     check_compared(setup)
     check_telemetry(loaded)
-    check_series(loaded, source=path, workspace=workspace, today=start.date())
+    if loaded.detect.numleak:
+        from coreeval.graph.numleak.plan import check_series  # for few configs
+
+        check_series(loaded, source=path, workspace=workspace, today=start.date())
     source = source_of(path, overrides)
     before = followed(lineage, setup, workspace) if lineage else None
     manifest = first_manifest(setup, workspace, files, source, limit=limit, parent=before)

@@ -10,7 +10,6 @@ from coreeval.graph import stages
 from coreeval.graph.control import refresh_control
 from coreeval.graph.detection import compare_splits, evaluate_targets
 from coreeval.graph.job import Job
-from coreeval.graph.numleak.in_run import audit_series
 from coreeval.graph.refreshing import refresh_samples
 from coreeval.graph.state import RunState, RunUpdate
 
@@ -54,6 +53,8 @@ class RunNodes:
 
     async def numleak(self, state: RunState) -> RunUpdate:
         """Ask them about series, where the config names any."""
+        from coreeval.graph.numleak.in_run import audit_series  # for few configs
+
         audited = await audit_series(self._job)
         return RunUpdate(audited=audited, stopped=self._job.stop.asked)
 

@@ -1,7 +1,6 @@
 """The stages that touch only files: plan, assemble, report; each runs in a thread."""
 
 from coreeval.evaluation.benchmarks import iter_benchmark
-from coreeval.evaluation.report.writing import write_report
 from coreeval.graph.job import Job
 from coreeval.graph.lineage import keeper_of
 from coreeval.graph.reporting import gather_findings
@@ -55,6 +54,8 @@ def assemble(job: Job) -> RunUpdate:
 
 def report(job: Job) -> RunUpdate:
     """Write the report; it is the last stage, so a run is complete when it is done."""
+    from coreeval.evaluation.report.writing import write_report  # a resumed run asks before that
+
     if job.store.stage("report") is None:
         job.tell("report")
         write_report(gather_findings(job), job.files)
