@@ -37,13 +37,15 @@ def answer_lines(calls: CallStore, used: Keys, *, texts: bool) -> Iterator[Answe
             line = answer_line(record)
             found += 1
             key, said = line_key(line), (line["content"], line.get("method"))
-            if key in known and known[key] == said:
+            before = known.get(key)
+            if before == said:
                 continue
-            if known.setdefault(key, said) != said:
+            if before is not None:
                 raise CassetteError(
                     f"the {role} gave two answers to one request",
                     hint="its parameters were changed while the run went on: refresh again",
                 )
+            known[key] = said
             yield AnswerLine(role=role, answer=line if texts else without_request(line))
         if found < len(keys):
             raise CassetteError(
