@@ -47,24 +47,6 @@ DOSES: Final = ((0.1, 1.0), (0.25, 0.5), (0.25, 1.0), (0.5, 1.0), (1.0, 1.0))
 SIZES: Final = (20, 50, 200, 1000)
 LISTED: Final = 500
 """Samples of a study of single samples, and of a panel."""
-ELSEWHERE: Final = {
-    "pcr": Calibration(
-        false_positives=proportion(181, 4000),
-        power=proportion(94, 100),
-        setting="made items, 20 to 1,151 a split, splits alike; power where M rises from 0.40 to "
-        "0.60 of 170 and 1,151 items (benchmarks/pcr.py)",
-    ),
-    "numleak": Calibration(
-        false_positives=proportion(2, 2400),
-        power=proportion(300, 300),
-        setting="made series, 20 to 120 dates, eight speakers without memory; power where every "
-        "date is remembered (benchmarks/numleak.py)",
-    ),
-}
-"""Of detectors that have a benchmark of their own; figures in docs/pcr.md and
-docs/numleak_calibration.md."""
-
-
 COLUMNS: Final = (*(f"holds {name}" for name in CONTRASTS), "p of unexplained <= 0.05", "verdict")
 
 
@@ -73,7 +55,7 @@ class Figures:
 
     def __init__(self, studies: int) -> None:
         self.studies = studies
-        self.packaged = dict(ELSEWHERE)
+        self.packaged = dict[str, Calibration]()
 
     def clean(self) -> Iterator[str]:
         """Nobody remembers: how often intervals hold the truth, and how often memory is seen."""
@@ -86,7 +68,6 @@ class Figures:
                 yield _decomposed_row(planted.name, n, rates)
                 found.append(rates)
         every = {what: _pooled([each[what] for each in found]) for what in found[0]}
-        self._verdicts = every["remembered"]
         yield _decomposed_row("all", "", every)
 
     def doses(self) -> Iterator[str]:
@@ -100,16 +81,6 @@ class Figures:
                 worlds = (dosed._replace(words=share), dosed._replace(facts=share))
                 found = [decomposed(Made(each), n, studies, 2)["remembered"] for each in worlds]
                 yield _row(f"{share:g}", f"{strength:g}", n, *map(_share, found))
-                if (share, strength, n) == (0.25, 1.0, 1000):
-                    self._keep_decomposition(found[0])
-
-    def _keep_decomposition(self, found: Rate) -> None:
-        self.packaged["decomposition"] = Calibration(
-            false_positives=proportion(*self._verdicts),
-            power=proportion(*found),
-            setting="made samples, 20 to 1,000 a study, with a control arm; power where a quarter "
-            "of 1,000 originals is remembered and rewriting costs a twentieth each time",
-        )
 
     def items(self) -> Iterator[str]:
         """Single samples: the share of those flagged that is false, and that of those found."""
@@ -129,9 +100,9 @@ class Figures:
                     power = found[0].some
         self.packaged["items"] = Calibration(
             false_positives=proportion(*_pooled(wrong)),
-            power=proportion(*power),
+            found=proportion(*power),
             setting="made samples, 500 a study, with a control arm, 1 to 10 templates: a single "
-            "sample flagged; power with 5 templates where a quarter of the originals is remembered",
+            "sample flagged; found with 5 templates where a quarter of the originals is remembered",
         )
 
     def _listed(self, templates: int, kind: str, share: float) -> Listed:
@@ -157,9 +128,9 @@ class Figures:
                     power = rates["found"]
         self.packaged["panel"] = Calibration(
             false_positives=proportion(*_pooled(wrong)),
-            power=proportion(*power),
+            found=proportion(*power),
             setting="made samples, 500 a study, panels of 5 to 12 targets of which none remembers: "
-            "any stands out; power where one of 8 remembers half of the originals",
+            "any stands out; found where one of 8 remembers half of the originals",
         )
 
     def tweets(self) -> Iterator[str]:
@@ -244,7 +215,8 @@ def _publish(lines: Sequence[str], figures: Figures) -> None:
     command = f"python -m benchmarks.calibration --studies {figures.studies} --publish"
     made = [f"{text}{HEADING}", f"`OMP_NUM_THREADS=1 {command}`\n", *lines]
     DOCS.write_text("\n".join(made).rstrip() + "\n", "utf-8")
-    table = {name: each.model_dump(mode="json") for name, each in figures.packaged.items()}
+    table = json.loads(TABLE.read_text("utf-8"))
+    table |= {name: each.model_dump(mode="json") for name, each in figures.packaged.items()}
     TABLE.write_text(json.dumps(table, indent=2, sort_keys=True) + "\n", "utf-8")
 
 

@@ -45,6 +45,8 @@ class Planted(NamedTuple):
     """Share of right answers that other words cost."""
     rewriting: float = 0.0
     """Share that other facts cost besides."""
+    harder: float = 0.0
+    """Share that new facts cost besides, in the updated arm alone."""
     mislabelled: float = 0.0
     """Share of reworded and of updated texts with a wrong label."""
 
@@ -109,8 +111,10 @@ class Made:
         return answered(self, due, rng.random(n), {"words": words, "facts": facts}, rng)
 
     def _left(self, arm: Arm) -> float:
-        lost = {"original": 0.0, "semantic": self.planted.rewording}
-        return 1 - lost.get(arm, self.planted.rewording + self.planted.rewriting)
+        planted = self.planted
+        lost = {"original": 0.0, "semantic": planted.rewording}
+        left = 1 - lost.get(arm, planted.rewording + planted.rewriting)
+        return left * (1 - planted.harder) if arm == "updated" else left
 
     def _wrong(self, arm: Arm) -> float:
         return self.planted.mislabelled if arm in ("semantic", "updated") else 0.0

@@ -2,10 +2,10 @@
 
     python -m benchmarks.overlap [--data ../shared/data] [--items 100000] [--recorded FILE]
 
-*Kinds*: each text of a set is changed in one way; found again is how many of them resemble their
-original, false are hits between texts that are not a pair and of whose pairs neither the originals
-nor the changed texts resemble each other. The last rows are changes that others made: those of the
-CAP paper's authors, and MRPC's pairs.
+*Kinds*: each text of a set is changed in one way; how many are found as the same item and how many
+as another item of a template, and hits between texts that are not a pair and of whose pairs neither
+the originals nor the changed texts resemble each other. The last rows are changes that others made:
+those of the CAP paper's authors, and MRPC's pairs.
 *Recorded*: a file of the CAP authors' overlap of C-Eval and FinEval, as their search
 wrote it (a C-Eval text, then one of FinEval's), against FinEval's validation split here.
 *Scale*: texts of a word (or character) chain over real ones, in a process of its own, with 1,000
@@ -20,11 +20,11 @@ import random
 import re
 import resource
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from coreeval.evaluation.overlap.near import near_pairs
+from coreeval.evaluation.overlap.hits import SAME, Kind, Search
 from coreeval.evaluation.overlap.normal import key_of
 from coreeval.evaluation.overlap.search import find_overlap
 from coreeval.evaluation.overlap.texts import Entry, Texts
@@ -115,29 +115,40 @@ def kinds(data: Path) -> Iterator[tuple[str, Pairs]]:
 
 
 def tell_kinds(data: Path) -> None:
-    """Print recall and false hits of each kind, by threshold."""
-    print(f"{'':40s}{'n':>6s}  " + "  ".join(f"{t:^16g}" for t in THRESHOLDS))
+    """Print what the changed texts of each set are found as, and hits between other texts."""
+    print(f"{'':40s}{'n':>6s}{'same':>8s}{'template':>10s}{'others':>8s}")
     for name, pairs in kinds(data):
-        cells = [f"{found:6.1%} {false:4d} false" for found, false in measured(pairs)]
-        print(f"{name:40s}{len(pairs):6d}  " + "  ".join(cells), flush=True)
+        same, template, others = measured(pairs)
+        print(f"{name:40s}{len(pairs):6d}{same:8.1%}{template:10.1%}{others:8d}", flush=True)
 
 
-def measured(pairs: Pairs) -> Iterator[tuple[float, int]]:
-    """Yield for each threshold the share of pairs found, and hits between texts of other pairs."""
-    before, after = [each[0] for each in pairs], [each[1] for each in pairs]
-    across = _resemblances(before, after)
-    alike = {frozenset(place) for side in (before, after) for place in _resemblances(side, None)}
-    same = {i for i, (one, other) in enumerate(pairs) if key_of(one) == key_of(other)}
-    for threshold in THRESHOLDS:
-        above = {place for place, value in across.items() if value >= threshold}
-        found = same | {i for i, j in above if i == j}
-        false = sum(i != j and frozenset((i, j)) not in alike for i, j in above)
-        yield len(found) / len(pairs), false
+def measured(pairs: Pairs) -> tuple[float, float, int]:
+    """Return the shares of pairs found as one item and as a template's, and hits of other pairs.
+
+    Texts of other pairs that are alike before or after the change are left out of the last.
+    """
+    before, after = ([pair[side] for pair in pairs] for side in (0, 1))
+    across = _kinds_of(before, after)
+    alike = {frozenset(place) for side in (before, after) for place in _kinds_of(side, None)}
+    keys = [key_of(text) for text in before]
+    own = Counter(across.get((place, place)) for place in range(len(pairs)))
+    others = sum(
+        keys[i] != keys[j] and frozenset((i, j)) not in alike and kind in SAME
+        for (i, j), kind in across.items()
+    )
+    template = own["template"] / len(pairs)
+    return sum(own[kind] for kind in SAME) / len(pairs), template, others
 
 
-def _resemblances(left: list[str], right: list[str] | None) -> dict[tuple[int, int], float]:
-    found = near_pairs(left, right, THRESHOLDS[0] - 0.1).pairs
-    return {(i, j): value for i, j, value in found}
+def _kinds_of(left: list[str], right: list[str] | None) -> dict[tuple[int, int], Kind]:
+    """Return the surest kind of each pair of places."""
+    found = find_overlap(_texts("a", left), None if right is None else _texts("b", right))
+    return {
+        (_place(a), _place(b)): hit.kind
+        for hit in reversed(found.hits)
+        for a in hit.a
+        for b in hit.b
+    }
 
 
 def tell_unrelated(data: Path) -> None:
@@ -153,7 +164,9 @@ def tell_unrelated(data: Path) -> None:
         ("irony/train", "mrpc/test"),
     ):
         one, other = tweets[a], tweets.get(b, sentences)
-        counts = [len(find_overlap(one, other, threshold=t).hits) for t in THRESHOLDS]
+        counts = [
+            len(find_overlap(one, other, search=Search(threshold=t)).hits) for t in THRESHOLDS
+        ]
         size = len(one.entries) * len(other.entries)
         print(f"{a} x {b}: hits {counts} at {THRESHOLDS} of {size:,} pairs")
 
@@ -173,11 +186,22 @@ def tell_recorded(path: Path, data: Path) -> None:
         for place, key in enumerate(keys)
         if _question(question) in key
     }
-    found = {(i, j): value for i, j, value in near_pairs(theirs, ours, 0.2).pairs}
     print(f"recorded: {len(recorded)} pairs of {len(theirs)} C-Eval texts; here {len(known)}")
+    one, other = _texts("theirs", theirs), _texts("ours", ours)
     for threshold in THRESHOLDS:
-        above = {place for place, value in found.items() if value >= threshold}
-        print(f"  {threshold:g}: {len(above & known)} found, {len(above - known)} besides")
+        kinds = {
+            (_place(a), _place(b)): hit.kind
+            for hit in find_overlap(one, other, search=Search(threshold=threshold)).hits
+            for a in hit.a
+            for b in hit.b
+        }
+        found = Counter(kinds.get(pair, "none") for pair in known)
+        besides = Counter(kind for pair, kind in kinds.items() if pair not in known)
+        print(f"  {threshold:g}: {dict(found)}; besides {dict(besides)}")
+
+
+def _place(entry: Entry) -> int:
+    return int(entry.id.rpartition("/")[2])
 
 
 def _recorded(lines: Sequence[str]) -> tuple[str, str]:

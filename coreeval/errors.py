@@ -8,6 +8,8 @@
     - PromptError           a prompt file or its caller
     - KnowledgeError        the news: none there, or none inside the window
     - CredentialError       a key that is missing or refused
+    - UntrustedEndpoint     a variable would go to an endpoint that nobody has agreed to
+    - UnacceptedHooks       a schedule's hooks are not the ones that were accepted
     - RunStateError         this run cannot be started or resumed as asked
     - ReleaseError          this release cannot be made or read as asked
     - CassetteError         this cassette cannot be made or read as asked
@@ -28,6 +30,8 @@ Not among them is what goes wrong with one call, which fails one sample:
   - NotRecorded             an answer is wanted of a recording that has none
 """
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar, Literal
 
 
@@ -99,6 +103,33 @@ class CredentialError(UsageError):
     """A key is missing from the environment or was refused."""
 
     kind = "credential"
+
+
+class UntrustedEndpoint(UsageError):
+    """A variable of the environment would be sent to an endpoint that nobody has agreed to."""
+
+    kind = "untrusted_endpoint"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str = "",
+        hint: str = "",
+        pairs: Sequence[tuple[str, str]] = (),
+        record: Path | None = None,
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.pairs = pairs
+        """Variables, each with the origin that it would be sent to."""
+        self.record = record
+        """The file that remembers what was agreed to; None where nobody can be asked."""
+
+
+class UnacceptedHooks(UsageError):
+    """The hooks of a schedule are not the ones that were accepted."""
+
+    kind = "unaccepted_hooks"
 
 
 class RunStateError(UsageError):

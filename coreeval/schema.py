@@ -105,6 +105,9 @@ class Sample(Value):
     fields: dict[str, str]
     label: int
     label_text: str
+    cluster: str = ""
+    """What samples have in common that stand or fall together, such as their document; samples of
+    one cluster are resampled as one. Empty where the benchmark does not say."""
 
 
 class Item(Value):
@@ -119,6 +122,8 @@ class Item(Value):
     """The reference; empty where the benchmark has none."""
     options: dict[str, str] = {}
     """Text by option letter, in the order shown; empty where it is no multiple choice."""
+    cluster: str = ""
+    """The document that the item is about, where others may be about it too; empty: unknown."""
 
 
 class BadRow(Value):

@@ -3,7 +3,9 @@
     python examples/pcr.py [FILE]
 
 It knows nearly all of the items that it was trained on and half of the others, and sticks to four
-answers of five when an item is reworded. FILE gets its answers, for `coreeval detect pcr`.
+answers of five when an item is reworded. Its splits are random parts of one pool, which
+`exchangeable` vouches for; else a gap in difficulty would explain the verdict as well. FILE gets
+its answers, for `coreeval detect pcr`.
 """
 
 import json
@@ -28,7 +30,7 @@ def main(path: Path) -> None:
                 record = {"split": split, "id": number, "reference": "up"}
                 answers = {"original_output": said, "modified_output": again}
                 file.write(json.dumps(record | answers) + "\n")
-    settings = Settings(metric="exact_match", consistency="exact")
+    settings = Settings(metric="exact_match", consistency="exact", exchangeable=True)
     found = study({"made up": read_pairs(path).good}, settings)["made up"]
     print(found.difference.pcr)
     print(f"{found.verdict}: {found.reason}")

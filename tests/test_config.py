@@ -41,7 +41,7 @@ def test_replay_files_start_at_the_config_too() -> None:
     [f"http://user:{SECRET}@127.0.0.1:8000/v1", f"http://127.0.0.1:8000/v1?api_key={SECRET}"],
 )
 def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
-    with pytest.raises(ConfigError, match="must not hold a password") as caught:
+    with pytest.raises(ConfigError, match=r"base_url (looks like a credential|must not)") as caught:
         _parsed(models={"default": {"model": "openai:m", "base_url": url}})
     assert SECRET not in str(caught.value.as_dict())
 
@@ -64,6 +64,15 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
         (
             {"models": {"default": "offline", "targets": ["spacy"]}},
             "spacy is an extractor, not a target",
+        ),
+        (
+            {
+                "models": {
+                    "default": "offline",
+                    "targets": [{"model": "openai:m", "role": "reference"}],
+                }
+            },
+            "references only",
         ),
         (
             {"models": {"default": "offline", "targets": ["openai:m", "openai:m"]}},

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from coreeval.agents.words import normalise
+from coreeval.config.user_files import MOST_DATA_BYTES, read_text
 from coreeval.errors import ConfigError
 from coreeval.schema import Evidence
 
@@ -60,7 +61,7 @@ def load_takedown(path: Path) -> Takedown:
         ConfigError: the file cannot be read, or a line is neither a name nor an id.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_text(path, most_bytes=MOST_DATA_BYTES).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"the takedown list cannot be read: {error}",

@@ -94,6 +94,15 @@ def main(arguments: list[str] | None = None) -> int:
         told = _told(error)
         show_error(told, as_json)
         return told.exit_code
+    finally:
+        _close_tracing()
+
+
+def _close_tracing() -> None:
+    """Say what LangSmith was not sent; only a command that asks models imports the module."""
+    tracing = sys.modules.get("coreeval.models.tracing")
+    if tracing is not None and (unsent := tracing.TRACING.close()):
+        note(unsent)
 
 
 def _told(error: BaseException) -> CoreEvalError:

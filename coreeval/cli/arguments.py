@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+MOST_SHOWN = 120
+"""Characters of an argument that an error repeats."""
 ConfigArgument = Annotated[
     Path, typer.Argument(metavar="CONFIG", help="The YAML config.", show_default=False)
 ]
@@ -17,14 +19,20 @@ RunArgument = Annotated[
 
 def _readable(settings: list[str] | None) -> list[str] | None:
     """Refuse a value that is no YAML before it is put into the config."""
-    import yaml
+    from coreeval.config.user_files import YamlError, parse_yaml
 
     for setting in settings or ():
         try:
-            yaml.safe_load(setting.partition("=")[2])
-        except yaml.YAMLError:
+            parse_yaml(setting.partition("=")[2])
+        except YamlError as error:
+            from coreeval.config.credentials import hide_credentials
+
+            shown = setting if len(setting) <= MOST_SHOWN else f"{setting[:MOST_SHOWN]}..."
+            problem = hide_credentials(error.problem)
             raise typer.BadParameter(
-                f"the value in {setting!r} is not YAML; quote it, as in 'key=\"value\"'"
+                f"the value in {hide_credentials(shown)!r} is not YAML: {problem}; quote a text, "
+                "as in "
+                "'key=\"value\"'"
             ) from None
     return settings
 

@@ -10,6 +10,7 @@ from coreeval.cli.detect_drop import drop
 from coreeval.cli.detect_numleak import numleak
 from coreeval.cli.detect_overlap import overlap
 from coreeval.cli.output import AsJson
+from coreeval.cli.trust import TrustOption
 from coreeval.errors import UsageError
 
 detect = typer.Typer(name="detect", help="Find out how much of a score is memory.")
@@ -40,6 +41,21 @@ def pcr(
             help="JSON lines, an item with both answers each; repeatable, one for each model.",
         ),
     ] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reference",
+            metavar="[NAME=]FILE",
+            help="The same of models that have seen neither split; repeatable, two or more.",
+        ),
+    ] = None,
+    exchangeable_splits: Annotated[
+        bool,
+        typer.Option(
+            "--exchangeable-splits",
+            help="Vouch that the splits are random parts of one pool, alike in difficulty.",
+        ),
+    ] = False,
     metric: Annotated[str, typer.Option("--metric", metavar="M", help=f"One of {METRICS}.")] = "",
     consistency: Annotated[
         str, typer.Option("--consistency", metavar="C", help=f"One of {CONSISTENCIES}.")
@@ -88,10 +104,11 @@ def pcr(
     budget: BudgetOption = None,
     allow_unpriced: UnpricedOption = False,
     setting: SetOption = None,
+    trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare performance over consistency in training with that in test (the CAP paper's PCR)."""
-    from coreeval.evaluation.pcr.comparison import Form
+    from coreeval.evaluation.pcr.form import Form
     from coreeval.evaluation.pcr.study import Settings
 
     _refuse_mixed(context, asking=config is not None)
@@ -107,12 +124,13 @@ def pcr(
         seed=seed,
         train=train,
         test=test,
+        exchangeable=exchangeable_splits,
     )
     if config is None:
         from coreeval.cli.pcr_report import Shown, compare_files
 
         shown = Shown(ablation=ablation, plot=plot, as_json=as_json)
-        compare_files(pairs or [], settings, embeddings, shown)
+        compare_files(pairs or [], reference or [], settings, embeddings, shown)
         return
     from coreeval.cli.pcr_asking import Asking, ask_and_compare
     from coreeval.cli.pcr_report import Shown
@@ -122,6 +140,7 @@ def pcr(
         overrides=(*(setting or ()), *of_money(budget, allow_unpriced)),
         out=out,
         dry_run=dry_run,
+        trust_endpoints=trust_endpoints,
         shown=Shown(ablation=ablation, plot=plot, as_json=as_json),
     )
     ask_and_compare(asking, settings)
@@ -136,9 +155,11 @@ _OF_CONFIG = {
     "embeddings": "embeddings",
     "train": "train_split",
     "test": "test_split",
+    "exchangeable_splits": "exchangeable_splits",
 }
 """Options that a config has as keys of detect.pcr."""
-_OF_ASKING = ("out", "dry_run", "budget", "allow_unpriced", "setting")
+_OF_RECORDED = ("pairs", "reference")
+_OF_ASKING = ("out", "dry_run", "budget", "allow_unpriced", "setting", "trust_endpoints")
 
 
 def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
@@ -147,9 +168,11 @@ def _refuse_mixed(context: typer.Context, *, asking: bool) -> None:
     sources = {name: context.get_parameter_source(name) for name in flags}
     given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
     for name in given:
-        if asking and name == "pairs":
+        if asking and name in _OF_RECORDED:
             hint = "give CONFIG to ask targets, or --pairs for what they said before"
-            raise UsageError("CONFIG and --pairs exclude each other", where=WHERE, hint=hint)
+            if name == "reference":
+                hint = "give a target of CONFIG `role: reference`"
+            raise UsageError(f"CONFIG and {flags[name]} exclude each other", where=WHERE, hint=hint)
         if asking and name in _OF_CONFIG:
             key = f"detect.pcr.{_OF_CONFIG[name]}"
             hint = f"write {key} into it, or give --set {key}=..."

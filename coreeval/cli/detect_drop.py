@@ -14,7 +14,12 @@ from coreeval.errors import RunStateError
 if TYPE_CHECKING:
     from coreeval.tools.workspace import RunFiles
 
-_SAID = {"remembered": "remembered", "not_shown": "not shown", "not_measured": "not measured"}
+_SAID = {
+    "remembered": "remembered",
+    "not_shown": "not shown",
+    "cannot_tell": "cannot tell",
+    "not_measured": "not measured",
+}
 
 
 def drop(
@@ -86,6 +91,7 @@ def _words(document: Document, items: Path | None) -> Iterator[str]:
         yield f"control arm: news from {window['start'][:10]} to {window['end'][:10]}"
     else:
         yield "no control arm: rewriting cannot be told from memory (run.control_window adds one)"
+    yield from _texts(document["texts"])
     for target in document["targets"]:
         yield ""
         yield from _target(target)
@@ -107,6 +113,20 @@ def _target(target: Document) -> Iterator[str]:
         )
     for kind, found in target["items"]["kinds"].items():
         yield f"  samples flagged by {kind}: {len(found['ids'])} of {target['items']['n']}"
+
+
+def _texts(texts: Document | None) -> Iterator[str]:
+    """Yield how the texts of the arms differ, a line for each covariate."""
+    for kind, check in texts["kinds"].items() if texts else ():
+        yield ""
+        arms = ", ".join(check["weights"])
+        yield f"texts for memory of {kind} ({arms}; {texts['n']} samples)" if texts else ""
+        for one in check["covariates"]:
+            means = " ".join(f"{one['means'][arm]:>9.3g}" for arm in check["weights"])
+            of = one["difference"]
+            span = f"{of['estimate']:+.3g} ({of['ci_low']:+.3g} to {of['ci_high']:+.3g})"
+            differs = "  differs" if one["differs"] else ""
+            yield f"  {one['covariate'].replace('_', ' '):<12}{means}   {span}{differs}"
 
 
 def _matrix(agreement: Document) -> Iterator[str]:

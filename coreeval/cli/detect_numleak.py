@@ -7,6 +7,7 @@ import typer
 
 from coreeval.cli.arguments import BudgetOption, SetOption, UnpricedOption
 from coreeval.cli.output import AsJson
+from coreeval.cli.trust import TrustOption
 from coreeval.errors import UsageError
 
 WHERE = "coreeval detect numleak"
@@ -22,6 +23,7 @@ _ONLY_WITH = {
     "dry_run": _ASKING,
     "budget": _ASKING,
     "allow_unpriced": _ASKING,
+    "trust_endpoints": _ASKING,
 }
 """Options that one of the four ways of calling has no use for, and those that do."""
 
@@ -114,12 +116,13 @@ def numleak(
     budget: BudgetOption = None,
     allow_unpriced: UnpricedOption = False,
     setting: SetOption = None,
+    trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Find out whether a model remembers the values of a dated series (the NumLeak paper's audit).
 
-    A verdict for each model and series: memorized, fluent, fabricating, refusing, no_recall or
-    inconclusive.
+    A verdict for each model and series: memorized, partly_memorized, fluent, fabricating, refusing,
+    no_recall or inconclusive.
     """
     ways = {
         "CONFIG": config,
@@ -157,6 +160,7 @@ def numleak(
         budget=budget,
         allow_unpriced=allow_unpriced,
         dry_run=dry_run,
+        trust_endpoints=trust_endpoints,
         shown=shown,
         signals=tuple(signal or ()),
     )

@@ -12,6 +12,7 @@ from coreeval.cli.arguments import (
     lineage_words,
 )
 from coreeval.cli.output import AsJson, command, show
+from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,7 @@ def estimate(
     setting: SetOption = None,
     release: FromOption = None,
     stale_after: StaleOption = None,
+    trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a run will cost: calls, tokens, money, time."""
@@ -41,15 +43,21 @@ def estimate(
     if preview is not None and release is not None:
         raise typer.BadParameter("--preview and --from exclude each other")
     if preview is None:
-        made = reckon(
-            config,
-            limit=limit,
-            overrides=setting or (),
-            parent=release,
-            stale_after=stale_after,
+        made = with_trusted_endpoints(
+            trust_endpoints,
+            lambda: reckon(
+                config,
+                limit=limit,
+                overrides=setting or (),
+                parent=release,
+                stale_after=stale_after,
+            ),
         )
     else:
-        made = _after_preview(config, preview, limit, setting or ())
+        samples = preview
+        made = with_trusted_endpoints(
+            trust_endpoints, lambda: _after_preview(config, samples, limit, setting or ())
+        )
     settings = [word for each in setting or () for word in ("--set", each)]
     few = [] if limit is None else ["--limit", str(limit)]
     run = command("refresh", config, *few, *settings, *lineage_words(release, stale_after))

@@ -10,6 +10,7 @@ import typer
 from coreeval.cli.arguments import BudgetOption, RunArgument
 from coreeval.cli.loading import loading
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
+from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.meanings import STATES
 
 if TYPE_CHECKING:
@@ -30,20 +31,26 @@ def evaluate(
         bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")
     ] = False,
     budget: BudgetOption = None,
+    trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask targets about a run's arms: only what is missing."""
     if dry_run:
-        _foretell(run, target or [], budget, as_json)
+        with_trusted_endpoints(
+            trust_endpoints, lambda: _foretell(run, target or [], budget, as_json)
+        )
         return
     with loading():
         from coreeval.cli.progress import watching
         from coreeval.graph.evaluating import evaluate as work
         from coreeval.graph.work import Surroundings
 
-    with watching() as watch:
-        around = Surroundings(watch=watch)
-        done = work(run, targets=target or (), budget_usd=budget, around=around)
+    def ask() -> "RunSummary":
+        with watching() as watch:
+            around = Surroundings(watch=watch)
+            return work(run, targets=target or (), budget_usd=budget, around=around)
+
+    done = with_trusted_endpoints(trust_endpoints, ask)
     document = _document(done)
     show(document, as_json, lambda: "\n".join(_words(document, done.run_dir)))
     if done.manifest.status == "interrupted":
@@ -117,9 +124,10 @@ def _pcr_lines(pcr: Document | None) -> Iterator[str]:
     if not pcr or not pcr["targets"]:
         return
     yield ""
-    yield "PCR of the train split minus that of the test split, with 95 % intervals"
+    beyond = f", beyond what {len(pcr['references'])} references show" if pcr["references"] else ""
+    yield f"PCR of the train split minus that of the test split{beyond}, with 95 % intervals"
     for one in pcr["targets"]:
-        verdict, found = one["verdict"].replace("_", " "), one["difference"]
+        verdict, found = one["verdict"].replace("_", " "), one["adjusted"] or one["difference"]
         known = "undefined"
         if None not in (found["estimate"], found["ci_low"]):
             known = "{estimate:+.3f} ({ci_low:+.3f} … {ci_high:+.3f})".format(**found)

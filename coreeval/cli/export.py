@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 _FORMATS = "hf, lm-eval, inspect, junit, csv, spreadsheet or jsonl"
 _NEXT = {
-    "hf": "load_dataset('{out}', 'updated')",
+    "hf": "load_dataset('{out}', '{arm}')",
     "lm-eval": "lm-eval run --include_path {out} --tasks coreeval_{slug} --model ...",
-    "inspect": "inspect eval {out}/coreeval_task.py -T arm=updated --model ...",
+    "inspect": "inspect eval {out}/coreeval_task.py -T arm={arm} --model ...",
 }
 """How what was written is used."""
+_ARMS = ("updated", "semantic", "original")
+"""Arms that a hint may name, the first that has rows."""
 
 
 def export(
@@ -70,6 +72,7 @@ def _words(made: "Exported") -> Iterator[str]:
     for what, rows in made.rows.items():
         yield f"  {what:<12}{rows:>8}"
     yield f"files:  {brief(made.out)}"
-    if made.to in _NEXT:
-        how = _NEXT[made.to].format(out=brief(made.out), slug=slug(material.name))
+    arm = next((name for name in _ARMS if made.rows.get(name)), None)
+    if made.to in _NEXT and arm:
+        how = _NEXT[made.to].format(out=brief(made.out), slug=slug(material.name), arm=arm)
         yield f"use:    {how}"

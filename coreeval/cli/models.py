@@ -1,11 +1,13 @@
 """`coreeval models check`: what the configured models can do, found out by asking them."""
 
+import os
 from typing import TYPE_CHECKING
 
 import typer
 
 from coreeval.cli.arguments import ConfigArgument, SetOption
 from coreeval.cli.output import AsJson, show
+from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 
 if TYPE_CHECKING:
     from coreeval.config import Config
@@ -16,7 +18,12 @@ models = typer.Typer(name="models", help="Find out what the configured models ca
 
 
 @models.command("check")
-def check(config: ConfigArgument, setting: SetOption = None, as_json: AsJson = False) -> None:
+def check(
+    config: ConfigArgument,
+    setting: SetOption = None,
+    trust_endpoints: TrustOption = False,
+    as_json: AsJson = False,
+) -> None:
     """Ask each configured model a tiny question; costs a handful of calls."""
     import asyncio
 
@@ -28,7 +35,10 @@ def check(config: ConfigArgument, setting: SetOption = None, as_json: AsJson = F
 
     path = config.resolve()
     load_dotenv(path.parent / ".env")
-    checked = asyncio.run(_check(load_config(path, setting or ()), workspace_for(path.parent)))
+    loaded, workspace = load_config(path, setting or ()), workspace_for(path.parent)
+    checked = with_trusted_endpoints(
+        trust_endpoints, lambda: asyncio.run(_check(loaded, workspace))
+    )
     document = check_document(config, checked)
     show(document, as_json, lambda: "\n".join(check_lines(document)))
     if not document["ok"]:
@@ -38,12 +48,17 @@ def check(config: ConfigArgument, setting: SetOption = None, as_json: AsJson = F
 async def _check(config: "Config", workspace: "Workspace") -> "list[Checked]":
     from coreeval.models import close_models
     from coreeval.models.abilities import Abilities
-    from coreeval.models.check import check_models
+    from coreeval.models.check import check_models, distinct
     from coreeval.tools.cutoffs import cutoffs_of
+    from coreeval.tools.endpoints import model_pairs, refuse_untrusted
     from coreeval.tools.prices import prices_of
     from coreeval.tools.stores.calls import open_calls
+    from coreeval.tools.trust import TrustRecord
 
-    prices, cutoffs = prices_of(config), cutoffs_of(config)
+    prices, cutoffs, record = prices_of(config), cutoffs_of(config), TrustRecord(workspace)
+    named = distinct(config.models, prices, cutoffs, config.detect.judges)
+    pairs = model_pairs((one.config for one in named), os.environ)
+    refuse_untrusted(pairs, record.endpoints(), record=record.path)
     store = open_calls(workspace.calls)
     try:
         return await check_models(
@@ -52,6 +67,7 @@ async def _check(config: "Config", workspace: "Workspace") -> "list[Checked]":
             Abilities(store),
             cutoffs=cutoffs,
             judges=config.detect.judges,
+            trusted=record.endpoints(),
         )
     finally:
         await close_models()

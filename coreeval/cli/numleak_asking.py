@@ -16,6 +16,7 @@ from coreeval.cli.numleak_recorded import cutoff_stated, files_of
 from coreeval.cli.numleak_report import Heard, Shown, report
 from coreeval.cli.numleak_signals import opened_signals
 from coreeval.cli.output import brief, note, show
+from coreeval.cli.trust import with_trusted_endpoints
 from coreeval.errors import UsageError
 from coreeval.evaluation.numleak.leak.signals import Signal, refuse_strangers
 from coreeval.evaluation.numleak.statistics import Settings
@@ -69,6 +70,7 @@ class Asking:
     budget: float | None
     allow_unpriced: bool
     dry_run: bool
+    trust_endpoints: bool
     shown: Shown
     signals: tuple[str, ...] = ()
     """Of the user, as `--signal` has them."""
@@ -82,7 +84,7 @@ def ask_and_audit(asking: Asking) -> None:
         from coreeval.graph.numleak.estimating import estimate_numleak
         from coreeval.graph.numleak.work import ask_numleak
 
-    plan = _plan(asking)
+    plan = with_trusted_endpoints(asking.trust_endpoints, lambda: _plan(asking))
     signals = _signals(asking, plan)
     made = estimate_numleak(plan)
     if asking.dry_run:

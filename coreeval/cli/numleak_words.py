@@ -15,6 +15,7 @@ from coreeval.evaluation.numleak.table import (
     signature_rows,
 )
 from coreeval.evaluation.numleak.variants.table import variant_rows
+from coreeval.evaluation.numleak.verdicts import in_words
 
 SHOWN = 5
 """Bad lines that are listed; `--json` has them all."""
@@ -80,7 +81,7 @@ def left_out_lines(left_out: Sequence[Document], what: str = "answers") -> Itera
 
 
 def _verdict_lines(one: Document) -> Iterator[str]:
-    verdict = one["verdict"].replace("_", " ")
+    verdict = in_words(one["verdict"])
     first, *others = one["reasons"] or ["no reason is given"]
     yield from wrapped(f"{verdict}: {first}", "")
     for reason in others:
@@ -97,7 +98,7 @@ def _summary(found: Sequence[Document]) -> Iterator[str]:
         yield (
             f"{cut(one['model'], wide):<{wide}}  {cut(one['series'], _SERIES):<{_SERIES}}"
             f"{parse:>10}{r:>11}{within:>11}  {figure(one['p_adjusted']):>10}"
-            f"  {one['verdict'].replace('_', ' ')}"
+            f"  {in_words(one['verdict'])}"
         )
     yield ""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from coreeval.cli.output import Document, one_line
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.overlap.search import Hit, Overlap
+    from coreeval.evaluation.overlap.hits import Hit, Overlap
     from coreeval.evaluation.overlap.texts import Entry
     from coreeval.tools.words import Piece
 
@@ -33,7 +33,7 @@ def overlap_lines(overlap: "Overlap", document: Document, most: int) -> Iterator
         if side := document[name]:
             yield from _side(name.upper(), side)
     counts = ", ".join(f"{number} {kind}" for kind, number in document["counts"].items())
-    yield f"hits: {counts} (resemblance {overlap.threshold:g} or more)"
+    yield f"hits: {counts} (near: resemblance {overlap.search.threshold:g} or more)"
     yield from document["notes"]
     for hit in islice(overlap.hits, most):
         yield from _hit(hit)
@@ -46,10 +46,17 @@ def overlap_lines(overlap: "Overlap", document: Document, most: int) -> Iterator
 
 def _side(name: str, side: Document) -> Iterator[str]:
     share = side["in_hits"] / side["items"]
+    kinds = {kind: number for kind, number in side["in_hits_by_kind"].items() if number}
+    alike = kinds.pop("template", 0)
+    by_kind = ", ".join(f"{kind} {number}" for kind, number in kinds.items())
     yield (
         f"{name}  {one_line(side['source'])}: {side['items']} items, "
-        f"{side['in_hits']} of them in a hit ({share:.1%})"
+        f"{side['in_hits']} of them found again ({share:.1%})"
     )
+    if by_kind:
+        yield f"   by kind: {by_kind}"
+    if alike:
+        yield f"   {alike} share a template with another item, which does not make them the same"
     bad = side["bad_rows"]
     for row in bad[:BAD]:
         yield f"   left out: {row['file']}, line {row['line']}: {one_line(row['reason'])}"
@@ -61,9 +68,9 @@ def _hit(hit: "Hit") -> Iterator[str]:
     from coreeval.evaluation.overlap.document import side_by_side
 
     answer = {True: "   same answer", False: "   ANSWERS DIFFER", None: ""}[hit.same_answer]
-    degree = f" {hit.similarity:.2f}" if hit.kind == "near" else ""
+    degree = "" if hit.kind in ("exact", "normalised") else f" {hit.similarity:.2f}"
     yield ""
-    yield f"{hit.kind}{degree}{answer}"
+    yield f"{hit.kind}{degree}{answer}{_place(hit)}"
     yield f"  {_padded(_named(hit.a))}  | {_named(hit.b)}"
     both = side_by_side(hit)
     columns = (_wrapped(both.left), _wrapped(both.right))
@@ -71,6 +78,13 @@ def _hit(hit: "Hit") -> Iterator[str]:
         yield f"  {_padded(left)}  | {right}"
     if max(map(len, columns)) > ROWS:
         yield f"  {_padded('…')}  | …"
+
+
+def _place(hit: "Hit") -> str:
+    if hit.within is None:
+        return ""
+    side = {"a": "left", "b": "right"}[hit.within.side]
+    return f"   characters {hit.within.start} to {hit.within.end} of the text on the {side}"
 
 
 def _named(items: Sequence["Entry"]) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from coreeval.cli.loading import loading
 from coreeval.cli.output import Document, brief, note, show
 from coreeval.cli.pcr_report import WHERE, Read, Shown, opened, report
+from coreeval.cli.trust import with_trusted_endpoints
+from coreeval.evaluation.covariates import unlike_splits
 from coreeval.evaluation.pcr.answered import TargetAsked
 from coreeval.evaluation.pcr.pairs import Pairs
 from coreeval.evaluation.pcr.study import COSINE, Settings
@@ -29,6 +31,7 @@ class Asking:
     overrides: Sequence[str]
     out: Path | None
     dry_run: bool
+    trust_endpoints: bool
     shown: Shown
 
 
@@ -42,7 +45,10 @@ def ask_and_compare(asking: Asking, settings: Settings) -> None:
         from coreeval.graph.items.work import ask_items
 
     asking.shown.check()
-    plan = plan_of(asking.config, overrides=asking.overrides, settings=settings)
+    plan = with_trusted_endpoints(
+        asking.trust_endpoints,
+        lambda: plan_of(asking.config, overrides=asking.overrides, settings=settings),
+    )
     made = estimate_items(plan)
     if asking.dry_run:
         again = _command(asking)
@@ -77,8 +83,10 @@ def _command(asking: Asking) -> str:
 def _again(plan: "Plan", found: "Found") -> Iterator[str]:
     """Yield how the same numbers come from the files; only what differs from usual is said."""
     asked, usual = plan.settings, Settings(metric="", consistency="")
+    references = _references(plan)
     words = [word for name, path in found.files.items()
-             for word in ("--pairs", f"{name}={brief(path)}")]  # fmt: skip
+             for word in ("--reference" if name in references else "--pairs",
+                          f"{name}={brief(path)}")]  # fmt: skip
     words += ["--metric", asked.metric, "--consistency", asked.consistency]
     options = {
         "--alpha": (asked.form.alpha, usual.form.alpha),
@@ -93,6 +101,7 @@ def _again(plan: "Plan", found: "Found") -> Iterator[str]:
     }
     for option, (chosen, default) in options.items():
         words += [option, str(chosen)] if chosen != default else []
+    words += ["--exchangeable-splits"] if asked.exchangeable else []
     if asked.consistency == COSINE:
         words += ["--embeddings", plan.config.detect.pcr.embeddings]
     yield f"again: {shlex.join([*WHERE.split(), *words])}"
@@ -106,7 +115,16 @@ def _read(plan: "Plan", found: "Found") -> Read:
         pairs={name: Pairs(good=one.pairs, bad=bad) for name, one in found.asked.items()},
         asked={name: _asked_document(plan, found.twins, one) for name, one in found.asked.items()},
         silent=silent,
+        references=_references(plan),
+        covariates=unlike_splits(
+            {each.split: [item.input for item in each.items] for each in plan.drawn}
+        ),
     )
+
+
+def _references(plan: "Plan") -> list[str]:
+    targets = plan.config.models.targets
+    return [target.model for target in targets if target.role == "reference"]
 
 
 def _asked_document(plan: "Plan", twins: Sequence[Twins], asked: TargetAsked) -> Document:

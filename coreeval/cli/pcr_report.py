@@ -7,12 +7,15 @@ from pathlib import Path
 
 from coreeval.cli.output import Document, show
 from coreeval.cli.pcr_words import Told, told_document, told_lines
-from coreeval.errors import UsageError
+from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.pcr.ablation import ablate
-from coreeval.evaluation.pcr.comparison import compare
-from coreeval.evaluation.pcr.pairs import Pairs, read_pairs
+from coreeval.evaluation.pcr.comparison import compare, list_references
+from coreeval.evaluation.pcr.pairs import Pairs, pairs_by_model, read_pairs
+from coreeval.evaluation.pcr.references import shared_items
+from coreeval.evaluation.pcr.replicates import Resampled
 from coreeval.evaluation.pcr.silent import silent_comparison
 from coreeval.evaluation.pcr.study import COSINE, Settings, resampled
+from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
 from coreeval.tools.embeddings import Embeds
 from coreeval.tools.workspace import Workspace, workspace_for
 
@@ -45,13 +48,35 @@ class Read:
     """What became of the questions, where they were asked just now."""
     silent: Mapping[str, str] = field(default_factory=dict)
     """Why there is nothing to compare, by the names of those where it is so."""
+    references: Sequence[str] = ()
+    """Names of those that others are compared with."""
+    covariates: str = ""
+    """By what the texts of the splits differ, as a clause."""
 
 
-def compare_files(pairs: Sequence[str], settings: Settings, embeddings: str, shown: Shown) -> None:
+def compare_files(
+    pairs: Sequence[str],
+    references: Sequence[str],
+    settings: Settings,
+    embeddings: str,
+    shown: Shown,
+) -> None:
     """Compare files that are named as FILE or NAME=FILE."""
-    files = _files(pairs)
+    named, others = _files(pairs, "--pairs"), _files(references, "--reference")
     shown.check()
-    read = Read(files=files, pairs={name: read_pairs(path) for name, path in files.items()})
+    models, clean = dict(_models(named)), dict(_models(others))
+    if twice := sorted(models.keys() & clean.keys()):
+        raise UsageError(
+            f"{twice[0]!r} is both compared and a reference",
+            where=WHERE,
+            hint="write NAME=FILE, or give the model in one of them only",
+        )
+    both = models | clean
+    read = Read(
+        files={name: path for name, (path, _) in both.items()},
+        pairs={name: own for name, (_, own) in both.items()},
+        references=list(clean),
+    )
     if settings.consistency != COSINE:
         report(read, settings, None, shown)
         return
@@ -69,21 +94,63 @@ def report(
     """Print and draw the comparison of all pairs; `more` are lines for people at the end."""
     good = {name: each.good for name, each in read.pairs.items() if name not in read.silent}
     found = resampled(good, settings, embeds=embeds)
-    compared = (settings.train, settings.test)
-    comparisons = compare(found, compared, settings.form)
-    comparisons |= {name: silent_comparison(compared, why) for name, why in read.silent.items()}
+    clean = {name: found.pop(name) for name in read.references if name in found}
+    _require_shared(found, clean, settings)
+    comparisons = compare(
+        found,
+        settings.compared,
+        settings.form,
+        references=clean,
+        exchangeable=settings.exchangeable,
+        covariates=read.covariates,
+    )
+    comparisons |= {
+        name: silent_comparison(settings.compared, why)
+        for name, why in read.silent.items()
+        if name not in read.references
+    }
     told = Told(
         files=read.files,
         read=read.pairs,
         asked=read.asked,
         settings=settings,
         embeddings=embeds.name if embeds else None,
-        comparisons={name: comparisons[name] for name in read.files},
-        ablation=ablate(good, found, settings, embeds=embeds) if shown.ablation else None,
+        comparisons={name: comparisons[name] for name in read.files if name in comparisons},
+        references=list_references(clean, settings.compared, settings.form),
+        silent={name: why for name, why in read.silent.items() if name in read.references},
+        ablation=ablate(
+            {name: good[name] for name in found},
+            found,
+            settings,
+            references={name: good[name] for name in clean},
+            found_references=clean,
+            embeds=embeds,
+        )
+        if shown.ablation
+        else None,
     )
-    plots = _drawn(told, shown.plot, list(good)) if shown.plot and good else []
+    plots = _drawn(told, shown.plot, list(found)) if shown.plot and found else []
     document = told_document(told, plots)
     show(document, shown.as_json, lambda: "\n".join([*told_lines(document), *more]))
+
+
+def _require_shared(
+    found: Mapping[str, Resampled], references: Mapping[str, Resampled], settings: Settings
+) -> None:
+    """Refuse references that answered other items."""
+    for name, one in found.items():
+        for reference, other in references.items():
+            counts = {
+                split: len(shared_items(one, {reference: other}, split))
+                for split in settings.compared
+            }
+            if short := [split for split, count in counts.items() if count < MIN_ITEMS]:
+                raise DatasetError(
+                    f"{reference} shares {counts[short[0]]} items of {short[0]} with {name}; "
+                    f"{MIN_ITEMS} are the least",
+                    where="--reference",
+                    hint="references answer the same items, under the same split and id",
+                )
 
 
 @contextmanager
@@ -97,23 +164,33 @@ def opened(model: str, workspace: Workspace) -> Iterator[Embeds]:
         yield CachedEmbeddings(embeds, cache)
 
 
-def _files(pairs: Sequence[str]) -> dict[str, Path]:
+def _files(pairs: Sequence[str], option: str) -> dict[str, Path]:
     """Return each file by its name: what stands before `=`, else the file's own."""
-    named = [_named(text) for text in pairs]
+    named = [_named(text, option) for text in pairs]
     files = dict(named)
     if len(files) < len(named):
         raise UsageError(
-            "two files have the same name", where=WHERE, hint="write --pairs NAME=FILE for each"
+            "two files have the same name", where=WHERE, hint=f"write {option} NAME=FILE for each"
         )
     return files
 
 
-def _named(text: str) -> tuple[str, Path]:
+def _models(files: Mapping[str, Path]) -> Iterator[tuple[str, tuple[Path, Pairs]]]:
+    """Yield the pairs of each model with their file; models of one file are named by their key."""
+    seen = set[str]()
+    for name, path in files.items():
+        for model, own in pairs_by_model(read_pairs(path), name).items():
+            known = f"{name}: {model}" if model in seen else model
+            seen.add(known)
+            yield known, (path, own)
+
+
+def _named(text: str, option: str) -> tuple[str, Path]:
     name, equals, file = text.partition("=")
     if Path(text).exists() or not equals:
         return Path(text).stem, Path(text)
     if not name.strip() or not file:
-        raise UsageError(f"{text!r} is no NAME=FILE", where="--pairs")
+        raise UsageError(f"{text!r} is no NAME=FILE", where=option)
     return name, Path(file)
 
 
@@ -122,7 +199,7 @@ def _drawn(told: Told, plot: Path, names: Sequence[str]) -> list[Path]:
     from coreeval.evaluation.pcr.plots import ablation_path, draw_ablation, draw_comparisons
 
     asked, form = told.settings, told.settings.form
-    compared, title = (asked.train, asked.test), f"{asked.metric} over {asked.consistency}"
+    compared, title = asked.compared, f"{asked.metric} over {asked.consistency}"
     first = draw_comparisons(
         plot,
         {name: told.comparisons[name] for name in names},

@@ -1,14 +1,21 @@
 """What `coreeval detect pcr` prints: as a document, and in words."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.cli.output import Document, brief, one_line
 from coreeval.evaluation.pcr.ablation import Ablation
-from coreeval.evaluation.pcr.comparison import Comparison
-from coreeval.evaluation.pcr.document import comparison_document, ends, number, settings_document
+from coreeval.evaluation.pcr.comparison import Comparison, Reference
+from coreeval.evaluation.pcr.document import (
+    comparison_document,
+    ends,
+    number,
+    reference_document,
+    settings_document,
+)
 from coreeval.evaluation.pcr.pairs import Pairs
 from coreeval.evaluation.pcr.study import Settings
 
@@ -29,6 +36,9 @@ class Told:
     settings: Settings
     embeddings: str | None
     comparisons: Mapping[str, Comparison]
+    references: Mapping[str, Reference]
+    silent: Mapping[str, str]
+    """Why a reference is not used, by its name."""
     ablation: Ablation | None
 
 
@@ -40,6 +50,7 @@ def told_document(told: Told, plots: Sequence[Path]) -> Document:
     found = [_comparison(told, name) for name in told.comparisons]
     rest = {
         "plots": [str(path) for path in plots],
+        "references": [_reference(told, name) for name in (*told.references, *told.silent)],
         "settings": settings_document(told.settings, told.embeddings),
     }
     return {**found[0], **rest} if len(found) == 1 else {"comparisons": found, **rest}
@@ -57,6 +68,18 @@ def _comparison(told: Told, name: str) -> Document:
     }
 
 
+def _reference(told: Told, name: str) -> Document:
+    known = told.references.get(name)
+    return {
+        "name": name,
+        "pairs": str(told.files[name]),
+        "asked": told.asked.get(name),
+        **(reference_document(known) if known else {"splits": {}, "difference": None}),
+        "bad_rows": [row.model_dump() for row in told.read[name].bad],
+        "unused": told.silent.get(name, ""),
+    }
+
+
 def _ablation(ablation: Ablation, name: str) -> Document:
     forms = ({"scale": form.scale, "alpha": form.alpha, **_cell(each[name])}
              for form, each in ablation.forms if name in each)  # fmt: skip
@@ -70,9 +93,9 @@ def _cell(one: Comparison) -> Document:
     return {
         "consistency": {name: number(each.consistency) for name, each in one.splits.items()},
         "pcr": {name: number(each.pcr.estimate) for name, each in one.splits.items()},
-        "difference": number(one.difference.pcr.estimate),
-        **ends(one.difference.pcr),
-        "p_adjusted": number(one.difference.p_adjusted),
+        "difference": number((one.adjusted or one.difference).pcr.estimate),
+        **ends((one.adjusted or one.difference).pcr),
+        "p_adjusted": number(one.test.p_adjusted),
         "verdict": one.verdict,
     }
 
@@ -87,6 +110,7 @@ def told_lines(document: Document) -> Iterator[str]:
         yield from _comparison_lines(one, settings, len(found))
     if len(found) > 1:
         yield from _summary(found)
+    yield from _reference_lines(document["references"], settings)
     yield _settings_line(settings)
     for path in document["plots"]:
         yield f"picture: {brief(Path(path))}"
@@ -98,7 +122,10 @@ def _comparison_lines(one: Document, settings: Document, count: int) -> Iterator
     if one["asked"]:
         yield from _asked_lines(one["asked"])
     yield from _split_table(one, settings)
+    yield from _status_lines(one)
     yield from _difference_lines(one, settings, count)
+    if one["adjusted"]:
+        yield from _adjusted_lines(one["adjusted"])
     yield from _wrapped(f"{one['verdict'].replace('_', ' ')}: {one['reason']}", "")
     for note in one["notes"]:
         yield from _wrapped(f"note: {note}")
@@ -160,7 +187,64 @@ def _difference_lines(one: Document, settings: Document, count: int) -> Iterator
         return
     yield f"  {_minus(settings)} {_told(found['estimate'], '+')}, {_span(found, '+')}"
     yield f"  {p}"
-    yield f"  smallest difference that these items show in 80 %: {_told(found['detectable'])}"
+    yield f"  performance {_in_points(found['points'])}, p {_told(found['points']['p_value'])}"
+    yield f"  smallest difference of PCR that is found in 80 %: {_told(found['detectable'])}"
+
+
+def _adjusted_lines(found: Document) -> Iterator[str]:
+    shared = ", ".join(f"{n} of {one_line(name)}" for name, n in found["shared"].items())
+    how = "their line" if found["method"] == "line" else "their mean gap"
+    yield from _wrapped(
+        f"beyond {len(found['references'])} references ({how}, {shared} items): "
+        f"PCR {_told(found['estimate'], '+')}, {_span(found, '+')}, p {_told(found['p_value'])}; "
+        f"performance {_in_points(found['points'])}, p {_told(found['points']['p_value'])}",
+        "  ",
+    )
+
+
+def _status_lines(one: Document) -> Iterator[str]:
+    """Yield what was not answered, and how many clusters are resampled, where that is unusual."""
+    for name, split in one["splits"].items():
+        kinds = Counter[str]()
+        for counts in split["statuses"].values():
+            kinds.update({status: n for status, n in counts.items() if status != "answered"})
+        told = [f"{n} answers {kind}" for kind, n in kinds.items()]
+        if split["unanswered"]:
+            told.insert(0, f"{split['unanswered']} items are not answered in full")
+        if split["clusters"] < split["n"]:
+            told.append(f"{split['clusters']} documents or texts, resampled whole")
+        if told:
+            yield from _wrapped(f"{one_line(name)}: {', '.join(told)}")
+
+
+def _reference_lines(found: Sequence[Document], settings: Document) -> Iterator[str]:
+    """Yield a line for each reference: it has no verdict."""
+    if not found:
+        return
+    yield "references, presumed to have seen neither split:"
+    for one in found:
+        if one["unused"]:
+            yield from _wrapped(f"{one_line(one['name'])} is not used: {one['unused']}", "  ")
+            continue
+        each = one["difference"]
+        splits = (one["splits"][settings[f"{name}_split"]] for name in ("train", "test"))
+        pcr = " and ".join(_told(split["pcr"]) for split in splits)
+        yield from _wrapped(
+            f"{one_line(one['name'])}: PCR {pcr}, {_minus(settings)} "
+            f"{_told(each['estimate'], '+')}, {_span(each, '+')}; performance "
+            f"{_in_points(each['points'])}",
+            "  ",
+        )
+        if one["bad_rows"]:
+            yield f"    {len(one['bad_rows'])} bad lines are left out"
+
+
+def _in_points(found: Document) -> str:
+    """Return a difference of performance with its interval."""
+    values = (found["estimate"], found["ci_low"], found["ci_high"])
+    if None in values:
+        return "undefined"
+    return "{:+.1f} points ({:+.1f} to {:+.1f})".format(*values)
 
 
 def _baseline_lines(one: Document, settings: Document) -> Iterator[str]:
@@ -195,11 +279,13 @@ def _cell_words(cell: Document) -> str:
 def _summary(found: Sequence[Document]) -> Iterator[str]:
     wide = min(_NAME, max(len(one["name"]) for one in found))
     yield f"{'':<{wide}}  {'difference':>10}  {'95 % interval':<20}  {'adjusted p':>10}  verdict"
+    if any(one["adjusted"] for one in found):
+        yield f"{'':<{wide}}  beyond the references where there are any"
     for one in found:
-        each, verdict = one["difference"], one["verdict"].replace("_", " ")
+        each, verdict = one["adjusted"] or one["difference"], one["verdict"].replace("_", " ")
         yield (
             f"{_cut(one['name'], wide):<{wide}}  {_told(each['estimate'], '+'):>10}"
-            f"  {_span(each, '+'):<20}  {_told(each['p_adjusted']):>10}  {verdict}"
+            f"  {_span(each, '+'):<20}  {_told(one['test']['p_adjusted']):>10}  {verdict}"
         )
 
 

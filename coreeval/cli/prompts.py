@@ -9,6 +9,7 @@ import typer
 
 from coreeval.cli.arguments import ConfigArgument
 from coreeval.cli.output import AsJson, show
+from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def try_prompt(
     judge: Annotated[
         bool, typer.Option("--judge", help="Put a composed text to both judges, too.")
     ] = False,
+    trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask a model for one role's answer on a few samples, and check it."""
@@ -132,8 +134,10 @@ def try_prompt(
         raise UsageError("--sample and --limit exclude each other")
     known, bench = role_named(role), open_bench(config)
     if judge:
-        check_judges(bench, known)
-    asked = contenders(bench, known, model or [], folder or [])
+        with_trusted_endpoints(trust_endpoints, lambda: check_judges(bench, known))
+    asked = with_trusted_endpoints(
+        trust_endpoints, lambda: contenders(bench, known, model or [], folder or [])
+    )
     aligned, _ = _aligned(bench, run)
     inputs = asyncio.run(_inputs(aligned, known, run, sample or [], limit or FIRST_FEW))
     trials = asyncio.run(try_out(aligned, inputs.found, asked, judge=judge))

@@ -19,6 +19,7 @@ from coreeval.cli.arguments import (
 from coreeval.cli.loading import loading
 from coreeval.cli.meanings import control_lines, offline_note, offline_roles, outcome_lines
 from coreeval.cli.output import AsJson, Document, brief, command, note, show
+from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.meanings import STATES
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def refresh(
     setting: SetOption = None,
     release: FromOption = None,
     stale_after: StaleOption = None,
+    trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Refresh a benchmark: the run. Ctrl-C stops it cleanly."""
@@ -49,19 +51,21 @@ def refresh(
         from coreeval.graph.run import refresh as work
         from coreeval.graph.work import Surroundings
 
-    with watching() as watch:
-        around = Surroundings(watch=watch)
-        overrides = [*(setting or ()), *of_money(budget, allow_unpriced)]
-        done = work(
-            config,
-            limit=limit,
-            run_dir=run_dir,
-            overrides=overrides,
-            parent=release,
-            stale_after=stale_after,
-            around=around,
-        )
-    _finish(done, as_json)
+    overrides = [*(setting or ()), *of_money(budget, allow_unpriced)]
+
+    def begin() -> "RunSummary":
+        with watching() as watch:
+            return work(
+                config,
+                limit=limit,
+                run_dir=run_dir,
+                overrides=overrides,
+                parent=release,
+                stale_after=stale_after,
+                around=Surroundings(watch=watch),
+            )
+
+    _finish(with_trusted_endpoints(trust_endpoints, begin), as_json)
 
 
 def resume(
@@ -73,6 +77,7 @@ def resume(
         bool, typer.Option("--anew", help="The config changed: start a new run with it.")
     ] = False,
     budget: BudgetOption = None,
+    trust_endpoints: TrustOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a stopped run; no answered call is asked again."""
@@ -84,16 +89,25 @@ def resume(
     if keep and anew:
         raise typer.BadParameter("--keep and --anew exclude each other")
     before = _manifest(run)
-    with watching() as watch:
-        around = Surroundings(watch=watch)
-        choice: IfChanged = "keep" if keep else "anew" if anew else "refuse"
-        done = work(run, if_changed=choice, budget_usd=budget, around=around)
+    choice: IfChanged = "keep" if keep else "anew" if anew else "refuse"
+
+    def go_on() -> "RunSummary":
+        with watching() as watch:
+            around = Surroundings(watch=watch)
+            return work(run, if_changed=choice, budget_usd=budget, around=around)
+
+    done = with_trusted_endpoints(trust_endpoints, go_on)
     if before.status == "complete" and done.run_dir == run.resolve():
         note("the run was complete already: there was nothing to go on with")
     _finish(done, as_json)
 
 
-def retry(run: RunArgument, budget: BudgetOption = None, as_json: AsJson = False) -> None:
+def retry(
+    run: RunArgument,
+    budget: BudgetOption = None,
+    trust_endpoints: TrustOption = False,
+    as_json: AsJson = False,
+) -> None:
     """Take the samples that failed once more, and only those."""
     with loading():
         from coreeval.cli.progress import watching
@@ -101,8 +115,12 @@ def retry(run: RunArgument, budget: BudgetOption = None, as_json: AsJson = False
         from coreeval.graph.work import Surroundings
 
     before = _manifest(run)
-    with watching() as watch:
-        done = work(run, budget_usd=budget, around=Surroundings(watch=watch))
+
+    def take_up() -> "RunSummary":
+        with watching() as watch:
+            return work(run, budget_usd=budget, around=Surroundings(watch=watch))
+
+    done = with_trusted_endpoints(trust_endpoints, take_up)
     if not before.failed:
         note("no sample of the run had failed")
     _finish(done, as_json)

@@ -67,6 +67,12 @@ def release(
             help="Gates that it must keep to be made (exit 4 if not); `default`: the usual ones.",
         ),
     ] = None,
+    allow_empty_arm: Annotated[
+        bool,
+        typer.Option(
+            "--allow-empty-arm", help="Release it even if no sample has a new text (else exit 4)."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make an immutable, named release of a run's dataset."""
@@ -82,6 +88,7 @@ def release(
         takedown=takedown,
         require_review=require_review,
         gates=gates_named(gates, base=Path()),
+        allow_empty_arm=allow_empty_arm,
     )
     show(release_document(made), as_json, lambda: "\n".join(_words(made)))
 
@@ -96,7 +103,7 @@ def release_document(made: "Release") -> Document:
     """Return what `--json` prints for a release."""
     manifest = made.manifest.model_dump(mode="json")
     keys = ("name", "version", "created_at", "parent", "counts", "arms", "quality", "licence")
-    more = ("review", "takedown", "changelog")
+    more = ("review", "takedown", "still_stale", "changelog")
     return {
         "release": str(made.path),
         "digest": made.digest,
@@ -118,6 +125,9 @@ def _words(made: "Release") -> Iterator[str]:
         f"  {'updated arm':<14}{manifest.arms['updated']} samples: {samples.added} new, "
         f"{samples.changed} changed, {samples.kept} kept, {samples.removed} gone"
     )
+    if manifest.still_stale:
+        stale = f"{manifest.still_stale} samples, for which no news is new enough"
+        yield f"  {'still stale':<14}{stale}"
     yield from _withheld(made)
     yield f"release: {brief(made.path)}"
     yield f"digest:  {made.digest}"

@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.output import AsJson, note, show
+from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
     from coreeval.schedule.done import Hands
     from coreeval.schedule.placing import Way
+    from coreeval.schedule.plan import Plan
 
+AcceptedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accepted",
+        metavar="DIGEST",
+        help="Hooks and endpoints as `schedule install` accepted them elsewhere; repeatable.",
+    ),
+]
 schedule = typer.Typer(name="schedule", help="Renew benchmarks when their configs say so.")
 ConfigsArgument = Annotated[
     list[Path],
@@ -29,6 +39,8 @@ def due(
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Say nothing where there was nothing to do.")
     ] = False,
+    trust_endpoints: TrustOption = False,
+    accepted: AcceptedOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Do what is due: refresh or resume, release, tell. A second call finds nothing to do."""
@@ -39,7 +51,7 @@ def due(
     if explain:
         _explain(configs, as_json)
         return
-    done = list(work(configs, _hands()))
+    done = list(work(configs, _hands(trust_endpoints, accepted)))
     if as_json or not quiet or any(each.ending not in IDLE for each in done):
         tell(done, as_json)
     if code := max(each.exit_code for each in done):
@@ -56,17 +68,27 @@ def _explain(configs: list[Path], as_json: bool) -> None:
     show(explain_document(now, found), as_json, lambda: "\n".join(explain_lines(found)))
 
 
-def _hands() -> "Hands":
+def _hands(trust_endpoints: bool, accepted: list[str] | None) -> "Hands":
     from coreeval.cli.progress import watching
+    from coreeval.schedule.consent import accept_stated, require_consent
     from coreeval.schedule.done import Hands
     from coreeval.schedule.hooks import Teller
     from coreeval.schedule.steps import Steps
 
-    return Hands(does=Steps(watching), tell=Teller())
+    def consent(plan: "Plan") -> None:
+        accept_stated(plan, accepted or ())
+        with_trusted_endpoints(trust_endpoints, lambda: require_consent(plan))
+
+    return Hands(does=Steps(watching), tell=Teller(), consent=consent)
 
 
 @schedule.command("run")
-def run(configs: ConfigsArgument, as_json: AsJson = False) -> None:
+def run(
+    configs: ConfigsArgument,
+    trust_endpoints: TrustOption = False,
+    accepted: AcceptedOption = None,
+    as_json: AsJson = False,
+) -> None:
     """Stay in the foreground and do what falls due, until SIGINT or SIGTERM. For containers."""
     from coreeval.cli.schedule_words import tell
 
@@ -78,9 +100,15 @@ def run(configs: ConfigsArgument, as_json: AsJson = False) -> None:
             where="coreeval schedule run",
             hint="pip install 'coreeval[scheduler]', or let cron call: coreeval schedule due",
         ) from None
+    from coreeval.schedule.plan import planned
+
+    hands = _hands(trust_endpoints, accepted)
+    for config in configs:
+        with planned(config) as plan:
+            hands.consent(plan)
     note("looking after schedules; Ctrl-C or SIGTERM ends it")
     code = 0
-    for done in run_schedules(configs, _hands()):
+    for done in run_schedules(configs, hands):
         tell([done], as_json)
         code = 130 if done.ending == "interrupted" else 0
     if code:
@@ -101,6 +129,14 @@ def install(
     force: Annotated[
         bool, typer.Option("--force", help="Replace other units of the same name.")
     ] = False,
+    trust_endpoints: TrustOption = False,
+    accept_hooks: Annotated[
+        bool,
+        typer.Option(
+            "--accept-hooks",
+            help="Accept the hooks as they are; alone, this writes no unit.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Have cron, systemd or GitHub look whether anything is due."""
@@ -109,19 +145,56 @@ def install(
     from coreeval.schedule.placing import place, units_of
     from coreeval.schedule.plan import planned, refuse_alike
 
+    way = _way(cron=cron, systemd=systemd, github=github, none=accept_hooks or trust_endpoints)
+    with ExitStack() as stack:
+        plans = [stack.enter_context(planned(config)) for config in configs]
+        refuse_alike(plans)
+        agreed = [_agreed(plan, trust_endpoints, accept_hooks, print_only) for plan in plans]
+        looks = Looks(plans, [digest for digest in agreed if digest])
+        units = units_of(looks, way) if way else {}
+        hooks = [hook.words for plan in plans for hook in plan.hooks]
+    if not print_only:
+        place(units, force=force)
+    document = {
+        "way": way,
+        "unit": looks.unit,
+        "units": units,
+        "written": not print_only,
+        "accepted": {"hooks": hooks if accept_hooks else [], "digests": list(looks.accepted)},
+    }
+    show(document, as_json, lambda: "\n".join(unit_lines(document)))
+
+
+def _way(*, cron: bool, systemd: bool, github: bool, none: bool) -> "Way | None":
+    """Return who is to look whether anything is due; None if that may be left out, and is."""
+    if none and not (cron or systemd or github):
+        return None
     if cron + systemd + github != 1:
         raise UsageError(
             "say who is to look whether anything is due",
             where="coreeval schedule install",
             hint="give one of --cron, --systemd, --github",
         )
-    way: Way = "cron" if cron else "systemd" if systemd else "github"
-    with ExitStack() as stack:
-        plans = [stack.enter_context(planned(config)) for config in configs]
-        refuse_alike(plans)
-        looks = Looks(plans)
-        units = units_of(looks, way)
-    if not print_only:
-        place(units, force=force)
-    document = {"way": way, "unit": looks.unit, "units": units, "written": not print_only}
-    show(document, as_json, lambda: "\n".join(unit_lines(document)))
+    return "cron" if cron else "systemd" if systemd else "github"
+
+
+def _agreed(plan: "Plan", trust: bool, accept: bool, print_only: bool) -> str:
+    """Return the digest of what a schedule needs consent to, once a person has agreed to it.
+
+    With `print_only` nothing is asked or remembered; the digest is empty if nobody has agreed.
+    """
+    from coreeval.schedule import consent
+    from coreeval.tools.endpoints import refuse_untrusted, run_pairs
+    from coreeval.tools.trust import TrustRecord
+
+    pairs, record = run_pairs(plan.config, None), TrustRecord(plan.workspace)
+    if print_only:
+        agreed = (accept or not plan.hooks) and (trust or not pairs)
+        return consent.consent_digest(plan) if agreed else ""
+    if accept:
+        consent.accept_hooks(plan)
+    consent.require_hooks(plan)
+    with_trusted_endpoints(
+        trust, lambda: refuse_untrusted(pairs, record.endpoints(), record=record.path)
+    )
+    return consent.consent_digest(plan)

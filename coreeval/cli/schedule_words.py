@@ -162,12 +162,16 @@ def _story(found: "Explained") -> Iterator[str]:
 
 def unit_lines(document: Document) -> Iterator[str]:
     """Yield units as they are printed, or where they were written and what comes next."""
+    for hook in document["accepted"]["hooks"]:
+        yield f"accepted: {hook}"
+    for digest in () if document["way"] else document["accepted"]["digests"]:
+        yield f"on a machine without this record: coreeval schedule due --accepted {digest}"
     for place, text in document["units"].items():
         if document["written"]:
             yield f"wrote {place}"
         else:
             yield text if place == CRONTAB else f"# {place}\n{text}"
-    if document["written"]:
+    if document["written"] and document["way"]:
         yield from _NEXT[document["way"]](document["unit"])
 
 

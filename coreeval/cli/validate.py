@@ -1,5 +1,6 @@
 """`coreeval validate`: everything that can be checked without spending."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,7 +67,10 @@ def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator
     yield _check("task and window", lambda: _window(setup))
     yield _check("benchmark", lambda: _benchmark(setup))
     yield _check("news", lambda: _news(setup, path))
-    yield _check("models", lambda: _models(setup))
+    yield _check("models", lambda: _models(setup, path))
+    endpoints = _check("endpoints", lambda: _endpoints(config, path))
+    if endpoints["found"] or not endpoints["ok"]:
+        yield endpoints
     told = _check("telemetry", lambda: _telemetry(setup))
     if told["found"] or not told["ok"]:
         yield told
@@ -149,11 +153,28 @@ def _news(setup: "Setup", config: Path) -> list[str]:
     return found
 
 
-def _models(setup: "Setup") -> list[str]:
+def _endpoints(config: "Config", path: Path) -> list[str]:
+    """Return which variables a run would send where, and whether anybody has agreed to it."""
+    from coreeval.tools.endpoints import run_pairs
+    from coreeval.tools.trust import trusted_endpoints
+    from coreeval.tools.workspace import workspace_for
+
+    trusted = trusted_endpoints(workspace_for(path.resolve().parent))
+    return [
+        f"{pair}: {'remembered' if pair in trusted else _NOT_TRUSTED}"
+        for pair in run_pairs(config, os.environ)
+    ]
+
+
+_NOT_TRUSTED = "not sent yet; a run asks first, or takes --trust-endpoints"
+
+
+def _models(setup: "Setup", config: Path) -> list[str]:
     from coreeval.config import ROLES
     from coreeval.graph.setup import check_models
+    from coreeval.tools.workspace import workspace_for
 
-    check_models(setup)
+    check_models(setup, workspace_for(config.resolve().parent), untrusted="skip")
     models = setup.config.models
     players: dict[str, list[str]] = {}
     for role in ROLES:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from coreeval.config.model_values import ModelConfig
-from coreeval.config.values import AskingConfig, TargetConfig, refuse_twice
+from coreeval.config.values import AskingConfig, TargetConfig, refuse_references_alone, refuse_twice
 from coreeval.schema import Value
 
 ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]
@@ -30,6 +30,7 @@ class ItemModelsConfig(Value):
     @model_validator(mode="after")
     def _can_be_asked(self) -> Self:
         refuse_twice(self.targets)
+        refuse_references_alone(self.targets)
         embedded = [target.model for target in self.targets if target.embedded]
         if embedded:
             raise ValueError(
@@ -66,6 +67,8 @@ class ItemPcrConfig(Value):
     """For paraphrases, and for cosine consistency."""
     alpha: Annotated[float, Field(ge=0)] | None = None
     scale: Literal["tanh", "linear", "sigmoid"] = "tanh"
+    exchangeable_splits: bool = False
+    """Whether the splits are random parts of one pool: a gap in difficulty is then ruled out."""
 
     @model_validator(mode="after")
     def _modified_once(self) -> Self:

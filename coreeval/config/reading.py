@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
+from coreeval.config.credentials import hide_credentials, refuse_credentials
 from coreeval.config.defence_values import DefencesConfig
 from coreeval.config.item_values import ITEM_FORMATS, ItemConfig
 from coreeval.config.model_values import ModelConfig
 from coreeval.config.numleak_values import NumleakConfig
 from coreeval.config.series_values import SeriesConfig, SeriesDetectConfig, SeriesModelsConfig
+from coreeval.config.user_files import HINT, YamlError, parse_yaml, read_text
 from coreeval.config.values import (
     ROLES,
     AskingConfig,
@@ -23,6 +24,7 @@ from coreeval.config.values import (
 from coreeval.errors import ConfigError
 
 M = TypeVar("M", bound=ModelConfig)
+V = TypeVar("V", bound=BaseModel)
 
 
 def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
@@ -62,10 +64,7 @@ def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
             hint=f"coreeval refresh {path}; for PCR of items name a dataset.format of "
             f"{', '.join(ITEM_FORMATS)}",
         )
-    try:
-        config = ItemConfig.model_validate(raw)
-    except ValidationError as error:
-        raise explain(error, ItemConfig, where) from None
+    config = check_values(ItemConfig, raw, where=where)
     return _absolute_items(config, path.parent)
 
 
@@ -93,10 +92,7 @@ def parse_series_config(raw: object, *, where: str, base: Path) -> SeriesConfig:
     Raises:
         ConfigError: an unknown key or a value of the wrong kind.
     """
-    try:
-        config = SeriesConfig.model_validate(raw)
-    except ValidationError as error:
-        raise explain(error, SeriesConfig, where) from None
+    config = check_values(SeriesConfig, raw, where=where)
     return _absolute_series(config, base)
 
 
@@ -144,6 +140,8 @@ def read_changed(path: Path, overrides: Iterable[str]) -> tuple[dict[str, Any], 
     raw, changes = read_mapping(path), list(overrides)
     for change in changes:
         _override(raw, change)
+    keys = ", ".join(change.partition("=")[0] for change in changes)
+    refuse_credentials(raw, where=f"{path} with {keys}" if changes else str(path))
     return raw, f"{path} with {', '.join(changes)}" if changes else str(path)
 
 
@@ -158,7 +156,7 @@ def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, 
         ConfigError: the file is missing or holds something else.
     """
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = parse_yaml(read_text(path))
     except FileNotFoundError:
         raise ConfigError(
             "there is no such config file",
@@ -166,9 +164,15 @@ def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, 
             hint=f"write one with: {written_by}",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the config cannot be read: {error}", where=str(path)) from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"this is not YAML: {error}", where=str(path)) from None
+        raise ConfigError(
+            f"the config cannot be read: {getattr(error, 'strerror', None) or error}",
+            where=str(path),
+            hint="give a text file in UTF-8",
+        ) from None
+    except YamlError as error:
+        raise ConfigError(
+            f"this is not YAML: {hide_credentials(str(error))}", where=str(path), hint=HINT
+        ) from None
     if not isinstance(raw, dict):
         raise ConfigError("the config must be a mapping of keys to values", where=str(path))
     return raw
@@ -176,11 +180,26 @@ def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, 
 
 def parse_config(raw: Mapping[str, Any], *, where: str, base: Path) -> Config:
     """Turn a mapping into a config whose relative paths start at `base`."""
+    return _absolute(check_values(Config, raw, where=where), base)
+
+
+def check_values(model: type[V], raw: object, *, where: str) -> V:
+    """Return plain data as a value of a config, once nothing in it looks like a credential.
+
+    Args:
+        model: What it should be.
+        raw: Plain data, as YAML has it.
+        where: What to call its place in an error.
+
+    Raises:
+        ConfigError: it holds what looks like a credential, an unknown key, or a value of the wrong
+            kind.
+    """
+    refuse_credentials(raw, where=where)
     try:
-        config = Config.model_validate(raw)
+        return model.model_validate(raw)
     except ValidationError as error:
-        raise explain(error, Config, where) from None
-    return _absolute(config, base)
+        raise explain(error, model, where) from None
 
 
 def parse_target(text: str, *, base: Path) -> TargetConfig:
@@ -190,15 +209,15 @@ def parse_target(text: str, *, base: Path) -> TargetConfig:
         ConfigError: it is neither, or has an unknown key or a value of the wrong kind.
     """
     try:
-        said = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"the target is not YAML: {error}", where=text) from None
+        said = parse_yaml(text)
+    except YamlError as error:
+        raise ConfigError(
+            f"the target is not YAML: {hide_credentials(str(error))}", where="--target"
+        ) from None
     if not isinstance(said, str | dict):
-        raise ConfigError(f"a target is provider:name or a mapping, not {text!r}")
-    try:
-        target = TargetConfig.model_validate(said)
-    except ValidationError as error:
-        raise explain(error, TargetConfig, text) from None
+        shown = hide_credentials(text)
+        raise ConfigError(f"a target is provider:name or a mapping, not {shown!r}")
+    target = check_values(TargetConfig, said, where="--target")
     return _opened(target, lambda path: _at(base, path))
 
 
@@ -320,9 +339,11 @@ def _override(raw: dict[str, Any], override: str) -> None:
             raise ConfigError(f"--set {key}: {parent} is not a mapping")
         place = inner
     try:
-        place[last] = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"--set {key}: the value is not YAML: {error}") from None
+        place[last] = parse_yaml(text)
+    except YamlError as error:
+        raise ConfigError(
+            f"--set {key}: the value is not YAML: {hide_credentials(str(error))}"
+        ) from None
 
 
 def explain(

@@ -64,6 +64,8 @@ class TargetConfig(ModelConfig):
     """Until when it was trained; comes before what is known of it, as does `released`."""
     released: StatedDate | None = None
     """When it came out."""
+    role: Literal["target", "reference"] = "target"
+    """A reference is presumed clean: PCR of the other targets is compared with its own."""
 
     @model_validator(mode="after")
     def _can_answer(self) -> Self:
@@ -83,6 +85,12 @@ def refuse_twice(targets: Sequence[TargetConfig]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"targets has {twice[0]!r} more than once")
+
+
+def refuse_references_alone(targets: Sequence[TargetConfig]) -> None:
+    """Refuse targets that are all references: none is left to compare with them."""
+    if targets and all(target.role == "reference" for target in targets):
+        raise ValueError("targets has references only: at least one needs `role: target`")
 
 
 class ModelsConfig(Value):
@@ -111,12 +119,18 @@ class ModelsConfig(Value):
     @model_validator(mode="after")
     def _distinct_targets(self) -> Self:
         refuse_twice(self.targets)
+        refuse_references_alone(self.targets)
         return self
 
     def of(self, role: RoleName) -> ModelConfig:
         """Return the model configured for a role, or the default."""
         chosen: ModelConfig | None = getattr(self, role)
         return chosen or self.default
+
+    @property
+    def tested(self) -> list[TargetConfig]:
+        """The targets that verdicts are about: all but the references."""
+        return [target for target in self.targets if target.role == "target"]
 
     @property
     def ruled(self) -> list[RoleName]:
@@ -190,6 +204,8 @@ class PcrConfig(Value):
     """Train items that are drawn and reworded."""
     metric: Literal["accuracy", "macro_f1"] = "accuracy"
     """What counts as performance."""
+    exchangeable_splits: bool = False
+    """Whether the splits are random parts of one pool: a gap in difficulty is then ruled out."""
 
 
 class DetectConfig(Value):

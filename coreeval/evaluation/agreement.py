@@ -15,7 +15,8 @@ from coreeval.evaluation.scoring.classification import Score
 from coreeval.schema import Value
 
 Detector = Literal["pcr", "decomposition", "items", "panel", "numleak"]
-Said = Literal["remembered", "not_shown", "not_measured"]
+Said = Literal["remembered", "not_shown", "cannot_tell", "not_measured"]
+"""Memory was found; it was looked for and not found; what was asked cannot tell; nobody asked."""
 
 ASKS: Final[Mapping[Detector, str]] = {
     "pcr": "Is performance out of proportion to consistency in one of two splits?",
@@ -29,22 +30,25 @@ _VERDICTS: Final[Mapping[Detector, Mapping[str, Said]]] = {
         "fine_tuned": "remembered",
         "contaminated": "remembered",
         "comparable": "not_shown",
-        "inconclusive": "not_shown",
-        "insufficient_signal": "not_measured",
+        "difficulty_or_memory": "cannot_tell",
+        "inconclusive": "cannot_tell",
+        "insufficient_signal": "cannot_tell",
     },
     "decomposition": {
         "remembered": "remembered",
         "not_shown": "not_shown",
-        "no_control": "not_measured",
-        "too_few": "not_measured",
+        "arms_differ": "cannot_tell",
+        "no_control": "cannot_tell",
+        "too_few": "cannot_tell",
     },
     "numleak": {
         "memorized": "remembered",
+        "partly_memorized": "remembered",
         "fluent": "not_shown",
         "fabricating": "not_shown",
         "no_recall": "not_shown",
-        "inconclusive": "not_shown",
-        "refusing": "not_measured",
+        "inconclusive": "cannot_tell",
+        "refusing": "cannot_tell",
     },
 }
 
@@ -54,7 +58,7 @@ class Calibration(Value):
 
     false_positives: Score | None
     """Share of clean targets that it called remembered."""
-    power: Score | None
+    found: Score | None
     """Share of contaminated ones that it found, at the dose of `setting`."""
     setting: str
     """What was planted, and how many samples and studies there were."""
@@ -152,13 +156,13 @@ def _singled_out(found: ItemEvidence | None) -> Cell:
     if found is None:
         return _NOT_RUN
     if found.base is None:
-        return Cell(said="not_measured", verdict="too_few", reason=found.note)
+        return Cell(said="cannot_tell", verdict="too_few", reason=found.note)
     flagged = sum(len(each.ids) for each in found.kinds.values())
     verdict = f"{flagged} of {found.n} flagged"
     if not flagged:
         return Cell(said="not_shown", verdict=verdict, reason=found.note)
     if found.base == "exchanged":
-        return Cell(said="not_measured", verdict=verdict, reason=found.note)
+        return Cell(said="cannot_tell", verdict=verdict, reason=found.note)
     wrong = sum(each.expected_false for each in found.kinds.values())
     reason = f"of them at most {wrong:.1f} falsely, on average"
     return Cell(said="remembered", verdict=verdict, reason=reason)
@@ -177,7 +181,7 @@ def _against_others(found: Panel | None, target: str) -> Cell:
 
 def _recited(series: Sequence[Spoken]) -> Cell:
     cells = [_by_verdict("numleak", each) for each in series]
-    for said in ("remembered", "not_shown", "not_measured"):
+    for said in ("remembered", "not_shown", "cannot_tell", "not_measured"):
         if some := [cell for cell in cells if cell.said == said]:
             verdicts = ", ".join(dict.fromkeys(cell.verdict for cell in some))
             reason = f"{len(some)} of {len(cells)} series; {some[0].reason}"

@@ -18,8 +18,9 @@ DEFINITIONS = {
     "macro_f1": "mean of the F1 of each label of the task, 0 for a label neither given nor due; "
     "the mean over the task's templates (CoreEval paper, section 4.2)",
     "accuracy": "share of right answers; the mean over the task's templates",
-    "intervals": "percentile bootstrap over samples, each drawn with its answers to all templates "
-    "and in all arms; accuracy with one template: Wilson score interval",
+    "intervals": "percentile bootstrap over samples (clusters of them where the benchmark has "
+    "some), each drawn with its answers to all templates and in all arms; accuracy with one "
+    "template: Wilson score interval; a difference: expanded percentile interval (Hesterberg 2015)",
     "difference": "second arm minus first on the samples both have (negative: the score drops), "
     "without those that either was refused for",
     "unparsed": "answers that are no label of the task: wrong, and no class of the F1",

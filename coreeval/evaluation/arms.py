@@ -20,16 +20,16 @@ from coreeval.evaluation.arm_scores import (
     TemplateScore,
 )
 from coreeval.evaluation.coded import Coded, code_answers
+from coreeval.evaluation.decomposition.intervals import difference
 from coreeval.evaluation.ranking import Standing, ranking
 from coreeval.evaluation.scoring.answers import (
     Mask,
     Resampled,
     View,
     averaged,
-    difference,
     mean_of_templates,
     resample,
-    score_of,
+    share_of,
 )
 from coreeval.evaluation.scoring.classification import DRAWS, proportion
 from coreeval.schema import Arm
@@ -45,6 +45,7 @@ def compare_arms(
     gold: Mapping[str, str],
     labels: Sequence[str],
     unrecoverable: Collection[str] = frozenset(),
+    clusters: Mapping[str, str] | None = None,
     seed: int = 7,
     draws: int = DRAWS,
 ) -> ArmTable:
@@ -53,11 +54,12 @@ def compare_arms(
     `answers` gives each target with one answer for each arm, template and sample, without the rows
     filled by `on_reject`; a target without any answer is left out. `gold` has the label names of
     the whole benchmark by sample id. `unrecoverable` are the ids that ended as label_unrecoverable.
+    `clusters` has the cluster of each sample by id; None if each is its own.
     Every bootstrap starts from `seed`: none depends on another.
     """
     known = np.fromiter((key not in unrecoverable for key in gold), np.bool_, len(gold))
     targets, standings = list[TargetScores](), list[Standing]()
-    for coded in code_answers(answers, gold=gold, labels=labels):
+    for coded in code_answers(answers, gold=gold, labels=labels, clusters=clusters):
         scorer = _Scorer(coded, known, seed, draws)
         targets.append(scorer.scores())
         standings += scorer.standings()
@@ -162,7 +164,7 @@ class _Scorer:
         hits = round(found.accuracy[0, place] * n) if n else 0
         return TemplateScore(
             template=number,
-            macro_f1=score_of(found.macro_f1[:, place], n),
+            macro_f1=share_of(found.macro_f1[:, place], n),
             accuracy=proportion(hits, n),
             answers=self._table.kinds((way,), some),
         )

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from coreeval.evaluation.arm_scores import ARMS
-from coreeval.evaluation.scoring.answers import FAULTS, MISSING, Mask, Table, View
+from coreeval.evaluation.scoring.answers import FAULTS, MISSING, Mask, Numbers, Table, View
 from coreeval.schema import Arm
 from coreeval.tools.stores.run_rows import Answer
 
@@ -56,6 +56,7 @@ def code_answers(
     *,
     gold: Mapping[str, str],
     labels: Sequence[str],
+    clusters: Mapping[str, str] | None = None,
 ) -> Iterator[Coded]:
     """Yield each target's answers as codes, all with the same lines; one without any is left out.
 
@@ -63,15 +64,34 @@ def code_answers(
         answers: Each target with one answer for each arm, template and sample.
         gold: The label names of the whole benchmark by sample id.
         labels: The label names of the task.
+        clusters: The cluster of each sample by id; None if each is its own.
     """
     places = {key: place for place, key in enumerate(gold)}
     codes = _codes_of(labels)
+    units = _units(gold, clusters)
     due = np.fromiter((codes["answered", label] for label in gold.values()), np.int16, len(gold))
     for target, said in answers:
         if columns := _columns(target, said, places, codes):
             every = np.column_stack([np.frombuffer(each, np.int16) for each in columns.values()])
-            table = Table(due, every, len(labels))
+            table = Table(due, every, len(labels), units)
             yield Coded(target, tuple(gold), tuple(labels), tuple(columns), table)
+
+
+def clusters_of(samples: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str, str]:
+    """Return the cluster of each sample, from its id, the benchmark's own cluster and its texts.
+
+    Without a cluster of their own, samples with the same texts are one: their answers are too.
+    """
+    return {key: cluster or "\x1f".join(texts.values()) for key, cluster, texts in samples}
+
+
+def _units(gold: Mapping[str, str], clusters: Mapping[str, str] | None) -> Numbers | None:
+    """Return the number of each sample's cluster; None if each is its own."""
+    if clusters is None:
+        return None
+    places = dict[str, int]()
+    found = [places.setdefault(clusters[key], len(places)) for key in gold]
+    return np.array(found, np.int64) if len(places) < len(found) else None
 
 
 def _codes_of(labels: Sequence[str]) -> dict[tuple[str, str], int]:

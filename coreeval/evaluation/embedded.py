@@ -3,12 +3,14 @@
 `offline:classifier` knows its train split and nothing else. The three others are one classifier,
 fitted on half of the train split, with different memories (docs/targets.md): `offline:clean` has
 none, `offline:finetuned` has seen the train split, `offline:contaminated` the test split. They show
-what a report says of memory, on targets of which it is known. Deterministic: same data and seed,
-same answers.
+what a report says of memory, on targets of which it is known. `offline:reference-1` to `-6` have
+none either and learned from less and less of that half: clean references of different abilities.
+Deterministic: same data and seed, same answers.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.features import Classifier, Fields, classifier_of
@@ -88,11 +90,25 @@ def _half(seen: Seen) -> Sequence[Sample]:
     return split_train(seen.train)[0]
 
 
+def _part_of_half(number: int) -> Callable[[Seen], Sequence[Sample]]:
+    """Return what draws the samples that a reference learns from, the later the fewer.
+
+    From nine tenths of the half down to four, so that abilities differ as those of models do.
+    """
+
+    def part(seen: Seen) -> Sequence[Sample]:
+        known = _half(seen)
+        return Random(number).sample(known, k=len(known) * (10 - number) // 10)
+
+    return part
+
+
 EMBEDDED = {
     "classifier": _Kind(lambda seen: seen.train, lambda _: ()),
     "clean": _Kind(_half, lambda _: ()),
     "finetuned": _Kind(_half, lambda seen: seen.train),
     "contaminated": _Kind(_half, lambda seen: seen.test()),
+    **{f"reference-{n}": _Kind(_part_of_half(n), lambda _: ()) for n in range(1, 7)},
 }
 """Embedded targets by the NAME of `offline:NAME`: what each is fitted on, and what it remembers."""
 

@@ -1,6 +1,6 @@
 """What a run's answers say of memory: drops taken apart, samples, the panel, and what agrees."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,13 +8,17 @@ from coreeval.evaluation.agreement import Spoken, agreement
 from coreeval.evaluation.coded import Coded
 from coreeval.evaluation.decomposition import (
     DEFINITIONS,
-    Decomposition,
+    ArmTexts,
     ItemEvidence,
     Items,
-    decompose,
+    Losses,
     find_items,
+    judge_losses,
+    measure_losses,
 )
-from coreeval.evaluation.panel import Standing, panel, standing
+from coreeval.evaluation.panel import Panel, panel, standing
+from coreeval.evaluation.scoring.classification import DRAWS
+from coreeval.evaluation.text_measures import DEFINITIONS as COVARIATES
 
 Json = Mapping[str, Any]
 
@@ -44,28 +48,33 @@ def find_levels(
     targets: Sequence[str],
     answers: Iterable[Coded],
     *,
+    texts: ArmTexts | None = None,
+    references: Collection[str] = (),
     noise: float | None,
     seed: int,
     pcr: Json | None,
     numleak: Json | None,
+    draws: int = DRAWS,
 ) -> Levels:
     """Take every target's drop apart and lay beside it what else is known of its memory.
 
     Args:
-        targets: All targets, in the order of the matrix.
+        targets: The targets that verdicts are about, in the order of the matrix.
         answers: What those said that labelled the arms.
+        texts: How the texts of the arms differ; None if nobody looked.
+        references: Targets that are presumed to remember nothing; what they said is no finding.
         noise: Share of new texts whose label may be wrong, at most; None where nobody judged.
         seed: Of the bootstrap.
         pcr: As report.json has it.
         numleak: Likewise.
+        draws: Bootstrap draws.
     """
-    parts, items = dict[str, Decomposition](), list[Items]()
-    standings = list[Standing]()
-    for coded in answers:
-        parts[coded.target] = decompose(coded, noise=noise, seed=seed)
-        items.append(find_items(coded))
-        standings += [known for known in [standing(coded, seed=seed)] if known]
-    together = panel(standings) if parts else None
+    said = list(answers)
+    losses = [measure_losses(each, noise=noise, seed=seed, draws=draws) for each in said]
+    judged = judge_losses(losses, texts=texts, references=references)
+    parts = {each.target: each for each in judged if each.target not in references}
+    items = [find_items(each, parts[each.target].checks) for each in said if each.target in parts]
+    together = _panel(said, losses, references, seed, draws) if said else None
     evidence: dict[str, ItemEvidence] = {each.found.target: each.found for each in items}
     matrix = agreement(
         targets,
@@ -82,9 +91,31 @@ def find_levels(
         ],
         "panel": together and together.model_dump(mode="json"),
         "agreement": matrix.model_dump(mode="json"),
+        "texts": texts and texts.model_dump(mode="json"),
         "definitions": dict(DEFINITIONS),
+        "covariates": dict(COVARIATES),
     }
     return Levels(document, items)
+
+
+def _panel(
+    said: Sequence[Coded],
+    losses: Sequence[Losses],
+    references: Collection[str],
+    seed: int,
+    draws: int,
+) -> Panel:
+    """Hold targets against each other, without those that answer one arm in prose more often.
+
+    An answer without a label says nothing of what a target knows.
+    """
+    alike = [
+        coded
+        for coded, loss in zip(said, losses, strict=True)
+        if not any(claim.lenient for claim in loss.claims.values())
+    ]
+    standings = [standing(coded, seed=seed, draws=draws) for coded in alike]
+    return panel([each for each in standings if each], references=references)
 
 
 def _of_pcr(found: Json | None) -> dict[str, Spoken]:

@@ -4,9 +4,10 @@ An item is a row of numbers whose sums over items give every score, so a resampl
 weights times all rows. Weights are made in pieces: memory stays the same for any number of draws.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coreeval.evaluation.statistics import Array
 
@@ -29,6 +30,20 @@ def _multinomial(n: int, size: int, rng: np.random.Generator) -> Array:
     drawn = rng.integers(n, size=(size, n))
     drawn += np.arange(size)[:, None] * n
     return np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
+
+
+def cluster_sums(rows: Array, clusters: Sequence[str] | NDArray[np.str_]) -> Array:
+    """Return the sums over the items of each cluster, of shape (clusters, statistics).
+
+    Questions about one document stand or fall together: resampled as one, they count as one
+    (Davison and Hinkley 1997, section 3.8).
+    """
+    known, cluster = np.unique(np.asarray(clusters, np.str_), return_inverse=True)
+    if len(known) == len(rows):
+        return rows
+    sums = np.zeros((int(cluster.max(initial=-1)) + 1, rows.shape[1]))
+    np.add.at(sums, cluster, rows)
+    return sums
 
 
 def leave_one_out(sums: Array) -> Array:

@@ -108,6 +108,15 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     return low, 1.0 if share == 1 else float((centre + half) / size)
 
 
+def with_width(value: float, low: float, high: float, n: int) -> tuple[float, float]:
+    """Return an interval of a score from 0 to 1; Wilson's if all draws are the same.
+
+    Where all n samples are right, or all wrong, no draw of them differs, and a percentile interval
+    has no width; that says nothing of how sure the score is.
+    """
+    return wilson(min(max(value, 0.0), 1.0), n) if low == high and n else (low, high)
+
+
 def adjusted(p_values: Sequence[float]) -> list[float]:
     """Return p-values that hold for all comparisons together (Benjamini and Hochberg 1995).
 

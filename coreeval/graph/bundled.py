@@ -21,6 +21,8 @@ DATASETS: dict[str, dict[str, str]] = {
 }
 MEMORY, NUMBERS = "synthetic_memory", "synthetic_numbers"
 REMEMBERING = ("offline:clean", "offline:finetuned", "offline:contaminated")
+REFERENCES = tuple(f"offline:reference-{n}" for n in range(1, 7))
+"""Clean classifiers of different abilities, by which PCR tells a gap in difficulty from memory."""
 RECALLING = (
     "offline:memorizing",
     "offline:half-remembering",
@@ -52,11 +54,20 @@ def write_memory_config(folder: Path) -> Path:
     numbers = {"series": [str(demo_data() / NUMBERS / "series.yaml")], "probes": list(PROBES)}
     detect = {"evaluate": False, "pcr": {}, "numleak": numbers}
     dataset = {"format": "jsonl", "path": MEMORY}
-    return _write(folder, MEMORY, "emotion", dataset, (*REMEMBERING, *RECALLING), detect=detect)
+    targets = [*map(_target, (*REMEMBERING, *RECALLING)), *map(_reference, REFERENCES)]
+    return _write(folder, MEMORY, "emotion", dataset, targets, detect=detect)
 
 
 def _write_config(folder: Path, task: str) -> Path:
-    return _write(folder, task, task, DATASETS[task], ["offline:classifier"])
+    return _write(folder, task, task, DATASETS[task], [_target("offline:classifier")])
+
+
+def _target(name: str) -> dict[str, str]:
+    return {"model": name}
+
+
+def _reference(name: str) -> dict[str, str]:
+    return {"model": name, "role": "reference"}
 
 
 def _write(
@@ -64,7 +75,7 @@ def _write(
     name: str,
     task: str,
     dataset: Mapping[str, str],
-    targets: Sequence[str],
+    targets: Sequence[Mapping[str, str]],
     **more: object,
 ) -> Path:
     data = demo_data()
@@ -73,7 +84,7 @@ def _write(
         "task": task,
         "dataset": {**dataset, "path": str(data / dataset["path"]), "split": "test"},
         "knowledge": {"path": str(data / "news"), "window": WINDOW, "min_precision": "crawl"},
-        "models": {"default": "offline", "targets": [{"model": target} for target in targets]},
+        "models": {"default": "offline", "targets": [dict(target) for target in targets]},
         **more,
     }
     path = folder / f"{name}.yaml"

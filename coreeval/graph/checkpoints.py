@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from sqlite3 import DatabaseError, OperationalError
-from typing import Any
+from typing import Any, NoReturn, Self
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
@@ -21,9 +21,76 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
 )
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from coreeval.errors import RunCorrupt, RunError
+
+_PLAIN_KINDS = frozenset({"null", "msgpack"})
+"""Encodings that this serializer reads; LangGraph's others (json, pickle) can build objects."""
+_DELETE = "delete it: samples in flight start again from the calls already answered"
+
+
+class RefusedRow(ValueError):
+    """A row of checkpoints.db holds what CoreEval does not write there."""
+
+
+class PlainValueSerializer(JsonPlusSerializer):
+    """Reads rows of plain JSON values only, in any environment and any order of imports.
+
+    LangGraph's default imports and calls what a row names, unless `LANGGRAPH_STRICT_MSGPACK` was
+    set when `langgraph` was first imported. The allow-list of this one is empty and cannot be
+    extended, and an object raises an error instead of being replaced by its raw data.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            pickle_fallback=False,
+            allowed_json_modules=None,
+            allowed_msgpack_modules=None,
+            __unpack_ext_hook__=_refuse_object,
+        )
+
+    def with_msgpack_allowlist(self, extra_allowlist: object) -> Self:
+        """Return this serializer: a graph cannot allow more types."""
+        return self
+
+    def loads_typed(self, data: tuple[str, bytes]) -> object:
+        """Decode a value.
+
+        Raises:
+            RefusedRow: its encoding can build objects, it holds one, or it is garbled.
+        """
+        kind, encoded = data
+        if kind not in _PLAIN_KINDS:
+            raise RefusedRow(f"a value is encoded as {kind!r}")
+        try:
+            return super().loads_typed((kind, encoded))
+        except (TypeError, ValueError):
+            raise RefusedRow("a value is not plain JSON") from None
+
+
+def _refuse_object(code: int, encoded: bytes) -> NoReturn:
+    """Refuse an extension of msgpack: each builds an object of a type that the row names."""
+    raise RefusedRow(f"a value is an object (extension {code})")
+
+
+class _KeptCheckpoint(TypedDict):
+    """The keys of a checkpoint that LangGraph reads without checking them."""
+
+    __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
+
+    v: int
+    id: str
+    ts: str
+    channel_values: dict[str, Any]
+    channel_versions: dict[str, str]
+    versions_seen: dict[str, dict[str, str]]
+
+
+_KEPT = TypeAdapter(_KeptCheckpoint)
 
 
 @dataclass
@@ -78,7 +145,27 @@ class HeldCheckpoints(BaseCheckpointSaver[str]):
         if held := self._held.get(thread_id):
             pending = [(task, *write) for task, writes in held.writes.items() for write in writes]
             return CheckpointTuple(held.own_config, held.checkpoint, held.metadata, None, pending)
-        return await self._disk.aget_tuple(config) if thread_id in self._on_disk else None
+        return await self._read(config) if thread_id in self._on_disk else None
+
+    async def _read(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Read a thread's place from disk.
+
+        Raises:
+            RefusedRow: what stands there was not written by CoreEval.
+        """
+        try:
+            found = await self._disk.aget_tuple(config)
+            if found:
+                _KEPT.validate_python(found.checkpoint)
+        except RefusedRow:
+            raise
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"])) or "the checkpoint"
+            raise RefusedRow(f"{place}: {first['msg']}") from None
+        except (TypeError, ValueError) as error:  # metadata and columns, which LangGraph decodes
+            raise RefusedRow(str(error)) from None
+        return found
 
     async def aput(
         self,
@@ -134,7 +221,7 @@ async def open_checkpoints(path: Path) -> AsyncIterator[HeldCheckpoints]:
     async with aiosqlite.connect(path) as connection:
         with damage_told(path):
             await connection.execute("PRAGMA synchronous=NORMAL")
-            disk = AsyncSqliteSaver(connection)
+            disk = AsyncSqliteSaver(connection, serde=PlainValueSerializer())
             await disk.setup()
             found = await connection.execute_fetchall("SELECT DISTINCT thread_id FROM checkpoints")
         yield HeldCheckpoints(disk, {row[0] for row in found})
@@ -153,7 +240,11 @@ def damage_told(path: Path) -> Iterator[None]:
         ) from None
     except DatabaseError as error:
         raise RunCorrupt(
-            f"checkpoints.db is damaged: {error}",
+            f"checkpoints.db is damaged: {error}", where=str(path), hint=_DELETE
+        ) from None
+    except RefusedRow as error:
+        raise RunCorrupt(
+            f"checkpoints.db holds a row that CoreEval did not write, and it was not read: {error}",
             where=str(path),
-            hint="delete it: samples in flight start again from the calls already answered",
+            hint=_DELETE,
         ) from None

@@ -1,14 +1,16 @@
 """What the report rests on: the stored answers of the targets, by arm, by split and by series."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from coreeval.graph.drawing import reworded_test
+from coreeval.graph.drawing import lowest, reworded_test
 from coreeval.graph.job import Job
-from coreeval.schema import TrainStatus
+from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
+from coreeval.schema import Arm, Sample, TrainStatus
 from coreeval.tools.cutoffs import cutoffs_of, dates_of
+from coreeval.tools.stores.run_rows import Ended
 
 if TYPE_CHECKING:
     from coreeval.evaluation.arm_scores import ArmTable
@@ -16,12 +18,21 @@ if TYPE_CHECKING:
     from coreeval.evaluation.pcr.asked import Asked, Labels
 
 Document = dict[str, Any]
+_Fields = Callable[[Ended], Mapping[str, str] | None]
+_FIRST_PASS: Final[Mapping[Arm, _Fields]] = {
+    "original": original_fields,
+    "semantic": semantic_fields,
+    "updated": accepted_fields,
+}
+_SECOND_PASS: Final[Mapping[Arm, _Fields]] = {"control": accepted_fields}
+"""The text of an arm that a pass of the run writes for a sample."""
 
 
 def compare_arms(job: Job) -> "ArmTable":
     """Score the stored answers, arms against each other on the samples that both have."""
     from coreeval.evaluation import arms  # numpy, for the end of a run
     from coreeval.evaluation.arm_scores import ARMS
+    from coreeval.evaluation.coded import clusters_of
 
     gold: dict[str, str] = {}
     unrecoverable: set[str] = set()
@@ -37,6 +48,7 @@ def compare_arms(job: Job) -> "ArmTable":
         gold=gold,
         labels=[label.name for label in job.task.labels],
         unrecoverable=unrecoverable,
+        clusters=clusters_of(job.store.clusters()),
         seed=job.config.run.seed,
     )
 
@@ -47,16 +59,21 @@ def find_levels(
     """Return what the stored answers and the other detectors say of memory."""
     from coreeval.evaluation import levels  # numpy
     from coreeval.evaluation.arm_scores import ARMS
-    from coreeval.evaluation.coded import code_answers
+    from coreeval.evaluation.coded import clusters_of, code_answers
+    from coreeval.evaluation.decomposition import compare_arm_texts
 
     targets = [target.model for target in job.config.models.targets]
+    clusters = clusters_of(job.store.clusters())
     return levels.find_levels(
-        targets,
+        [target.model for target in job.config.models.tested],
         code_answers(
             ((target, job.store.answers(target, ARMS)) for target in targets),
             gold={sample_id: label for sample_id, label, _ in job.store.labels()},
             labels=[label.name for label in job.task.labels],
+            clusters=clusters,
         ),
+        texts=compare_arm_texts(_arm_texts(job), clusters) if job.control else None,
+        references=[each.model for each in job.config.models.targets if each.role == "reference"],
         noise=noise,
         seed=job.config.run.seed,
         pcr=pcr,
@@ -64,23 +81,83 @@ def find_levels(
     )
 
 
+def _arm_texts(job: Job) -> "dict[Arm, dict[str, str]]":
+    """Return texts by arm and sample, of as many samples accepted in both passes as are compared.
+
+    They are drawn by chance, the same ones every time, and only theirs are in memory.
+    """
+    from coreeval.evaluation.covariates import MOST
+
+    control = job.control.store if job.control else job.store
+    there = {key for key, _, outcome in control.labels() if outcome == "accepted"}
+    both = (key for key, _, outcome in job.store.labels() if outcome == "accepted" and key in there)
+    drawn = set(lowest(both, MOST, id_of=str, seed=job.config.run.seed))
+    texts: dict[Arm, dict[str, str]] = {arm: {} for arm in get_args(Arm)}
+    for store, arms in ((job.store, _FIRST_PASS), (control, _SECOND_PASS)):
+        for ended in store.ended(("accepted",)):
+            for arm, fields_of in arms.items():
+                fields = fields_of(ended) if ended.sample.id in drawn else None
+                if fields:
+                    texts[arm][ended.sample.id] = "\n".join(fields.values())
+    return texts
+
+
 def compare_splits(job: Job) -> Document | None:
     """Compare PCR of the train split and of the test split; None where the config wants none."""
-    from coreeval.evaluation.pcr.asked import compare_asked
-    from coreeval.evaluation.pcr.document import comparison_document, settings_document
+    from coreeval.evaluation.coded import clusters_of
+    from coreeval.evaluation.covariates import unlike_splits
+    from coreeval.evaluation.pcr.asked import resample_asked
+    from coreeval.evaluation.pcr.comparison import compare, list_references
+    from coreeval.evaluation.pcr.document import (
+        comparison_document,
+        reference_document,
+        settings_document,
+    )
     from coreeval.evaluation.pcr.study import Settings
 
     asked = job.config.detect.pcr
     if asked is None:
         return None
-    train = {item.sample.id: item.sample.label_text for item in job.store.reworded_train()}
-    test = {ended.sample.id: ended.sample.label_text for ended in reworded_test(job)}
-    settings = Settings(metric=asked.metric, consistency="exact", seed=job.config.run.seed)
-    found = compare_asked(dict(_asked(job, {"train": train, "test": test})), settings)
+    splits = _compared_samples(job)
+    labels = {name: {one.id: one.label_text for one in each} for name, each in splits.items()}
+    samples = [one for each in splits.values() for one in each]
+    clusters = clusters_of((one.id, one.cluster, one.fields) for one in samples)
+    settings = Settings(
+        metric=asked.metric,
+        consistency="exact",
+        seed=job.config.run.seed,
+        exchangeable=asked.exchangeable_splits,
+    )
+    texts = {
+        name: ["\n".join(one.fields.values()) for one in each] for name, each in splits.items()
+    }
+    answered = {
+        name: resample_asked(each, settings) for name, each in _asked(job, labels, clusters)
+    }
+    tested = {target.model for target in job.config.models.tested}
+    references = {name: each for name, each in answered.items() if name not in tested}
+    found = compare(
+        {name: each for name, each in answered.items() if name in tested},
+        settings.compared,
+        settings.form,
+        references=references,
+        exchangeable=settings.exchangeable,
+        covariates=unlike_splits(texts),
+    )
+    listed = list_references(references, settings.compared, settings.form)
     return {
         "targets": [{"name": name, **comparison_document(one)} for name, one in found.items()],
-        "items": {"train": _drawn(job), "test": _taken(job, len(test))},
+        "references": [{"name": name, **reference_document(one)} for name, one in listed.items()],
+        "items": {"train": _drawn(job), "test": _taken(job, len(splits["test"]))},
         "settings": settings_document(settings, None),
+    }
+
+
+def _compared_samples(job: Job) -> dict[str, list[Sample]]:
+    """Return the samples of each split that are compared: those with a reworded text."""
+    return {
+        "train": [item.sample for item in job.store.reworded_train()],
+        "test": [ended.sample for ended in reworded_test(job)],
     }
 
 
@@ -118,7 +195,9 @@ def audit_answers(job: Job) -> Document | None:
     }
 
 
-def _asked(job: Job, labels: "Labels") -> "Iterator[tuple[str, Asked]]":
+def _asked(
+    job: Job, labels: "Labels", clusters: Mapping[str, str]
+) -> "Iterator[tuple[str, Asked]]":
     """Yield each target that has answered anything, with its answers."""
     from coreeval.evaluation.pcr.asked import SOURCES, pairs_of
 
@@ -126,7 +205,7 @@ def _asked(job: Job, labels: "Labels") -> "Iterator[tuple[str, Asked]]":
     for target in job.config.models.targets:
         if target.model in there:
             answers = job.store.answers(target.model, sources)
-            yield target.model, pairs_of(answers, labels, job.templates_of(target))
+            yield target.model, pairs_of(answers, labels, job.templates_of(target), clusters)
 
 
 def _drawn(job: Job) -> Document:

@@ -40,10 +40,11 @@ def evaluate(
     Raises:
         RunStateError: no run there, or some of its samples have not ended.
         ConfigError: there is no such target, or no target at all.
+        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
         RunError: a target left questions without an answer; the others are stored.
     """
     found = prepared(run_dir, targets, budget_usd)
-    check_targets(found.setup, found.asked)
+    check_targets(found.setup, found.asked, workspace_of(found.manifest))
     with locked(found.files):
         with closing(open_store(found.files, around.now)) as store:
             refuse_open(store, found.files)

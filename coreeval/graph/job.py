@@ -96,9 +96,16 @@ class Job:
 
     @property
     def audited_targets(self) -> list[TargetConfig]:
-        """The targets to ask about series, where the config wants NumLeak: those with words."""
+        """The targets to ask about series, where the config wants NumLeak: those with words.
+
+        References are not: they are for the detectors that compare targets.
+        """
         chosen = self._named_targets() if self.config.detect.numleak else []
-        return [target for target in chosen if not is_classifier(target.model)]
+        return [
+            target
+            for target in chosen
+            if not is_classifier(target.model) and target.role == "target"
+        ]
 
     def _chosen_targets(self) -> list[TargetConfig]:
         """Return those that label texts: models and classifiers."""

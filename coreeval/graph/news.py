@@ -8,11 +8,13 @@ from coreeval.errors import KnowledgeError
 from coreeval.graph.setup import Setup
 from coreeval.releases.manifest import KnowledgeUsed
 from coreeval.schema import Retrieval
+from coreeval.tools.endpoints import bigquery_pairs, refuse_untrusted
 from coreeval.tools.gdelt.chain import Chain
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
 from coreeval.tools.gdelt.remembered import Remembered
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.knowledge import KnowledgeSource
+from coreeval.tools.trust import TrustRecord
 from coreeval.tools.workspace import Workspace, user_cache
 
 
@@ -86,14 +88,16 @@ def _open_local(setup: Setup, workspace: Workspace) -> LocalKnowledge:
 def _open_remote(
     setup: Setup, backend: str, workspace: Workspace, listener: Listener
 ) -> KnowledgeSource:
-    source = _bigquery(setup, listener) if backend == "bigquery" else _doc(setup)
+    source = _bigquery(setup, workspace, listener) if backend == "bigquery" else _doc(setup)
     cache = JsonCache(workspace.cache / backend)
     return Remembered(source, cache, lambda answer: listener.heard(backend, answer))
 
 
-def _bigquery(setup: Setup, listener: Listener) -> KnowledgeSource:
+def _bigquery(setup: Setup, workspace: Workspace, listener: Listener) -> KnowledgeSource:
     from coreeval.tools.gdelt.bigquery.source import open_bigquery
 
+    record = TrustRecord(workspace)
+    refuse_untrusted(bigquery_pairs(setup.config), record.endpoints(), record=record.path)
     chosen = setup.config.knowledge
     return open_bigquery(chosen.bigquery, min_precision=chosen.min_precision, tell=listener.told)
 

@@ -22,6 +22,7 @@ from coreeval.models import close_models, open_exchange
 from coreeval.schema import Sample
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.calls import CallStore, damage_note, open_calls
+from coreeval.tools.trust import trusted_endpoints
 
 
 async def refresh_samples(job: Job) -> None:
@@ -57,7 +58,7 @@ async def refresh_samples(job: Job) -> None:
 
 def _open_samples(job: Job) -> tuple[list[str], Counter[str]]:
     """Return the samples without an outcome and the counts of the others; later stages reopen."""
-    check_models(job.setup)
+    check_models(job.setup, job.workspace)
     job.store.reopen_stages()
     return job.store.pending(), Counter(job.store.counts())
 
@@ -90,12 +91,13 @@ def open_crew(job: Job, stack: AsyncExitStack) -> Crew:
     stack.push_async_callback(asyncio.to_thread, knowledge.close)
     calls = open_calls(job.workspace.calls, job.payer)
     stack.push_async_callback(asyncio.to_thread, calls.close)
-    stack.callback(_tell_damage, job, calls)
+    stack.callback(_tell_notes, job, calls)
     return crew_of(job, knowledge, calls)
 
 
-def _tell_damage(job: Job, calls: CallStore) -> None:
-    if note := damage_note(calls.corrupt_found):
+def _tell_notes(job: Job, calls: CallStore) -> None:
+    notes = [damage_note(calls.corrupt_found), *job.traffic.count_notes()]
+    for note in filter(None, notes):
         job.tell(job.stage, note=note)
 
 
@@ -105,7 +107,9 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
     materials = Materials(
         models=job.config.models,
         prompts=job.setup.prompts,
-        exchange=open_exchange(job.config, calls, traffic=job.traffic),
+        exchange=open_exchange(
+            job.config, calls, trusted=trusted_endpoints(job.workspace), traffic=job.traffic
+        ),
         names=knowledge.names(window) if job.config.models.ruled else (),
         train=job.inputs.train(job),
         seed=job.config.run.seed,

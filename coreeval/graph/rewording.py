@@ -69,7 +69,7 @@ def _drawn(job: Job) -> tuple[list[str], Counter[str]]:
         job.store.add_train(draw_train(job.setup, drawn_most(job.config, job.manifest.limit)))
     counts = Counter(job.store.train_counts())
     if counts.pop("open", 0):
-        check_models(job.setup)
+        check_models(job.setup, job.workspace)
     return job.store.open_train(), counts
 
 

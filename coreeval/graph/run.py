@@ -22,6 +22,7 @@ from coreeval.graph.setup import (
     check_models,
     fingerprints,
     prompt_versions,
+    require_trusted,
     set_up,
 )
 from coreeval.graph.telemetry import check_telemetry
@@ -72,8 +73,8 @@ def refresh(
         around: progress callback, clock and team builder.
 
     Raises:
-        UsageError: the config, the benchmark, the news or the release is not usable; nothing was
-            written.
+        UsageError: the config, the benchmark, the news or the release is not usable, or a variable
+            would be sent where nobody has agreed to (UntrustedEndpoint); nothing was written.
         RunError: the run could not go on; it can be resumed.
     """
     lineage, path = lineage_of(parent, stale_after), Path(config).resolve()
@@ -87,7 +88,7 @@ def refresh(
         _refuse_second(workspace.runs / loaded.name)
     setup = set_up(loaded, start)
     check_dataset(setup)
-    check_models(setup)
+    check_models(setup, workspace)
     check_compared(setup)
     check_telemetry(loaded)
     if loaded.detect.numleak:
@@ -124,6 +125,7 @@ def resume(
 
     Raises:
         RunStateError: no run there, or its config has changed and `if_changed` says refuse.
+        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
         RunLocked: another process works on it.
         RunCorrupt: a store is damaged; nothing was overwritten.
     """
@@ -147,6 +149,7 @@ def resume(
             hint="coreeval resume RUN --keep goes on with the run's own config and samples; "
             "--anew starts a new run with what is there now",
         )
+    require_trusted(setup.config, workspace_of(manifest))
     with locked(files):
         return work_on(setup, manifest, files, workspace_of(manifest), around)
 
@@ -158,9 +161,11 @@ def retry(
 
     Raises:
         RunStateError: no run there.
+        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
         RunLocked: another process works on it.
     """
     files, manifest, setup = taken_up(run_dir, budget_usd)
+    require_trusted(setup.config, workspace_of(manifest))
     with locked(files):
         with closing(open_store(files, around.now)) as store:
             store.forget("failed")

@@ -1,11 +1,13 @@
 """From a config to everything a run needs, checked before anything is written or spent."""
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
+from typing import Literal
 
 from coreeval import tasks
 from coreeval.agents.rules import DEFAULT_POLICY, Rules
@@ -22,8 +24,19 @@ from coreeval.releases.manifest import Fingerprints, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
 from coreeval.tools.cutoffs import Latest, TargetDates
+from coreeval.tools.endpoints import (
+    model_pairs,
+    refuse_untrusted,
+    run_pairs,
+    service_pairs,
+)
 from coreeval.tools.model_names import nearest_names
 from coreeval.tools.prices import Prices, price_of, prices_of, worst_case
+from coreeval.tools.trust import TrustRecord
+from coreeval.tools.workspace import Workspace
+
+Untrusted = Literal["refuse", "skip"]
+"""What to do with a model whose key nobody has agreed to send to its endpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,10 +116,17 @@ def check_dataset(setup: Setup) -> Sample:
     )
 
 
-def check_models(setup: Setup) -> None:
+def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "refuse") -> None:
     """Check every model as far as that is free: keys, endpoints, prices, what targets need.
 
+    Args:
+        setup: What a config amounts to.
+        workspace: Remembers which variables may be sent where.
+        untrusted: What to do with models whose key may not be sent yet: refuse them, or pass over
+            their endpoint.
+
     Raises:
+        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
         CredentialError: a key is missing.
         ModelUnusable: an endpoint does not answer.
         ConfigError: there is no such provider or embedded target.
@@ -115,23 +135,40 @@ def check_models(setup: Setup) -> None:
     config = setup.config
     targets = config.models.targets if config.detect.asks_targets else ()
     judges = config.detect.judges if targets else ()
-    _check_asked(setup, [*_playing(config), *targets, *judges])
+    _check_asked(setup, [*_playing(config), *targets, *judges], workspace, untrusted)
 
 
-def check_targets(setup: Setup, targets: Sequence[TargetConfig]) -> None:
+def check_targets(setup: Setup, targets: Sequence[TargetConfig], workspace: Workspace) -> None:
     """Check some targets as far as that is free, as `check_models` does, and nobody else.
 
     Raises:
+        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
         CredentialError: a key is missing.
         ModelUnusable: an endpoint does not answer.
         ConfigError: there is no such provider or embedded target.
         DatasetError: there is no train split to fit an embedded target on.
     """
-    _check_asked(setup, targets)
+    _check_asked(setup, targets, workspace)
 
 
-def _check_asked(setup: Setup, models: Sequence[ModelConfig]) -> None:
-    check_reached(setup.config, [model for model in models if not model.by_rules])
+def require_trusted(config: Config, workspace: Workspace) -> None:
+    """Refuse a run that would send a variable where nobody has agreed to.
+
+    Raises:
+        UntrustedEndpoint: it would.
+    """
+    record = TrustRecord(workspace)
+    refuse_untrusted(run_pairs(config, os.environ), record.endpoints(), record=record.path)
+
+
+def _check_asked(
+    setup: Setup,
+    models: Sequence[ModelConfig],
+    workspace: Workspace,
+    untrusted: Untrusted = "refuse",
+) -> None:
+    asked = [model for model in models if not model.by_rules]
+    check_reached(setup.config, asked, workspace, untrusted=untrusted)
     for target in models:
         if isinstance(target, TargetConfig) and target.embedded:
             _check_offline(setup, target)
@@ -149,20 +186,30 @@ def _check_offline(setup: Setup, target: TargetConfig) -> None:
     _refuse_same_split(dataset, dataset.train_split, _FITTED, "dataset")
 
 
-def check_reached(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
-    """Check that models can be asked and paid, as far as that is free.
+def check_reached(
+    config: AnyConfig,
+    models: Sequence[ModelConfig],
+    workspace: Workspace,
+    *,
+    untrusted: Untrusted = "refuse",
+) -> None:
+    """Check that models can be asked and paid, as far as that is free; see `check_models`.
 
     Raises:
+        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
         CredentialError: a key is missing.
         ModelUnusable: an endpoint does not answer.
         ConfigError: there is no such provider, or the budget cannot be kept.
     """
-    seen: set[tuple[str, str | None, str]] = set()
-    for model in models:
-        key = (model.model, model.base_url, model.key_env)
-        if key not in seen:
-            preflight(model)
-        seen.add(key)
+    record = TrustRecord(workspace)
+    trusted, env = record.endpoints(), os.environ
+    if untrusted == "refuse":
+        pairs = (*model_pairs(models, env), *service_pairs(config, env))
+        refuse_untrusted(pairs, trusted, record=record.path)
+    distinct = {(model.model, model.base_url, model.key_env): model for model in reversed(models)}
+    for model in reversed(distinct.values()):
+        if trusted.issuperset(model_pairs([model], env)):
+            preflight(model, trusted=trusted)
     check_money(config, models)
 
 

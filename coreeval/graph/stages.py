@@ -1,5 +1,6 @@
 """The stages that touch only files: plan, assemble, report; each runs in a thread."""
 
+from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.graph.job import Job
 from coreeval.graph.lineage import keeper_of
@@ -7,6 +8,10 @@ from coreeval.graph.reporting import gather_findings
 from coreeval.graph.state import RunUpdate
 from coreeval.releases.arms import write_arms, write_control
 from coreeval.releases.card import write_card
+from coreeval.releases.sample_rows import evidence_dates
+from coreeval.tools.stores.run_rows import Kept
+
+KEPT_AT_A_TIME = 200
 
 
 def plan(job: Job) -> RunUpdate:
@@ -31,11 +36,33 @@ def _read_benchmark(job: Job) -> None:
     job.tell("plan", note=keeper.told(parent))
 
 
+def _keep_what_found_nothing_newer(job: Job) -> None:
+    """Put stale samples back as the release has them where their renewal found nothing newer."""
+    if job.manifest.parent is None:
+        return
+    dates, again = evidence_dates(job.store), list[Kept]()
+    try:
+        keeper = keeper_of(job.manifest.parent, job.setup)
+        for ended in job.store.ended():
+            newest = dates[ended.sample.id][1] if ended.sample.id in dates else None
+            if kept := keeper.kept_again(ended, newest):
+                again.append(kept)
+    except ReleaseError as error:
+        job.tell("assemble", note=f"renewed samples are not compared with the release: {error}")
+        return
+    for start in range(0, len(again), KEPT_AT_A_TIME):
+        job.store.keep(again[start : start + KEPT_AT_A_TIME])
+    if again:
+        one = "1 sample was" if len(again) == 1 else f"{len(again)} samples were"
+        job.tell("assemble", note=f"{one} kept, still stale: nothing newer was found")
+
+
 def assemble(job: Job) -> RunUpdate:
     """Write the arms, their provenance and the dataset card."""
     done = job.store.stage("assemble")
     if done is None:
         job.tell("assemble")
+        _keep_what_found_nothing_newer(job)
         done = write_arms(
             job.store,
             job.task,

@@ -20,6 +20,7 @@ from coreeval.graph.run_nodes import RunNodes
 from coreeval.graph.setup import Setup, prompt_versions
 from coreeval.graph.signals import heeding_signals
 from coreeval.graph.telemetry import listened_to
+from coreeval.models.tracing import TRACING
 from coreeval.models.traffic import Traffic
 from coreeval.releases.manifest import Manifest, Status, write_manifest
 from coreeval.tools.clock import Clock, utc_now
@@ -138,6 +139,7 @@ def _run(job: Job) -> None:
 
 
 async def _run_graph(job: Job) -> None:
+    TRACING.open()
     with heeding_signals(job.stop, lambda: _stopping(job)), _deadline(job):
         async with beating(job.monitor, job.store):
             app = build_run_graph(RunNodes(job)).compile()

@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 
 from coreeval.errors import NotRecorded, NoValidAnswer
 from coreeval.models.calls import CallRef, note_call
+from coreeval.models.counts import possible_count
 from coreeval.models.draws import COMPLAINTS, Draw, Message
 from coreeval.models.logprobs import first_tokens
 from coreeval.models.purse import cost_of
@@ -38,8 +39,10 @@ T = TypeVar("T", bound=BaseModel)
 MAX_DRAWS = 4
 """Where 4.4 % of all answers are bad by chance, three in a row lose one question in 11,000, four
 one in 260,000 (benchmarks/faults.py)."""
-MOST_KEPT = 1_000_000
-"""Most characters of an answer that are kept; none that is asked for has a hundredth of them."""
+MOST_KEPT = 1 << 18
+"""Most characters of an answer that are read and kept: 65,536 tokens at 4 characters each, as many
+as models give with their thoughts (DeepSeek-R1: at most 64K, https://api-docs.deepseek.com). An
+answer that is longer is invalid; its beginning is kept as evidence."""
 _MOST_REASON = 500
 _KINDS: Mapping[str, Literal["refused", "truncated"]] = {
     "refusal": "refused",
@@ -213,9 +216,9 @@ class Asker:
             draw=record.draw,
             cached=cached,
             paid_by=record.paid_by,
-            prompt_tokens=record.prompt_tokens,
-            cached_tokens=record.cached_tokens,
-            completion_tokens=record.completion_tokens,
+            prompt_tokens=possible_count(record.prompt_tokens),
+            cached_tokens=possible_count(record.cached_tokens),
+            completion_tokens=possible_count(record.completion_tokens),
             seconds=record.seconds,
             method=record.method,
             tries=record.tries,
@@ -259,7 +262,7 @@ def _value_of(record: CallRecord, shape: AnswerShape[T], check: Callable[[T], No
     if record.finish_reason == "length":
         raise InvalidAnswer("truncated")
     if len(record.response) >= MOST_KEPT:
-        raise InvalidAnswer(f"it has {MOST_KEPT} characters or more")
+        raise InvalidAnswer(f"it has {MOST_KEPT:,} characters or more")
     value = shape.parse(record.response, mend=record.method == "text")
     check(value)
     return value

@@ -12,12 +12,13 @@ from langchain_core.callbacks import (
 )
 from langchain_core.language_models import BaseChatModel, LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import ensure_config
-from pydantic import SecretStr
+from pydantic import Field, SecretStr
 
 from coreeval.config import ModelConfig
+from coreeval.models.counts import IMPOSSIBLE_COUNT, ImpossibleCount
 from coreeval.models.failures import CallFailure
 from coreeval.models.forms import Finish, Form
 from coreeval.models.keys import hidden
@@ -35,7 +36,8 @@ class AskedChat(BaseChatModel):
     asked comes back without the key, also where the server repeats it.
     """
 
-    settings: ModelConfig
+    settings: ModelConfig = Field(repr=False)
+    """Not part of the representation, which tracers send: base_url and extra may be private."""
     key: SecretStr
 
     async def ask(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
@@ -71,7 +73,9 @@ class AskedChat(BaseChatModel):
 
     @property
     def _identifying_params(self) -> dict[str, object]:
-        return {"model": self.settings.name, **parameters_of(self.settings)}
+        sent = parameters_of(self.settings)
+        sent.pop("extra", None)
+        return {"model": self.settings.name, **sent}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: object) -> LangSmithParams:
         """Return what LangSmith knows a call by, such as the model that it prices."""
@@ -146,7 +150,7 @@ def ai_message(
     *,
     finish: Finish,
     model: str,
-    usage: UsageMetadata | None,
+    usage: UsageMetadata | ImpossibleCount | None,
     headers: Iterable[tuple[bytes, bytes]] = (),
     logprobs: object = None,
 ) -> AIMessage:
@@ -156,7 +160,8 @@ def ai_message(
         text: The answer, or the words of a refusal.
         finish: Why it ended.
         model: The model that answered, by its own account.
-        usage: Tokens; None where the endpoint does not count.
+        usage: Tokens; None where the endpoint does not count. An impossible count is none, and is
+            named in the metadata as `impossible_count`.
         headers: The response's headers as they came; those about rate limits are kept.
         logprobs: Log-probabilities of the answer's tokens, where they were asked for and came.
     """
@@ -168,21 +173,7 @@ def ai_message(
     metadata: dict[str, object] = {"finish_reason": finish, "model_name": model, "limits": limits}
     if logprobs is not None:
         metadata["logprobs"] = logprobs
+    if isinstance(usage, ImpossibleCount):
+        metadata[IMPOSSIBLE_COUNT] = str(usage)
+        usage = None
     return AIMessage(content=text, response_metadata=metadata, usage_metadata=usage)
-
-
-def usage_of(*, prompt: int, completion: int, cached: int = 0, written: int = 0) -> UsageMetadata:
-    """Return counted tokens.
-
-    Args:
-        prompt: All tokens of the prompt, the cached and written ones among them.
-        completion: All tokens of the answer, hidden reasoning among them.
-        cached: Those of the prompt that the provider had in its cache.
-        written: Those of the prompt that it was charged to put there.
-    """
-    return UsageMetadata(
-        input_tokens=prompt,
-        output_tokens=completion,
-        total_tokens=prompt + completion,
-        input_token_details=InputTokenDetails(cache_read=cached, cache_creation=written),
-    )

@@ -21,6 +21,7 @@ from coreeval.models.providers import open_model
 from coreeval.models.purse import cost_of
 from coreeval.models.retry import Retry
 from coreeval.tools.cutoffs import Cutoffs, TargetDates, dates_of
+from coreeval.tools.endpoints import Pairs
 from coreeval.tools.prices import Prices
 
 State = Literal["usable", "unusable", "rules", "recorded"]
@@ -110,6 +111,7 @@ async def check_models(
     *,
     cutoffs: Cutoffs,
     judges: Sequence[ModelConfig] = (),
+    trusted: Pairs,
     env: Mapping[str, str] | None = None,
     retry: Retry = BRIEF,
     clock: Callable[[], float] = time.monotonic,
@@ -122,6 +124,7 @@ async def check_models(
         abilities: Where it is remembered what was found.
         cutoffs: Until when models were trained and when they came out.
         judges: Who scores what defences cost.
+        trusted: Variables and the origins that they may be sent to; see `open_model`.
         env: Where keys come from; the environment where it is not given.
         retry: How often a request that fails on the wire is sent again.
         clock: Seconds, never going back.
@@ -131,8 +134,8 @@ async def check_models(
         if configured.config.by_rules:
             return Checked(configured=configured, state="rules")
         try:
-            await asyncio.to_thread(preflight, configured.config, env)
-            model = open_model(configured.config, env)
+            await asyncio.to_thread(preflight, configured.config, env, trusted=trusted)
+            model = open_model(configured.config, env, trusted=trusted)
         except CoreEvalError as error:
             return Checked(configured=configured, state="unusable", error=error)
         if configured.config.provider == "replay":

@@ -10,6 +10,7 @@ import httpx2
 
 from coreeval.models.failures import CallFailure, clean
 from coreeval.models.network import proxy_variables
+from coreeval.tools.bounded_http import ResponseTooLong
 
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
 _PLAIN = "it does not speak TLS; is its address http:// instead of https://?"
@@ -32,6 +33,8 @@ def connection_failure(error: BaseException, secret: str) -> CallFailure:
         if proxies := proxy_variables():
             told = f"{told} (the environment names a proxy: {proxies})"
         return CallFailure("unreachable", clean(told, secret))
+    if too_long := next((cause for cause in chain if isinstance(cause, ResponseTooLong)), None):
+        return CallFailure("transient", str(too_long), billed=True)
     last = chain[-1]
     told = clean(f"the connection failed: {type(last).__name__}: {last}", secret)
     return CallFailure("transient", told, billed=True)

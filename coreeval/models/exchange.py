@@ -13,6 +13,7 @@ from coreeval.models.retry import Retry
 from coreeval.models.sender import Sender
 from coreeval.models.traffic import Traffic
 from coreeval.schema import RoleName
+from coreeval.tools.endpoints import Pairs
 from coreeval.tools.prices import prices_of
 from coreeval.tools.stores.calls import CallStore
 
@@ -29,6 +30,7 @@ class Exchange:
         retry: How often a request that fails on the wire is sent again.
         env: Where keys come from; the environment where it is not given.
         traffic: Told where each call stands.
+        trusted: Variables and the origins that they may be sent to; see `open_model`.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Exchange:
         retry: Retry | None = None,
         env: Mapping[str, str] | None = None,
         traffic: Traffic | None = None,
+        trusted: Pairs = (),
     ) -> None:
         self.calls = calls
         self._purse = purse
@@ -47,6 +50,7 @@ class Exchange:
         self._retry = retry or Retry()
         self._env = env
         self._traffic = traffic or Traffic()
+        self._trusted = trusted
         self._abilities = Abilities(calls)
         self._paces: dict[tuple[str, str], Pace] = {}
 
@@ -64,8 +68,9 @@ class Exchange:
         Raises:
             ConfigError: there is no such provider, or what follows the colon is missing.
             CredentialError: the key is missing from the environment.
+            UntrustedEndpoint: the key would be sent where nobody has agreed to.
         """
-        model = open_model(config, self._env)
+        model = open_model(config, self._env, trusted=self._trusted)
         sender = Sender(
             model=model,
             pace=self._pace(model),
@@ -102,6 +107,7 @@ def open_exchange(
     config: AnyConfig,
     calls: CallStore,
     *,
+    trusted: Pairs,
     limited: bool = True,
     traffic: Traffic | None = None,
 ) -> Exchange:
@@ -110,6 +116,7 @@ def open_exchange(
     Args:
         config: Its config.
         calls: The call store.
+        trusted: Variables and the origins that they may be sent to; see `open_model`.
         limited: Whether the run's budget holds.
         traffic: Told where each call stands.
 
@@ -119,4 +126,6 @@ def open_exchange(
     prices = prices_of(config)
     budget = config.run.budget_usd if limited else None
     purse = Purse(calls.ledger, prices, budget_usd=budget)
-    return Exchange(calls, purse, in_flight=config.run.concurrency, traffic=traffic)
+    return Exchange(
+        calls, purse, in_flight=config.run.concurrency, traffic=traffic, trusted=trusted
+    )

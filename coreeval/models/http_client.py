@@ -4,6 +4,7 @@ At each request httpx2 merges URL, headers, cookies and redirects, between an SD
 and aiohttp that does it again: a quarter of what a request takes.
 """
 
+from collections.abc import AsyncIterator
 from functools import lru_cache
 from typing import cast
 
@@ -12,6 +13,7 @@ import httpx2
 import orjson
 
 from coreeval.models.network import proxy_for, trusted
+from coreeval.tools.bounded_http import read_bounded
 
 _KEEP_ALIVE_S = 5.0
 """As httpx2 does: servers let go of idle connections a little later."""
@@ -55,11 +57,13 @@ class HttpClient(httpx2.AsyncClient):
             extensions={"timeout": timeout.as_dict()},
         )
 
-    async def send(self, request: httpx2.Request, **how: object) -> httpx2.Response:
-        """Return a response with its whole body.
+    async def send(self, request: httpx2.Request, **_options: object) -> httpx2.Response:
+        """Return a response with its whole body; a redirect is a response and is not followed.
+
+        Whatever an SDK asks for: the body holds a prompt, and the headers a key.
 
         Raises:
-            httpx2.RequestError: there is none, or its body is broken.
+            httpx2.RequestError: there is none, or its body is broken or too long.
         """
         timeout = request.extensions["timeout"]
         try:
@@ -68,28 +72,42 @@ class HttpClient(httpx2.AsyncClient):
                 str(request.url),
                 data=request.read(),
                 headers=request.headers.multi_items(),
-                allow_redirects=how.get("follow_redirects") is not False,
+                allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(
                     sock_connect=timeout["connect"], sock_read=timeout["read"]
                 ),
                 proxy=str(self._by.url) if self._by else None,
                 proxy_headers=self._by.headers if self._by else None,
             ) as answer:
-                body = await answer.read()
+                response = httpx2.Response(
+                    answer.status,
+                    headers=answer.raw_headers,
+                    stream=_Arriving(answer.content),
+                    request=request,
+                )
+                return await read_bounded(response)
         except aiohttp.ClientHttpProxyError as error:
             raise httpx2.ProxyError(str(error), request=request) from error
         except TimeoutError as error:
             raise httpx2.TimeoutException(str(error), request=request) from error
         except (aiohttp.ClientError, UnicodeError) as error:
             raise httpx2.TransportError(str(error), request=request) from error
-        return httpx2.Response(
-            answer.status, headers=answer.raw_headers, content=body, request=request
-        )
 
     async def aclose(self) -> None:
         """Let go of all connections."""
         await self._session.close()
         await super().aclose()
+
+
+class _Arriving(httpx2.AsyncByteStream):
+    """A body as aiohttp reads it."""
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._content = content
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._content.iter_any():
+            yield piece
 
 
 def body_of(words: object) -> bytes:

@@ -18,8 +18,11 @@ from coreeval.errors import ConfigError, CredentialError, ModelUnusable
 from coreeval.models.connection_failures import connection_failure
 from coreeval.models.failures import CallFailure, Final, final_error
 from coreeval.models.network import proxy_for, trusted
+from coreeval.tools.bounded_http import BoundedClient
 
 _PATIENCE_S = 5.0
+_LONGEST_S = 30.0
+"""For a list that comes slowly."""
 _DEPLOYED = ".azure.com"
 """Hosts whose list is of what could be deployed, while models are asked by their deployment."""
 _TAILS = ("/chat/completions", "/completions", "/messages", "/models")
@@ -50,7 +53,8 @@ def check_listed(config: ModelConfig, base_url: str, key: str) -> None:
         ConfigError: base_url lacks its /v1, or the way there is configured badly.
     """
     root = base_url.rstrip("/")
-    with httpx2.Client(
+    with BoundedClient(
+        most_s=_LONGEST_S,
         proxy=proxy_for(root),
         verify=trusted(config.ca_file),
         trust_env=False,

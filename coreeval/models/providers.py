@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError
 from coreeval.models.model import Model
+from coreeval.models.tracing import TRACING
+from coreeval.tools.endpoints import Pairs, model_pairs, refuse_untrusted
 
 Opener = Callable[[ModelConfig, Mapping[str, str]], Model]
 
@@ -38,10 +40,19 @@ PROVIDERS: dict[str, Opener] = {"openai": _openai, "anthropic": _anthropic, "rep
 """Those that are asked without a package of their own; all others come through LangChain."""
 
 
-def open_model(config: ModelConfig, env: Mapping[str, str] | None = None) -> Model:
+def open_model(
+    config: ModelConfig, env: Mapping[str, str] | None = None, *, trusted: Pairs = ()
+) -> Model:
     """Open the model that a config names; keys come from the environment.
 
+    Args:
+        config: The model.
+        env: Where its key comes from; the environment where it is not given.
+        trusted: Variables and the origins that they may be sent to, beside the provider's own and
+            this machine.
+
     Raises:
+        UntrustedEndpoint: its key would be sent to another origin.
         ConfigError: there is no such provider, its package is missing, it is configured with what
             it does not have, or what follows the colon is missing.
         CredentialError: the key is missing from the environment.
@@ -53,5 +64,7 @@ def open_model(config: ModelConfig, env: Mapping[str, str] | None = None) -> Mod
             where="models",
             hint=f"a model is written provider:name; providers that can be asked: {known}",
         )
-    opener = PROVIDERS.get(config.provider, _others)
-    return opener(config, os.environ if env is None else env)
+    known_env = os.environ if env is None else env
+    TRACING.open()
+    refuse_untrusted(model_pairs([config], known_env), trusted)
+    return PROVIDERS.get(config.provider, _others)(config, known_env)

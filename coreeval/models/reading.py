@@ -1,35 +1,120 @@
-"""From what a model said to the JSON text in it: thoughts and wrappings removed, slips mended."""
+"""From what a model said to its answer: thoughts and wrappings removed, slips of JSON mended.
+
+Every reader here takes time in proportion to the text, whatever the text is.
+"""
 
 import json
 import re
+from collections.abc import Iterator
+from typing import Final
 
-_THOUGHT = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_CLOSED = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_OPENED = re.compile(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_MARK = re.compile(r"\\.|[\"{}\[\]]", re.DOTALL)
-_FENCED = re.compile(r"```[\w-]*\s*\n(?P<inside>.*?)\n\s*```", re.DOTALL)
+from coreeval.models.mending import put_right
+
+_THOUGHT_TAG: Final = re.compile(
+    r"<(?P<end>/?)(?P<name>think|thinking|thoughts?|reasoning|seed:think)>"
+    r"|\[(?P<square>/?)THINK\]|\u25c1(?P<wide>/?)think\u25b7",
+    re.IGNORECASE,
+)
+_CHANNEL: Final = re.compile(r"<\|channel\|>\s*(\w+)[^<]{0,80}<\|message\|>")
+_SIGNAL: Final = re.compile(r"<\|(?:end|return|start|eot_id|im_end)\|>")
+_BARE_CHANNELS: Final = re.compile(r"\s*analysis(?=[A-Z\"'])")
+"""How channels begin where their signs were swallowed: `analysisThe user asks … assistantfinal`."""
+_BARE_FINAL: Final = "assistantfinal"
+_ANSWER_TAG: Final = re.compile(
+    r"<(?P<end>/?)(?P<name>answer|final_answer|final|solution|label|choice)>", re.IGNORECASE
+)
+_OBJECT_BEGINS: Final = re.compile(r"(?<![\w\\}])\{(?=\s*(?:[\"']|[A-Za-z_][\w -]{0,40}:))")
+"""A brace that opens an object, and none of LaTeX."""
+_MOST_OBJECTS: Final = 5
+"""Objects of one answer that are looked at."""
+_DECODER: Final = json.JSONDecoder()
+_MARK: Final = re.compile(r"\\.|[\"{}\[\]]", re.DOTALL)
+_FENCE: Final = re.compile(r"```[\w-]*[^\S\n]*\n")
+_FENCE_END: Final = re.compile(r"\n[^\S\n]*```")
 
 
 def without_thoughts(text: str) -> str:
     """Return an answer without the model's thoughts, which are never the answer.
 
-    Some chat templates swallow the opening tag; what comes before a closing one is a thought then.
-    A thought that was never closed leaves nothing.
+    Thoughts stand in tags (`<think>`, `[THINK]`) or in the channels before the final one. Some chat
+    templates swallow the opening tag; what comes before a closing one is a thought then. A thought
+    that was never closed leaves nothing.
     """
     bare = text.strip()
-    if "<" not in bare or (bare.startswith("{") and bare.endswith("}")):
+    if bare.startswith("{") and bare.endswith("}"):
         return text
-    rest = _THOUGHT.sub("", text)
-    if closed := list(_CLOSED.finditer(rest)):
-        rest = rest[closed[-1].end() :]
-    return _OPENED.split(rest)[0]
+    return _outside_tags(_final_channel(text))
+
+
+def final_answer(text: str) -> str:
+    """Return the part of a text that is the answer: without thoughts, and inside its own tags.
+
+    Of `<answer>`, `<final_answer>`, `<solution>`, … the content counts, closed or not; of several
+    that differ all do, one a line.
+    """
+    said = without_thoughts(text)
+    parts = dict.fromkeys(part.strip() for part in _tagged(said))
+    return "\n".join(part for part in parts if part) if parts else said
+
+
+def _final_channel(text: str) -> str:
+    """Return what the final channel says; all of a text without channels."""
+    channels = list(_CHANNEL.finditer(text)) if "<|channel|>" in text else []
+    if channels:
+        last = channels[-1]
+        rest = text[last.end() :] if last[1] == "final" else ""
+        return _SIGNAL.split(rest)[0]
+    if _BARE_CHANNELS.match(text):
+        return text.rpartition(_BARE_FINAL)[2] if _BARE_FINAL in text else ""
+    return text
+
+
+def _outside_tags(text: str) -> str:
+    """Return what stands in no thought; a tag inside a thought is part of it."""
+    kept, at, open_tags = list[str](), 0, list[str]()
+    for tag in _THOUGHT_TAG.finditer(text):
+        name = (tag["name"] or "think").lower()
+        if not (tag["end"] or tag["square"] or tag["wide"]):
+            if not open_tags:
+                kept.append(text[at : tag.start()])
+            if name not in open_tags:
+                open_tags.append(name)
+            continue
+        if not open_tags:
+            kept.clear()
+        open_tags = open_tags[: open_tags.index(name)] if name in open_tags else []
+        at = tag.end()
+    return "".join(kept) if open_tags else "".join(kept) + text[at:]
+
+
+def _tagged(text: str) -> Iterator[str]:
+    """Yield what stands in tags for an answer; the last of them may be open."""
+    begun: tuple[str, int] | None = None
+    for tag in _ANSWER_TAG.finditer(text):
+        name = tag["name"].lower()
+        if tag["end"] and begun and begun[0] == name:
+            yield text[begun[1] : tag.start()]
+            begun = None
+        elif not tag["end"] and begun is None:
+            begun = name, tag.end()
+    if begun:
+        yield text[begun[1] :]
 
 
 def json_text(text: str) -> str:
     """Return the JSON of an answer: without the one code fence that it may stand in."""
     rest = without_thoughts(text).strip()
-    fenced = list(_FENCED.finditer(rest))
-    return fenced[0]["inside"].strip() if len(fenced) == 1 else rest
+    fenced = _fenced(rest)
+    return fenced[0].strip() if len(fenced) == 1 else rest
+
+
+def _fenced(text: str) -> list[str]:
+    """Return what stands in code fences."""
+    found, at = list[str](), 0
+    while (begun := _FENCE.search(text, at)) and (ended := _FENCE_END.search(text, begun.end())):
+        found.append(text[begun.end() : ended.start()])
+        at = ended.end()
+    return found
 
 
 def mended(text: str) -> str:
@@ -45,13 +130,7 @@ def mended(text: str) -> str:
     found = _first_object(text)
     if found is None:
         return text
-    from json_repair import repair_json  # needed for few models
-
-    try:
-        repaired = repair_json(found, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return text
-    return repaired if isinstance(repaired, str) and repaired else text
+    return put_right(found) or text
 
 
 def _object_length(text: str) -> int:
@@ -75,3 +154,42 @@ def _first_object(text: str) -> str | None:
             if depth == 0:
                 return text[start : found.end()]
     return None
+
+
+def objects_in(
+    text: str, decoder: json.JSONDecoder = _DECODER
+) -> Iterator[tuple[object, int, int]]:
+    """Yield the JSON objects in a text, slips mended, each with its start and its end.
+
+    A text that is a list as a whole counts as one; what is no JSON is passed over.
+    """
+    found = _decoded(text, len(text) - len(text.lstrip()), decoder)
+    if found and isinstance(found[0], list) and not text[found[1] :].strip():
+        yield found[0], 0, len(text)
+        return
+    at = 0
+    for _ in range(_MOST_OBJECTS):
+        begun = _OBJECT_BEGINS.search(text, at)
+        found = _object_at(text, begun.start(), decoder) if begun else None
+        if begun is None or found is None:
+            return
+        at = found[1]
+        yield found[0], begun.start(), at
+
+
+def _object_at(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, int] | None:
+    """Return the object that begins at a place, its slips mended, and where it ends."""
+    if found := _decoded(text, start, decoder):
+        return found
+    whole = _first_object(text[start:])
+    repaired = mended(whole) if whole else None
+    if not whole or not repaired or not (read := _decoded(repaired, 0, decoder)):
+        return None
+    return read[0], start + len(whole)
+
+
+def _decoded(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, int] | None:
+    try:
+        return decoder.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None

@@ -17,10 +17,12 @@ from langchain_core.messages import AIMessage
 from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from coreeval.config import Method, ModelConfig
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import ConfigError, NotRecorded, UsageError
-from coreeval.models.chat import AskedChat, ai_message, usage_of
+from coreeval.models.chat import AskedChat, ai_message
 from coreeval.models.forms import Finish, Form
 from coreeval.models.model import Identity, Model, parameters_of
+from coreeval.models.usage import usage_of
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
 from coreeval.tools.stores.call_rows import CallRecord, canonical
@@ -87,7 +89,7 @@ def open_replay(config: ModelConfig) -> Model:
     """
     path = Path(config.name)
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path, most_bytes=MOST_DATA_BYTES)
     except OSError as error:
         raise ConfigError(
             f"the recorded answers cannot be read: {error.strerror}", where=str(path)

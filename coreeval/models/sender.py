@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from coreeval.config import Method
 from coreeval.errors import ModelUnusable
 from coreeval.models.abilities import Abilities
+from coreeval.models.counts import IMPOSSIBLE_COUNT
 from coreeval.models.failures import CallFailure, Final, final_error
 from coreeval.models.forms import Form
 from coreeval.models.model import Model
@@ -201,6 +202,8 @@ class Sender:
         except BaseException:
             await self.purse.write_off(reservation)
             raise
+        if told := answer.response_metadata.get(IMPOSSIBLE_COUNT):
+            self.traffic.counted_impossibly(self.model.name, str(told))
         usage = answer.usage_metadata
         turn.answered(
             answer.response_metadata["limits"], usage["total_tokens"] if usage else turn.tokens

@@ -1,6 +1,7 @@
 """What a refused request's status and words mean, whoever refused it."""
 
 import re
+from urllib.parse import urlsplit
 
 from coreeval.models.failures import FailureKind
 
@@ -48,6 +49,22 @@ def kind_of(status: int) -> FailureKind:
     if status < 400:
         return "unknown"  # it sends us elsewhere, where no key of ours goes
     return _BY_STATUS.get(status, "transient" if status >= 500 else "rejected")
+
+
+def redirect_note(status: int, location: str | None) -> str:
+    """Return what to say of a response that redirects; empty for any other.
+
+    Args:
+        status: The response's status.
+        location: Its Location header.
+    """
+    if not 300 <= status < 400:
+        return ""
+    host = urlsplit(location or "").netloc.rpartition("@")[2]
+    return (
+        f"it redirects (status {status}) to {host or 'another path'}; requests with prompts are "
+        "not redirected: name the right address in base_url"
+    )
 
 
 def kind_told(*codes: object) -> FailureKind | None:

@@ -66,6 +66,20 @@ class Traffic:
         self._tallies: dict[tuple[str, str], _Tally] = {}
         self._troubles: dict[str, _Trouble] = {}
         """Why a model's last request came to nothing, until one is answered."""
+        self._impossible: dict[str, str] = {}
+        """The first count of each model that cannot be true."""
+
+    def counted_impossibly(self, model: str, told: str) -> None:
+        """Note that a model's endpoint told a count of tokens that cannot be true."""
+        self._impossible.setdefault(model, told)
+
+    def count_notes(self) -> list[str]:
+        """Return what to tell people of such counts: a line for each model."""
+        return [
+            f"{model}: its endpoint told an impossible count ({told}); each such call is charged "
+            "the most that it can cost"
+            for model, told in self._impossible.items()
+        ]
 
     @contextmanager
     def call(self, role: str, model: str) -> Iterator[OpenCall]:

@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from coreeval.config import ROLES
+from coreeval.config.user_files import read_text
 from coreeval.errors import PromptError
 from coreeval.prompts.prompt import Prompt
 from coreeval.schema import RoleName, Task
@@ -69,7 +70,7 @@ def _role_of(path: Path) -> RoleName:
 
 def _read(path: Path) -> Prompt:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(f"this prompt cannot be read: {error}", where=str(path)) from None
     return Prompt(str(path), text)

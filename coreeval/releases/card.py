@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import yaml
-
 from coreeval.config import Config
 from coreeval.releases.card_words import (
     ATTRIBUTION,
@@ -19,6 +17,7 @@ from coreeval.releases.card_words import (
     start_told,
 )
 from coreeval.releases.manifest import Manifest
+from coreeval.releases.markdown import code_cell, front_matter_text, plain
 from coreeval.schema import Task
 from coreeval.tools.files import write_text
 from coreeval.tools.knowledge import coverage_told
@@ -28,9 +27,9 @@ def write_card(
     folder: Path, task: Task, config: Config, manifest: Manifest, rows: dict[str, int]
 ) -> None:
     """Write the card beside the arms."""
-    arms = [name for name in ("updated", "semantic", "control", "provenance") if name in rows]
+    arms = [name for name in ("updated", "semantic", "control", "provenance") if rows.get(name)]
     head = front_matter(config.name, config.dataset.split, arms)
-    told = yaml.safe_dump(head, sort_keys=False).strip()
+    told = front_matter_text(head).strip()
     write_text(folder / "README.md", f"---\n{told}\n---\n\n{_body(task, config, manifest, rows)}\n")
 
 
@@ -39,7 +38,7 @@ def _body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) 
     fill = fill_told(config.run.on_reject)
     return f"""# {config.name}
 
-{task.description} Refreshed by CoreEval {manifest.fingerprints.code}.
+{plain(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
 
 {SYNTHETIC}
 {offline_told(config.models.ruled)}
@@ -60,9 +59,9 @@ def _body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) 
 
 | | |
 |---|---|
-| run | `{manifest.run}`, started {manifest.created_at} |
+| run | {code_cell(manifest.run)}, started {manifest.created_at} |
 | news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
-| news | {coverage_told(news.coverage)} ({news.backend}) |
+| news | {plain(coverage_told(news.coverage))} ({news.backend}) |
 | least certain publication time accepted | {precision_told(news.min_precision)} |
 | bad rows of the benchmark | {manifest.bad_rows} |
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from coreeval.releases.markdown import plain
 from coreeval.schema import Task
 from coreeval.tools.cutoffs import Latest
 from coreeval.tools.freshness import TargetFreshness
@@ -17,7 +18,13 @@ companies and places they name did not take part in making them."""
 
 
 def front_matter(name: str, split: str, arms: Iterable[str]) -> dict[str, object]:
-    """Return what `datasets` and hubs read of a card; the first arm is the default one."""
+    """Return what `datasets` and hubs read of a card; the first arm is the default one.
+
+    Args:
+        name: The benchmark's.
+        split: The split that the files hold.
+        arms: Folders that have rows: `datasets` cannot load a config without any.
+    """
     return {
         "pretty_name": f"CoreEval {name}",
         "language": ["en"],
@@ -36,7 +43,9 @@ def front_matter(name: str, split: str, arms: Iterable[str]) -> dict[str, object
 
 def label_rows(task: Task) -> str:
     """Return the rows of a table of labels."""
-    return "\n".join(f"| {label.id} | {label.name} | {label.meaning} |" for label in task.labels)
+    return "\n".join(
+        f"| {label.id} | {plain(label.name)} | {plain(label.meaning)} |" for label in task.labels
+    )
 
 
 def count_rows(counts: Mapping[str, int]) -> str:
@@ -46,7 +55,7 @@ def count_rows(counts: Mapping[str, int]) -> str:
 
 def model_rows(models: Mapping[str, object]) -> str:
     """Return the rows of a table of roles and the models that played them."""
-    return "\n".join(f"| {role} | {_names(model)} |" for role, model in models.items())
+    return "\n".join(f"| {role} | {plain(_names(model))} |" for role, model in models.items())
 
 
 def _names(model: object) -> str:
@@ -60,7 +69,8 @@ def start_told(start: Latest | None) -> str:
     if start is None:
         return ""
     what = "release" if start.kind == "released" else "cutoff"
-    return f"; starts after the {what} of {start.target} ({start.confidence}: {start.source})"
+    known = f"{start.confidence}: {plain(start.source)}"
+    return f"; starts after the {what} of {plain(start.target)} ({known})"
 
 
 def fresh_told(targets: Sequence[TargetFreshness]) -> str:
@@ -68,7 +78,7 @@ def fresh_told(targets: Sequence[TargetFreshness]) -> str:
     if not targets:
         return ""
     lines = "\n".join(
-        f"| {one.target} | {one.after} of {one.accepted} | {one.by_crawl} | {one.unknown} |"
+        f"| {plain(one.target)} | {one.after} of {one.accepted} | {one.by_crawl} | {one.unknown} |"
         for one in targets
     )
     return f"""| target | accepted, with evidence after its cutoff | by crawl time | unknown |

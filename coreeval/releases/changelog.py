@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from coreeval.releases.markdown import code, plain
 from coreeval.releases.release import Release
 from coreeval.releases.release_manifest import (
     Changelog,
@@ -12,6 +13,7 @@ from coreeval.releases.release_manifest import (
     ReleaseManifest,
     SampleRow,
 )
+from coreeval.tools.unseen import visible_line
 
 if TYPE_CHECKING:
     from coreeval.releases.diff import Diff
@@ -97,7 +99,7 @@ def _outcomes(diff: "Diff") -> tuple[str, str]:
 
 def _settings(diff: "Diff") -> tuple[str, str]:
     rows = [
-        f"| {one.name} | {_cell(one.before)} | {_cell(one.after)} |"
+        f"| {plain(one.name)} | {_cell(one.before)} | {_cell(one.after)} |"
         for one in diff.settings
         if not one.name.startswith(_COUNTED)
     ]
@@ -115,7 +117,7 @@ _COUNTED = ("counts.", "arms.", "bad_rows")
 
 
 def _named(ids: Sequence[str]) -> str:
-    shown = ", ".join(f"`{_line(each).replace('`', '')}`" for each in ids[:NAMED])
+    shown = ", ".join(code(each) for each in ids[:NAMED])
     return f"{shown} and {len(ids) - NAMED} more" if len(ids) > NAMED else shown
 
 
@@ -126,9 +128,5 @@ def _table(head: str, rows: Sequence[str]) -> str:
 
 def _cell(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    line = _line(text).replace("|", "\\|")
-    return line if len(line) <= CELL else f"{line[:CELL]} …"
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+    line = visible_line(text)
+    return plain(line) if len(line) <= CELL else f"{plain(line[:CELL])} …"

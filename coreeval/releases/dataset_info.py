@@ -1,15 +1,17 @@
 """`dataset_info` of a dataset card: columns, rows and bytes, which hubs show without the data."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from coreeval.config.user_files import parse_yaml
 from coreeval.releases.arms import shard_of
+from coreeval.releases.markdown import front_matter_text
 
 _FENCE = "---\n"
+_FENCES = re.compile(f"^{_FENCE}", re.MULTILINE)
 _SIZES = (
     (1_000, "n<1K"),
     (10_000, "1K<n<10K"),
@@ -29,8 +31,8 @@ def with_dataset_info(card: str, folder: Path, split: str) -> str:
         folder: Has one folder for each config, with one parquet file for the split.
         split: The split that the files hold.
     """
-    _, head, body = card.split(_FENCE, 2)
-    front: Info = yaml.safe_load(head)
+    _, head, body = _FENCES.split(card, 2)
+    front: Info = parse_yaml(head)
     info = list(dataset_info(folder, split))
     rows = max((one["splits"][0]["num_examples"] for one in info), default=0)
     front |= {
@@ -38,7 +40,7 @@ def with_dataset_info(card: str, folder: Path, split: str) -> str:
         "configs": [one for one in front["configs"] if one["config_name"] in _names(info)],
         "dataset_info": info,
     }
-    head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True)
+    head = front_matter_text(front)
     return f"{_FENCE}{head}{_FENCE}{body}"
 
 
@@ -47,9 +49,11 @@ def _names(info: list[Info]) -> set[str]:
 
 
 def dataset_info(folder: Path, split: str) -> Iterator[Info]:
-    """Yield what the card says of each config, by their names."""
+    """Yield what the card says of each config, by their names; one without rows is none."""
     for file in sorted(folder.glob(f"*/{shard_of(split)}")):
-        yield _info(file, split)
+        info = _info(file, split)
+        if info["splits"][0]["num_examples"]:
+            yield info
 
 
 def size_category(rows: int) -> str:

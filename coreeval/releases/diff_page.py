@@ -5,6 +5,7 @@ from pathlib import Path
 
 from coreeval.releases.diff import Diff
 from coreeval.tools.files import write_text
+from coreeval.tools.unseen import visible_value
 
 SHOWN = 1000
 """Samples that a page shows; a browser would choke on a whole large benchmark."""
@@ -21,7 +22,11 @@ def page_of(diff: Diff) -> str:
 
     template = resources.files("coreeval.releases").joinpath("diff.html.jinja")
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=visible_value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     document = diff.model_dump(mode="json")
     shown, left = document["changed"][:SHOWN], max(0, len(document["changed"]) - SHOWN)

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from coreeval.errors import RunCorrupt
 from coreeval.evaluation.arm_scores import RANKED
+from coreeval.evaluation.pcr.caveats import ABOUT_MEMORY, CAVEATS, Basis
 from coreeval.evaluation.scoring.classification import NOTHING, Score
 from coreeval.releases.release_manifest import Findings, TargetFindings
 
@@ -31,7 +32,8 @@ def findings_of(report: Json, *, where: Path) -> Findings:
 
 
 def _findings(report: Json) -> Findings:
-    pcr = {each["name"]: each["verdict"] for each in _listed(report["pcr"], "targets")}
+    references = {each["target"] for each in report["targets"] if each.get("role") == "reference"}
+    pcr = {each["name"]: each for each in _listed(report["pcr"], "targets")}
     drops = {each["target"]: each["verdict"] for each in report["decomposition"]["targets"]}
     scores = {each["target"]: _scores(each) for each in report["arms"]["targets"]}
     series = _by_series(report)
@@ -42,13 +44,21 @@ def _findings(report: Json) -> Findings:
                 target=target,
                 original=scores.get(target, (NOTHING, NOTHING))[0],
                 updated=scores.get(target, (NOTHING, NOTHING))[1],
-                pcr=pcr.get(target),
+                pcr=pcr[target]["verdict"] if target in pcr else None,
+                pcr_caveat=caveat_of(pcr[target]) if target in pcr else "",
                 drop=drops.get(target),
                 numleak=series.get(target, {}),
             )
             for target in dict.fromkeys((*scores, *pcr, *drops, *series))
+            if target not in references
         ),
     )
+
+
+def caveat_of(found: Json) -> str:
+    """Return under which condition a verdict of memory by PCR holds; nothing for another one."""
+    basis: Basis = found["test"]["basis"]
+    return CAVEATS[basis] if found["verdict"] in ABOUT_MEMORY else ""
 
 
 def _scores(found: Json) -> tuple[Score, Score]:

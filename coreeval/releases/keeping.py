@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Generic, Literal, Protocol, TypeVar
@@ -17,7 +17,7 @@ from coreeval.releases.stale import Horizon, is_accepted
 from coreeval.schema import BadRow, Evidence, Precision, ReplacedFact, Result, Sample, Triple
 from coreeval.tools.cutoffs import TargetDates
 from coreeval.tools.freshness import CERTAIN_FIRST, freshness
-from coreeval.tools.stores.run_rows import Excerpt, Kept
+from coreeval.tools.stores.run_rows import Ended, Excerpt, Kept
 
 Renewal = Literal[
     "new", "changed", "withheld", "not_accepted", "age", "cutoff", "undated", "precision",
@@ -73,6 +73,30 @@ class Keeper:
         self.renewed[found] += 1
         return None
 
+    def kept_again(self, ended: Ended, newest: datetime | None) -> Kept | None:
+        """Return a sample with old evidence as the release has it, if nothing newer was found.
+
+        One that a new target may know is not put back: its evidence is from before the cutoff. Ask
+        for samples in the benchmark's order.
+
+        Args:
+            ended: How the renewal ended; only one that was accepted, or for which there was no
+                news, can have found nothing newer.
+            newest: When the newest evidence of the new text was published; None without any.
+
+        Raises:
+            ReleaseError: the release contradicts itself.
+        """
+        if ended.result.kept_from or ended.result.outcome not in ("accepted", "no_knowledge"):
+            return None
+        row = next(iter(self._samples.of(ended.sample.id)), None)
+        if row is None or _outdated(ended.sample, row) or not self._only_too_old(row):
+            return None
+        if newest and (not row.newest_evidence or newest > _moment(row.newest_evidence)):
+            return None
+        found = self._as_released(ended.sample, row)
+        return found if isinstance(found, Kept) else None
+
     def told(self, parent: Followed) -> str:
         """Return how many samples were kept, and why the others are made anew."""
         why = [f"{n} {_why(reason, parent)}" for reason, n in self.renewed.most_common()]
@@ -87,8 +111,10 @@ class Keeper:
             return "new"
         [row] = known
         reason = _outdated(sample, row) or self._gone_stale(row)
-        if reason:
-            return reason
+        return reason or self._as_released(sample, row)
+
+    def _as_released(self, sample: Sample, row: SampleRow) -> Kept | Renewal:
+        """Return a sample with the result that the release has, or what now forbids it."""
         updated, facts = self._text(self._updated, row), self._facts.of(sample.id)
         excerpts = {fact.evidence_id: _excerpt(fact, self._release) for fact in facts}
         evidence = [each.evidence for each in excerpts.values()]
@@ -105,6 +131,10 @@ class Keeper:
     def _gone_stale(self, row: SampleRow) -> Renewal | None:
         stale = self._terms.horizon.passed_by(row)
         return stale.why if stale else None
+
+    def _only_too_old(self, row: SampleRow) -> bool:
+        stale, cutoffs = self._gone_stale(row), replace(self._terms.horizon, oldest=None)
+        return stale == "age" and cutoffs.passed_by(row) is None
 
     def _certain(self, evidence: Sequence[Evidence]) -> bool:
         least = CERTAIN_FIRST.index(self._terms.min_precision)
@@ -210,6 +240,10 @@ def _replaced(fact: FactRow) -> ReplacedFact:
         evidence_id=fact.evidence_id,
         quote="",
     )
+
+
+def _moment(stated: str) -> datetime:
+    return datetime.fromisoformat(stated)
 
 
 _INSERTED = Triple(head="", relation="", tail="")

@@ -194,7 +194,7 @@ def _manifest(path: Path) -> Json:
         keys = ("task", "status", "created_at", "ended_at", "models", "cost", "workspace")
         if all(key in manifest for key in (*keys, "run", "now")):
             return dict(manifest)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         pass
     from coreeval.releases.manifest import read_manifest
 

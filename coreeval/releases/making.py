@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from coreeval.errors import ReleaseError, RunError, RunLocked
+from coreeval.errors import GateNotMet, ReleaseError, RunError, RunLocked
+from coreeval.releases.contained import VERSION_NAME
 from coreeval.releases.draft import appearing, refuse_taken
 from coreeval.releases.gates.gating import require_gates
 from coreeval.releases.gates.limits import Gates
@@ -11,12 +12,13 @@ from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.releases.parents import Parent, find_parent, refuse_before
 from coreeval.releases.release import Release, read_release
 from coreeval.releases.sources import Manner, Sources
+from coreeval.releases.stale import is_accepted
 from coreeval.releases.writing import write_release
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.locks import held
 from coreeval.tools.workspace import RunFiles, Workspace, command
 
-_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+_VERSION = re.compile(VERSION_NAME)
 
 
 def make_release(
@@ -29,6 +31,7 @@ def make_release(
     takedown: Path | None = None,
     require_review: bool = False,
     gates: Gates | None = None,
+    allow_empty_arm: bool = False,
     now: Clock = utc_now,
 ) -> Release:
     """Make an immutable release of a run's dataset.
@@ -43,13 +46,14 @@ def make_release(
         takedown: A list in place of the one that the run's config names.
         require_review: Whether it waits until a person has decided about all listed samples.
         gates: Limits that it must keep before it has its name.
+        allow_empty_arm: Whether it may be made although no sample has a new text.
         now: Dates the release.
 
     Raises:
         RunStateError: there is no run.
         ReleaseError: the version exists, the run is unfinished, the parent is not there.
         ReviewOpen: it waits for a person.
-        GateNotMet: it is beyond a limit; nothing is left of it.
+        GateNotMet: it is beyond a limit, or no sample has a new text; nothing is left of it.
         RunLocked: somebody works on the run, or makes a release beside this one.
         RunError: it cannot be written; nothing is left under its name.
     """
@@ -72,6 +76,8 @@ def make_release(
             _refuse_forgotten(made_of)
             how = Manner(version, moment, target, snippets, require_review)
             write_release(made_of, how, draft)
+            if not allow_empty_arm:
+                _refuse_empty(read_release(draft), run)
             if gates:
                 require_gates(read_release(draft), gates)
     except OSError as error:
@@ -81,6 +87,25 @@ def make_release(
             hint="see to the disk, then give the same command again: nothing is left of this try",
         ) from None
     return read_release(target)
+
+
+def _refuse_empty(draft: Release, run: Path) -> None:
+    """Refuse a release without any new text: what stands in for rejected samples is not new.
+
+    Raises:
+        GateNotMet: it has none.
+    """
+    if any(map(is_accepted, draft.samples())):
+        return
+    counts, withheld = draft.manifest.counts, draft.manifest.takedown.withheld
+    withheld += draft.manifest.review.rejected
+    left_out = f", and {withheld} of them are left out" if counts["accepted"] else ""
+    raise GateNotMet(
+        "the release would have no new text: "
+        f"{counts['accepted']} of {counts['total']} samples are accepted{left_out}",
+        where=str(run),
+        hint=f"see why: {command('status', run)}; to release it all the same: --allow-empty-arm",
+    )
 
 
 def _check_version(version: str) -> None:

@@ -1,5 +1,6 @@
 """A release as whoever builds on it reads it: its manifest, its samples, their texts and facts."""
 
+import errno
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,8 +10,10 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from coreeval.config.user_files import read_bytes
 from coreeval.errors import ReleaseError
 from coreeval.releases.arms import shard_of
+from coreeval.releases.contained import leads_through_link
 from coreeval.releases.release_manifest import (
     SCHEMA_VERSION,
     ArmRow,
@@ -24,6 +27,8 @@ from coreeval.tools.parquet import Row, read_parquet, read_some
 MANIFEST = "release.json"
 DIGEST = "release.sha256"
 TASK = "task.json"
+MOST_BYTES = 64 << 20
+"""Bytes of release.json or task.json (own choice); they have some 20 KB."""
 ReleasedArm = Literal["updated", "semantic", "original"]
 _BESIDE_TEXTS = frozenset(ArmRow.model_fields)
 
@@ -49,13 +54,20 @@ class Release:
         """
         file = self.path / TASK
         try:
-            return Task.model_validate_json(file.read_bytes())
+            return Task.model_validate_json(_content(self.path, TASK))
         except (OSError, ValidationError) as error:
             raise _unreadable(file, str(error)) from None
 
     def file(self, folder: str) -> Path:
-        """Return the path of the parquet file in one of the release's folders."""
-        return self.path / folder / shard_of(self.manifest.split)
+        """Return the path of the parquet file in one of the release's folders.
+
+        Raises:
+            ReleaseError: a link leads to it.
+        """
+        name = f"{folder}/{shard_of(self.manifest.split)}"
+        if leads_through_link(self.path, name):
+            raise _unreadable(self.path / name, "it is a link")
+        return self.path / name
 
     def samples(self) -> Iterator[SampleRow]:
         """Stream every sample of the benchmark, in its order.
@@ -153,14 +165,14 @@ def read_release(path: Path) -> Release:
     """
     where = path / MANIFEST
     try:
-        said = json.loads(where.read_bytes())
+        said = json.loads(_content(path, MANIFEST))
     except (FileNotFoundError, NotADirectoryError):
         raise ReleaseError(
             f"this is no release: it has no {MANIFEST}",
             where=str(path),
             hint="give the directory that `coreeval release` printed",
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _damaged(where, str(error)) from None
     _refuse_newer(said, where)
     try:
@@ -169,6 +181,17 @@ def read_release(path: Path) -> Release:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise _damaged(where, f"{place}: {first['msg']}".removeprefix(": ")) from None
+
+
+def _content(folder: Path, name: str) -> bytes:
+    """Return the content of a small file of a release.
+
+    Raises:
+        OSError: it is not there, is a link, or is larger than any that was made.
+    """
+    if leads_through_link(folder, name):
+        raise OSError(errno.ELOOP, "it is a link", str(folder / name))
+    return read_bytes(folder / name, most_bytes=MOST_BYTES)
 
 
 def _refuse_newer(said: object, where: Path) -> None:

@@ -1,7 +1,5 @@
 """README.md of a release: the dataset card, which says how it was made, its limits and licences."""
 
-import yaml
-
 from coreeval.evaluation.scoring.classification import Score
 from coreeval.releases.annotation.card import ratings_told
 from coreeval.releases.card_words import (
@@ -17,6 +15,7 @@ from coreeval.releases.card_words import (
     precision_told,
     start_told,
 )
+from coreeval.releases.markdown import code_cell, front_matter_text, plain, web_address
 from coreeval.releases.release_manifest import (
     Changelog,
     LabelShare,
@@ -27,11 +26,12 @@ from coreeval.releases.release_manifest import (
 )
 from coreeval.schema import Task
 from coreeval.tools.knowledge import coverage_told
+from coreeval.tools.unseen import visible_line
 
 
 def release_card(task: Task, manifest: ReleaseManifest) -> str:
     """Return the card, read by people and by `datasets`."""
-    head = yaml.safe_dump(_head(manifest), sort_keys=False, allow_unicode=True).strip()
+    head = front_matter_text(_head(manifest)).strip()
     parts = (
         _what(task, manifest),
         _quality(manifest.quality),
@@ -46,10 +46,11 @@ def release_card(task: Task, manifest: ReleaseManifest) -> str:
 
 def _head(manifest: ReleaseManifest) -> dict[str, object]:
     arms = ("updated", "semantic", "provenance", "samples", "original")
-    front = front_matter(manifest.name, manifest.split, arms)
-    terms = {"license": "other", "license_name": manifest.licence.name}
-    if manifest.licence.url:
-        terms["license_link"] = manifest.licence.url
+    held = [arm for arm in arms if manifest.arms[arm]]
+    front = front_matter(manifest.name, manifest.split, held)
+    terms = {"license": "other", "license_name": visible_line(manifest.licence.name)}
+    if address := web_address(manifest.licence.url):
+        terms["license_link"] = address
     return {**front, **terms}
 
 
@@ -58,7 +59,7 @@ def _what(task: Task, manifest: ReleaseManifest) -> str:
     quoted = "" if manifest.snippets else " (the news by digest, not quoted)"
     return f"""# {manifest.name} {manifest.version}
 
-{task.description} Refreshed by CoreEval {manifest.fingerprints.code}.
+{plain(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
 
 {SYNTHETIC}
 {offline_told(manifest.ruled)}
@@ -117,7 +118,7 @@ The last line holds if the judge errs no more often on new texts than it disagre
 
 def _label_row(one: LabelShare) -> str:
     after = "" if one.updated_share is None else f"{one.updated_share:.1%}"
-    return f"| {one.label} | {_share(one.accepted)} | {one.original_share:.1%} | {after} |"
+    return f"| {plain(one.label)} | {_share(one.accepted)} | {one.original_share:.1%} | {after} |"
 
 
 def _rung_row(one: RungCoverage) -> str:
@@ -144,14 +145,16 @@ def _how(manifest: ReleaseManifest) -> str:
     window, news = manifest.window, manifest.knowledge
     precision, start = precision_told(news.min_precision), start_told(manifest.window_start)
     fresh = fresh_told(manifest.after_cutoff)
-    prompts = "\n".join(f"| {role} | `{known}` |" for role, known in manifest.prompts.items())
+    prompts = "\n".join(
+        f"| {role} | {code_cell(known)} |" for role, known in manifest.prompts.items()
+    )
     return f"""## How it was made
 
 | | |
 |---|---|
-| run | `{manifest.run}`, its clock at {manifest.now} |
+| run | {code_cell(manifest.run)}, its clock at {manifest.now} |
 | news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
-| news | {coverage_told(news.coverage)} ({news.backend}) |
+| news | {plain(coverage_told(news.coverage))} ({news.backend}) |
 | least certain publication time accepted | {precision} |
 | bad rows of the benchmark | {manifest.bad_rows} |
 
@@ -179,7 +182,19 @@ def _limits(manifest: ReleaseManifest) -> str:
 - The updated arm is no random part of the benchmark: it lacks samples for which no news fitted.
 - A model trained after {manifest.window.end:%Y-%m-%d} may know these facts, and these texts.
 - Accepted samples that are left out: {listed} by the takedown list, {rejected} by a person.
+{_still_stale(manifest)}\
 - {_reviewed(manifest)}"""
+
+
+def _still_stale(manifest: ReleaseManifest) -> str:
+    """Return the line about samples that could not be renewed, with its end; empty for none."""
+    if not manifest.still_stale:
+        return ""
+    return (
+        f"- Updated samples that are still stale: {manifest.still_stale}. Their evidence is older "
+        "than the run asked for, or from before a new target's cutoff: their renewal found no news "
+        "that is new enough.\n"
+    )
 
 
 def _reviewed(manifest: ReleaseManifest) -> str:
@@ -194,10 +209,11 @@ def _reviewed(manifest: ReleaseManifest) -> str:
 
 def _terms(manifest: ReleaseManifest) -> str:
     licence = manifest.licence
-    url = f" ({licence.url})" if licence.url else ""
+    address = web_address(licence.url)
+    url = f" (<{address}>)" if address else ""
     return f"""## Licences
 
-The benchmark: {licence.name}{url}; {licence.source}.
+The benchmark: {plain(licence.name)}{url}; {plain(licence.source)}.
 The updated and semantic texts derive from it, so its terms may reach them too.
 {_loader(manifest)}
 {ATTRIBUTION}"""

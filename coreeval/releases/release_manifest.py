@@ -5,6 +5,7 @@ from typing import Literal
 from coreeval.evaluation.annotation.results import Rated
 from coreeval.evaluation.arm_scores import Ranking
 from coreeval.evaluation.scoring.classification import NOTHING, Score
+from coreeval.releases.contained import InsidePath, PlainName, RelativePath, VersionName
 from coreeval.releases.manifest import Cost, Fingerprints, KnowledgeUsed, Source
 from coreeval.schema import Rung, Value, Window
 from coreeval.tools.cutoffs import Latest, TargetDates
@@ -18,10 +19,10 @@ Withheld = Literal["", "review", "takedown"]
 class ParentRelease(Value):
     """The release that one follows."""
 
-    version: str
+    version: VersionName
     digest: str
     """sha256 of its release.json: the releases make a chain."""
-    path: str | None = None
+    path: RelativePath | None = None
     """Where it was, relative to the release; None where it stood elsewhere."""
 
 
@@ -104,6 +105,8 @@ class TargetFindings(Value):
     updated: Score = NOTHING
     pcr: str | None = None
     """Verdict; None where it was not asked, and so for the next two."""
+    pcr_caveat: str = ""
+    """Under which condition that verdict holds; empty if it needs none."""
     drop: str | None = None
     numleak: dict[str, str] = {}
     """Verdict for each series."""
@@ -180,14 +183,14 @@ class ReleaseManifest(Value):
 
     schema_version: Literal[1] = 1
     name: str
-    version: str
+    version: VersionName
     created_at: str
     run: str
     """Name of the run: `<config name>/<UTC start>`, or the directory's name."""
     now: str
     """The run's clock: everything dated uses it."""
     task: str
-    split: str
+    split: PlainName
     parent: ParentRelease | None = None
     window: Window
     window_start: Latest | None = None
@@ -203,6 +206,10 @@ class ReleaseManifest(Value):
     counts: dict[str, int]
     kept: int = 0
     """Samples that the run took from the release it was made from."""
+    still_stale: int | None = None
+    """Samples of the updated arm whose evidence is older than the run asked for, or from before a
+    new target's cutoff: their renewal found no news that is new enough. None if the run followed no
+    release."""
     bad_rows: int = 0
     notes: tuple[str, ...] = ()
     cost: Cost = Cost()
@@ -221,7 +228,7 @@ class ReleaseManifest(Value):
     annotation: PeopleSaid | None = None
     """None where nobody rated its texts."""
     changelog: Changelog
-    files: dict[str, FileDigest]
+    files: dict[InsidePath, FileDigest]
     """Every file but release.json and release.sha256, by its path in the release."""
 
 

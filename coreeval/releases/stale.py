@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from coreeval.config.ages import age_of
+from coreeval.releases.manifest import Manifest
 from coreeval.releases.release_manifest import SampleRow
 from coreeval.schema import Value
 from coreeval.tools.cutoffs import TargetDates
@@ -57,6 +59,22 @@ def stale_samples(samples: Iterable[SampleRow], horizon: Horizon) -> Iterator[St
     for sample in samples:
         if is_accepted(sample) and (stale := horizon.passed_by(sample)):
             yield stale
+
+
+def horizon_of(run: Manifest, before: Sequence[TargetDates] | None) -> Horizon | None:
+    """Return what a run asked of the evidence of samples that it kept; None if it kept none.
+
+    Args:
+        run: The run's manifest.
+        before: What was known of targets when the release that it follows was made.
+    """
+    if run.parent is None:
+        return None
+    stale_after = run.parent.stale_after
+    return Horizon(
+        oldest=age_of(stale_after).before(datetime.fromisoformat(run.now)) if stale_after else None,
+        cutoffs=new_cutoffs(before, run.cutoffs or ()),
+    )
 
 
 def is_accepted(sample: SampleRow) -> bool:

@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import Literal
 
 from coreeval.errors import ReleaseError
+from coreeval.releases.contained import is_plain_file, leads_through_link, names_in
 from coreeval.releases.release import DIGEST, MANIFEST, Release, read_release, sha256_of
 from coreeval.releases.release_manifest import FileDigest, ParentRelease
 from coreeval.schema import Value
+from coreeval.tools.workspace import command
 
 ProblemKind = Literal[
-    "missing", "extra", "changed", "digest", "manifest", "parent_missing", "parent_changed"
+    "missing", "extra", "changed", "link", "digest", "manifest", "parent_missing", "parent_changed"
 ]
+_LINK = "it is a link, and a release has none: its files may lie anywhere"
 _OF_A_HUB = (".gitattributes", ".cache/huggingface/")
 """What the Hugging Face hub keeps beside the files of a release, and its client beside a copy."""
 
@@ -82,32 +85,58 @@ def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Veri
     )
 
 
+def require_whole(path: Path) -> Release:
+    """Return a release that is, byte for byte, what was made; its ancestors are not looked at.
+
+    Raises:
+        ReleaseError: there is no release, or something in it is not as it was made.
+    """
+    made, found = read_release(path), verify(path, chain=False)
+    if not found.ok:
+        first = found.problems[0]
+        raise ReleaseError(
+            f"the release is not what was made: {first.file}: {first.message}",
+            where=str(path),
+            hint=f"see all with: {command('verify', path)}",
+        )
+    return made
+
+
 def _digest_problems(path: Path, published: str | None) -> Iterator[Problem]:
     """Yield what is wrong between release.json and what vouches for it."""
-    if not (path / MANIFEST).exists():
+    if not is_plain_file(path, MANIFEST):
         return
     found = sha256_of(path / MANIFEST)
     if published and found != published.strip().lower():
         message = f"its digest is {found}, not the published {published}"
         yield Problem(kind="digest", file=MANIFEST, message=message)
+    vouched = f"{found}  {MANIFEST}\n".encode()
     if not (path / DIGEST).exists():
         yield Problem(kind="missing", file=DIGEST, message="the file is not there")
-    elif (path / DIGEST).read_bytes() != f"{found}  {MANIFEST}\n".encode():
+    elif not is_plain_file(path, DIGEST):
+        return  # told with the other links
+    elif (path / DIGEST).stat().st_size > len(vouched) or (path / DIGEST).read_bytes() != vouched:
         message = f"it is not what {DIGEST} vouches for: one of the two was changed"
         yield Problem(kind="digest", file=MANIFEST, message=message)
 
 
 def _file_problems(path: Path, listed: dict[str, FileDigest]) -> Iterator[Problem]:
     for name, expected in listed.items():
-        yield from _file_problem(path / name, name, expected)
-    there = (file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir())
-    others = {name for name in there if not name.startswith(_OF_A_HUB)}
-    for name in sorted(others - listed.keys() - {MANIFEST, DIGEST}):
-        yield Problem(kind="extra", file=name, message="the file does not belong to the release")
+        yield from _file_problem(path, name, expected)
+    others = {name for name in names_in(path) if not name.startswith(_OF_A_HUB)}
+    for name in sorted(others - listed.keys()):
+        if (path / name).is_symlink():
+            yield Problem(kind="link", file=name, message=_LINK)
+        elif name not in {MANIFEST, DIGEST}:
+            message = "the file does not belong to the release"
+            yield Problem(kind="extra", file=name, message=message)
 
 
-def _file_problem(file: Path, name: str, expected: FileDigest) -> Iterator[Problem]:
-    if not file.is_file():
+def _file_problem(folder: Path, name: str, expected: FileDigest) -> Iterator[Problem]:
+    file = folder / name
+    if leads_through_link(folder, name):
+        yield Problem(kind="link", file=name, message=_LINK)
+    elif not file.is_file():
         yield Problem(kind="missing", file=name, message="the file is not there")
     elif (size := file.stat().st_size) != expected.bytes:
         message = f"the file has {size} bytes, not {expected.bytes}"
@@ -142,4 +171,4 @@ def _place(child: Path, parent: ParentRelease) -> Path | None:
     """Return where a parent is: where it was, else beside its child."""
     places = [(child.resolve() / parent.path).resolve()] if parent.path else []
     places.append(child.resolve().parent / parent.version)
-    return next((place for place in places if (place / MANIFEST).is_file()), None)
+    return next((place for place in places if is_plain_file(place, MANIFEST)), None)

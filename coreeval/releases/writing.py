@@ -1,6 +1,6 @@
 """Writes the files of a release."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,7 @@ from coreeval.releases.release_manifest import (
     Quality,
     ReleaseManifest,
     ReviewState,
+    SampleRow,
     TakedownState,
     Withheld,
 )
@@ -41,6 +42,7 @@ from coreeval.releases.review import review_of
 from coreeval.releases.sample_rows import sample_rows, write_samples
 from coreeval.releases.sides import side_of
 from coreeval.releases.sources import Manner, Sources
+from coreeval.releases.stale import horizon_of, stale_samples
 from coreeval.releases.withholding import withheld_samples
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_json, write_text
@@ -146,6 +148,7 @@ def _manifest(made_of: Sources, how: Manner, draft: Path, found: _Found) -> Rele
         "findings": findings and portable(findings.model_dump(mode="json"), made_of.base),
         "arms": found.arms,
         "snippets": how.snippets,
+        "still_stale": _still_stale(made_of, read_samples(draft / "samples" / shard)),
         "review": found.review,
         "annotation": said_of(made_of.files, run),
         "on_reject": made_of.on_reject,
@@ -163,6 +166,16 @@ def _manifest(made_of: Sources, how: Manner, draft: Path, found: _Found) -> Rele
         "files": {},
     }
     return ReleaseManifest.model_validate(shared | own)
+
+
+def _still_stale(made_of: Sources, samples: Iterator[SampleRow]) -> int | None:
+    """Return how many samples should have been renewed and rest on old evidence all the same."""
+    followed, parent = made_of.run.parent, made_of.parent
+    same = followed and parent and followed.digest == parent.digest
+    # without the release that the run follows nobody knows which targets were new
+    before = parent.manifest.cutoffs if parent and same else made_of.run.cutoffs
+    horizon = horizon_of(made_of.run, before)
+    return None if horizon is None else sum(1 for _ in stale_samples(samples, horizon))
 
 
 def _findings(made_of: Sources) -> Findings | None:

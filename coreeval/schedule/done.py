@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from coreeval.config.schedule import HookConfig
+from coreeval.schedule.consent import require_consent
 from coreeval.schedule.does import Does
 from coreeval.schedule.hooks import News, Told
-from coreeval.schedule.plan import Period
+from coreeval.schedule.plan import Period, Plan
 from coreeval.schedule.state import Trouble
 from coreeval.tools.clock import Clock, utc_now
 
@@ -26,6 +27,8 @@ class Hands:
     does: Does
     tell: Tell
     now: Clock = utc_now
+    consent: Callable[[Plan], None] = require_consent
+    """Raises a UsageError where nobody has agreed to a schedule's hooks and endpoints."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,6 +77,7 @@ class Turn:
         if idle:
             yield idle
             return
+        self.hands.consent(self.plan)
         self.plan.check_hooks()
         self.plan.gates()  # a file that is none is told of before anything is spent
         try:

@@ -121,13 +121,14 @@ def _post(hook: HookConfig, news: News, _folder: Path) -> None:
 
     address = os.environ.get(hook.webhook_env or "", "")
     try:
-        answer = httpx2.post(address, json=asdict(news), timeout=hook.timeout_s)
+        sent = httpx2.stream("POST", address, json=asdict(news), timeout=hook.timeout_s)
+        with sent as answer:  # its body says nothing, and may have no end
+            status = answer.status_code
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
         raise NotTold(
             "its address is none that starts with http:// or https://", final=True
         ) from None
     except httpx2.HTTPError as error:
         raise NotTold(f"no answer ({type(error).__name__})") from None
-    if not answer.is_success:
-        again = answer.status_code in (408, 429) or answer.is_server_error
-        raise NotTold(f"answered {answer.status_code}", final=not again)
+    if not 200 <= status < 300:
+        raise NotTold(f"answered {status}", final=status not in (408, 429) and status < 500)

@@ -38,6 +38,8 @@ class Looks:
     """Some schedules that are looked at together."""
 
     plans: Sequence[Plan]
+    accepted: Sequence[str] = ()
+    """Digests of what was agreed to, for machines that have no record of it."""
 
     @property
     def unit(self) -> str:
@@ -118,6 +120,7 @@ def workflow(looks: Looks, root: Path) -> str:
     lost = [f"{home}/{part}" for home in homes for part in ("calls.db*", "cache", "gdelt", "runs")]
     kept = [f"{home}/{part}" for home in in_shell for part in ("releases", "schedule/*.json")]
     configs = [_inside(plan.path, root) for plan in looks.plans]
+    accepted = [word for digest in looks.accepted for word in ("--accepted", digest)]
     return _filled(
         "workflow.yml",
         what=", ".join(plan.name for plan in looks.plans),
@@ -125,7 +128,7 @@ def workflow(looks: Looks, root: Path) -> str:
         crons="\n".join(f'    - cron: "{line}"' for line in utc_lines(looks)),
         cached="\n".join(f"            {path}" for path in lost),
         version=metadata.version("coreeval"),
-        command=shlex.join(["coreeval", "schedule", "due", *configs]),
+        command=shlex.join(["coreeval", "schedule", "due", *accepted, *configs]),
         secrets=_secrets(looks.plans),
         kept=" ".join(kept),
     )

@@ -13,7 +13,7 @@ from dotenv import load_dotenv
 
 from coreeval.config import ROLES, Config, load_config
 from coreeval.config.cron import Cron
-from coreeval.config.schedule import ScheduleConfig
+from coreeval.config.schedule import HookConfig, ScheduleConfig
 from coreeval.config.versions import version_at
 from coreeval.errors import ConfigError, CredentialError, UsageError
 from coreeval.schedule.state import Book
@@ -83,11 +83,15 @@ class Plan:
         return moment.astimezone(self.times.zone)
 
     @property
+    def hooks(self) -> tuple[HookConfig, ...]:
+        """All hooks, whatever they are told of."""
+        hooks = self.schedule.hooks
+        return (*hooks.success, *hooks.failure, *hooks.gate)
+
+    @property
     def webhooks(self) -> set[str]:
         """The variables that hold addresses of webhooks."""
-        hooks = self.schedule.hooks
-        every = (*hooks.success, *hooks.failure, *hooks.gate)
-        return {hook.webhook_env for hook in every if hook.webhook_env}
+        return {hook.webhook_env for hook in self.hooks if hook.webhook_env}
 
     @property
     def secrets(self) -> set[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from coreeval.config import ROLES
+from coreeval.config.user_files import HINT, YamlError, parse_yaml, read_text
 from coreeval.errors import TaskError
 from coreeval.schema import Task
 from coreeval.tasks.checks import Problem, nearest, read
@@ -91,14 +92,14 @@ def _place(name_or_path: str) -> Path:
 
 def _parsed(path: Path) -> object:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        return parse_yaml(read_text(path))
     except FileNotFoundError:
         hint = f"built in: {', '.join(BUILT_IN)}"
         raise TaskError("there is no such task file", where=str(path), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"the task file cannot be read: {error}", where=str(path)) from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that cannot be
-        raise TaskError(f"this is not YAML: {error}", where=str(path)) from None
+    except YamlError as error:
+        raise TaskError(f"this is not YAML: {error}", where=str(path), hint=HINT) from None
 
 
 def _with_lines(file: TaskFile) -> TaskFile:

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from coreeval.config.user_files import MOST_DATA_BYTES, read_text
 from coreeval.errors import UsageError
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")  # noqa: RUF001
@@ -47,7 +48,7 @@ def sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         UsageError: it cannot be read.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_text(path, most_bytes=MOST_DATA_BYTES)
         first = text.partition("\n")[0]
         reader = csv.reader(
             io.StringIO(text, newline=""), delimiter=max(_SEPARATORS, key=first.count), strict=True

@@ -8,6 +8,8 @@ from typing import TypeVar
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from coreeval.config.credentials import hide_credentials, refuse_credentials
+from coreeval.config.user_files import HINT, YamlError, parse_yaml, read_text
 from coreeval.errors import ConfigError
 
 Fact = TypeVar("Fact")
@@ -24,14 +26,21 @@ def user_table(path: Path, form: TypeAdapter[dict[str, Fact]], *, hint: str) -> 
     """Return a table of a user's own.
 
     Raises:
-        ConfigError: the file cannot be read, or a row of it is not as `hint` says.
+        ConfigError: the file cannot be read, a row of it is not as `hint` says, or it holds what
+            looks like a credential.
     """
     try:
-        return form.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+        raw = parse_yaml(read_text(path)) or {}
+        rows = list(raw.values()) if isinstance(raw, dict) else raw
+        refuse_credentials(rows, where=str(path))
+        return form.validate_python(raw)
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"no YAML: {error}", where=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"this is not UTF-8: {error}", where=str(path)) from None
+    except YamlError as error:
+        problem = hide_credentials(str(error))
+        raise ConfigError(f"this is not YAML: {problem}", where=str(path), hint=HINT) from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place, said = ".".join(map(str, first["loc"])), str(first["msg"])

@@ -24,6 +24,11 @@ class Workspace:
         return self.root / "calls.db"
 
     @property
+    def trusted(self) -> Path:
+        """What a person has agreed to: variables sent to endpoints, and hooks that are run."""
+        return self.root / "trusted.json"
+
+    @property
     def gdelt(self) -> Path:
         """What was made from GDELT files."""
         return self.root / "gdelt"

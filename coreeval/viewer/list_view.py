@@ -13,6 +13,8 @@ from coreeval.tools.stores.run_listing import SORTS, SampleFilter, Sort
 
 PAGE = 50
 """Samples on a page."""
+MOST_SHOWN = 60
+"""Characters of a value that an error repeats."""
 MOST_FIRST: tuple[Sort, ...] = ("attempts", "calls", "usd", "seconds")
 """What is sorted from the largest down, until it is turned round."""
 NAMES: Mapping[str, str] = {
@@ -35,7 +37,7 @@ class ListView(Value):
     chosen: SampleFilter = SampleFilter()
     sort: Sort = "order"
     descending: bool = False
-    page: int = Field(default=1, ge=1)
+    page: int = Field(default=1, ge=1, le=10**9)
 
     @classmethod
     def of(cls, query: QueryParams, *, hide_texts: bool = False) -> Self:
@@ -106,4 +108,6 @@ def _mistake(error: ValidationError) -> str:
     field = str(first["loc"][-1])
     name = next((name for name, known in NAMES.items() if known == field), field)
     known = f" Known: {', '.join(SORTS)}." if name == "sort" else ""
-    return f"The address cannot be read: {name} is {first['input']!r}. {first['msg']}.{known}"
+    said = repr(first["input"])
+    shown = said if len(said) <= MOST_SHOWN else f"{said[:MOST_SHOWN]}..."
+    return f"The address cannot be read: {name} is {shown}. {first['msg']}.{known}"

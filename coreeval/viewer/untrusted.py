@@ -1,16 +1,10 @@
 """Words of benchmarks, news and models on a page: escaped, isolated, their tricks visible."""
 
-import re
 import unicodedata
 
 from markupsafe import Markup, escape
 
-_UNSEEN = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
-)
-"""Controls, and characters without a shape that reorder or hide others."""
-_JOINERS = re.compile(r"(?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f])")
-"""Inside emoji and in some scripts they are orthography."""
+from coreeval.tools.unseen import unseen_in
 
 
 def shown(text: str) -> Markup:
@@ -20,12 +14,10 @@ def shown(text: str) -> Markup:
 
 def marked(text: str) -> Markup:
     """Return a text, escaped, with a visible mark for each character that has no shape."""
-    kept = {match.start() for match in _JOINERS.finditer(text)}
     parts, done = [], 0
-    for match in _UNSEEN.finditer(text):
-        if match.start() not in kept:
-            parts += [escape(text[done : match.start()]), _mark(match.group())]
-            done = match.end()
+    for match in unseen_in(text):
+        parts += [escape(text[done : match.start()]), _mark(match.group())]
+        done = match.end()
     return Markup("").join([*parts, escape(text[done:])])
 
 

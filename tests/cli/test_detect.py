@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from coreeval.cli.detect import CONSISTENCIES, METRICS
@@ -43,7 +44,11 @@ def test_one_file_is_the_documented_form(shell: Shell, tuned: Path) -> None:
         found["splits"]["train"]
     )
     assert set(found["difference"]) >= NUMBERS
-    assert found["verdict"] == "fine_tuned" and "above 0" in found["reason"]
+    assert found["verdict"] == "difficulty_or_memory"
+    assert "a gap in difficulty between the splits explains it as well" in found["reason"]
+    vouched = detect(shell, "--pairs", tuned, "--exchangeable-splits", "--json").document
+    assert (vouched["verdict"], vouched["exchangeable_splits"]) == ("fine_tuned", True)
+    assert "as you vouch" in vouched["reason"]
     assert found["baselines"]["decline"]["train"] == pytest.approx(0.04, abs=0.02)
     assert isinstance(found["baselines"]["discrepancy"], float)
     assert found["settings"]["draws"] == 500 and found["settings"]["threshold"] is None
@@ -54,10 +59,10 @@ def test_several_files_are_a_list_under_their_names(shell: Shell, tuned: Path, c
     both = ("--pairs", f"a=b={tuned.name}", "--pairs", clean)
     tuned.rename(tuned.with_name(f"b={tuned.name}"))
     found = detect(shell, *both, "--json").document
-    assert set(found) == {"comparisons", "plots", "settings"}
+    assert set(found) == {"comparisons", "plots", "references", "settings"}
     assert [one["name"] for one in found["comparisons"]] == ["a", "clean"]
     for one in found["comparisons"]:
-        assert set(one) | {"plots", "settings"} == documented("coreeval detect pcr")
+        assert set(one) | {"plots", "references", "settings"} == documented("coreeval detect pcr")
     first, second = (one["difference"] for one in found["comparisons"])
     assert first["p_adjusted"] == pytest.approx(min(2 * first["p_value"], 1))
     assert second["p_adjusted"] == second["p_value"]
@@ -70,7 +75,9 @@ def test_words_say_what_the_numbers_are_and_why(shell: Shell, clean: Path) -> No
     said = detect(shell, "--pairs", clean)
     assert said.code == 0
     assert "train           100     100             0.4000" in said.out
-    assert "inconclusive: the interval (" in said.out
+    words = " ".join(said.out.split())
+    assert "inconclusive: from test to train performance changes by +0.0 (" in words
+    assert "25% of it (15.0 points) in" in words
     assert "PCR(train) - PCR(test) +0.0000" in said.out
     assert "baseline, discrepancy:" in said.out
     assert "alpha 0.01, tanh; percentile intervals of 500 draws, seed 0" in said.out
@@ -119,7 +126,9 @@ def test_what_is_not_defined_is_null(shell: Shell, tmp_path: Path) -> None:
     found = detect(shell, "--pairs", path, "--json").document
     assert found["difference"]["estimate"] is None and found["verdict"] == "inconclusive"
     assert found["splits"]["train"] | {"ci_low": None} == {
-        "n": 30, "scored": 0, "performance": None, "consistency": 1.0, "pcr": None,
+        "n": 30, "clusters": 30, "unanswered": 0,
+        "statuses": {"original": {"answered": 30}, "modified": {"answered": 30}},
+        "scored": 0, "performance": None, "consistency": 1.0, "pcr": None,
         "ci_low": None, "ci_high": None,
     }  # fmt: skip
     assert "undefined" in detect(shell, "--pairs", path).out
@@ -167,3 +176,84 @@ def test_scores_must_be_named(shell: Shell, clean: Path) -> None:
     assert METRICS in said.error["hint"]
     assert ", ".join(KNOWN_METRICS) == METRICS
     assert ", ".join(KNOWN_CONSISTENCIES) == CONSISTENCIES
+
+
+# -- references ----------------------------------------------------------------------------------
+
+
+def records(model: str, right: tuple[float, float], seed: int) -> list[dict[str, object]]:
+    """Return a model's answers to 300 items a split, right so often on train and on test."""
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            "split": split,
+            "id": str(number),
+            "model": model,
+            "reference": "yes",
+            "original_output": said,
+            "modified_output": said if rng.random() < 0.8 else "perhaps",
+        }
+        for split, share in zip(("train", "test"), right, strict=True)
+        for number in range(300)
+        for said in ["yes" if rng.random() < share else "no"]
+    ]
+
+
+def saved(shell: Shell, name: str, *several: list[dict[str, object]]) -> Path:
+    lines = [json.dumps(each) for own in several for each in own]
+    return shell.write(name, "\n".join(lines))
+
+
+def clean_references(shell: Shell) -> Path:
+    """Write five models that find test 20 points easier."""
+    shares = [(0.4 + 0.05 * n, 0.6 + 0.05 * n) for n in range(5)]
+    return saved(
+        shell, "clean.jsonl", *(records(f"r{n}", share, n) for n, share in enumerate(shares))
+    )
+
+
+def test_references_tell_memory_from_a_gap_in_difficulty(shell: Shell) -> None:
+    references = clean_references(shell)
+    models = saved(
+        shell, "models.jsonl", records("honest", (0.5, 0.7), 11), records("knows", (0.9, 0.7), 12)
+    )
+    by = ("--pairs", models, "--reference", references)
+    found = detect(shell, *by, "--json").document
+    honest, knows = found["comparisons"]
+    assert [honest["name"], knows["name"]] == ["honest", "knows"]
+    assert honest["verdict"] == "inconclusive" and knows["verdict"] == "fine_tuned"
+    assert honest["difference"]["points"]["ci_high"] < 0 <= honest["adjusted"]["points"]["ci_high"]
+    adjusted = knows["adjusted"]
+    assert adjusted["references"] == [f"r{n}" for n in range(5)] and adjusted["method"] == "line"
+    assert adjusted["shared"] == {"train": 300, "test": 300}
+    assert knows["test"]["basis"] == "references"
+    assert [one["name"] for one in found["references"]] == adjusted["references"]
+    assert not any("verdict" in one for one in found["references"])
+    words = " ".join(detect(shell, *by).out.split())
+    assert "this holds if the references have not seen either split" in words
+    points = adjusted["points"]
+    span = f"{points['estimate']:+.1f} ({points['ci_low']:+.1f} to {points['ci_high']:+.1f}) points"
+    assert f"performance changes by {span}" in words
+    alone = detect(shell, "--pairs", models, "--json").document["comparisons"]
+    assert {one["verdict"] for one in alone} == {"difficulty_or_memory"}
+
+
+def test_references_of_other_items_are_refused(shell: Shell) -> None:
+    other = [{**each, "id": f"other {each['id']}"} for each in records("o", (0.5, 0.5), 3)]
+    pairs = saved(shell, "models.jsonl", records("m", (0.5, 0.5), 1))
+    said = detect(
+        shell, "--pairs", pairs, "--reference", saved(shell, "other.jsonl", other), "--json"
+    )
+    assert said.code == 2
+    assert "other shares 0 items of train with models" in said.error["message"]
+    twice = detect(shell, "--pairs", pairs, "--reference", pairs, "--json")
+    assert twice.code == 2 and "both compared and a reference" in twice.error["message"]
+
+
+def test_one_reference_is_listed_and_not_used(shell: Shell) -> None:
+    pairs = saved(shell, "models.jsonl", records("m", (0.9, 0.5), 1))
+    one = saved(shell, "one.jsonl", records("r", (0.5, 0.5), 2))
+    found = detect(shell, "--pairs", pairs, "--reference", one, "--json").document
+    assert found["adjusted"] is None and found["verdict"] == "difficulty_or_memory"
+    assert any("at least 2 are needed" in note for note in found["notes"])
+    assert found["references"][0]["splits"]["train"]["n"] == 300

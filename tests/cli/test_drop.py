@@ -42,7 +42,7 @@ def test_the_document_is_that_of_the_report(
     assert cli.main(["detect", "drop", str(reported.root)]) == 0
     said = capsys.readouterr().out
     assert f"{TARGET}: too few" in said and "run.control_window" in said
-    assert "panel too small: 0 of 5" in said and "decomposition not measured" in said
+    assert "panel too small: 0 of 5" in said and "decomposition cannot tell" in said
 
 
 def test_the_table_of_samples_is_copied(

@@ -59,7 +59,7 @@ def test_words_say_the_verdict_and_why(shell: Shell, answers: Path) -> None:
     lines = said.out.splitlines()
     assert "-- a knower, tides -" in lines[0], "a name stays on its line"
     assert "the Halcyon tide index: 60 questions for a value on 60 dates (60 parsed);" in said.out
-    assert "\nmemorized: r with the published values is 1.00" in said.out
+    assert "\nmemorized: 100% (" in said.out and "r with the published values is 1.00" in said.out
     assert "chance: r, answers dealt out among all dates" in said.out
     assert "refusing: It refused 60 of 60 questions" in said.out
     table = [line.split()[-1] for line in lines if line.startswith(("a knower ", "b ", "c "))]
@@ -171,7 +171,7 @@ def test_a_back_test_is_audited_without_a_config(shell: Shell, about: Series) ->
                 "answer": "no",
                 "sentence": "No: a back-test of offline:memorizing from 1990-01 to 1994-12 cannot "
                 "be trusted, because the model remembers the published values of the Halcyon tide "
-                "index, so that it may trade on what it could not have known.",
+                "index (memorized), so that it may trade on what it could not have known.",
             }
         ],
     }
@@ -191,7 +191,7 @@ def test_the_answers_give_the_same_again(shell: Shell, about: Series) -> None:
     again = next(line for line in words.splitlines() if line.startswith("again: coreeval "))
     later = shell(*again.removeprefix("again: coreeval ").split(), *FEW, "--json").document
     assert later["series"] == first["series"] and later["settings"] == first["settings"]
-    assert first["backtest"]["models"][0]["answer"] in words or "No memory found" in words
+    assert first["backtest"]["models"][0]["answer"] in words or "No recall found" in words
 
 
 def test_a_dry_run_asks_nothing(shell: Shell, about: Series) -> None:

@@ -27,7 +27,9 @@ def test_one_document_with_the_documented_keys(shell: Shell) -> None:
     assert said.code == 0 and said.err == ""
     found = said.document
     assert set(found) == documented("coreeval detect overlap")
-    assert found["counts"] == {"exact": 1, "normalised": 0, "near": 1}
+    assert found["counts"] == {
+        "exact": 1, "normalised": 0, "near": 1, "contained": 0, "template": 0,
+    }  # fmt: skip
     assert found["b"]["in_hits"] == 2 and found["b"]["short"] == 2
     exact, near = found["hits"]
     assert exact["a"] == [{"id": "jsonl/a/2", "answer": "1"}] and exact["same_answer"] is False
@@ -37,12 +39,14 @@ def test_one_document_with_the_documented_keys(shell: Shell) -> None:
 
 def test_words_show_hits_in_two_columns(shell: Shell) -> None:
     items(shell, "a.jsonl", QUESTION, CHINESE)
-    items(shell, "b.jsonl", QUESTION.replace("ten", "twelve"), CHINESE.replace("总", ""), "")
+    items(shell, "b.jsonl", QUESTION.replace("year", "quarter"), CHINESE.replace("总", ""), "")
     out = overlap(shell, "a.jsonl", "b.jsonl").out
-    assert "A  a.jsonl: 2 items, 2 of them in a hit (100.0%)" in out
+    assert "A  a.jsonl: 2 items, 2 of them found again (100.0%)" in out
     assert "left out: b.jsonl, line 3: input is empty" in out
-    assert "hits: 0 exact, 0 normalised, 2 near (resemblance 0.4 or more)" in out
-    assert "[-ten-]" in out and "{+twelve+}" in out and "[-总-]" in out
+    assert (
+        "hits: 0 exact, 0 normalised, 2 near, 0 contained, 0 template (near: resemblance 0.4" in out
+    )
+    assert "[-year-]" in out and "{+quarter+}" in out and "[-总-]" in out
     assert "same answer" in out
     widths = {line.index("|") for line in out.splitlines() if " | " in line and line.isascii()}
     assert widths == {52}

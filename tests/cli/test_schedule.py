@@ -26,6 +26,10 @@ def test_due_twice(shell: Shell) -> None:
     config = weekly(shell, hooks={"success": [hook]})
     explained = shell("schedule", "due", "--explain", config, "--json").document
     version = explained["schedules"][0]["newest"]["version"]
+    refused = shell("schedule", "due", config)
+    assert refused.code == 2 and "--accept-hooks" in refused.err
+    assert not (shell.folder / "told").exists()
+    assert hook in shell("schedule", "install", config, "--accept-hooks").out
     first = shell("schedule", "due", config)
     assert first.code == 0
     assert first.out.startswith(f"trial: {version} is released: .coreeval/releases/trial/{version}")
@@ -106,3 +110,26 @@ def test_install_prints_or_writes(shell: Shell, monkeypatch: pytest.MonkeyPatch)
     printed = shell("schedule", "install", config, "--github", "--print").out
     assert "coreeval schedule due trial.yaml" in printed
     assert not (shell.folder / ".github").exists()
+
+
+def test_install_asks_for_hooks_and_hands_on_what_was_accepted(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shell.folder / ".git").mkdir()
+    config = weekly(shell, hooks={"success": ["./publish.sh"]})
+    refused = shell("schedule", "install", config, "--github")
+    assert refused.code == 2 and "./publish.sh" in refused.err
+    assert not (shell.folder / ".github").exists()
+    assert "--accepted" not in shell("schedule", "install", config, "--github", "--print").out
+    document = shell("schedule", "install", config, "--github", "--accept-hooks", "--json").document
+    assert document["accepted"]["hooks"] == ["./publish.sh"]
+    (digest,) = document["accepted"]["digests"]
+    (workflow,) = document["units"].values()
+    assert f"coreeval schedule due --accepted {digest} trial.yaml" in workflow
+    monkeypatch.setenv("COREEVAL_HOME", str(shell.folder / "runner"))
+    refused = shell("schedule", "due", "--accepted", "0" * 64, config)
+    assert refused.code == 2 and "nobody has accepted them" in refused.err
+    shell.write("publish.sh", "#!/bin/sh\ntouch published\n")
+    (shell.folder / "publish.sh").chmod(0o755)
+    assert shell("schedule", "due", "--accepted", digest, config).code == 0
+    assert (shell.folder / "published").exists()

@@ -7,8 +7,9 @@ from coreeval.evaluation import agreement as module
 from coreeval.evaluation import decomposition, pcr
 from coreeval.evaluation.agreement import Agreement, Said, agreement, calibration
 from coreeval.evaluation.decomposition import Flagged, ItemEvidence, decompose
+from coreeval.evaluation.excess import Standing
 from coreeval.evaluation.numleak.verdicts import VERDICTS
-from coreeval.evaluation.panel import Standing, panel
+from coreeval.evaluation.panel import panel
 from tests.support.planted import coded, first
 
 
@@ -66,8 +67,8 @@ def test_what_was_not_run_is_not_measured() -> None:
     ("found", "said"),
     [
         (_items(()), "not_shown"),
-        (_items(("s1",), base="exchanged"), "not_measured"),
-        (_items((), base=None), "not_measured"),
+        (_items(("s1",), base="exchanged"), "cannot_tell"),
+        (_items((), base=None), "cannot_tell"),
     ],
 )
 def test_flagged_samples_count_only_against_a_control_arm(found: ItemEvidence, said: Said) -> None:

@@ -48,4 +48,4 @@ def test_in_a_panel_the_one_that_remembers_stands_out() -> None:
 def test_every_detector_of_the_matrix_has_a_calibration() -> None:
     found = calibration()
     assert found.keys() == ASKS.keys()
-    assert all(each.false_positives and each.power for each in found.values())
+    assert all(each.false_positives and each.found for each in found.values())

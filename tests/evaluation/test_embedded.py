@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import f1_score  # type: ignore[import-untyped]
 
 from coreeval.errors import ConfigError, DatasetError
-from coreeval.evaluation.embedded import EmbeddedTarget, Seen, fit_target, predict
+from coreeval.evaluation.embedded import EMBEDDED, EmbeddedTarget, Seen, fit_target, predict
 from coreeval.evaluation.features import overlap
 from coreeval.evaluation.recall import split_train
 from coreeval.evaluation.scoring.classification import Score, accuracy
@@ -142,7 +142,8 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ConfigError) as caught:
         _fitted(TEXT_TASK, _samples(TEXT_TASK, TEXTS), "offline:oracle")
     assert caught.value.hint == (
-        "known: offline:classifier, offline:clean, offline:contaminated, offline:finetuned"
+        "known: offline:classifier, offline:clean, offline:contaminated, offline:finetuned, "
+        + ", ".join(f"offline:reference-{n}" for n in range(1, 7))
     )
 
 
@@ -268,3 +269,14 @@ def test_the_same_seed_gives_the_same_answers() -> None:
     texts = [sample.fields for sample in _samples(task, _tweets("test"))]
     one, two = (_fitted(task, _samples(task, rows[:400])).predict(texts) for _ in range(2))
     assert one == two
+
+
+def test_references_learn_from_less_and_less_of_the_half_that_nobody_compares() -> None:
+    task = _task(["text"], ["anger", "joy"])
+    train = _samples(task, [(f"{text} {at}", label) for at in range(40) for text, label in TEXTS])
+    known = {sample.id for sample in split_train(train)[0]}
+    seen = Seen(train=train, test=lambda: ())
+    parts = [EMBEDDED[f"reference-{n}"].fitted_on(seen) for n in range(1, 7)]
+    sizes = [len(part) for part in parts]
+    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 6
+    assert all({sample.id for sample in part} <= known for part in parts)

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from coreeval.evaluation import resampling
-from coreeval.evaluation.resampling import bootstrap_sums, leave_one_out, permuted_sums
+from coreeval.evaluation.resampling import (
+    bootstrap_sums,
+    cluster_sums,
+    leave_one_out,
+    permuted_sums,
+)
 
 EYE = np.eye(7)
 """Items whose sums are the weights themselves."""
@@ -52,3 +57,10 @@ def test_more_draws_take_no_more_memory() -> None:
         tracemalloc.stop()
     results = 7000 * 4 * 8 * 4
     assert peaks[1] < peaks[0] + results
+
+
+def test_items_of_a_cluster_are_resampled_as_one() -> None:
+    """Their rows are added up, cluster by cluster, and nothing is lost."""
+    rows = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
+    found = cluster_sums(rows, ["b", "a", "b"])
+    assert found.tolist() == [[0.0, 1.0], [2.0, 2.0]]

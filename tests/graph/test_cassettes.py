@@ -266,3 +266,17 @@ def test_a_model_that_is_named_by_its_folder_is_cut_to_its_name(
     models = config.models.model_copy(update={"default": ModelConfig(model=name), "composer": None})
     told = players_of(config.model_copy(update={"models": models}))
     assert told["composer"]["model"] == seen
+
+
+def test_an_id_that_is_there_twice_is_named_with_its_line(deck: Deck) -> None:
+    first, second = [line for line in lines_of(deck.original) if isinstance(line, SampleLine)][:2]
+
+    def doubled(line: Line) -> Line:
+        return first if line == second else line
+
+    with pytest.raises(CassetteError, match="is there twice, first on line") as caught:
+        deck.play(doubled)
+    assert first.sample.id in caught.value.message
+    assert caught.value.where.rpartition(", line ")[2].isdecimal()
+    assert caught.value.hint
+    assert not (deck.folder / "again").exists() or not any((deck.folder / "again").iterdir())

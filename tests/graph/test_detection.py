@@ -16,7 +16,7 @@ from coreeval.evaluation.targets import GIVE_UP_AFTER
 from coreeval.schema import AnswerKind
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
-from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, Undisturbed, ended
+from tests.graph.kit import CONCURRENCY, OPEN, SAMPLES, Lab, Undisturbed, ended
 from tests.support.llm_server import Reply, Request, refused
 from tests.support.wire import Prompted
 
@@ -126,7 +126,7 @@ def test_one_text_that_an_endpoint_chokes_on_leaves_the_others_answered(tested: 
 
 
 def test_a_bad_answer_is_the_targets_answer_now_and_later(tested: Lab) -> None:
-    tested.server.answers = Troubled(tested, Reply(content="joy, I think"), about=POISON)
+    tested.server.answers = Troubled(tested, Reply(content="joy or anger"), about=POISON)
     tested.refresh()
     assert_complete(tested)
     kinds = {key: kind for key, (_, kind) in predictions(tested).items()}
@@ -180,7 +180,7 @@ def test_a_signal_lets_questions_in_flight_finish_and_sends_no_more(tested: Lab)
     assert ended(child) == 130
     assert tested.manifest.status == "interrupted"
     asked = questions(tested)
-    assert 9 <= len(asked) <= 9 + CONCURRENCY
+    assert 9 <= len(asked) <= 9 + OPEN
     assert len(predictions(tested)) == len(asked)
     assert not tested.files.report_json.exists()
     tested.forget()

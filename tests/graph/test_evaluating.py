@@ -18,7 +18,7 @@ from coreeval.graph.forecast.evaluating import estimate_evaluation
 from coreeval.graph.progress import Progress
 from coreeval.graph.run import retry, workspace_of
 from coreeval.graph.work import REAL, Surroundings, job_of
-from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, ended
+from tests.graph.kit import OPEN, SAMPLES, Lab, ended
 from tests.support.wire import Prompted
 
 NAME, SHAPE, TEMPLATES = "openai:target", "LabelAnswer", 3
@@ -77,7 +77,7 @@ def test_a_killed_evaluation_goes_on_without_asking_twice(finished: Lab) -> None
     second = questions(finished)
     assert done.manifest.status == "complete"
     assert answered + second.total() == expected(finished)
-    assert (first & second).total() <= CONCURRENCY
+    assert (first & second).total() <= OPEN
     assert scores(finished)[NAME]["arms"][0]["answers"]["answered"] == SAMPLES * TEMPLATES
 
 

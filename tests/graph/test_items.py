@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,10 @@ def test_finqa_asked_with_the_recorded_answers_is_the_paper(tmp_path: Path) -> N
         for each in one.splits.values()
     ]
     assert numbers == [(0.2304, 0.7270, 0.315), (0.1084, 0.5706, 0.201)]
-    assert one.verdict == "fine_tuned"
+    assert one.verdict == "difficulty_or_memory"
+    assert (one.splits["train"].clusters, one.splits["test"].clusters) == (463, 297)
+    vouched = study({"x": asked.pairs}, replace(plan.settings, exchangeable=True))["x"]
+    assert vouched.verdict == "fine_tuned"
 
 
 @beside

@@ -7,6 +7,8 @@ from collections import Counter
 from coreeval.graph.evaluating import evaluate
 from coreeval.graph.forecast.history import earlier
 from coreeval.graph.run import refresh, retry
+from coreeval.releases.gates.gating import gate_release
+from coreeval.releases.gates.limits import Gates
 from coreeval.releases.making import make_release
 from coreeval.tools.workspace import RunFiles
 from tests.graph.kit import SAMPLES, Lab, Undisturbed
@@ -54,3 +56,28 @@ def test_kept_samples_do_not_count_as_free_ones_in_later_estimates(finished: Lab
     known = earlier(finished.workspace, "emotion")
     assert set(known.calls["extractor"]) == {1}
     assert len(known.calls["extractor"]) == SAMPLES - finished.manifest.counts["accepted"]
+
+
+def test_a_renewal_that_finds_nothing_newer_keeps_the_sample_and_says_so(finished: Lab) -> None:
+    """All evidence is older than a day, and the news store has no newer articles."""
+    release = make_release(finished.files.root, version="1", out=finished.folder / "released")
+    done = refresh(
+        finished.config,
+        limit=SAMPLES,
+        run_dir=finished.folder / "next",
+        parent=release.path,
+        stale_after="1d",
+    )
+    accepted = finished.manifest.counts["accepted"]
+    assert (done.manifest.kept, done.manifest.counts["accepted"]) == (accepted, accepted)
+    assert finished.arms("next")["updated"] == finished.arms()["updated"]
+    second = make_release(done.run_dir, version="2", out=finished.folder / "second")
+    assert second.manifest.still_stale == accepted
+    card = (second.path / "README.md").read_text("utf-8")
+    assert f"Updated samples that are still stale: {accepted}." in card
+    assert release.manifest.still_stale is None
+    assert "still stale" not in (release.path / "README.md").read_text("utf-8")
+    gates = Gates.model_validate({"still_stale": {"max": 0.1}})
+    (found,) = gate_release(second.path, gates, chain=False).gates
+    assert found.score is not None and found.score.estimate == 1.0
+    assert found.stops

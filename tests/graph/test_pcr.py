@@ -28,7 +28,7 @@ from coreeval.schema import TrainStatus
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import Workspace
-from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, config_of, ended
+from tests.graph.kit import OPEN, SAMPLES, Lab, config_of, ended
 from tests.support.answers import OfflineAnswers
 from tests.support.careless import Careless
 from tests.support.llm_server import LLMServer, Reply, Request, refused
@@ -162,7 +162,7 @@ def test_ctrl_c_leaves_items_open_and_resume_ends_them(lab: Lab, whole: dict[str
     child = lab.child("refresh")
     assert ended(child) == 130
     assert lab.manifest.status == "interrupted"
-    assert statuses(lab)["open"] >= DRAWN - 5 - CONCURRENCY
+    assert statuses(lab)["open"] >= DRAWN - 5 - OPEN
     answered = lab.answered()
     assert len(answered) == len(lab.asked()), "what was in flight was waited for"
     lab.forget()

@@ -233,7 +233,7 @@ def failing(status: int, message: str = "bad", code: str = "") -> Reply:
         (failing(401), CredentialError),
         (failing(403), CredentialError),
         (failing(404), ModelUnusable),
-        (Reply(status=307, headers={"Location": "/bad"}, body="bad"), ModelUnusable),
+        (Reply(status=307, headers={"Location": "http://bad/x"}, body="no"), ModelUnusable),
         (failing(402), ModelUnusable),
         (failing(429, code="contract_spend_limit_reached"), ModelUnusable),
         (failing(429, code="enforced_spend_limit_reached"), ModelUnusable),

@@ -48,7 +48,7 @@ async def check(
     prices = {"openai:priced": PRICE}
     given = ENV if env is None else env
     return await check_models(
-        config, prices, Abilities(store), cutoffs=CUTOFFS, env=given, retry=retry
+        config, prices, Abilities(store), cutoffs=CUTOFFS, trusted=(), env=given, retry=retry
     )
 
 

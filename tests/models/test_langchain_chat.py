@@ -18,6 +18,7 @@ from coreeval.errors import (
 )
 from coreeval.models import AnswerShape, Asker, Retry, open_model, record_calls
 from coreeval.schema import Value
+from coreeval.tools.endpoints import EndpointPair
 from coreeval.tools.stores.calls import CallStore
 from tests.models.conftest import KEY, MakeAsker, Naps
 from tests.support.exchanges import exchange
@@ -301,8 +302,9 @@ def test_without_langchain_the_command_that_installs_it_is_named(
 )
 def test_what_a_package_has_no_setting_for_is_refused(key: str, value: str) -> None:
     config = ModelConfig.model_validate({"model": "ollama:x", key: value})
+    trusted = [EndpointPair("SOME_KEY", "langchain:ollama")]
     with pytest.raises(ConfigError, match=f"takes no {key}"):
-        open_model(config, {"SOME_KEY": KEY})
+        open_model(config, {"SOME_KEY": KEY}, trusted=trusted)
 
 
 def test_a_key_that_is_named_must_be_there() -> None:
@@ -315,3 +317,20 @@ def test_what_is_no_provider_and_name_lists_the_providers(model: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_model(ModelConfig(model=model), {})
     assert "openai:" in caught.value.hint and "anthropic:" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"base_url": "https://evil.example/v1"},
+        {"api_base": "evil.example"},
+        {"openai_proxy": "evil.example"},
+        {"client_kwargs": {"headers": {}}},
+        {"model_kwargs": {"nested": [{"x": "https://evil.example"}]}},
+    ],
+)
+def test_extra_names_no_endpoint(extra: dict[str, object]) -> None:
+    config = ModelConfig.model_validate({"model": "deepseek:m", "extra": extra})
+    with pytest.raises(ConfigError, match="would decide where requests are sent") as caught:
+        open_model(config, {"DEEPSEEK_API_KEY": KEY})
+    assert "base_url" in caught.value.hint

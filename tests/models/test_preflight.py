@@ -12,9 +12,16 @@ import pytest
 import trustme
 
 from coreeval.config import ModelConfig
-from coreeval.errors import ConfigError, CoreEvalError, CredentialError, ModelUnusable
+from coreeval.errors import (
+    ConfigError,
+    CoreEvalError,
+    CredentialError,
+    ModelUnusable,
+    UntrustedEndpoint,
+)
 from coreeval.models import listing as model_list
 from coreeval.models import preflight
+from coreeval.tools.endpoints import model_pairs
 from tests.models.conftest import KEY
 from tests.support.llm_server import LLMServer, empty_objects
 
@@ -71,7 +78,8 @@ def listing() -> Iterator[Listing]:
 def check(model: str, url: str, **more: object) -> None:
     """Check a model with a key of ours in the environment."""
     config = ModelConfig.model_validate({"model": model, "base_url": url, **more})
-    preflight(config, {config.key_env: KEY})
+    env = {config.key_env: KEY}
+    preflight(config, env, trusted=list(model_pairs([config], env)))
 
 
 def refusal(model: str, url: str, **more: object) -> CoreEvalError:
@@ -252,6 +260,18 @@ def test_nothing_answers(model: str) -> None:
 def test_what_is_no_address(url: str) -> None:
     error = refusal("openai:m", url)
     assert type(error) is ConfigError and "no http address" in error.message
+
+
+def test_an_endpoint_that_nobody_agreed_to_is_not_contacted(
+    listing: Listing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", listing.root)
+    config = ModelConfig(model="openai:m", base_url="http://192.0.2.1/v1")
+    with pytest.raises(UntrustedEndpoint, match=r"OPENAI_API_KEY to http://192\.0\.2\.1"):
+        preflight(config, {"OPENAI_API_KEY": KEY})
+    assert listing.asked == []
+    preflight(config, {})  # there is no key that would be sent
+    assert listing.asked != []
 
 
 def test_proxies_are_used_and_may_refuse(listing: Listing, monkeypatch: pytest.MonkeyPatch) -> None:

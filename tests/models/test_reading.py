@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from coreeval.models.reading import json_text, mended, without_thoughts
+from coreeval.models.reading import (
+    final_answer,
+    json_text,
+    mended,
+    objects_in,
+    without_thoughts,
+)
 
 GOOD = '{"a": 1}'
 
@@ -21,6 +27,15 @@ GOOD = '{"a": 1}'
         (f"{GOOD}<think>was that right?", GOOD),
         (f"<think>never closed {GOOD}", ""),
         ('{"a": "1 < 2 and <b>bold</b>"}', '{"a": "1 < 2 and <b>bold</b>"}'),
+        ("<think>a <reasoning>b</reasoning> c", ""),
+        (f"<think>a <reasoning>b</reasoning> c</think>{GOOD}", GOOD),
+        (f"[THINK]a[/THINK]{GOOD}", GOOD),
+        (f"\u25c1think\u25b7a\u25c1/think\u25b7{GOOD}", GOOD),
+        (f"<|channel|>analysis<|message|>a<|end|><|channel|>final<|message|>{GOOD}<|end|>", GOOD),
+        ("<|channel|>analysis<|message|>a", ""),
+        (f"analysisThe user asks.assistantfinal{GOOD}", GOOD),
+        ("analysisThe user asks", ""),
+        ("analysis of the text", "analysis of the text"),
     ],
 )
 def test_thoughts_are_never_the_answer(text: str, left: str) -> None:
@@ -78,3 +93,35 @@ def test_slips_of_json_are_mended(text: str, value: object) -> None:
 )
 def test_the_end_of_an_object_is_not_made_up(text: str) -> None:
     assert mended(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("joy", "joy"),
+        ("I think so. <answer>joy</answer>", "joy"),
+        ("<think>a</think><answer> joy", "joy"),
+        ("<answer>joy</answer> or <answer>joy</answer>", "joy"),
+        ("<answer>joy</answer> or <answer>anger</answer>", "joy\nanger"),
+        ("<final_answer>joy</final_answer>", "joy"),
+    ],
+)
+def test_what_stands_in_tags_for_an_answer_is_the_answer(text: str, answer: str) -> None:
+    assert final_answer(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('Here: {"a": 1} and {"b": 2}.', [{"a": 1}, {"b": 2}]),
+        ("{a: 1,}", [{"a": 1}]),
+        ('[{"a": 1}]', [[{"a": 1}]]),
+        (r"\boxed{1} and x_{a: b}", []),
+        ('{"a": 1', []),
+        ("{ nothing }", []),
+    ],
+)
+def test_the_objects_of_a_text_are_found(text: str, values: list[object]) -> None:
+    found = list(objects_in(text))
+    assert [value for value, _, _ in found] == values
+    assert all(text[start:end].strip()[-1] in "}]" for _, start, end in found)

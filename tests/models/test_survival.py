@@ -33,7 +33,7 @@ REASONS = {
     "a key twice": "invalid: the key 'label' stands twice",
     "NaN": "invalid: NaN is not JSON",
     "half a surrogate": "invalid: it holds half of a surrogate pair",
-    "huge": "invalid: it has 1000000 characters or more",
+    "huge": "invalid: it has 262,144 characters or more",
     "cut JSON": "invalid: it is not one JSON object",
     **dict.fromkeys(("prose", "JSON in prose", "two fences"), "invalid: it is not one JSON object"),
 }

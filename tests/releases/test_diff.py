@@ -232,7 +232,7 @@ def test_a_changelog_names_what_differs_by_id_and_quotes_no_text(made: Made) -> 
                updated={"0": TEXT}, settings={"task": "y" * 200, "counts.total": 3})  # fmt: skip
     told = changelog_of(outline(old, new))
     assert f"- added ({NAMED + 2}): `0`, `1`, " in told
-    assert "`199` and 2 more\n- removed (1): `a|b`" in told
+    assert "`199` and 2 more\n- removed (1): `a'|b`" in told
     assert "| task | x\\|y | " + "y" * 80 + " … |" in told
     assert "counts.total" not in told
     assert "river" not in told

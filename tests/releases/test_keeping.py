@@ -19,7 +19,7 @@ from coreeval.schema import BadRow, Result, Sample
 from coreeval.tasks import load_task
 from coreeval.tools.cutoffs import Stated, TargetDates
 from coreeval.tools.parquet import read_parquet
-from coreeval.tools.stores.run_rows import Kept
+from coreeval.tools.stores.run_rows import Ended, Kept
 from coreeval.tools.stores.runs import RunStore
 from tests.releases.kit import NOW, SNIPPET, Made, make_run
 
@@ -174,3 +174,32 @@ def test_a_run_that_keeps_everything_is_released_with_the_same_rows(
     assert {row.kept_from for row in second.samples()} == {"1", None}
     third = Keeper(second, terms())
     assert {each.result.kept_from for each in kept_by(third, samples(made)).values()} == {"1"}
+
+
+def renewed(sample: Sample, outcome: str = "accepted", **more: object) -> Ended:
+    said = {"sample_id": sample.id, "outcome": outcome, "attempts": 1, **more}
+    return Ended(sample=sample, result=Result.model_validate(said))
+
+
+def test_a_renewal_is_put_back_only_if_it_found_nothing_newer(made: Made, release: Release) -> None:
+    oldest = datetime(2026, 11, 10, tzinfo=UTC)
+    first = samples(made)[0]
+    known = datetime(2026, 11, 2, tzinfo=UTC)
+
+    def again(ended: Ended, newest: datetime | None, horizon: Horizon | None = None) -> bool:
+        chosen = Horizon(oldest=oldest) if horizon is None else horizon
+        kept = Keeper(release, terms(horizon=chosen)).kept_again(ended, newest)
+        assert kept is None or kept.result.updated == {"text": "Ada Roe opened it"}
+        return kept is not None
+
+    assert again(renewed(first), known)
+    assert again(renewed(first, "no_knowledge"), None)
+    assert not again(renewed(first), known.replace(day=3)), "newer, if still behind the horizon"
+    assert not again(renewed(first, "rejected_facts"), None)
+    assert not again(renewed(first, "failed"), None)
+    assert not again(renewed(first, kept_from="0"), known)
+    assert not again(renewed(first), known, Horizon()), "it was not stale"
+    after = Horizon(oldest=oldest, cutoffs={"openai:new": oldest})
+    assert not again(renewed(first), known, after), "a new target may know its evidence"
+    other = first.model_copy(update={"fields": {"text": "another original"}})
+    assert not again(renewed(other), known)

@@ -14,7 +14,7 @@ from coreeval.schedule.does import Ran
 from coreeval.schedule.done import Done, Hands
 from coreeval.schedule.due import due
 from coreeval.schedule.hooks import News, Told
-from coreeval.schedule.plan import planned
+from coreeval.schedule.plan import Plan, planned
 from coreeval.schedule.state import State
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.test_config import BASE
@@ -43,6 +43,8 @@ class Office:
     told: list[News] = field(default_factory=list)
     problem: str = ""
     """What hooks come to."""
+    consent: Callable[[Plan], None] = lambda _plan: None
+    """What a person must have agreed to; all of it here, unless a test says otherwise."""
     meanwhile: Callable[[], None] = lambda: None
     """Called while a run is at work."""
 
@@ -72,7 +74,9 @@ class Office:
         self.config.write_text(yaml.safe_dump(settings))
 
     def hands(self) -> Hands:
-        return Hands(does=self, tell=self.tell, now=lambda: self.now)
+        return Hands(
+            does=self, tell=self.tell, now=lambda: self.now, consent=lambda plan: self.consent(plan)
+        )
 
     def look(self) -> list[Done]:
         """Look at the schedule as cron does."""

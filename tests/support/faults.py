@@ -63,7 +63,7 @@ ANSWER: dict[str, Fault] = {
     "too long": lambda good: Reply(content=good, finish_reason="length"),
     "refused": always(Reply(content=None, refusal="I cannot help with that.")),
     "filtered": lambda good: Reply(content=good, finish_reason="content_filter"),
-    "huge": always(Reply(content="x" * 10_000_000)),
+    "huge": always(Reply(content="x" * 1_000_000)),
     "only a thought": lambda good: Reply(content=f"<think>It says {good}.</think>"),
     "an endless thought": lambda good: Reply(content=f"<think>{good}"),
     "another tool": always(Reply(content='{"query": "news"}', tool="search")),

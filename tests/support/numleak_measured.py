@@ -6,6 +6,7 @@ from typing import Final
 from coreeval.evaluation.numleak.statistics.measured import (
     Baseline,
     Chance,
+    Exactness,
     Lift,
     Measured,
     Metric,
@@ -82,9 +83,12 @@ REMEMBERED: Final = Measured(
     fictitious=Metric(0.0, 0.0, 0.06, 60, 60),
     fictitious_names={},
     repeats=Repeats(0, NOT_ASKED, NOT_ASKED, math.nan),
+    exactness=Exactness(share=metric(0.05, 0.05), near=20, expected=0.1, scanned=29, p_value=0.4),
     entropy=None,
     p_value=0.0001,
     p_adjusted=math.nan,
+    follows_p=0.0001,
+    follows_p_adjusted=math.nan,
     notes=(),
 )
 """Direct answers with the values of a stock market, half of them within 25 basis points."""

@@ -131,7 +131,7 @@ def test_a_file_of_the_user_s_own_comes_first(tmp_path: Path) -> None:
         (f"x: {{released: {OWN.replace('reported', 'given')}}}", "stated, reported or inferred"),
         ("x: {aliases: [y]}", "neither cutoff nor released"),
         ("x: [2026-05]", "x"),
-        ("{", "no YAML"),
+        ("{", "not YAML"),
     ],
 )
 def test_a_date_without_its_source_is_refused(tmp_path: Path, text: str, told: str) -> None:

@@ -49,7 +49,7 @@ def test_a_file_of_the_user_s_own_comes_first(tmp_path: Path) -> None:
         ("openai:x: {input: 1, output: 2, source: me}", "as_of"),
         ("openai:x: {input: 1, output: 2, as_of: 2026-01-01}", "source"),
         ("openai:x: {input: -1, output: 2, as_of: 2026-01-01, source: me}", "input"),
-        ("{", "no YAML"),
+        ("{", "not YAML"),
     ],
 )
 def test_a_price_without_its_day_or_source_is_refused(tmp_path: Path, text: str, told: str) -> None:

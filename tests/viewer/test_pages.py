@@ -243,3 +243,22 @@ def test_runs_of_one_name_are_told_apart(finished: Finished, tmp_path: Path) -> 
     assert len(keys) == 2
     assert all(re.fullmatch(r"a\.run-[0-9a-f]{6}", key) for key in keys)
     assert {client.get(f"/run/{key}").status_code for key in keys} == {200}
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["page=99999999999999999999", "page=" + "9" * 5000, "page=-1", "attempts=9223372036854775808",
+     "attempts=" + "9" * 5000, "attempts=-1", "usd=nan", "usd=inf", "usd=1e999"],
+)  # fmt: skip
+def test_a_number_that_no_store_takes_is_a_mistake_of_the_address(
+    client: TestClient, finished: Finished, query: str
+) -> None:
+    answer = client.get(f"/run/{finished.key(finished.first)}/samples?{query}")
+    assert answer.status_code == 400
+    assert "The address cannot be read" in answer.text
+    assert len(answer.text) < 10_000
+
+
+def test_the_largest_numbers_are_read(client: TestClient, finished: Finished) -> None:
+    query = "page=1000000000&attempts=9223372036854775807&usd=1e300"
+    assert client.get(f"/run/{finished.key(finished.first)}/samples?{query}").status_code == 200

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import UsageError
 from coreeval.evaluation.annotation.drawing import RatedArm
 from coreeval.schema import Value
@@ -60,7 +61,7 @@ def read_key(path: Path) -> Key:
         UsageError: there is none, or it is damaged.
     """
     try:
-        return Key.model_validate_json(path.read_bytes())
+        return Key.model_validate_json(read_bytes(path, most_bytes=MOST_DATA_BYTES))
     except OSError as error:
         raise UsageError(
             f"the key of the sheets cannot be read: {error.strerror or error}",

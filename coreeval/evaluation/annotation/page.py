@@ -9,13 +9,16 @@ from pathlib import Path
 
 from coreeval.evaluation.annotation.guideline import CRITERIA, INSTRUCTIONS, SOURCE
 from coreeval.evaluation.annotation.sheets import SheetItem
+from coreeval.tools.unseen import visible_value
 
 
 def write_page(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
     """Write a sheet as a page that keeps the ratings in the browser and downloads them as CSV."""
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment = Environment(
+        autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
+    )
     style, script = _part("page.css"), _part("page.js")
     page = environment.from_string(_part("page.html.jinja")).render(
         study=study,

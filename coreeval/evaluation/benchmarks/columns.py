@@ -9,6 +9,9 @@ from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.rows import Row
 from coreeval.schema import Task
 
+_OPTIONAL = ("id", "cluster")
+"""What a table may leave out."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
@@ -19,12 +22,15 @@ class Columns:
     label: str
     id: str | None
     """None where the table has no ids of its own."""
+    cluster: str | None = None
+    """None where the table does not say which rows belong together."""
 
     def row(
         self, values: Mapping[str, object], *, file: str, line: int, number: int, raw: str
     ) -> Row:
         """Return the row that a record's values by column make."""
         own = None if self.id is None else values.get(self.id)
+        cluster = None if self.cluster is None else values.get(self.cluster)
         return Row(
             file=file,
             line=line,
@@ -32,6 +38,7 @@ class Columns:
             fields={name: values.get(column) for name, column in self.fields.items()},
             label=values.get(self.label),
             id=None if self.id is None else "" if own is None else str(own),
+            cluster="" if cluster is None else str(cluster),
             raw=raw,
         )
 
@@ -42,7 +49,7 @@ def columns_of(config: DatasetConfig, task: Task, present: Sequence[str], *, whe
     Raises:
         DatasetError: a column that is not there, or a name in `dataset.columns` that is no field.
     """
-    ours = (*task.fields, "label", "id")
+    ours = (*task.fields, "label", *_OPTIONAL)
     for name in config.columns:
         if name not in ours:
             raise DatasetError(
@@ -51,8 +58,9 @@ def columns_of(config: DatasetConfig, task: Task, present: Sequence[str], *, whe
                 hint=_near(name, ours),
             )
     asked = {name: config.columns.get(name, name) for name in ours}
-    if "id" not in config.columns and "id" not in present:
-        del asked["id"]
+    for name in _OPTIONAL:
+        if name not in config.columns and name not in present:
+            del asked[name]
     for name, column in asked.items():
         if column not in present:
             _missing(name, column, present, where)
@@ -60,6 +68,7 @@ def columns_of(config: DatasetConfig, task: Task, present: Sequence[str], *, whe
         fields={name: asked[name] for name in task.fields},
         label=asked["label"],
         id=asked.get("id"),
+        cluster=asked.get("cluster"),
     )
 
 

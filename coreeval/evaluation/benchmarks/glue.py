@@ -6,11 +6,15 @@ MRPC from the original files: `train` is all 4,076 pairs of `msr_paraphrase_trai
 original file is missing, it is GLUE's `train.tsv` (3,668, without dev), `dev.tsv` and `test.tsv`,
 the last only in a copy with labels.
 
+Pairs that share a sentence, be it through other pairs, are one cluster.
+
 RTE: `train` is `train.tsv` (2,490). `dev` and `test` both are the 277 rows of `dev.tsv`: GLUE's own
-`test.tsv` has no labels, and 277 is what the CoreEval paper calls its test set.
+`test.tsv` has no labels, and 277 is what the CoreEval paper calls its test set. Hypotheses about
+one premise are one cluster.
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +32,10 @@ DEV_IDS = "dev_ids.tsv"
 _FIRST_ID, _SECOND_ID = "#1 ID", "#2 ID"
 _PAIR_ID = "pair"
 """Key under which the joined id of an MRPC pair is kept beside its columns."""
+_CLUSTER = "cluster"
+"""Likewise, of the cluster."""
+_DIGITS = 16
+"""Of the digest of a premise: two of a benchmark's share one in 1 of 10^13 cases."""
 
 
 class _Place(NamedTuple):
@@ -107,6 +115,7 @@ def _rows(
     path: Path, config: DatasetConfig, columns: Columns, names: list[str], wanted: set[str] | None
 ) -> Rows:
     file = shown(path, config)
+    cluster_of = _shared_sentences(path, names) if columns.id == _PAIR_ID else _premise
     for number, record in enumerate(body(path, tab_records, len(names)), start=1):
         values = dict(zip(names, record.cells, strict=False))
         ids = [values.get(column, "").strip() for column in (_FIRST_ID, _SECOND_ID)]
@@ -116,9 +125,29 @@ def _rows(
         if record.defect:
             yield bad_row(file, record.line, record.defect, record.raw)
             continue
-        yield columns.row(
-            {**values, _PAIR_ID: pair}, file=file, line=record.line, number=number, raw=record.raw
-        )
+        values |= {_PAIR_ID: pair, _CLUSTER: cluster_of(values)}
+        yield columns.row(values, file=file, line=record.line, number=number, raw=record.raw)
+
+
+def _premise(values: Mapping[str, str]) -> str:
+    return hashlib.sha256(values["sentence1"].encode()).hexdigest()[:_DIGITS]
+
+
+def _shared_sentences(path: Path, names: list[str]) -> Callable[[Mapping[str, str]], str]:
+    """Return what tells the cluster of a pair: its first sentence, of those tied by pairs."""
+    tied: dict[str, str] = {}
+
+    def first(sentence: str) -> str:
+        while (other := tied.get(sentence, sentence)) != sentence:
+            sentence = other
+        return sentence
+
+    for record in body(path, tab_records, len(names)):
+        values = dict(zip(names, record.cells, strict=False))
+        one, two = (first(values.get(column, "")) for column in (_FIRST_ID, _SECOND_ID))
+        if one and two and one != two:
+            tied[two] = one
+    return lambda values: first(values.get(_FIRST_ID, ""))
 
 
 def _mrpc_files(config: DatasetConfig, split: str) -> list[Path]:
@@ -129,7 +158,7 @@ def _mrpc_files(config: DatasetConfig, split: str) -> list[Path]:
 def _mrpc_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
     first, second = text_fields(config, task, 2)
     fields = {first: "#1 String", second: "#2 String"}
-    columns = Columns(fields=fields, label="Quality", id=_PAIR_ID)
+    columns = Columns(fields=fields, label="Quality", id=_PAIR_ID, cluster=_CLUSTER)
     place = _places(config, _mrpc_places)[split]
     return _opened(place, config, columns)
 
@@ -141,7 +170,7 @@ def _rte_files(config: DatasetConfig, split: str) -> list[Path]:
 def _rte_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
     first, second = text_fields(config, task, 2)
     fields = {first: "sentence1", second: "sentence2"}
-    columns = Columns(fields=fields, label="label", id="index")
+    columns = Columns(fields=fields, label="label", id="index", cluster=_CLUSTER)
     return _opened(_places(config, _rte_places)[split], config, columns)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from coreeval.config.user_files import MOST_DATA_BYTES, open_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.lines import read_lines
 
@@ -63,9 +64,12 @@ def json_list(path: Path) -> Iterator[Record]:
         DatasetError: the file cannot be read, or is no such list.
     """
     try:
-        opened = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rt", encoding="utf-8-sig") as file:
-            values = json.load(file)
+        with open_file(path) as file:
+            unpacked = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+            content = unpacked.read(MOST_DATA_BYTES + 1)
+        if len(content) > MOST_DATA_BYTES:
+            raise ValueError(f"it is larger than {MOST_DATA_BYTES >> 20} MiB")
+        values = json.loads(content.decode("utf-8-sig"))
     except (OSError, ValueError, EOFError, RecursionError) as error:
         raise DatasetError(f"the file is no JSON: {error}", where=str(path)) from None
     if not isinstance(values, list):

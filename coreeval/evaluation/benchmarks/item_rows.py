@@ -18,6 +18,8 @@ class Entry:
     output: object
     id: object = None
     options: Mapping[str, str] | None = None
+    cluster: object = None
+    """The document that the item is about."""
 
     @classmethod
     def of(cls, values: Mapping[str, object], *, id_key: str = "id") -> Self:
@@ -30,12 +32,13 @@ class Entry:
 
 
 def own_item(record: Record) -> Entry | str:
-    """Return the entry of a user's own line: input, output, and if it has them options and id.
+    """Return the entry of a user's own line: input, output, and what it has of the other keys.
 
     Options are a list of texts, lettered from A on, or an object from letter to text. Where the
     input does not show them, they are put below it, a line each.
     """
     entry, given = Entry.of(record.values), record.values.get("options")
+    entry = replace(entry, cluster=record.values.get("cluster"))
     if not given:
         return entry
     options = _options(given)
@@ -85,6 +88,7 @@ def checked_items(
             input=str(entry.input),
             output=str(entry.output),
             options=dict(entry.options or {}),
+            cluster=str(entry.cluster or ""),
         )
 
 
@@ -97,11 +101,19 @@ def _defect(entry: Entry, seen: set[str]) -> str | None:
             return f"{name} holds half a character (a lone surrogate)"
     if not str(entry.input).strip():
         return "input is empty"
+    if reason := _name_defect(entry, seen):
+        return reason
+    answer = str(entry.output).strip()
+    if entry.options and answer and answer not in entry.options:
+        return f"the output {answer!r} is none of the options {', '.join(entry.options)}"
+    return None
+
+
+def _name_defect(entry: Entry, seen: set[str]) -> str | None:
+    if not encodable(str(entry.cluster or "")):
+        return "cluster holds half a character (a lone surrogate)"
     if entry.id is not None and not str(entry.id).strip():
         return "the id is empty"
     if entry.id is not None and str(entry.id) in seen:
         return f"the id {str(entry.id)!r} is there twice"
-    answer = str(entry.output).strip()
-    if entry.options and answer and answer not in entry.options:
-        return f"the output {answer!r} is none of the options {', '.join(entry.options)}"
     return None

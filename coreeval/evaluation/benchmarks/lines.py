@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from coreeval.config import DatasetConfig
+from coreeval.config.user_files import open_file, raw_lines
 from coreeval.errors import DatasetError
 
 BOM = b"\xef\xbb\xbf"
@@ -25,7 +26,10 @@ class Line(NamedTuple):
 def read_lines(path: Path) -> Iterator[Line]:
     """Yield the lines of a file; U+2028 and other separators inside a line do not split it."""
     with _opened(path) as file:
-        yield from lines_of(file)
+        try:
+            yield from lines_of(raw_lines(file))
+        except OSError as error:
+            raise _unreadable(path, error) from None
 
 
 def lines_of(raw_lines: Iterable[bytes]) -> Iterator[Line]:
@@ -37,13 +41,17 @@ def lines_of(raw_lines: Iterable[bytes]) -> Iterator[Line]:
 
 def _opened(path: Path) -> BinaryIO:
     try:
-        return path.open("rb")
+        return open_file(path)
     except OSError as error:
-        raise DatasetError(
-            f"the file cannot be read: {error.strerror or error}",
-            where=str(path),
-            hint="check the path, and that the file may be read",
-        ) from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> DatasetError:
+    return DatasetError(
+        f"the file cannot be read: {error.strerror or error}",
+        where=str(path),
+        hint="check the path, and that the file may be read",
+    )
 
 
 def _line(number: int, raw: bytes) -> Line:
@@ -58,7 +66,7 @@ def file_digest(paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        with path.open("rb") as file:
+        with _opened(path) as file:
             while piece := file.read(CHUNK):
                 digest.update(piece)
     return digest.hexdigest()

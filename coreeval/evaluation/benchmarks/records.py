@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from coreeval.config.user_files import open_file, raw_lines
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.lines import Line, lines_of
 from coreeval.evaluation.benchmarks.rows import bad_row
@@ -81,7 +82,7 @@ def read_records(
     """
     good, bad, passed, seen = list[R](), list[BadRow](), 0, dict[Hashable, int]()
     with _opened(path) as file:
-        for line in lines_of(file):
+        for line in lines_of(raw_lines(file)):
             if not line.raw.strip():
                 continue
             found = object_in(line)
@@ -123,7 +124,7 @@ def made_of(model: type[M], values: Mapping[str, object]) -> M | Bad:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """Open a file, packed or not; what goes wrong while it is read is told as well."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             packed = path.suffix.lower() == _ENDING
             yield gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[misc]
     except (OSError, EOFError, zlib.error) as error:

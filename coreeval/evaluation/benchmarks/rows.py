@@ -27,6 +27,8 @@ class Row:
     label: object
     id: str | None = None
     """The source's own; None where it has none."""
+    cluster: str = ""
+    """What it has in common with other rows, such as a document; empty if unknown."""
     part: str = ""
     """What stands between task and split in an id made here: a stance target."""
     raw: str = ""
@@ -78,6 +80,7 @@ def checker(task: Task, split: str) -> Callable[[Found], Sample | BadRow]:
             fields={name: str(text).strip(BLANK) for name, text in row.fields.items()},
             label=label.id,
             label_text=label.name,
+            cluster=row.cluster,
         )
 
     return check

@@ -8,20 +8,14 @@ templates and a prior as strong as s of them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from coreeval.evaluation.coded import Coded
-from coreeval.evaluation.decomposition.values import MIN_SAMPLES
+from coreeval.evaluation.decomposition.values import MIN_SAMPLES, PATH, Kind
 from coreeval.evaluation.scoring.answers import Floats, Numbers
 from coreeval.schema import Arm
-
-Kind = Literal["wording", "facts"]
-"""What a sample is remembered by: the words of the original, or the facts of its time."""
-Base = Literal["control", "exchanged"]
-"""Where the base rate is from: the control arm, or arms that change places, which takes it that
-rewriting makes no sample harder."""
 
 
 class Contrast(NamedTuple):
@@ -38,31 +32,19 @@ class Bout(NamedTuple):
     unseen: Contrast
 
 
-_O: Final = "original"
-_S: Final = "semantic"
-_U: Final = "updated"
-_C: Final = "control"
-BOUTS: Final[Mapping[tuple[Arm, ...], tuple[Base, Mapping[Kind, Bout]]]] = {
-    (_O, _S, _U, _C): (
-        "control",
-        {
-            "wording": Bout(Contrast((_O,), (_S, _U)), Contrast((_S,), (_C, _U))),
-            "facts": Bout(Contrast((_O, _S, _C), (_U,)), Contrast((_O, _S, _U), (_C,))),
-        },
+BOUTS: Final[Mapping[Kind, Bout]] = {
+    "wording": Bout(
+        Contrast(("original",), ("semantic", "updated")),
+        Contrast(("semantic",), ("control", "updated")),
     ),
-    (_O, _S, _U): (
-        "exchanged",
-        {
-            "wording": Bout(Contrast((_O,), (_S, _U)), Contrast((_S,), (_O, _U))),
-            "facts": Bout(Contrast((_O, _S), (_U,)), Contrast((_O, _U), (_S,))),
-        },
+    "facts": Bout(
+        Contrast(("original", "semantic", "control"), ("updated",)),
+        Contrast(("original", "semantic", "updated"), ("control",)),
     ),
-    (_O, _U): ("exchanged", {"wording": Bout(Contrast((_O,), (_U,)), Contrast((_U,), (_O,)))}),
-    (_O, _S): ("exchanged", {"wording": Bout(Contrast((_O,), (_S,)), Contrast((_S,), (_O,)))}),
 }
-"""By the arms that were asked; the first that all were. With the control arm a text's first
-rewriting is held against the second, as in `surface_unexplained`, and the updated arm changes
-places with the control arm, which was rewritten just so."""
+"""A text's first rewriting is held against the second, as in `surface_unexplained`, and the updated
+arm changes places with the control arm, which was rewritten just so: without a control arm nothing
+says how many samples chance singles out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +61,15 @@ class Scores:
 class Scored:
     """The scores of all samples that every needed arm has."""
 
-    base: Base
     places: Numbers
     """Lines of the table."""
     kinds: Mapping[Kind, Scores]
 
 
 def score_items(coded: Coded) -> Scored | None:
-    """Score every sample; None where fewer than 20 have an answer in all arms that were asked."""
-    arms = next((arms for arms in BOUTS if {*arms} <= coded.columns.keys()), None)
-    views = coded.views(arms) if arms else None
-    if arms is None or views is None:
+    """Score every sample; None if fewer than 20 have an answer in all four arms."""
+    views = coded.views(PATH)
+    if views is None:
         return None
     counted, due = views[0].counted, coded.table.due[:, None]
     places = np.flatnonzero(counted.any(axis=1))
@@ -97,15 +77,12 @@ def score_items(coded: Coded) -> Scored | None:
         return None
     hits = {
         arm: (counted & (coded.table.said[:, list(view.ways)] == due)).sum(axis=1)[places]
-        for arm, view in zip(arms, views, strict=True)
+        for arm, view in zip(PATH, views, strict=True)
     }
     asked = counted.sum(axis=1)[places]
     weight = shrinkage(np.stack(list(hits.values())), asked)
     share = {arm: each / asked for arm, each in hits.items()}
-    base, bouts = BOUTS[arms]
-    return Scored(
-        base, places, {kind: _scores(bout, share, weight) for kind, bout in bouts.items()}
-    )
+    return Scored(places, {kind: _scores(bout, share, weight) for kind, bout in BOUTS.items()})
 
 
 def _scores(bout: Bout, share: Mapping[Arm, Floats], weight: Floats) -> Scores:

@@ -3,18 +3,19 @@
 A sample's p-value is the rank of its score among scores that memory has no part in (conformal
 p-values, which Benjamini and Hochberg's procedure takes: Bates, Candès, Lei, Romano and Sesia 2023,
 Annals of Statistics 51, 149-178); those flagged are held to a share of false ones for each kind of
-memory apart, since a sample that stands out in one does not in the other.
+memory apart, since a sample that stands out in one does not in the other. That share holds if the
+arms are alike but for memory: the same check as for a target's verdict comes before any flag.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from coreeval.evaluation.coded import Coded
-from coreeval.evaluation.decomposition.item_scores import Base, Kind, Scored, Scores, score_items
-from coreeval.evaluation.decomposition.values import MIN_SAMPLES
+from coreeval.evaluation.decomposition.item_scores import Scored, Scores, score_items
+from coreeval.evaluation.decomposition.values import BACK, MIN_SAMPLES, Check, Kind
 from coreeval.evaluation.scoring.answers import Floats, Mask, Numbers
 from coreeval.evaluation.statistics import adjusted
 from coreeval.schema import Value
@@ -46,10 +47,11 @@ class ItemEvidence(Value):
     n: int
     """Samples with an answer that counts in every arm that was asked."""
     templates: int
-    base: Base | None
-    """None where nothing can be told."""
+    base: str | None
+    """Where the base rate is from, `control`; None where nothing can be told."""
     false_share: float
     kinds: dict[Kind, Flagged]
+    """Without those of which nothing can be told."""
     note: str
     """How far this reaches, for a reader."""
 
@@ -76,10 +78,18 @@ class _Levels:
     flagged: Mask
 
 
-def find_items(coded: Coded, *, false_share: float = FALSE_SHARE) -> Items:
-    """Score every sample and flag those that seem remembered, at most `false_share` falsely."""
+def find_items(
+    coded: Coded, checks: Mapping[Kind, Check] = {}, *, false_share: float = FALSE_SHARE
+) -> Items:
+    """Score every sample and flag those that seem remembered, at most `false_share` falsely.
+
+    Nothing is said of a kind of memory without a check, or if a harder arm would explain it; no
+    sample is flagged if the target loses no more than others do.
+    """
     scored = score_items(coded)
-    levels = _levels(len(coded.keys), scored, false_share) if scored else {}
+    open_questions = {kind: tuple(_open_questions(checks.get(kind))) for kind in BACK}
+    told = {kind for kind, why in open_questions.items() if not why}
+    levels = _levels(len(coded.keys), scored, checks, told, false_share) if scored else {}
     flagged = {
         kind: _flagged(coded, level, scored.kinds[kind], false_share)
         for kind, level in levels.items()
@@ -93,25 +103,44 @@ def find_items(coded: Coded, *, false_share: float = FALSE_SHARE) -> Items:
             target=coded.target,
             n=len(scored.places) if scored else 0,
             templates=templates,
-            base=scored.base if scored else None,
+            base="control" if flagged else None,
             false_share=false_share,
             kinds=flagged,
-            note=_note(scored, flagged, templates, false_share),
+            note="; ".join(_notes(scored, flagged, checks, open_questions, templates)),
         ),
         columns=("id", "label", *names, *columns),
         rows=tuple(_rows(coded, names, levels)),
     )
 
 
-def _levels(lines: int, scored: Scored, false_share: float) -> dict[Kind, _Levels]:
-    """Return the evidence of each kind, on all lines of a table."""
+def _open_questions(check: Check | None) -> Iterator[str]:
+    """Yield why nothing can be said of single samples."""
+    if check is None:
+        yield "no other targets or texts were compared"
+        return
+    yield from check.unlike
+    if check.no_label and check.no_label.differs:
+        yield "answers without a label are more frequent on the arm behind"
+
+
+def _levels(
+    lines: int,
+    scored: Scored,
+    checks: Mapping[Kind, Check],
+    told: Collection[Kind],
+    false_share: float,
+) -> dict[Kind, _Levels]:
+    """Return the evidence of each kind that can be told, on all lines of a table."""
     found: dict[Kind, _Levels] = {}
     for kind, scores in scored.kinds.items():
+        if kind not in told:
+            continue
         p_values = (1 + _at_least(scores.unseen, scores.seen)) / (1 + len(scores.unseen))
         score, p, q = np.full((3, lines), np.nan)
         for values, own in ((score, scores.seen), (p, p_values), (q, adjusted(p_values.tolist()))):
             values[scored.places] = own
-        found[kind] = _Levels(score, p, q, (q <= false_share) & (score > 0))
+        flagged = (q <= false_share) & (score > 0) & checks[kind].exceeds
+        found[kind] = _Levels(score, p, q, flagged)
     return found
 
 
@@ -133,25 +162,34 @@ def _flagged(coded: Coded, levels: _Levels, scores: Scores, false_share: float) 
     )
 
 
-def _note(
-    scored: Scored | None, kinds: Mapping[Kind, Flagged], templates: int, false_share: float
-) -> str:
+def _notes(
+    scored: Scored | None,
+    kinds: Mapping[Kind, Flagged],
+    checks: Mapping[Kind, Check],
+    open_questions: Mapping[Kind, Sequence[str]],
+    templates: int,
+) -> Iterator[str]:
+    """Yield how far the lists reach, a sentence each."""
     if scored is None:
-        return (
-            f"fewer than {MIN_SAMPLES} samples have an answer in the original and a rewritten arm: "
-            "nothing is said of single samples"
+        yield (
+            f"fewer than {MIN_SAMPLES} samples have an answer in all four arms: nothing is said of "
+            "single samples"
         )
-    said = [
-        f"{kind}: {each.highest} of {len(scored.places)} samples have the highest score, "
-        f"{each.by_chance} would without being remembered, {each.least} must before any can be "
-        f"flagged at {false_share:g}"
-        for kind, each in kinds.items()
-    ]
-    if templates == 1:
-        said.append("one template and one draw cannot single out samples unless so many stand out")
-    if scored.base == "exchanged":
-        said.append("without a control arm it is taken that rewriting makes no sample harder")
-    return "; ".join(said)
+        return
+    for kind, why in open_questions.items():
+        if why:
+            yield f"{kind}: no sample is flagged, since a harder arm cannot be ruled out ({why[0]})"
+    for kind, each in kinds.items():
+        if not checks[kind].exceeds:
+            yield f"{kind}: no sample is flagged, since other targets may lose as much"
+            continue
+        yield (
+            f"{kind}: {each.highest} of {len(scored.places)} samples have the highest score, "
+            f"{each.by_chance} would without being remembered, {each.least} must before any can be "
+            "flagged"
+        )
+    if kinds and templates == 1:
+        yield "one template and one draw cannot single out samples unless so many stand out"
 
 
 def _rows(

@@ -9,7 +9,7 @@ import numpy as np
 from coreeval.evaluation.coded import Coded
 from coreeval.evaluation.decomposition.intervals import expanded, two_sided
 from coreeval.evaluation.decomposition.noise import macro_f1_cost
-from coreeval.evaluation.decomposition.values import CONTRASTS, Parts, Step, Term, TermName
+from coreeval.evaluation.decomposition.values import CONTRASTS, PATH, Parts, Step, Term, TermName
 from coreeval.evaluation.scoring.answers import (
     Floats,
     Resampled,
@@ -22,8 +22,6 @@ from coreeval.schema import Arm
 
 REWRITTEN: Final[tuple[Arm, ...]] = ("semantic", "updated")
 """The arms whose wrong labels look like memory; one bound is taken to hold for both."""
-PATH: Final[tuple[Arm, ...]] = ("original", "semantic", "control", "updated")
-"""The order of the losses: words, then facts that are known, then facts that are new."""
 
 Arms = tuple[Arm, ...]
 Replicates = Mapping[Arms, Mapping[Arm, Resampled]]
@@ -86,14 +84,14 @@ def _term(name: TermName, found: Mapping[Arm, Resampled], metric: Metric, costs:
         weight * mean_of_templates(metric(found[arm]), found[arm])
         for arm, weight in CONTRASTS[name].items()
     ]
-    values, n = np.sum(weighted, axis=0), next(iter(found.values())).n
+    values, shared = np.sum(weighted, axis=0), next(iter(found.values()))
     answers = max(abs(weight) for weight in CONTRASTS[name].values())
-    lost = expanded(values, n, answers=answers)
+    lost = expanded(values, shared.n, units=shared.units, answers=answers)
     return Term(
         lost=lost,
         beyond_noise=_beyond(lost, name, costs),
-        p_value=two_sided(values, n, answers=answers),
-        detectable=detectable(float(np.nanstd(values[1:], ddof=1))) if n > 1 else None,
+        p_value=two_sided(values, shared.n, units=shared.units, answers=answers),
+        detectable=detectable(float(np.nanstd(values[1:], ddof=1))) if shared.units > 1 else None,
     )
 
 
@@ -112,10 +110,10 @@ def _beyond(lost: Score, name: TermName, costs: Costs) -> Score | None:
 
 
 def _steps(path: Sequence[Arm], found: Mapping[Arm, Resampled], metric: Metric) -> tuple[Step, ...]:
-    n = found[path[0]].n
+    n, units = found[path[0]].n, found[path[0]].units
     values = [mean_of_templates(metric(found[arm]), found[arm]) for arm in path]
-    lost = [None, *(expanded(one - two, n, answers=1) for one, two in pairwise(values))]
+    lost = [expanded(one - two, n, units=units, answers=1) for one, two in pairwise(values)]
     return tuple(
-        Step(arm=arm, score=expanded(value, n), lost=each)
-        for arm, value, each in zip(path, values, lost, strict=True)
+        Step(arm=arm, score=expanded(value, n, units=units), lost=each)
+        for arm, value, each in zip(path, values, [None, *lost], strict=True)
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from coreeval.evaluation.covariates import CovariateDifference
 from coreeval.evaluation.scoring.classification import LEVEL, Score
 from coreeval.schema import Arm, Value
 
@@ -18,6 +19,8 @@ CONTRASTS: Final[Mapping[TermName, Mapping[Arm, int]]] = {
 }
 """How often each arm's score counts. The samples are those that all of a term's arms share, so
 that `unexplained`, in which the reworded arm cancels out, still has the samples of all four."""
+PATH: Final[tuple[Arm, ...]] = ("original", "semantic", "control", "updated")
+"""The order of the losses: words, then facts that are known, then facts that are new."""
 DEFINITIONS: Final[Mapping[TermName, str]] = {
     "surface": "original - semantic: lost by other words for the same facts",
     "knowledge": "semantic - updated: lost by new facts",
@@ -29,9 +32,24 @@ DEFINITIONS: Final[Mapping[TermName, str]] = {
 MIN_SAMPLES: Final = 20
 """Ours, as for PCR: below it a bootstrap has too few samples to tell how they vary."""
 
-Verdict = Literal["remembered", "not_shown", "no_control", "too_few"]
-"""Loss that neither the control arm nor label noise explains; none; none can be told, without a
-control arm; too few samples."""
+Verdict = Literal["remembered", "not_shown", "arms_differ", "no_control", "too_few"]
+"""Loss that neither rewriting nor label noise nor a harder arm explains; none; one that an arm that
+is harder may explain as well; one that rewriting may explain, without a control arm; too few
+samples."""
+Kind = Literal["wording", "facts"]
+"""What may be remembered: the words of the original, or the facts of its time."""
+FRONT: Final[Mapping[Kind, tuple[Arm, ...]]] = {
+    "wording": ("original",),
+    "facts": ("semantic", "control"),
+}
+"""The arms that a target would be better on by memory."""
+BACK: Final[Mapping[Kind, Arm]] = {"wording": "semantic", "facts": "updated"}
+"""The arm on which such memory is of no use."""
+CLAIMS: Final[Mapping[Kind, tuple[TermName, TermName]]] = {
+    "wording": ("surface", "surface_unexplained"),
+    "facts": ("knowledge", "unexplained"),
+}
+"""The loss that may be memory, and what the control arm leaves of it."""
 
 
 class Term(Value):
@@ -69,6 +87,28 @@ class Parts(Value):
     """Most that wrong labels can cost the score of the updated arm."""
 
 
+class Check(Value):
+    """What else than memory may explain a loss of one target, and whether it does."""
+
+    no_label: CovariateDifference | None
+    """Answers without a label on the arms in front and on the one behind, in % of the answers;
+    None if an arm was not asked."""
+    others: tuple[str, ...]
+    """Targets that the tested one is held against: references if there are enough, else all."""
+    excess: Score
+    """What it scores on the arms in front, less what the others' line expects by the arm behind;
+    a share, all None with too few others."""
+    p_value: float | None
+    """One-sided, that there is no excess; None with too few others."""
+    p_adjusted: float | None
+    """For all targets together (Holm 1979)."""
+    exceeds: bool
+    """p_adjusted is at most 0.05: it loses more than the others do."""
+    unlike: tuple[str, ...]
+    """Why a harder arm cannot be ruled out, a sentence each; empty if the others rule it out or
+    explain the loss."""
+
+
 class Decomposition(Value):
     """What one target lost from the original to the updated arm, and to what."""
 
@@ -81,6 +121,7 @@ class Decomposition(Value):
     """By accuracy, whose noise bound is exact."""
     reasons: tuple[str, ...]
     """Sentences with the numbers."""
+    checks: dict[Kind, Check]
     level: float = LEVEL
     draws: int
     seed: int

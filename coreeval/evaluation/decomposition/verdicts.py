@@ -1,34 +1,52 @@
 """What the parts of a drop show, and by which rule."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
 
-from coreeval.evaluation.decomposition.values import MIN_SAMPLES, Parts, Term, TermName, Verdict
+from coreeval.evaluation.covariates import difference_sentence
+from coreeval.evaluation.decomposition.losses import Losses
+from coreeval.evaluation.decomposition.values import (
+    CLAIMS,
+    MIN_SAMPLES,
+    Check,
+    Kind,
+    Parts,
+    Term,
+    TermName,
+    Verdict,
+)
 from coreeval.evaluation.scoring.classification import Score
 
 Why = tuple[str, ...]
-Rule = Callable[[Parts], Why | None]
+ONE_SIDED: Final = 1.6449 / 1.9600
+"""Half a 90 % interval over half a 95 % one, of a normal distribution."""
+
+
+class Case(NamedTuple):
+    """What a verdict is about."""
+
+    losses: Losses
+    checks: Mapping[Kind, Check]
+
+
+Rule = Callable[[Case], Why | None]
 """Why the rule holds, or None."""
 
-MEMORY: Final[tuple[tuple[TermName, TermName, str], ...]] = (
-    (
-        "surface",
-        "surface_unexplained",
-        "memory of the words, unless a rewording of any text costs this target as much, which PCR "
-        "and a panel of targets can tell",
-    ),
-    ("knowledge", "unexplained", "memory of facts"),
-)
-"""What may be memory, what the control arm leaves of it, and what that is."""
+_MEMORY: Final[Mapping[Kind, str]] = {
+    "wording": "memory of the words",
+    "facts": "memory of facts",
+}
 
 
-def verdict_of(parts: Parts) -> tuple[Verdict, Why]:
+def verdict_of(losses: Losses, checks: Mapping[Kind, Check]) -> tuple[Verdict, Why]:
     """Return the verdict and its reasons."""
-    return next((verdict, why) for verdict, rule in RULES if (why := rule(parts)) is not None)
+    case = Case(losses, checks)
+    return next((verdict, why) for verdict, rule in RULES if (why := rule(case)) is not None)
 
 
-def _few_samples(parts: Parts) -> Why | None:
-    losses = [parts.terms[name].lost.n for name, _, _ in MEMORY if name in parts.terms]
+def _few_samples(case: Case) -> Why | None:
+    terms = case.losses.accuracy.terms
+    losses = [terms[name].lost.n for name, _ in CLAIMS.values() if name in terms]
     if losses and max(losses) >= MIN_SAMPLES:
         return None
     if not losses:
@@ -38,24 +56,67 @@ def _few_samples(parts: Parts) -> Why | None:
     )
 
 
-def _left(parts: Parts) -> Why | None:
-    """Hold where something is lost beyond label noise, and more than a rewriting costs."""
+def _remembered(case: Case) -> Why | None:
+    """Hold if something is lost beyond label noise and rewriting that no harder arm explains."""
     found = tuple(
-        f"{name} ({_span(raw)}), of which the control arm leaves {_span(left)}: {what}"
-        for name, beside, what in MEMORY
-        if (raw := _beyond(parts.terms.get(name)))
-        and (left := _beyond(parts.terms.get(beside)))
-        and _above(raw)
-        and _above(left)
+        f"{_lost(case, kind)}: {_MEMORY[kind]}, {_excess(case.checks[kind])}"
+        for kind in _claimed(case)
+        if not [*_explanations(case, kind)]
     )
     return found or None
 
 
-def _not_separable(parts: Parts) -> Why | None:
+def _arms_differ(case: Case) -> Why | None:
+    """Hold if something is lost beyond label noise and rewriting that a harder arm may explain."""
+    found = tuple(
+        f"{_lost(case, kind)}: {_MEMORY[kind]} explains it, and so does a harder arm, since "
+        f"{'; '.join(_explanations(case, kind))}"
+        for kind in _claimed(case)
+    )
+    return found or None
+
+
+def _claimed(case: Case) -> list[Kind]:
+    return [kind for kind in CLAIMS if _holds(case.losses.accuracy, kind)]
+
+
+def _holds(parts: Parts, kind: Kind) -> bool:
+    """Tell whether a loss is above 0 beyond label noise, and what the control arm leaves of it."""
+    found = [_beyond(parts.terms.get(name)) for name in CLAIMS[kind]]
+    return all(each is not None and _above_one_sided(each) for each in found)
+
+
+def _explanations(case: Case, kind: Kind) -> Iterator[str]:
+    """Yield what else than memory explains a loss."""
+    claim, check = case.losses.claims[kind], case.checks[kind]
+    yield from check.unlike
+    if claim.lenient and claim.no_label and not _holds(claim.parts, kind):
+        named = difference_sentence(claim.no_label, dict.fromkeys(claim.no_label.means, 1))
+        yield f"answers without a label would explain it if they were right ({named})"
+    if check.p_value is not None and not check.exceeds:
+        yield f"the other targets may lose as much: {_excess(check)}"
+
+
+def _excess(check: Check) -> str:
+    return (
+        f"{_span(check.excess)} beyond what {len(check.others)} other targets lose "
+        f"(adjusted p {check.p_adjusted:.3f})"
+    )
+
+
+def _lost(case: Case, kind: Kind) -> str:
+    (name, raw), (_, left) = (
+        (name, _beyond(case.losses.accuracy.terms.get(name))) for name in CLAIMS[kind]
+    )
+    return f"{name} ({_span(raw)}), of which the control arm leaves {_span(left)}"
+
+
+def _not_separable(case: Case) -> Why | None:
     """Hold where something is lost and no control arm, or too little of one, says to what."""
+    parts = case.losses.accuracy
     lost = tuple(
         f"{name} ({_span(raw)}) is lost beyond label noise; {_without_control(parts, beside)}"
-        for name, beside, _ in MEMORY
+        for name, beside in CLAIMS.values()
         if (raw := _beyond(parts.terms.get(name)))
         and _above(raw)
         and _beyond(parts.terms.get(beside)) is None
@@ -75,11 +136,12 @@ def _without_control(parts: Parts, beside: TermName) -> str:
     )
 
 
-def _nothing(parts: Parts) -> Why:
+def _nothing(case: Case) -> Why:
+    parts = case.losses.accuracy
     return tuple(
-        f"{name} ({_span(raw)}): nothing beyond label noise and rewriting is shown; so many "
-        f"samples show losses from about {_detectable(parts, name, beside):.3f} on"
-        for name, beside, _ in MEMORY
+        f"{name} ({_span(raw)}): nothing beyond label noise and rewriting is shown; a loss of "
+        f"{_detectable(parts, name, beside):.3f} would be found in 80 % of such tests"
+        for name, beside in CLAIMS.values()
         if (raw := _beyond(parts.terms.get(name)))
     )
 
@@ -92,7 +154,8 @@ def _detectable(parts: Parts, *names: TermName) -> float:
 
 RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
     ("too_few", _few_samples),
-    ("remembered", _left),
+    ("remembered", _remembered),
+    ("arms_differ", _arms_differ),
     ("no_control", _not_separable),
     ("not_shown", _nothing),
 )
@@ -110,7 +173,17 @@ def _above(score: Score) -> bool:
     return score.ci_low is not None and score.ci_low > 0
 
 
-def _span(score: Score) -> str:
-    if score.estimate is None or score.ci_low is None or score.ci_high is None:
+def _above_one_sided(score: Score) -> bool:
+    """Tell whether a score is above 0 by a one-sided test at 5 %, the level of the excess too.
+
+    Memory loses, it never gains; the end of the 90 % interval is taken from that of the 95 % one.
+    """
+    if score.estimate is None or score.ci_low is None:
+        return False
+    return score.estimate - ONE_SIDED * (score.estimate - score.ci_low) > 0
+
+
+def _span(score: Score | None) -> str:
+    if score is None or score.estimate is None or score.ci_low is None or score.ci_high is None:
         return "n/a"
     return f"{score.estimate:+.3f}, {score.ci_low:+.3f} to {score.ci_high:+.3f}, n {score.n}"

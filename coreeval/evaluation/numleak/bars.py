@@ -27,9 +27,6 @@ deviation of Mkt-RF from its mean, 1963 to 2022)."""
 TELLING: Final = 0.8
 """A tolerance whose bar is higher is too wide to tell: not even 20 of 20 would clear it (Wilson's
 lower end is 0.84)."""
-MOST_DATES: Final = 2000
-"""Ours: more than most series have."""
-_ROUNDING: Final = 1e-6
 _SD_OF_MAE: Final = math.sqrt(math.pi / 2)
 """Standard deviation over mean absolute deviation of a normal variable."""
 
@@ -89,16 +86,3 @@ def _before(measured: Measured, tolerance: float) -> float:
 def within(tolerance: float, spread: float) -> float:
     """Return the share of normal errors of a standard deviation that lie within a tolerance."""
     return math.erf(tolerance / (spread * math.sqrt(2))) if spread > 0 else 1.0
-
-
-def dates_to_settle(found: Metric, bar: float) -> int | None:
-    """Return how many more dates would bring an interval off a bar, were the estimate to stay.
-
-    Its width falls with the square root of the dates. None where it cannot be said.
-    """
-    gap = abs(found.estimate - bar)
-    half = max(found.ci_high - found.estimate, found.estimate - found.ci_low)
-    if not (gap > 0 and math.isfinite(half)):
-        return None
-    more = math.ceil(found.dates * ((half / gap) ** 2 - 1) - _ROUNDING)
-    return max(1, more) if more <= MOST_DATES else None

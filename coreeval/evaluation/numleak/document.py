@@ -3,19 +3,22 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import date
-from math import isfinite
+from math import isfinite, nan
 from typing import Any
 
 from coreeval.evaluation.numleak.leak import Signal
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
-from coreeval.evaluation.numleak.statistics import Settings
+from coreeval.evaluation.numleak.statistics import Metric, Settings
 from coreeval.evaluation.numleak.study import Audit, audited
 from coreeval.evaluation.statistics import LEVEL
 
 Document = dict[str, Any]
 _OF_SIGNATURE = ("parse_rate", "pearson_r", "mae", "within_tolerance", "sign_accuracy")
+
+_OF_BASIS = ("exactness", "follows_p", "follows_p_adjusted")
+"""Parts of `Measured` that are told of the answers that the verdict rests on."""
 
 
 def numleak_document(
@@ -48,6 +51,8 @@ def audits_document(
 def _audit(audit: Audit) -> Document:
     definition, found = audit.definition, as_json(audit.measured)
     overall = found.pop("overall")
+    for name in _OF_BASIS:
+        del found[name]
     return {
         "model": audit.model,
         "series": audit.series,
@@ -61,6 +66,7 @@ def _audit(audit: Audit) -> Document:
         "leak": as_json(audit.leak),
         "verdict": audit.verdict,
         "reasons": list(audit.reasons),
+        "basis": _basis(audit),
         "notes": list(audit.notes),
         "left_out": [
             {"date": bad.reply.date, "variant": bad.reply.variant, "reason": bad.reason}
@@ -69,10 +75,26 @@ def _audit(audit: Audit) -> Document:
     }
 
 
+def _basis(audit: Audit) -> Document:
+    """Return what the verdict rests on: some of the dates, in the unit of the series."""
+    basis, judged = audit.basis, audit.judged
+    return {
+        "strata": list(basis.strata),
+        "dates": basis.dates,
+        "shift": basis.shift + judged.exactness.shift,
+        "factor": basis.factor * judged.exactness.factor,
+        "pearson_r": as_json(judged.overall.pearson_r),
+        "p_adjusted": as_json(judged.p_adjusted),
+        **{name: as_json(getattr(judged, name)) for name in _OF_BASIS},
+    }
+
+
 def as_json(value: object) -> Any:  # noqa: ANN401 - JSON is whatever the value is
     """Return a value as JSON has it: names for fields, null for what is not defined."""
     if isinstance(value, float):
         return value if isfinite(value) else None
+    if isinstance(value, Metric) and value.ci_low == value.ci_high:
+        value = value._replace(ci_low=nan, ci_high=nan)  # nothing varied: no interval is known
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return as_json(value._asdict())
     if isinstance(value, Period):

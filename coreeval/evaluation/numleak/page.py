@@ -13,8 +13,9 @@ from coreeval.evaluation.numleak.study import Audit
 from coreeval.evaluation.numleak.table import Json, further_rows, settings_line, signature_rows
 from coreeval.evaluation.numleak.variants.sketch import paired_sketch
 from coreeval.evaluation.numleak.variants.table import variant_rows
-from coreeval.evaluation.numleak.verdicts import Verdict
+from coreeval.evaluation.numleak.verdicts import Verdict, in_words
 from coreeval.tools.files import write_text
+from coreeval.tools.unseen import visible_value
 
 
 def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
@@ -25,10 +26,12 @@ def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:
     environment = Environment(
         loader=PackageLoader("coreeval.evaluation.numleak", ""),
         autoescape=True,
+        finalize=visible_value,
         undefined=StrictUndefined,
         trim_blocks=True,
     )
     environment.filters["percent"] = lambda share: f"{share:.0%}"
+    environment.filters["in_words"] = in_words
     environment.filters["strip"] = lambda entropy: Markup(strip_svg(entropy))  # numbers alone
     page = environment.get_template("page.html.jinja")
     write_text(path, page.render(**_context(audits, document)))
@@ -86,8 +89,8 @@ def _heat(found: Sequence[Json]) -> tuple[list[str], Mapping[str, list[Json | No
 def _cell(one: Json | None) -> Json | None:
     if one is None:
         return None
-    share = one["hits_of_asked"]["estimate"] or 0.0
-    return {"verdict": one["verdict"], "share": share, "r": one["pearson_r"]["estimate"]}
+    share, r = one["hits_of_asked"]["estimate"], one["pearson_r"]["estimate"]
+    return {"verdict": one["verdict"], "share": share, "r": r}
 
 
 def _view(number: int, audit: Audit, one: Json) -> dict[str, Any]:

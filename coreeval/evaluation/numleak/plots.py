@@ -14,7 +14,7 @@ from coreeval.evaluation.numleak.readout.plot import draw_entropies
 from coreeval.evaluation.numleak.sketches import STRATUM_WORDS
 from coreeval.evaluation.numleak.study import Audit
 from coreeval.evaluation.numleak.variants.plots import draw_variants
-from coreeval.evaluation.numleak.verdicts import Verdict
+from coreeval.evaluation.numleak.verdicts import Verdict, in_words
 from coreeval.evaluation.pictures import figure_of, short
 
 if TYPE_CHECKING:
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
 VERDICT_COLOURS: Final[Mapping[Verdict, str]] = {
     "memorized": "#D55E00",
+    "partly_memorized": "#8C510A",
     "fluent": "#E69F00",
     "fabricating": "#CC79A7",
     "refusing": "#0072B2",
     "no_recall": "#009E73",
     "inconclusive": "#707070",
 }
-"""Okabe and Ito's palette, told apart by colour-blind readers."""
+"""Okabe and Ito's palette, told apart by colour-blind readers, and a dark brown."""
 STRATUM_COLOURS: Final[Mapping[Stratum, str]] = {
     "pre": "#0072B2",
     "near": "#E69F00",
@@ -126,7 +127,7 @@ def _panels(
         for spare in grid[len(shown) :]:
             spare.set_axis_off()
         for panel, audit in zip(grid, shown, strict=False):
-            words = audit.verdict.replace("_", " ")
+            words = in_words(audit.verdict)
             panel.set_title(
                 f"{short(audit.model)}\n{short(audit.series, 20)}: {words}",
                 fontsize=8,
@@ -171,8 +172,9 @@ def _calibration(panel: "Axes", audit: Audit) -> None:
 
 def _cell(panel: "Axes", x: int, y: int, audit: Audit) -> None:
     share, r = audit.measured.hits_of_asked.estimate, audit.measured.overall.pearson_r.estimate
-    words = audit.verdict.replace("_", " ")
-    figures = f"{share:.0%}" + (f", r {r:.2f}" if r == r else "")
+    words = in_words(audit.verdict)
+    known = (f"{share:.0%}" if share == share else "", f"r {r:.2f}" if r == r else "")
+    figures = ", ".join(each for each in known if each)
     colour = "white" if share > _DARK else "black"
     panel.text(x, y, f"{words}\n{figures}", ha="center", va="center", fontsize=7, color=colour)
 

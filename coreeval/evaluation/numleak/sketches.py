@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import date
-from math import ceil, floor, log10
+from math import ceil, floor, isfinite, log10
 from typing import Any, Final
 
 from coreeval.evaluation.numleak.curves import Dot, Span, dots_of, frame_of, spans_of
@@ -46,7 +46,11 @@ def gradient_sketch(audit: Audit) -> Sketch:
     spans = spans_of(audit.points, audit.definition.tolerance)
     days = (spans[0].first.start.toordinal(), spans[-1].last.last_day.toordinal())
     frame, middles = (float(days[0]), float(days[1])), [span.middle.toordinal() for span in spans]
-    marks = [_share(span, x_at(at, frame)) for span, at in zip(spans, middles, strict=True)]
+    marks = [
+        _share(span, x_at(at, frame))
+        for span, at in zip(spans, middles, strict=True)
+        if isfinite(span.within.estimate)
+    ]
     answered = ((x_at(at, frame), y_at(each.parsed / each.n, (0, 1)))
                 for each, at in zip(spans, middles, strict=True))  # fmt: skip
     cutoff = float(audit.cutoff.toordinal()) if audit.cutoff else None

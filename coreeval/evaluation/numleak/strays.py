@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from coreeval.evaluation.numleak.points import Point
+from coreeval.evaluation.numleak.signature import plural
 from coreeval.evaluation.numleak.statistics.yearbook import Values
 
 BEYOND: Final = 1.0
@@ -49,7 +50,8 @@ def told(strays: Sequence[Point], answered: int) -> tuple[str, ...]:
         return ()
     said = ", ".join(f"{each.estimate:g} for {each.period}" for each in strays[:3])
     more = f" and {len(strays) - 3} more" if len(strays) > 3 else ""
+    lie = plural(len(strays), "lies", "lie")
     return (
-        f"{len(strays)} of {answered} answers lie far beyond all that the series ever was ({said}"
+        f"{len(strays)} of {answered} answers {lie} far beyond all that the series ever was ({said}"
         f"{more}): the verdict is given without them, and all other numbers have them.",
     )

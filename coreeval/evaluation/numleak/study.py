@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from coreeval.evaluation.numleak.basis import Basis, basis_of
 from coreeval.evaluation.numleak.leak import Leak, Signal, leak_of
 from coreeval.evaluation.numleak.leak.scores import scores_of
 from coreeval.evaluation.numleak.parsing import BadReply, points_of
 from coreeval.evaluation.numleak.points import Comparison, Point
 from coreeval.evaluation.numleak.replies import COUNTED, FOR_DEFENCES, Reply
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
+from coreeval.evaluation.numleak.shifts import shifted
 from coreeval.evaluation.numleak.statistics import Measured, Settings, adjusted_together, measure
 from coreeval.evaluation.numleak.statistics.variants import Variants, variants_of
 from coreeval.evaluation.numleak.strays import Parted, parted, told
@@ -37,7 +39,11 @@ class Audit:
     variants: Variants
     """What further ways of asking show; no verdict rests on them."""
     judgement: Judgement
-    """Given without answers that are no value of the series, where they are few (`strays`)."""
+    """Given on the `basis`, without answers that are no value of the series, if they are few."""
+    basis: Basis
+    """The answers that the verdict rests on."""
+    judged: Measured
+    """What those answers measure."""
     notes: tuple[str, ...]
     """What must be known of the series and of the numbers, a sentence each."""
     leak: Leak | None = None
@@ -81,23 +87,29 @@ def audited(
     }
     scored = {key: scores_of(each, series[key[1]]) for key, each in groups.items()}
     points = {key: readings.points for key, readings in read.items()}
-    parts = {key: parted(each, series[key[1]].values) for key, each in points.items()}
+    bases = {
+        key: basis_of(each, cutoffs.get(key[0]), series[key[1]].values)
+        for key, each in points.items()
+    }
+    parts = {key: parted(each.points, series[key[1]].values) for key, each in bases.items()}
 
-    def measured(key: Key, those: Sequence[Point]) -> Measured:
+    def measured(key: Key, those: Sequence[Point], shift: int = 0) -> Measured:
         model, name = key
         return measure(
             those,
             read[key].comparisons,
             definition=series[name].definition,
             others=_siblings(model, name, series, points),
-            values=series[name].values,
+            values=shifted(series[name].values, shift),
             settings=settings,
         )
 
     found = adjusted_together({key: measured(key, each) for key, each in points.items()})
     judged = adjusted_together(
         {
-            key: measured(key, part.kept) if part.strays else found[key]
+            key: found[key]
+            if part.kept == points[key]
+            else measured(key, part.kept, bases[key].shift)
             for key, part in parts.items()
         }
     )
@@ -117,9 +129,17 @@ def audited(
                 definition=series[key[1]].definition,
                 settings=settings,
             ),
-            judgement=_judgement(judged[key], parts[key], found[key].overall.parsed),
+            judgement=_judgement(judged[key], bases[key], parts[key], found[key].overall.parsed),
+            basis=bases[key],
+            judged=judged[key],
             notes=(*series[key[1]].notes, *found[key].notes),
-            leak=leak_of(parts[key].kept, scored[key], series[key[1]], signals, settings),
+            leak=leak_of(
+                parted(points[key], series[key[1]].values).kept,
+                scored[key],
+                series[key[1]],
+                signals,
+                settings,
+            ),
         )
         for key, readings in read.items()
     )
@@ -144,6 +164,6 @@ def _siblings(
     }
 
 
-def _judgement(judged: Measured, part: Parted, answered: int) -> Judgement:
+def _judgement(judged: Measured, basis: Basis, part: Parted, answered: int) -> Judgement:
     verdict, reasons = verdict_of(judged)
-    return Judgement(verdict, (*reasons, *told(part.strays, answered)))
+    return Judgement(verdict, (*reasons, *basis.says, *told(part.strays, answered)))

@@ -10,6 +10,7 @@ NULLS: Final[Mapping[str, str]] = {
     "same_era": "r, among four neighbouring dates",
     "same_season": "r, among the dates of a season",
     "same_year": "r, what a year's mean leaves over",
+    "drift": "r, unrelated series that drift alike",
     "within_date": "r, among the family on each date",
 }
 BASELINES: Final[Mapping[str, str]] = {

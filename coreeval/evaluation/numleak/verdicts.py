@@ -10,18 +10,23 @@ import math
 from collections.abc import Callable
 from typing import Final, Literal, NamedTuple, get_args
 
-from coreeval.evaluation.numleak.bars import MEMORY_GAIN, WORDS_GAIN, dates_to_settle
 from coreeval.evaluation.numleak.signature import (
+    HITS_P,
     MIN_DATES,
-    TRACE_GAIN,
     Case,
     nearness,
+    p_text,
+    plural,
     share,
     span,
 )
-from coreeval.evaluation.numleak.statistics.measured import Measured
+from coreeval.evaluation.numleak.statistics.measured import Exactness, Measured
+from coreeval.evaluation.statistics import SIGNIFICANCE
 
-Verdict = Literal["memorized", "fluent", "fabricating", "refusing", "no_recall", "inconclusive"]
+Verdict = Literal[
+    "memorized", "partly_memorized", "fluent", "fabricating", "refusing", "no_recall",
+    "inconclusive",
+]  # fmt: skip
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 MAJORITY: Final = 0.5
 """Whoever answers fewer refuses. NumLeak's models answer nearly all or nearly no fictitious names
@@ -42,9 +47,20 @@ Rule = Callable[[Case], Why | None]
 
 
 def _remembers(case: Case) -> Why | None:
-    if case.dates < MIN_DATES or not all(check.holds for check in case.signature):
+    if case.dates < MIN_DATES:
         return None
-    return tuple(check.says for check in case.signature)
+    most = case.recites and case.exactness.share.ci_low > MAJORITY
+    whole = all(check.holds for check in case.signature)
+    if not (most or whole):
+        return None
+    parts = tuple(check.says for check in case.signature) if whole else ()
+    return (*(_exact(case.exactness) if case.recites else ()), *parts)
+
+
+def _remembers_part(case: Case) -> Why | None:
+    if case.dates < MIN_DATES or not case.recites:
+        return None
+    return _exact(case.exactness)
 
 
 def _refuses(case: Case) -> Why | None:
@@ -70,58 +86,78 @@ def _few_dates(case: Case) -> Why | None:
 
 
 def _knows_words(case: Case) -> Why | None:
-    if not (case.dated and case.trace and case.approximate):
+    if not (case.dated and case.trace and case.approximate and case.useful):
         return None
     others = tuple(check.says for check in (case.nearer, case.signed) if not check.holds)
-    return (_dated(case), f"But they are not the dates' values: {case.exactness}.", *others)
+    return (_dated(case), f"But they are not the dates' values: {case.closeness}.", *others)
 
 
 def _unsettled(case: Case) -> Why | None:
     if not (case.dated and case.trace):
         return None
-    return (*(check.says for check in case.signature), _more(_needed(case)))
+    worse = () if case.useful else (_worse(case),)
+    return (*(check.says for check in case.signature), *worse)
 
 
 def _perhaps(case: Case) -> Why | None:
     if not case.trace:
         return None
     r, near = case.measured.overall.pearson_r, nearness(case.bars.baseline, case.bars.gain)
-    needed = (dates_to_settle(r, 0.0), dates_to_settle(case.bars.gain, TRACE_GAIN))
-    exact = (f"Yet they are exact: {case.exactness}.",) if case.exact else ()
+    exact = (f"Yet they are near: {case.closeness}.",) if case.exact else ()
     return (
-        f"Whether the answers follow their dates is open: r is {span(r)}{_p(case.chance)}, "
+        f"Whether the answers follow their dates is open: r is {span(r)}{p_text(case.chance)}, "
         f"and the error is {near}.",
         *exact,
-        _more(min((each for each in needed if each is not None), default=None)),
+        *_drift(case),
+    )
+
+
+def _perhaps_part(case: Case) -> Why | None:
+    found = case.exactness
+    if case.measured.modal.estimate == 1 or not found.dealt_p <= HITS_P:
+        return None
+    exact = round(found.share.estimate * found.share.n)
+    return (
+        f"Whether the answers are of memory is open: {exact} of {found.share.n} "
+        f"{plural(exact, 'is', 'are')} exact, more than by chance{p_text(found.dealt_p)}; but of "
+        f"the {found.near} that are close to a value, up to {found.expected:.0%} are exact by "
+        "knowing its level alone.",
+        _no_better(case),
     )
 
 
 def _fabricates(case: Case) -> Why | None:
     if not case.measured.fictitious.ci_low > MAJORITY:
         return None
-    return (_no_better(case), f"Yet it answers {_fictitious(case)}.")
+    return (_no_better(case), *_drift(case), f"Yet it answers {_fictitious(case)}.")
 
 
 def _knows_nothing(case: Case) -> Why | None:
     if not case.measured.fictitious.n:
         told = "No fictitious name was asked about, so fabricating is not excluded."
-        return (_no_better(case), told)
+        return (_no_better(case), *_drift(case), told)
     if not case.measured.fictitious.ci_high < MAJORITY:
         return None
-    return (_no_better(case), f"It answers only {_fictitious(case)}.")
+    return (_no_better(case), *_drift(case), f"It answers only {_fictitious(case)}.")
 
 
 def _either(case: Case) -> Why:
-    return (_no_better(case), f"It answers {_fictitious(case)}: whether it fabricates is open.")
+    return (
+        _no_better(case),
+        *_drift(case),
+        f"It answers {_fictitious(case)}: whether it fabricates is open.",
+    )
 
 
 RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
     ("memorized", _remembers),
+    ("partly_memorized", _remembers_part),
     ("refusing", _refuses),
     ("inconclusive", _few_dates),
     ("fluent", _knows_words),
     ("inconclusive", _unsettled),
     ("inconclusive", _perhaps),
+    ("inconclusive", _perhaps_part),
     ("fabricating", _fabricates),
     ("no_recall", _knows_nothing),
     ("inconclusive", _either),
@@ -137,45 +173,80 @@ def verdict_of(measured: Measured) -> Judgement:
     return next(Judgement(verdict, why) for verdict, rule in RULES if (why := rule(case)))
 
 
+def in_words(verdict: str) -> str:
+    """Return the word for a verdict, the same on every page and in every table and sentence."""
+    return verdict.replace("_", " ")
+
+
+def _exact(found: Exactness) -> Why:
+    exact = round(found.share.estimate * found.share.n)
+    first = (
+        f"{share(found.share)} of the answers are a published value to its last digit"
+        f"{p_text(_of(found))}: {exact} of the {found.near} that are close to one; without memory "
+        f"of the digits at most {found.expected:.0%} of these would be exact."
+    )
+    return (first, *_shifted(found), *_scaled(found))
+
+
+def _shifted(found: Exactness) -> Why:
+    """Say whose values they are, if not those of the dates asked about."""
+    if not found.shift:
+        return ()
+    count, side = abs(found.shift), "before" if found.shift < 0 else "after"
+    return (
+        f"They are the values of {count} {plural(count, 'period')} {side} the dates asked about: "
+        f"the series is remembered, shifted by {count}.",
+    )
+
+
+def _scaled(found: Exactness) -> Why:
+    """Say in which unit they are, if not in that of the series."""
+    if found.factor == 1:
+        return ()
+    return (f"They are {found.factor:g} times the values: it is remembered in another unit.",)
+
+
+def _of(found: Exactness) -> float:
+    return found.p_adjusted if math.isfinite(found.p_adjusted) else found.p_value
+
+
 def _dated(case: Case) -> str:
     null = case.measured.nulls["any_date"].pearson_r
     return (
         f"The answers follow their dates: r is {span(case.measured.overall.pearson_r)}, of the "
-        f"same answers on other dates at most {null.high:.2f} (p {null.p_value:.4f})."
+        f"same answers on other dates {null.low:.2f} to {null.high:.2f} in 95 % of cases"
+        f"{p_text(case.chance)}."
     )
 
 
 def _no_better(case: Case) -> str:
     r = case.measured.overall.pearson_r
     near = nearness(case.bars.baseline, case.bars.gain)
-    if math.isfinite(r.estimate):
-        return f"The answers show no recall: r is {span(r)}, and the error is {near}."
-    same = f"{case.measured.modal.estimate:.0%} of them are the same number"
-    return f"The answers show no recall: {same}, and the error is {near}."
+    shown = f"r is {span(r)}"
+    if case.measured.modal.estimate == 1:
+        shown = "all of them are the same number"
+    return f"The answers show no recall: {shown}, and the error is {near}."
 
 
-def _p(value: float) -> str:
-    return f" (p {value:.4f})" if math.isfinite(value) else ""
+def _drift(case: Case) -> Why:
+    """Say that drift explains r, if nothing but drift does."""
+    nulls = case.measured.nulls
+    if not {"drift", "any_date"} <= nulls.keys():
+        return ()
+    drift, dealt = (nulls[name].pearson_r.p_value for name in ("drift", "any_date"))
+    if not dealt <= SIGNIFICANCE < drift:
+        return ()
+    return (
+        f"Series that drift like this one, but have nothing to do with it, reach such an r in "
+        f"{drift:.0%} of cases.",
+    )
+
+
+def _worse(case: Case) -> str:
+    if "constant" not in case.measured.baselines:
+        return "Whether they are nearer than the mean of all values is not known."
+    return f"The error is {nearness('constant', case.beside_mean)}."
 
 
 def _fictitious(case: Case) -> str:
     return f"{share(case.measured.fictitious)} of the questions about series that do not exist"
-
-
-def _needed(case: Case) -> int | None:
-    """Return how many more dates would tell exact answers from approximate ones."""
-    hits = [case.hits] if case.bars.telling else []
-    above = [(each, case.bars.words) for each in hits] + [(case.bars.gain, WORDS_GAIN)]
-    exact = [dates_to_settle(each, bar) for each, bar in above if each.estimate > bar]
-    if exact:
-        return min((dates for dates in exact if dates is not None), default=None)
-    below = [(each, case.bars.memory) for each in hits] + [(case.bars.gain, MEMORY_GAIN)]
-    needed = [dates_to_settle(each, bar) for each, bar in below if not each.ci_high < bar]
-    known = [dates for dates in needed if dates is not None]
-    return max(known) if known and len(known) == len(needed) else None
-
-
-def _more(dates: int | None) -> str:
-    if dates is None:
-        return "How many more dates would decide cannot be said."
-    return f"About {dates} more dates would decide, if they are like these."

@@ -2,14 +2,19 @@
 
 import csv
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coreeval.evaluation.overlap.minhash import BANDS, ROWS
-from coreeval.evaluation.overlap.search import KINDS, Hit, Overlap
+from coreeval.evaluation.overlap.boilerplate import RUN, RUN_UNSPACED
+from coreeval.evaluation.overlap.hits import KINDS, Hit, Kind, Overlap
+from coreeval.evaluation.overlap.minhash import FINE
+from coreeval.evaluation.overlap.passages import LEAST_ALIKE
+from coreeval.evaluation.overlap.seeds import LEAST, SEED, SEED_UNSPACED
 from coreeval.evaluation.overlap.shingles import WIDTH, WIDTH_UNSPACED
+from coreeval.evaluation.overlap.templates import TEMPLATE
 from coreeval.evaluation.overlap.texts import Entry, Texts
 from coreeval.tools.files import replacing
 from coreeval.tools.words import Piece, word_diff
@@ -17,8 +22,14 @@ from coreeval.tools.words import Piece, word_diff
 Json = Mapping[str, Any]
 LONGEST = 4000
 """Characters of a text whose words are compared for people; the document has it whole."""
+ENGLISH = "minilm"
+"""Embeddings that were trained on English only; their names begin so."""
+OTHER_SCRIPT = 0.1
+"""Share of a benchmark's texts in scripts without blanks from which a note says so."""
+_OTHER_LETTER = re.compile(r"[\u0370-\u1dff\u2c00-\ua71f\ua800-\ufaff\U00020000-\U0003ffff]")
+"""A letter of a script other than Latin."""
 _COLUMNS = ("kind", "similarity", "same_answer", "a_ids", "b_ids", "a_answers", "b_answers",
-            "a_text", "b_text")  # fmt: skip
+            "a_text", "b_text", "longer", "start", "end")  # fmt: skip
 
 
 def overlap_document(overlap: Overlap) -> dict[str, Any]:
@@ -28,19 +39,40 @@ def overlap_document(overlap: Overlap) -> dict[str, Any]:
     return {
         "a": told[0],
         "b": told[1] if len(told) > 1 else None,
-        "counts": {kind: sum(hit.kind == kind for hit in overlap.hits) for kind in KINDS},
+        "counts": {
+            kind: sum(hit.kind == kind for hit in overlap.hits) for kind in searched(overlap)
+        },
         "hits": [_hit(hit) for hit in overlap.hits],
         "notes": _notes(overlap),
-        "settings": {
-            "threshold": overlap.threshold,
-            "shingle": {"characters": WIDTH, "unspaced": WIDTH_UNSPACED},
-            "minhash": {"bands": BANDS, "rows": ROWS},
+        "settings": _settings(overlap),
+    }
+
+
+def searched(overlap: Overlap) -> tuple[Kind, ...]:
+    """Return the kinds that were looked for: paraphrases only if there are embeddings."""
+    return tuple(kind for kind in KINDS if kind != "paraphrase" or overlap.search.embeds)
+
+
+def _settings(overlap: Overlap) -> Json:
+    search = overlap.search
+    return {
+        "threshold": search.threshold,
+        "shingle": {"characters": WIDTH, "unspaced": WIDTH_UNSPACED},
+        "minhash": {"bands": FINE.bands, "rows": FINE.rows},
+        "boilerplate": {"characters": RUN, "unspaced": RUN_UNSPACED},
+        "contained": {
+            "threshold": max(search.threshold, LEAST_ALIKE),
+            "letters": LEAST,
+            "seed": {"letters": SEED, "unspaced": SEED_UNSPACED},
         },
+        "template": {"threshold": TEMPLATE},
+        "paraphrase": search.embeds
+        and {"embeddings": search.embeds.name, "threshold": search.paraphrase},
     }
 
 
 def _side(overlap: Overlap, place: int, texts: Texts) -> Json:
-    items = {kind: overlap.items((kind,))[place] for kind in KINDS}
+    items = {kind: overlap.items((kind,))[place] for kind in searched(overlap)}
     return {
         "source": texts.name,
         "items": len(texts.entries),
@@ -58,8 +90,10 @@ def _hit(hit: Hit) -> Json:
         "same_answer": hit.same_answer,
         "a": [_entry(each) for each in hit.a],
         "b": [_entry(each) for each in hit.b],
-        "a_text": hit.a[0].text,
-        "b_text": hit.b[0].text,
+        "a_text": hit.texts[0],
+        "b_text": hit.texts[1],
+        "within": hit.within
+        and {"side": hit.within.side, "start": hit.within.start, "end": hit.within.end},
     }
 
 
@@ -77,7 +111,22 @@ def _notes(overlap: Overlap) -> list[str]:
             f"very many texts are alike: in {overlap.crowded} groups of them each was compared "
             "with the first only, so near hits among them are missing"
         )
-    return notes
+    return [*notes, *_language_notes(overlap)]
+
+
+def _language_notes(overlap: Overlap) -> Iterator[str]:
+    """Yield which benchmark the embeddings do not know the language of."""
+    embeds = overlap.search.embeds
+    if embeds is None or not embeds.name.startswith(ENGLISH):
+        return
+    for texts in (overlap.a, overlap.b):
+        entries = texts.entries if texts else ()
+        foreign = sum(_OTHER_LETTER.search(entry.text) is not None for entry in entries)
+        if texts and foreign > OTHER_SCRIPT * len(entries):
+            yield (
+                f"MiniLM was trained on English: paraphrases of the {foreign} texts of "
+                f"{texts.name} in another script may be missing or wrong"
+            )
 
 
 def write_csv(path: Path, overlap: Overlap) -> Path:
@@ -89,8 +138,8 @@ def write_csv(path: Path, overlap: Overlap) -> Path:
         ids = ["\n".join(each.id for each in side) for side in (hit.a, hit.b)]
         answers = ["\n".join(each.answer or "" for each in side) for side in (hit.a, hit.b)]
         same = "" if hit.same_answer is None else str(hit.same_answer).lower()
-        texts = [hit.a[0].text, hit.b[0].text]
-        rows.writerow([hit.kind, f"{hit.similarity:.4f}", same, *ids, *answers, *texts])
+        where = [hit.within.side, hit.within.start, hit.within.end] if hit.within else [""] * 3
+        rows.writerow([hit.kind, f"{hit.similarity:.4f}", same, *ids, *answers, *hit.texts, *where])
     with replacing(path) as draft:
         draft.write_text(text.getvalue(), encoding="utf-8", newline="")
     return path
@@ -108,8 +157,8 @@ class SideBySide:
 
 
 def side_by_side(hit: Hit) -> SideBySide:
-    """Return the texts of a hit's first items, word against word."""
-    one, other = (_cut(side[0].text) for side in (hit.a, hit.b))
+    """Return the texts of a hit's first items, or the passage, word against word."""
+    one, other = map(_cut, hit.texts)
     pieces = word_diff(one, other)
     return SideBySide(
         left=tuple(piece for piece in pieces if piece.op != "added"),

@@ -2,8 +2,8 @@
 
 MinHash (Broder 1997): the least of a set's elements under a random hash is that of another set with
 a probability equal to their Jaccard index. Banding (Leskovec, Rajaraman and Ullman, "Mining of
-Massive Datasets", section 3.4): with `BANDS` bands of `ROWS` hashes each, two sets of index J are
-candidates with probability 1 - (1 - J^ROWS)^BANDS: 98.5 % at 0.4, 99.98 % at 0.5, 6 % at 0.1.
+Massive Datasets", section 3.4): with b bands of r hashes each, two sets of index J are candidates
+with probability 1 - (1 - J^r)^b.
 """
 
 from collections.abc import Iterator
@@ -14,8 +14,25 @@ import numpy.typing as npt
 
 from coreeval.evaluation.overlap.shingles import Places, Shingles
 
-BANDS, ROWS = 64, 3
-HASHES = BANDS * ROWS
+
+@dataclass(frozen=True)
+class Banding:
+    """How many hashes a set has, and how many of them must agree."""
+
+    bands: int
+    rows: int
+    """Hashes of a band."""
+
+    @property
+    def hashes(self) -> int:
+        """How many hashes a set has."""
+        return self.bands * self.rows
+
+
+FINE = Banding(64, 3)
+"""For likeness from 0.4: 98.5 % of such pairs are candidates, 99.98 % at 0.5, 6 % at 0.1."""
+COARSE = Banding(16, 4)
+"""For likeness from 0.6: 89 % of such pairs are candidates, 98.8 % at 0.7, 99.98 % at 0.8."""
 CROWD = 10_000
 """Pairs of one bucket beyond which its texts are compared only with the first of either side."""
 _SEED = 20260101
@@ -38,20 +55,20 @@ class Candidates:
     """Buckets of which not every pair is among them."""
 
 
-def signatures(shingles: Shingles) -> Signatures:
-    """Return the least hashes of each set, none of which may be empty: texts x `HASHES`.
+def signatures(shingles: Shingles, banding: Banding) -> Signatures:
+    """Return the least hashes of each set, none of which may be empty: texts x hashes.
 
     The hashes are multiply-shift (Dietzfelbinger 1996), from a fixed seed: the same for all sets.
     """
     rng = np.random.default_rng(_SEED)
-    factors = rng.integers(0, 1 << 63, HASHES, np.uint64) * np.uint64(2) + np.uint64(1)
-    shifts = rng.integers(0, 1 << 63, HASHES, np.uint64)
-    found = np.empty((len(shingles.sizes), HASHES), np.uint32)
+    factors = rng.integers(0, 1 << 63, banding.hashes, np.uint64) * np.uint64(2) + np.uint64(1)
+    shifts = rng.integers(0, 1 << 63, banding.hashes, np.uint64)
+    found = np.empty((len(shingles.sizes), banding.hashes), np.uint32)
     for first, end in _runs(shingles.starts):
         low, high = shingles.starts[first], shingles.starts[end]
         values = shingles.hashes[low:high].astype(np.uint64)
         cuts, hashed = shingles.starts[first:end] - low, np.empty_like(values)
-        for column in range(HASHES):
+        for column in range(banding.hashes):
             np.multiply(values, factors[column], out=hashed)
             np.add(hashed, shifts[column], out=hashed)
             np.right_shift(hashed, 32, out=hashed)
@@ -68,19 +85,22 @@ def _runs(starts: Places) -> Iterator[tuple[int, int]]:
         first = end
 
 
-def candidates(left: Signatures, right: Signatures | None, floor: float) -> Candidates:
+def candidates(
+    left: Signatures, right: Signatures | None, banding: Banding, floor: float
+) -> Candidates:
     """Return the pairs that share a bucket and at least a share `floor` of all hashes.
 
     Args:
         left: Signatures.
         right: Others; None for pairs within the first.
+        banding: The one that the signatures were made with.
         floor: What the estimate of the Jaccard index must reach.
     """
     other = left if right is None else right
     width = np.uint64(len(other))
     found, crowded = [np.zeros(0, np.uint64)], 0
-    for band in range(BANDS):
-        columns = slice(band * ROWS, (band + 1) * ROWS)
+    for band in range(banding.bands):
+        columns = slice(band * banding.rows, (band + 1) * banding.rows)
         keys = [_keys(each[:, columns]) for each in (left, right) if each is not None]
         buckets = _buckets(np.concatenate(keys))
         codes, full = _pairs(buckets, None if right is None else len(left), width)
@@ -109,7 +129,7 @@ def _places(codes: Keys, width: np.uint64) -> tuple[Places, Places]:
 
 def _keys(rows: Signatures) -> Keys:
     key = np.zeros(len(rows), np.uint64)
-    for column in range(ROWS):
+    for column in range(rows.shape[1]):
         key = (key ^ rows[:, column]) * np.uint64(0x9E3779B97F4A7C15)
         key ^= key >> 29
     return key

@@ -1,4 +1,4 @@
-"""Texts that are nearly the same: candidates by MinHash, each then compared in full."""
+"""Texts that resemble each other: candidates by MinHash, each then compared in full."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coreeval.evaluation.overlap.minhash import HASHES, Signatures, candidates, signatures
+from coreeval.evaluation.overlap.boilerplate import FORM_FLOOR, FORM_SHARE, Boilerplate
+from coreeval.evaluation.overlap.minhash import FINE, Banding, Signatures, candidates, signatures
 from coreeval.evaluation.overlap.normal import plain_words
-from coreeval.evaluation.overlap.shingles import Hashes, Places, Shingles, shingles_of
+from coreeval.evaluation.overlap.shingles import Places, Shingles, shingles_of
 
-FORM_SHARE, FORM_FLOOR = 0.2, 10
-"""A shingle that more than a fifth of a benchmark's texts have, and more than 10 of them, is its
-form (an instruction, the names of options), not what tells its items apart: it does not count."""
 LEAST = 8
 """Shingles that a text needs: with fewer, chance alone makes two texts alike."""
 ERRORS = 3
@@ -42,34 +40,50 @@ class _Side:
 def near_pairs(left: Sequence[str], right: Sequence[str] | None, threshold: float) -> NearPairs:
     """Return the pairs between two lists of texts, or within one, that resemble each other.
 
+    What many texts of the lists share does not count.
+
     Args:
         left: Texts.
         right: Other texts; None for pairs within the first.
         threshold: The least Jaccard index of their shingles.
     """
-    cut = [shingles_of([plain_words(text) for text in each]) for each in (left, right or [])]
+    sides = [[plain_words(text) for text in each] for each in (left, right) if each is not None]
+    boilerplate = Boilerplate(sides)
+    cut = [shingles_of(each, boilerplate) for each in sides]
     form = np.unique(np.concatenate([each.frequent(FORM_SHARE, FORM_FLOOR) for each in cut]))
-    sides = [_side(cut.pop(0), form) for _ in range(2)]  # one by one: their memory is free again
-    one, other = sides[0], sides[0] if right is None else sides[1]
-    error = np.sqrt(threshold * (1 - threshold) / HASHES)
+    return resembling([each.without(form) for each in cut], threshold, FINE)
+
+
+def resembling(cut: list[Shingles], threshold: float, banding: Banding) -> NearPairs:
+    """Return the pairs between two lists of sets, or within one, that are alike.
+
+    Args:
+        cut: The sets of either side, or of one; the list is emptied, so that memory is free again.
+        threshold: The least Jaccard index.
+        banding: How candidates are found.
+    """
+    lengths = [len(each.sizes) for each in cut]
+    sides = [_side(cut.pop(0), banding) for _ in lengths]
+    one, other = sides[0], sides[-1]
+    error = np.sqrt(threshold * (1 - threshold) / banding.hashes)
     found = candidates(
         one.signatures,
-        None if right is None else other.signatures,
+        None if len(sides) == 1 else other.signatures,
+        banding,
         threshold - ERRORS * error,
     )
-    short = (len(left) - len(one.places), len(left if right is None else right) - len(other.places))
     pairs = [
         (int(one.places[i]), int(other.places[j]), float(resemblance))
         for i, j, resemblance in _compared(one, other, found.left, found.right, threshold)
     ]
+    short = (lengths[0] - len(one.places), lengths[-1] - len(other.places))
     return NearPairs(tuple(pairs), short, found.crowded)
 
 
-def _side(cut: Shingles, form: Hashes) -> _Side:
-    telling = cut.without(form)
-    enough = telling.sizes >= LEAST
-    kept = telling.only(enough)
-    return _Side(np.flatnonzero(enough), kept, signatures(kept))
+def _side(cut: Shingles, banding: Banding) -> _Side:
+    enough = cut.sizes >= LEAST
+    kept = cut.only(enough)
+    return _Side(np.flatnonzero(enough), kept, signatures(kept, banding))
 
 
 def _compared(

@@ -4,8 +4,9 @@ from importlib import resources
 from pathlib import Path
 
 from coreeval.evaluation.overlap.document import overlap_document, side_by_side
-from coreeval.evaluation.overlap.search import Hit, Overlap
+from coreeval.evaluation.overlap.hits import Hit, Overlap
 from coreeval.tools.files import write_text
+from coreeval.tools.unseen import visible_value
 
 SHOWN = 500
 """Hits that a page shows; a browser would choke on very many."""
@@ -25,7 +26,11 @@ def page_of(overlap: Overlap) -> str:
 
     template = resources.files("coreeval.evaluation.overlap").joinpath("page.html.jinja")
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=visible_value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     document = overlap_document(overlap)
     return environment.from_string(template.read_text(encoding="utf-8")).render(
@@ -44,6 +49,7 @@ def _view(hit: Hit) -> dict[str, object]:
         "kind": hit.kind,
         "similarity": hit.similarity,
         "same_answer": hit.same_answer,
+        "within": hit.within,
         "columns": [
             {
                 "pieces": shown,

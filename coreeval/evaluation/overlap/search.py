@@ -1,86 +1,46 @@
-"""What two benchmarks have in common, or one with itself: exact, normalised and near hits."""
+"""From two benchmarks, or one, to their hits: each pair of texts is of one kind at most."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
 
-from coreeval.evaluation.overlap.near import NearPairs, near_pairs
+from coreeval.evaluation.overlap.hits import KINDS, Hit, Kind, Overlap, Search, Span
+from coreeval.evaluation.overlap.letters import boilerplate_of
+from coreeval.evaluation.overlap.near import near_pairs
 from coreeval.evaluation.overlap.normal import key_of
+from coreeval.evaluation.overlap.paraphrases import paraphrase_pairs
+from coreeval.evaluation.overlap.passages import find_passages
+from coreeval.evaluation.overlap.slots import Agreement, Slots
+from coreeval.evaluation.overlap.templates import connected, template_pairs
 from coreeval.evaluation.overlap.texts import Entry, Texts
 
-Kind = Literal["exact", "normalised", "near"]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-THRESHOLD = 0.4
-"""Resemblance of a near hit: between what chance gives and what edits leave, docs/overlap.md."""
 Groups = Mapping[str, Sequence[Entry]]
 """The entries by what is the same about them, see `key_of`."""
+Pair = tuple[int, int, float]
+"""Places of two different texts and how alike they are."""
+_Direction = tuple[Sequence[str] | None, Sequence[str] | None, Literal["a", "b"]]
+"""Texts to find, those to find them in, and the side of the latter."""
 
 
-@dataclass(frozen=True)
-class Hit:
-    """Two texts that are the same or nearly so, and the items that have them."""
-
-    kind: Kind
-    similarity: float
-    """Jaccard index of their shingles; 1 where the texts are the same but for case and signs."""
-    a: tuple[Entry, ...]
-    """Items with the first text, which may differ in case, signs and blanks."""
-    b: tuple[Entry, ...]
-
-    @property
-    def same_answer(self) -> bool | None:
-        """Whether all its items have one answer; None where one of them has none."""
-        answers = {entry.answer for entry in (*self.a, *self.b)}
-        return None if None in answers else len(answers) == 1
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """The hits between two benchmarks, or within one, the surest first."""
-
-    a: Texts
-    b: Texts | None
-    threshold: float
-    hits: tuple[Hit, ...]
-    short: tuple[int, ...]
-    """Different texts of each benchmark that are too short to be compared but as a whole."""
-    crowded: int
-    """Buckets in which not each text was compared with each."""
-
-    def items(self, kinds: Sequence[Kind] = KINDS) -> tuple[int, ...]:
-        """Return how many items of each benchmark are in a hit of some kinds."""
-        found = [hit for hit in self.hits if hit.kind in kinds]
-        left, right = ({each.id for hit in found for each in side(hit)} for side in (_a, _b))
-        return (len(left | right),) if self.b is None else (len(left), len(right))
-
-
-def _a(hit: Hit) -> tuple[Entry, ...]:
-    return hit.a
-
-
-def _b(hit: Hit) -> tuple[Entry, ...]:
-    return hit.b
-
-
-def find_overlap(a: Texts, b: Texts | None = None, *, threshold: float = THRESHOLD) -> Overlap:
+def find_overlap(a: Texts, b: Texts | None = None, *, search: Search | None = None) -> Overlap:
     """Find what two benchmarks have in common; with one, what it has twice.
 
     Args:
         a: The first benchmark.
         b: The second; None to look within the first.
-        threshold: The least resemblance of a near hit, above 0 and below 1.
+        search: How alike two texts are to be.
     """
+    how = search or Search()
     left, right = _grouped(a), None if b is None else _grouped(b)
-    near = near_pairs(
-        [each[0].text for each in left.values()],
-        None if right is None else [each[0].text for each in right.values()],
-        threshold,
-    )
+    sides = _Sides(left, right)
+    near = near_pairs(*sides.texts, how.threshold)
+    pairs = _pairs_by_kind(sides, near.pairs, how)
     whole = _twice(left) if right is None else _shared(left, right)
-    hits = [*whole, *_near(left, left if right is None else right, near)]
+    hits = [*whole, *_hits(sides, pairs), *_templates(sides, pairs.template)]
     hits.sort(key=lambda hit: (KINDS.index(hit.kind), -hit.similarity))
     short = near.short[:1] if right is None else near.short
-    return Overlap(a, b, threshold, tuple(hits), short, near.crowded)
+    return Overlap(a, b, how, tuple(hits), short, near.crowded + pairs.crowded)
 
 
 def _grouped(texts: Texts) -> Groups:
@@ -107,9 +67,119 @@ def _twice(groups: Groups) -> Iterator[Hit]:
             yield Hit("exact" if same else "normalised", 1.0, (first,), tuple(others))
 
 
-def _near(left: Groups, right: Groups, near: NearPairs) -> Iterator[Hit]:
-    keys = list(left), list(right)
-    for i, j, similarity in near.pairs:
-        one, other = keys[0][i], keys[1][j]
-        if one != other:
-            yield Hit("near", similarity, tuple(left[one]), tuple(right[other]))
+@dataclass(frozen=True)
+class _Sides:
+    """The different texts of two benchmarks, or of one."""
+
+    left: Groups
+    right: Groups | None
+
+    @cached_property
+    def texts(self) -> tuple[list[str], list[str] | None]:
+        """The first item's text of each."""
+        return _first_texts(self.left), None if self.right is None else _first_texts(self.right)
+
+    def entries(self) -> tuple[list[Sequence[Entry]], list[Sequence[Entry]]]:
+        """Return the items of each text, by side; those of one benchmark twice."""
+        left = list(self.left.values())
+        return left, left if self.right is None else list(self.right.values())
+
+    def same(self) -> set[tuple[int, int]]:
+        """Return the places of texts that both benchmarks have."""
+        if self.right is None:
+            return set()
+        places = {key: place for place, key in enumerate(self.left)}
+        return {(places[key], at) for at, key in enumerate(self.right) if key in places}
+
+    def compare(self, slots: Slots, pair: Pair) -> Agreement:
+        """Return whether two texts have the same numbers and names."""
+        left, right = self.texts
+        return slots.compare(left[pair[0]], (left if right is None else right)[pair[1]])
+
+
+def _first_texts(groups: Groups) -> list[str]:
+    return [entries[0].text for entries in groups.values()]
+
+
+@dataclass
+class _Pairs:
+    near: list[Pair] = field(default_factory=list)
+    contained: list[tuple[Pair, Span]] = field(default_factory=list)
+    paraphrase: list[Pair] = field(default_factory=list)
+    template: list[Pair] = field(default_factory=list)
+    crowded: int = 0
+    """Buckets in which not each text was compared with each."""
+
+
+def _pairs_by_kind(sides: _Sides, alike: Iterable[Pair], how: Search) -> _Pairs:
+    """Return the pairs of each kind, given those that are alike as a whole."""
+    left, right = sides.texts
+    slots = Slots([*left, *(right or [])])
+    known, found = sides.same(), _Pairs()
+    for pair in (each for each in alike if each[:2] not in known):
+        differ = sides.compare(slots, pair) == "differ"
+        (found.template if differ else found.near).append(pair)
+    known.update(pair[:2] for pair in found.near)
+    masked = template_pairs(left, right, slots)
+    found.crowded = masked.crowded
+    for pair in (each for each in masked.pairs if each[:2] not in known):
+        agree = sides.compare(slots, pair) == "agree"
+        (found.near if agree else found.template).append(pair)
+    known.update(pair[:2] for pair in found.near)
+    found.contained = list(_contained(sides, slots, known, how.threshold))
+    known.update(pair[:2] for pair, _ in found.contained)
+    if how.embeds is not None:
+        known.update(pair[:2] for pair in found.template)
+        found.paraphrase = [
+            pair
+            for pair in paraphrase_pairs(left, right, how.embeds, how.paraphrase)
+            if pair[:2] not in known and sides.compare(slots, pair) != "differ"
+        ]
+    return found
+
+
+def _contained(
+    sides: _Sides, slots: Slots, known: set[tuple[int, int]], threshold: float
+) -> Iterator[tuple[Pair, Span]]:
+    """Yield texts of one side that stand inside one of the other, in either direction."""
+    left, right = sides.texts
+    boilerplate = boilerplate_of([left] if right is None else [left, right])
+    directions: tuple[_Direction, ...] = ((left, right, "b"), (right, left, "a"))
+    for items, hosts, side in directions:
+        if items is None:
+            continue
+        texts = items if hosts is None else hosts
+        for each in find_passages(items, hosts, threshold, boilerplate):
+            places = (each.item, each.host) if side == "b" else (each.host, each.item)
+            part = texts[each.host][each.start : each.end]
+            if places not in known and slots.compare(items[each.item], part) != "differ":
+                yield (*places, each.similarity), Span(side, each.start, each.end)
+
+
+def _hits(sides: _Sides, pairs: _Pairs) -> Iterator[Hit]:
+    left, right = sides.entries()
+    of_kind: tuple[tuple[Kind, list[Pair]], ...] = (
+        ("near", pairs.near),
+        ("paraphrase", pairs.paraphrase),
+    )
+    for kind, found in of_kind:
+        for i, j, similarity in found:
+            yield Hit(kind, similarity, tuple(left[i]), tuple(right[j]))
+    for (i, j, similarity), span in pairs.contained:
+        # the text whose place the span gives is the first item's, which stands for the others
+        yield Hit("contained", similarity, tuple(left[i]), tuple(right[j]), span)
+
+
+def _templates(sides: _Sides, pairs: Sequence[Pair]) -> Iterator[Hit]:
+    """Yield a hit for each template, with all its items; the two likeliest texts come first."""
+    left, right = sides.entries()
+    side = 0 if sides.right is None else 1
+    ranked = sorted(pairs, key=lambda pair: -pair[2])
+    degree = {(0, i): similarity for i, _, similarity in reversed(ranked)}
+    for group in connected(((0, i), (side, j)) for i, j, _ in ranked):
+        first, *others = group
+        one = [first] if side == 0 else [each for each in group if each[0] == 0]
+        rest = others if side == 0 else [each for each in group if each[0] == 1]
+        a = tuple(entry for _, place in one for entry in left[place])
+        b = tuple(entry for _, place in rest for entry in right[place])
+        yield Hit("template", degree[first], a, b)

@@ -7,19 +7,20 @@ and containment of documents"). It survives another order of the parts, such as 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from coreeval.evaluation.overlap.runs import Codes, distinct, encode, hash_runs
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.overlap.boilerplate import Boilerplate
+
 WIDTH, WIDTH_UNSPACED = 4, 2
-"""Characters of a shingle; two where it begins with Han, kana or Hangul: docs/overlap.md."""
+"""Characters of a shingle; two if it begins with Han, kana or Hangul: docs/overlap.md."""
 CHUNK = 1 << 20
 """Characters that are cut at once: bounds memory."""
-_UNSPACED = ((0x2E80, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
-_FACTORS = np.array(
-    [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64
-)
-"""Odd numbers without a pattern: one for each place of a shingle."""
 
 Hashes = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
@@ -64,13 +65,18 @@ class Shingles:
 
     def frequent(self, share: float, floor: int) -> Hashes:
         """Return those that more than a share of the texts and more than `floor` have, in order."""
-        hashes, counts = np.unique(self.hashes, return_counts=True)
+        hashes, counts = distinct(self.hashes)
         return hashes[counts > max(floor, share * len(self.sizes))]
 
 
-def shingles_of(texts: Sequence[str]) -> Shingles:
-    """Cut texts, as `plain_words` returns them, into shingles."""
-    parts = [_cut(texts[start:end]) for start, end in pairwise(_chunks(texts))]
+def shingles_of(texts: Sequence[str], boilerplate: "Boilerplate | None" = None) -> Shingles:
+    """Cut texts, as `plain_words` returns them, into shingles.
+
+    Args:
+        texts: Texts.
+        boilerplate: Passages that are left out.
+    """
+    parts = [_cut(chunk, boilerplate) for chunk in chunks_of(texts)]
     offsets = np.cumsum([0, *(len(part.hashes) for part in parts)])
     starts = [part.starts[:-1] + offset for part, offset in zip(parts, offsets[:-1], strict=True)]
     empty = np.zeros(0, np.uint32)
@@ -80,45 +86,28 @@ def shingles_of(texts: Sequence[str]) -> Shingles:
     )
 
 
-def _chunks(texts: Sequence[str]) -> Iterator[int]:
-    """Yield the bounds of runs of texts with about `CHUNK` characters each."""
-    room = 0
+def chunks_of(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the texts in order, about `CHUNK` characters at a time."""
+    bounds, room = [], 0
     for place, text in enumerate(texts):
         if room <= 0:
-            yield place
+            bounds.append(place)
             room = CHUNK
-        room -= len(text) + WIDTH
-    yield len(texts)
+        room -= len(text) + 1
+    for start, end in pairwise([*bounds, len(texts)]):
+        yield texts[start:end]
 
 
-def _cut(texts: Sequence[str]) -> Shingles:
-    gap = "\0" * WIDTH
-    joined = gap.join([*texts, ""]).encode("utf-32-le", "surrogatepass")
-    codes = np.frombuffer(joined, np.uint32).astype(np.uint64)
-    owners = np.repeat(np.arange(len(texts)), [len(text) + WIDTH for text in texts])
-    last = len(codes) - WIDTH
-    place = np.arange(max(last, 0))
-    unspaced = np.zeros(len(place), bool)
-    for low, high in _UNSPACED:
-        unspaced |= (codes[place] >= low) & (codes[place] <= high)
-    mixed = sum(codes[place + at] * _FACTORS[at] for at in range(WIDTH_UNSPACED))
-    longer = sum(codes[place + at] * _FACTORS[at] for at in range(WIDTH_UNSPACED, WIDTH))
-    mixed = np.where(unspaced, mixed, mixed + longer)
-    ends = place + np.where(unspaced, WIDTH_UNSPACED, WIDTH) - 1
-    whole = (codes[place] != 0) & (codes[ends] != 0)
-    found = np.unique((owners[place].astype(np.uint64) << 32 | _scrambled(mixed))[whole])
-    return Shingles(
-        (found & 0xFFFFFFFF).astype(np.uint32),
-        _starts((found >> 32).astype(np.int64), len(texts)),
-    )
+def _cut(texts: Sequence[str], boilerplate: "Boilerplate | None") -> Shingles:
+    codes, owners = encode(texts)
+    if boilerplate is not None:
+        codes = boilerplate.blank(codes)
+    hashes, whole = hash_runs(codes, WIDTH, WIDTH_UNSPACED)
+    return sets_of(hashes[whole], owners[whole], len(texts))
 
 
-def _scrambled(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return 32 bits of each, all of which depend on all of its own."""
-    values = (values ^ (values >> 32)) * _FACTORS[0]
-    mixed: npt.NDArray[np.uint64] = (values ^ (values >> 29)) * _FACTORS[1] >> 32
-    return mixed
-
-
-def _starts(owners: Places, texts: int) -> Places:
-    return np.searchsorted(owners, np.arange(texts + 1)).astype(np.int64)
+def sets_of(hashes: Codes, owners: Places, texts: int) -> Shingles:
+    """Return the upper half of each hash, once for each text that has it."""
+    found, _ = distinct(owners.astype(np.uint64) << 32 | hashes >> 32)
+    starts = np.searchsorted((found >> 32).astype(np.int64), np.arange(texts + 1))
+    return Shingles((found & 0xFFFFFFFF).astype(np.uint32), starts.astype(np.int64))

@@ -1,6 +1,8 @@
 """CAP: is the score memory? Performance over consistency, compared between two splits."""
 
-from coreeval.evaluation.pcr.comparison import Comparison, Difference, Form, SplitResult, compare
+from coreeval.evaluation.pcr.comparison import Comparison, Reference, SplitResult, compare
+from coreeval.evaluation.pcr.differences import Adjusted, Difference
+from coreeval.evaluation.pcr.form import Form
 from coreeval.evaluation.pcr.pairs import Pair, Pairs, read_pairs
 from coreeval.evaluation.pcr.ratio import ALPHA, SCALES, Scale, performance_consistency_ratio
 from coreeval.evaluation.pcr.study import Settings, study
@@ -14,6 +16,7 @@ __all__ = [
     "MARGINS",
     "MIN_ITEMS",
     "SCALES",
+    "Adjusted",
     "Comparison",
     "Difference",
     "Estimate",
@@ -21,6 +24,7 @@ __all__ = [
     "Interval",
     "Pair",
     "Pairs",
+    "Reference",
     "Scale",
     "Settings",
     "SplitResult",

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
-from coreeval.evaluation.pcr.comparison import Comparison, Form, compare
+from coreeval.evaluation.pcr.comparison import Comparison, compare
+from coreeval.evaluation.pcr.form import Form
 from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.pcr.ratio import SCALES
 from coreeval.evaluation.pcr.replicates import Resampled
@@ -32,24 +34,45 @@ def ablate(
     found: Mapping[str, Resampled],
     settings: Settings,
     *,
+    references: Mapping[str, Sequence[Pair]] | None = None,
+    found_references: Mapping[str, Resampled] | None = None,
     embeds: Embeds | None = None,
 ) -> Ablation:
-    """Compare again under each scale, alpha and threshold; `found` is what `resampled` made.
+    """Compare again under each scale, alpha and threshold.
 
-    A margin that was given holds for the scale that was asked, the others have their own. `embeds`
-    is given the same texts for each threshold: it should remember them.
+    A margin that was given holds for the scale that was asked, the others have their own.
+
+    Args:
+        files: Answers by name.
+        found: What `resampled` made of them.
+        settings: What was asked.
+        references: Answers of models that are presumed clean.
+        found_references: What `resampled` made of them.
+        embeds: Is given the same texts for each threshold: it should remember them.
     """
-    compared, asked = (settings.train, settings.test), settings.form
+    asked = settings.form
     forms = [
         replace(asked, scale=scale, alpha=alpha, margin=asked.margin if own else None)
         for scale in SCALES
         for own in [scale == asked.scale]
         for alpha in sorted({*ALPHAS, asked.alpha})
     ]
+    again = partial(
+        compare, found, settings.compared, references=found_references,
+        exchangeable=settings.exchangeable,
+    )  # fmt: skip
     return Ablation(
-        forms=[(form, compare(found, compared, form)) for form in forms],
+        forms=[(form, again(form)) for form in forms],
         thresholds=[
-            (threshold, study(files, replace(settings, threshold=threshold), embeds=embeds))
+            (
+                threshold,
+                study(
+                    files,
+                    replace(settings, threshold=threshold),
+                    references=references,
+                    embeds=embeds,
+                ),
+            )
             for threshold in _thresholds(settings)
         ],
     )

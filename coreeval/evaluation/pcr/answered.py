@@ -1,4 +1,8 @@
-"""What a target said to items and their twins, as the pairs that a comparison reads."""
+"""What a target said to items and their twins, as the pairs that a comparison reads.
+
+An item whose questions were not both answered is a pair as well, with its statuses: were it left
+out, a model that declines what is hard in one split would look as if it remembered that split.
+"""
 
 import json
 from collections import Counter
@@ -6,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from coreeval.evaluation.pcr.pairs import Pair
+from coreeval.evaluation.pcr.pairs import Pair, Status
 from coreeval.evaluation.pcr.twins import Twins
 from coreeval.evaluation.scoring.choices import read_choice
 from coreeval.schema import AnswerKind, Item
@@ -32,7 +36,7 @@ class SplitAsked:
     items: int
     """Items that were asked about."""
     compared: int
-    """Of them, those with two answers."""
+    """Of them, those with two answers; the others are pairs too, see `Pair.original_status`."""
     kinds: Mapping[AnswerKind, int]
     """Questions by what came of them."""
     unclear: int
@@ -41,7 +45,7 @@ class SplitAsked:
 
 @dataclass(frozen=True, kw_only=True)
 class TargetAsked:
-    """What one target said: the pairs, and what could be none."""
+    """What one target said: the pairs, and what became of the questions."""
 
     pairs: tuple[Pair, ...]
     splits: Mapping[str, SplitAsked]
@@ -63,7 +67,7 @@ def _counted(kinds: Mapping[AnswerKind, int]) -> str:
 
 
 def asked_of(twins: Iterable[Twins], answers: Answers, *, letters: bool = False) -> TargetAsked:
-    """Return the pairs of a target's answers; an item that lacks one answer of two is in none.
+    """Return the pairs of a target's answers; what was not answered is an empty output.
 
     Args:
         twins: What was asked.
@@ -79,20 +83,28 @@ def asked_of(twins: Iterable[Twins], answers: Answers, *, letters: bool = False)
 
 
 def _pairs(twins: Twins, answers: Answers) -> Iterator[Pair]:
+    texts = Counter(item.input for item, _ in twins.pairs)
     for item, twin in twins.pairs:
         first, second = answers[item.input], answers[twin.input]
-        if first.kind == second.kind == "answered":
-            yield Pair(
-                split=twins.drawn.split,
-                id=item.id,
-                reference=item.output,
-                original_output=first.text,
-                modified_output=second.text,
-                original_choice=_choice(first, item),
-                modified_choice=_choice(second, twin),
-                original_options=item.options or None,
-                modified_options=twin.options or None,
-            )
+        yield Pair(
+            split=twins.drawn.split,
+            id=item.id,
+            reference=item.output,
+            original_output=first.text,
+            modified_output=second.text,
+            original_choice=_choice(first, item),
+            modified_choice=_choice(second, twin),
+            original_options=item.options or None,
+            modified_options=twin.options or None,
+            original_status=_status(first),
+            modified_status=_status(second),
+            cluster=item.cluster or (item.input if texts[item.input] > 1 else None),
+        )
+
+
+def _status(answer: Answer) -> Status | None:
+    """Return what became of a question; None leaves it to the words of the answer."""
+    return None if answer.kind == "answered" else answer.kind
 
 
 def _lettered(pair: Pair) -> Pair:
@@ -108,12 +120,19 @@ def _choice(answer: Answer, item: Item) -> str | None:
 
 
 def _split(twins: Twins, pairs: Sequence[Pair], answers: Answers) -> SplitAsked:
-    kinds = Counter(answers[one.input].kind for pair in twins.pairs for one in pair)
-    choices = [choice for pair in pairs for choice in (pair.original_choice, pair.modified_choice)]
+    both = [tuple(answers[one.input].kind for one in pair) for pair in twins.pairs]
+    kinds = Counter(kind for each in both for kind in each)
+    whole = [each == ("answered", "answered") for each in both]
+    choices = [
+        choice
+        for pair, answered in zip(pairs, whole, strict=True)
+        if answered
+        for choice in (pair.original_choice, pair.modified_choice)
+    ]
     order: tuple[AnswerKind, ...] = ("answered", "refused", "truncated", "unparsed")
     return SplitAsked(
         items=len(twins.pairs),
-        compared=len(pairs),
+        compared=sum(whole),
         kinds={kind: kinds[kind] for kind in order},
         unclear=choices.count(""),
     )

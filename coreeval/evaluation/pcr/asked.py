@@ -4,10 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from coreeval.evaluation.pcr.comparison import Comparison, compare
+import numpy as np
+
 from coreeval.evaluation.pcr.measured import Measured, measured, measured_together
 from coreeval.evaluation.pcr.pairs import Pair
-from coreeval.evaluation.pcr.replicates import Resampled, resample_measured
+from coreeval.evaluation.pcr.replicates import (
+    Resampled,
+    extremes_of,
+    resample_measured,
+    with_extremes,
+)
+from coreeval.evaluation.pcr.statuses import assume, unanswered
 from coreeval.evaluation.pcr.study import Settings
 from coreeval.evaluation.scoring import CONSISTENCY, PERFORMANCE, PerItem
 from coreeval.tools.stores.run_rows import Answer
@@ -31,15 +38,26 @@ class Asked:
     """On those that are left out."""
 
 
-def pairs_of(answers: Iterable[Answer], labels: Labels, templates: Sequence[int]) -> Asked:
+def pairs_of(
+    answers: Iterable[Answer],
+    labels: Labels,
+    templates: Sequence[int],
+    clusters: Mapping[str, str] | None = None,
+) -> Asked:
     """Put a target's answers together; items without an answer to each text are left out.
 
     A refusal or an answer without a label is an empty output: wrong, and two are consistent.
+
+    Args:
+        answers: All that the target said of the items.
+        labels: The items to compare.
+        templates: The numbers of the templates that it was asked with.
+        clusters: The document that each item is about, by id; None if each is its own.
     """
     known = {item for items in labels.values() for item in items}
     said = {
-        (source, template, item): answer
-        for source, template, item, answer, _ in answers
+        (source, template, item): (answer, kind)
+        for source, template, item, answer, kind in answers
         if item in known
     }
     whole = {
@@ -57,8 +75,11 @@ def pairs_of(answers: Iterable[Answer], labels: Labels, templates: Sequence[int]
             split=split,
             id=item,
             reference=labels[split][item],
-            original_output=original,
-            modified_output=modified,
+            original_output=original[0],
+            modified_output=modified[0],
+            original_status=original[1],
+            modified_status=modified[1],
+            cluster=(clusters or {}).get(item),
         )
 
     return Asked(
@@ -75,35 +96,38 @@ def pairs_of(answers: Iterable[Answer], labels: Labels, templates: Sequence[int]
     )
 
 
-def compare_asked(targets: Mapping[str, Asked], settings: Settings) -> dict[str, Comparison]:
-    """Compare the splits for each target; p-values are adjusted over all of them.
-
-    Scores are means over templates, whose answers stay together when items are resampled.
-    """
-    found = {name: _resampled(asked, settings) for name, asked in targets.items()}
-    return compare(found, (settings.train, settings.test), settings.form)
-
-
-def _resampled(asked: Asked, settings: Settings) -> Resampled:
+def resample_asked(asked: Asked, settings: Settings) -> Resampled:
+    """Score a target's answers to every template, and resample whole items."""
     several = len(asked.by_template) > 1
     each = [
         _measured(pairs, settings, f"template {number}: " if several else "")
         for number, pairs in asked.by_template.items()
     ]
+    pairs = next(iter(asked.by_template.values()))
     found = resample_measured(
         measured_together(each),
-        next(iter(asked.by_template.values())),
-        compared=(settings.train, settings.test),
+        pairs,
+        compared=settings.compared,
         draws=settings.draws,
         seed=settings.seed,
     )
+    silent = np.logical_or.reduce([unanswered(own) for own in asked.by_template.values()])
+    assumed = [
+        measured_together(
+            [
+                assume(one, own, PERFORMANCE[settings.metric], *flags)
+                for one, own in zip(each, asked.by_template.values(), strict=True)
+            ]
+        )
+        for flags in extremes_of(pairs, silent, settings.compared)
+    ]
+    found = with_extremes(found, assumed, pairs, settings.compared)
     return replace(found, notes=(*asked.notes, *found.notes))
 
 
 def _measured(pairs: Sequence[Pair], settings: Settings, whose: str) -> Measured:
     found = measured(pairs, PERFORMANCE[settings.metric], CONSISTENCY[settings.consistency])
-    performance, modified, consistency = (_named(part, whose) for part in found.parts)
-    return replace(found, parts=(performance, modified, consistency))
+    return replace(found, parts=tuple(_named(part, whose) for part in found.parts))
 
 
 def _named(part: PerItem, whose: str) -> PerItem:

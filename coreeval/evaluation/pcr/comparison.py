@@ -1,51 +1,32 @@
 """PCR of each split, the difference between two of them, the baselines, and the verdict."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
-from coreeval.evaluation.pcr.measured import Scores
-from coreeval.evaluation.pcr.permutation import studentised
-from coreeval.evaluation.pcr.ratio import (
-    ALPHA,
-    SCALES,
-    SLOPES,
-    Scale,
-    performance_consistency_ratio,
+from coreeval.evaluation.pcr.caveats import Basis
+from coreeval.evaluation.pcr.differences import (
+    Adjusted,
+    Difference,
+    Effect,
+    adjusted_of,
+    decline,
+    difference_of,
+    ratio_of,
+    replicated,
 )
+from coreeval.evaluation.pcr.doses import Dose, doses_of
+from coreeval.evaluation.pcr.form import Form
+from coreeval.evaluation.pcr.ratio import SCALES, SLOPES
+from coreeval.evaluation.pcr.references import Unused, exceed
 from coreeval.evaluation.pcr.replicates import Replicates, Resampled
-from coreeval.evaluation.pcr.verdicts import MARGINS, Evidence, Verdict, verdict_of
-from coreeval.evaluation.statistics import (
-    Array,
-    Estimate,
-    Interval,
-    Replicated,
-    adjusted,
-    detectable,
-    estimate_of,
-    influence_of,
-    permutation_p,
-    standard_error,
-)
+from coreeval.evaluation.pcr.statuses import Counts
+from coreeval.evaluation.pcr.verdicts import Evidence, Verdict, verdict_of
+from coreeval.evaluation.statistics import Estimate, adjusted, estimate_of
 
-Statistic = Callable[[Scores], Array]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """How PCR is computed and read."""
-
-    alpha: float = ALPHA
-    scale: Scale = "tanh"
-    interval: Interval = "percentile"
-    margin: float | None = None
-    """None: the scale's own, see `MARGINS`."""
-
-    @property
-    def near(self) -> float:
-        """How far from 0 a difference may be to count as none."""
-        return MARGINS[self.scale] if self.margin is None else self.margin
+E = TypeVar("E", bound=Effect)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +34,14 @@ class SplitResult:
     """What one split scores."""
 
     n: int
+    clusters: int
+    """As many as are resampled; n where no item has a cluster."""
     scored: int
     """Items with a reference."""
+    unanswered: int
+    """Items of which a question was not answered."""
+    statuses: tuple[Counts, Counts]
+    """Of the original and of the modified questions."""
     performance: float
     consistency: float
     pcr: Estimate
@@ -63,17 +50,20 @@ class SplitResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
-    """PCR of the training split minus that of the test split."""
+class Test:
+    """What the verdict rests on: that neither PCR nor performance differs."""
 
-    pcr: Estimate
+    basis: Basis
     p_value: float
     p_adjusted: float
-    standard_error: float
-    detectable: float
-    """The smallest true difference that so many items show in four studies of five."""
-    discrepancy: Estimate
-    """The baseline: relative decline in training minus that in test (CAP, section 4.1)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """A model that is presumed clean, which gets no verdict of its own."""
+
+    splits: Mapping[str, SplitResult]
+    difference: Difference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,82 +72,228 @@ class Comparison:
 
     splits: Mapping[str, SplitResult]
     difference: Difference
+    adjusted: Adjusted | None = None
+    """None without references."""
+    exchangeable: bool = False
+    """Whether the splits are vouched to be random parts of one pool."""
+    test: Test
+    doses: tuple[Dose, ...]
     verdict: Verdict
     reason: str
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Compared:
+    """The differences of one file, before p-values are adjusted over all files."""
+
+    found: Resampled
+    difference: Difference
+    adjusted: Adjusted | None
+    unused: Unused | None = None
+    """Why references are not used, where there are any."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of the references."""
+        return (f"references are not used: {self.unused.reason}",) if self.unused else ()
+
+    @property
+    def effect(self) -> Effect:
+        """The differences that the verdict rests on."""
+        return self.adjusted or self.difference
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What all files are compared by."""
+
+    compared: tuple[str, str]
+    form: Form
+    references: Mapping[str, Resampled] = field(default_factory=dict)
+    exchangeable: bool = False
+    covariates: str = ""
+
+    def basis(self, one: _Compared) -> Basis:
+        """Return what speaks against a gap in difficulty."""
+        if one.adjusted:
+            return "references"
+        unlike = bool(self.covariates) or (one.unused is not None and one.unused.unlike)
+        return "exchangeable_splits" if self.exchangeable and not unlike else "none"
+
+
 def compare(
-    files: Mapping[str, Resampled], compared: tuple[str, str], form: Form
+    files: Mapping[str, Resampled],
+    compared: tuple[str, str],
+    form: Form,
+    *,
+    references: Mapping[str, Resampled] | None = None,
+    exchangeable: bool = False,
+    covariates: str = "",
 ) -> dict[str, Comparison]:
-    """Compare the two splits in each file; p-values are adjusted over all of them."""
+    """Compare the two splits in each file; p-values are adjusted over all of them.
+
+    Args:
+        files: Resampled answers, by name.
+        compared: The training split and the test split.
+        form: How PCR is computed and read.
+        references: Resampled answers of models that are presumed to have seen neither split. From
+            two of them on verdicts rest on what exceeds their differences.
+        exchangeable: Whether the user vouches that the splits are random parts of one pool. Without
+            that and without references the verdict names a gap in difficulty beside memory.
+        covariates: By what the texts of the splits differ, as a clause; then a vouch does not
+            stand.
+    """
+    asked = _Asked(
+        compared=compared,
+        form=form,
+        references=references or {},
+        exchangeable=exchangeable,
+        covariates=covariates,
+    )
     with np.errstate(divide="ignore", invalid="ignore"):  # undefined stays nan, and is reported
-        found = {name: _difference(each, compared, form) for name, each in files.items()}
-        fair = adjusted([one.p_value for one in found.values()])
+        found = _fair([_compared(each, asked) for each in files.values()])
+        fair = adjusted([one.effect.joint_p for one in found])
         return {
-            name: _concluded(files[name], replace(one, p_adjusted=p), compared, form)
-            for (name, one), p in zip(found.items(), fair, strict=True)
+            name: _concluded(one, p, asked) for name, one, p in zip(files, found, fair, strict=True)
         }
 
 
-def _difference(found: Resampled, compared: tuple[str, str], form: Form) -> Difference:
-    first, second = (found.splits[name] for name in compared)
-    pcr = _minus(_replicated(first, _ratio(form)), _replicated(second, _ratio(form)))
-    lost = _minus(_replicated(first, _relative), _replicated(second, _relative))
-    seen, drawn = (
-        studentised(groups, alpha=form.alpha, scale=form.scale) for groups in found.dealt
-    )
-    p_value, error = permutation_p(float(seen), drawn), standard_error(pcr)
-    return Difference(
-        pcr=estimate_of(pcr, form.interval),
-        p_value=p_value,
-        p_adjusted=p_value,
-        standard_error=error,
-        detectable=detectable(error),
-        discrepancy=estimate_of(lost, form.interval),
-    )
+def list_references(
+    references: Mapping[str, Resampled], compared: tuple[str, str], form: Form
+) -> dict[str, Reference]:
+    """Return what each reference scores, and how its splits differ; p-values stand alone."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {
+            name: Reference(
+                splits=_splits(found, form), difference=difference_of(found, compared, form)
+            )
+            for name, found in references.items()
+        }
 
 
-def _concluded(
-    found: Resampled, difference: Difference, compared: tuple[str, str], form: Form
-) -> Comparison:
-    splits = {name: _split(each, form) for name, each in found.splits.items()}
-    first, second = (splits[name] for name in compared)
-    verdict, reason = verdict_of(
-        Evidence(
-            splits=compared,
-            scored=(first.scored, second.scored),
-            performance=(first.performance, second.performance),
-            difference=difference.pcr,
-            p_value=difference.p_adjusted,
-            detectable=difference.detectable,
-            alpha=form.alpha,
-            margin=form.near,
-            slope=_slope(form, first.pcr.estimate, second.pcr.estimate),
-        )
-    )
+def _compared(found: Resampled, asked: _Asked) -> _Compared:
+    difference = difference_of(found, asked.compared, asked.form)
+    if not asked.references:
+        return _Compared(found=found, difference=difference, adjusted=None)
+    form = asked.form
+    beyond = exceed(found, asked.references, asked.compared, alpha=form.alpha, scale=form.scale)
+    if isinstance(beyond, Unused):
+        return _Compared(found=found, difference=difference, adjusted=None, unused=beyond)
+    return _Compared(found=found, difference=difference, adjusted=adjusted_of(beyond))
+
+
+def _fair(found: Sequence[_Compared]) -> list[_Compared]:
+    """Adjust p-values of each kind over all files."""
+    raw = _fair_effects([one.difference for one in found])
+    own = iter(_fair_effects([one.adjusted for one in found if one.adjusted]))
+    return [
+        replace(one, difference=difference, adjusted=next(own) if one.adjusted else None)
+        for one, difference in zip(found, raw, strict=True)
+    ]
+
+
+def _fair_effects(effects: Sequence[E]) -> list[E]:
+    pcr = adjusted([one.p_value for one in effects])
+    points = adjusted([one.points.p_value for one in effects])
+    return [
+        replace(one, p_adjusted=p, points=replace(one.points, p_adjusted=other))
+        for one, p, other in zip(effects, pcr, points, strict=True)
+    ]
+
+
+# -- the verdict ----------------------------------------------------------------------------------
+
+
+def _concluded(one: _Compared, p_adjusted: float, asked: _Asked) -> Comparison:
+    splits = _splits(one.found, asked.form)
+    seen = _evidence(one, splits, p_adjusted, asked)
+    verdict, reason = verdict_of(seen)
+    if contrary := _contrary(one.found, verdict, splits, asked):
+        verdict, reason = "inconclusive", contrary
     return Comparison(
-        splits=splits, difference=difference, verdict=verdict, reason=reason, notes=found.notes
+        splits=splits,
+        difference=one.difference,
+        adjusted=one.adjusted,
+        exchangeable=asked.exchangeable,
+        test=Test(basis=seen.basis, p_value=one.effect.joint_p, p_adjusted=p_adjusted),
+        doses=tuple(seen.doses),
+        verdict=verdict,
+        reason=reason,
+        notes=(*one.found.notes, *one.notes),
     )
+
+
+def _contrary(
+    found: Resampled, verdict: Verdict, splits: Mapping[str, SplitResult], asked: _Asked
+) -> str:
+    """Return why unanswered items may have made a verdict; empty where they cannot have."""
+    if verdict in ("inconclusive", "insufficient_signal"):
+        return ""
+    others = [_assumed(each, asked) for each in found.extremes]
+    if all(other == verdict for other in others):
+        return ""
+    rates = " and ".join(
+        f"{each.unanswered} of {each.n} items of {name}"
+        for name, each in ((name, splits[name]) for name in asked.compared)
+    )
+    told = " and ".join(dict.fromkeys(other.replace("_", " ") for other in others))
+    return (
+        f"{rates} were not answered in full, which is unlike; the verdict would be "
+        f"{verdict.replace('_', ' ')} as they are scored, and {told} if all of them in one split "
+        "had been right and consistent and those in the other neither, or the reverse"
+    )
+
+
+def _assumed(found: Resampled, asked: _Asked) -> Verdict:
+    one = _compared(found, asked)
+    return verdict_of(_evidence(one, _splits(found, asked.form), one.effect.joint_p, asked))[0]
+
+
+def _evidence(
+    one: _Compared, splits: Mapping[str, SplitResult], p_adjusted: float, asked: _Asked
+) -> Evidence:
+    first, second = (splits[name] for name in asked.compared)
+    form, effect = asked.form, one.effect
+    return Evidence(
+        splits=asked.compared,
+        scored=(first.scored, second.scored),
+        clusters=(first.clusters, second.clusters),
+        performance=(first.performance, second.performance),
+        difference=effect.pcr,
+        points=effect.points.estimate,
+        p_value=p_adjusted,
+        basis=asked.basis(one),
+        references=len(one.adjusted.references) if one.adjusted else 0,
+        covariates=asked.covariates if asked.exchangeable else "",
+        doses=doses_of(
+            (first.performance + second.performance) / 2,
+            (first.consistency + second.consistency) / 2,
+            (effect.points.standard_error, effect.standard_error),
+            alpha=form.alpha,
+            scale=form.scale,
+        ),
+        alpha=form.alpha,
+        margin=form.near,
+        slope=_slope(form, first.pcr.estimate, second.pcr.estimate),
+    )
+
+
+def _splits(found: Resampled, form: Form) -> dict[str, SplitResult]:
+    return {name: _split(each, form) for name, each in found.splits.items()}
 
 
 def _split(found: Replicates, form: Form) -> SplitResult:
     return SplitResult(
         n=found.n,
+        clusters=found.clusters,
         scored=found.scored,
+        unanswered=found.unanswered,
+        statuses=found.statuses,
         performance=float(found.seen.performance),
         consistency=float(found.seen.consistency),
-        pcr=estimate_of(_replicated(found, _ratio(form)), form.interval),
-        decline=estimate_of(_replicated(found, _decline), form.interval),
-    )
-
-
-# -- statistics of scores -------------------------------------------------------------------------
-
-
-def _ratio(form: Form) -> Statistic:
-    return lambda scores: performance_consistency_ratio(
-        np.asarray(scores.performance), scores.consistency, alpha=form.alpha, scale=form.scale
+        pcr=estimate_of(replicated(found, ratio_of(form)), form.interval),
+        decline=estimate_of(replicated(found, decline), form.interval),
     )
 
 
@@ -165,28 +301,3 @@ def _slope(form: Form, *pcr: float) -> float:
     """Return how steep the scale is at the steeper of some values, as a share of that at 0."""
     slope, start = SLOPES[form.scale], SCALES[form.scale](np.zeros(1))
     return float(np.max(slope(np.array(pcr)) / slope(start)))
-
-
-def _decline(scores: Scores) -> Array:
-    return np.asarray(scores.performance - scores.modified)
-
-
-def _relative(scores: Scores) -> Array:
-    """Return the decline as a share of the performance; not defined where that is 0."""
-    return np.asarray(_decline(scores) / scores.performance)
-
-
-def _replicated(found: Replicates, statistic: Statistic) -> Replicated:
-    return Replicated(
-        value=float(statistic(found.seen)),
-        drawn=statistic(found.drawn),
-        influence=influence_of(statistic(found.left_out)),
-    )
-
-
-def _minus(first: Replicated, second: Replicated) -> Replicated:
-    return Replicated(
-        value=first.value - second.value,
-        drawn=first.drawn - second.drawn,
-        influence=np.concatenate([first.influence, -second.influence]),
-    )

@@ -3,7 +3,8 @@
 from math import isfinite
 from typing import Any
 
-from coreeval.evaluation.pcr.comparison import Comparison, Difference, SplitResult
+from coreeval.evaluation.pcr.comparison import Comparison, Reference, SplitResult
+from coreeval.evaluation.pcr.differences import Adjusted, Effect, Points
 from coreeval.evaluation.pcr.study import COSINE, Settings
 from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
 from coreeval.evaluation.statistics import LEVEL, SIGNIFICANCE, Estimate
@@ -15,11 +16,29 @@ def comparison_document(one: Comparison) -> Document:
     """Return the splits, their difference and the verdict with its reason."""
     return {
         "splits": {split: _split(each) for split, each in one.splits.items()},
-        "difference": _difference(one.difference),
+        "difference": _effect(one.difference),
+        "adjusted": _adjusted(one.adjusted) if one.adjusted else None,
+        "exchangeable_splits": one.exchangeable,
+        "test": {
+            "basis": one.test.basis,
+            "p_value": number(one.test.p_value),
+            "p_adjusted": number(one.test.p_adjusted),
+        },
+        "doses": [
+            {key: number(value) for key, value in dose._asdict().items()} for dose in one.doses
+        ],
         "verdict": one.verdict,
         "reason": one.reason,
         "baselines": _baselines(one),
         "notes": list(one.notes),
+    }
+
+
+def reference_document(one: Reference) -> Document:
+    """Return the splits of a reference and their difference; it has no verdict."""
+    return {
+        "splits": {split: _split(each) for split, each in one.splits.items()},
+        "difference": _effect(one.difference),
     }
 
 
@@ -58,6 +77,12 @@ def number(value: float) -> float | None:
 def _split(each: SplitResult) -> Document:
     return {
         "n": each.n,
+        "clusters": each.clusters,
+        "unanswered": each.unanswered,
+        "statuses": {
+            whose: dict(counts)
+            for whose, counts in zip(("original", "modified"), each.statuses, strict=True)
+        },
         "scored": each.scored,
         "performance": number(each.performance),
         "consistency": number(each.consistency),
@@ -66,14 +91,34 @@ def _split(each: SplitResult) -> Document:
     }
 
 
-def _difference(found: Difference) -> Document:
+def _effect(found: Effect) -> Document:
     return {
         "estimate": number(found.pcr.estimate),
         **ends(found.pcr),
+        **_tested(found),
+        "points": {
+            "estimate": number(found.points.estimate.estimate),
+            **ends(found.points.estimate),
+            **_tested(found.points),
+        },
+    }
+
+
+def _tested(found: Effect | Points) -> Document:
+    return {
         "p_value": number(found.p_value),
         "p_adjusted": number(found.p_adjusted),
         "standard_error": number(found.standard_error),
         "detectable": number(found.detectable),
+    }
+
+
+def _adjusted(found: Adjusted) -> Document:
+    return {
+        **_effect(found),
+        "references": list(found.references),
+        "method": found.method,
+        "shared": dict(found.shared),
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.scoring import Consistency, Performance, PerItem
-from coreeval.evaluation.scoring.items import averaged
+from coreeval.evaluation.scoring.items import averaged, mean
 from coreeval.evaluation.statistics import Array
 
 _WHOSE = ("performance on the originals", "performance on the modified", "consistency")
@@ -23,15 +23,20 @@ class Scores(NamedTuple):
     """M of the modified answers."""
     consistency: Array
     """C."""
+    right: Array
+    """Mean of the items' own performance, from 0 to 1; M itself if the metric is such a mean."""
+    right_consistent: Array
+    """Mean of performance times consistency: what right items add to C."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What each pair adds to the three scores."""
+    """What each pair adds to the scores."""
 
     rows: Array
     """Shape (pairs, statistics)."""
-    parts: tuple[PerItem, PerItem, PerItem]
+    parts: tuple[PerItem, ...]
+    """One for each of `Scores`."""
 
     def scores(self, sums: Array) -> Scores:
         """Return the scores of sums over rows, shape (..., statistics)."""
@@ -43,21 +48,30 @@ class Measured:
 def measured(pairs: Sequence[Pair], performance: Performance, consistency: Consistency) -> Measured:
     """Score all pairs at once, so that a score over classes has the same ones in every split."""
     due, again = [pair.reference for pair in pairs], [pair.modified_reference for pair in pairs]
-    parts = (
+    return measured_parts(
         performance(due, [pair.original_output for pair in pairs]),
         performance(again, [pair.modified_output for pair in pairs]),
         consistency(pairs),
     )
+
+
+def measured_parts(performance: PerItem, modified: PerItem, consistency: PerItem) -> Measured:
+    """Put the scores of the same pairs together with what they say jointly, item by item."""
+    right, same = _own(performance), _own(consistency)
+    parts = (performance, modified, consistency, mean(right), mean(right * same))
     return Measured(rows=np.hstack([part.sums for part in parts]), parts=parts)
 
 
 def measured_together(each: Sequence[Measured]) -> Measured:
     """Average the scores of the same pairs asked in several ways; each keeps all of its answers."""
-    performance, modified, consistency = (
-        averaged(parts) for parts in zip(*(one.parts for one in each), strict=True)
-    )
-    parts = (performance, modified, consistency)
+    parts = tuple(averaged(parts) for parts in zip(*(one.parts for one in each), strict=True))
     return Measured(rows=np.hstack([part.sums for part in parts]), parts=parts)
+
+
+def _own(part: PerItem) -> Array:
+    """Return the score of each item by itself as a share of the best one; 0 if it has none."""
+    found = np.nan_to_num(part.value(part.sums))
+    return np.asarray(found / max(float(found.max(initial=0.0)), np.finfo(float).tiny))
 
 
 def notes_on(pairs: Sequence[Pair], items: Measured) -> tuple[str, ...]:
@@ -74,7 +88,7 @@ def notes_on(pairs: Sequence[Pair], items: Measured) -> tuple[str, ...]:
         else "",
         *(
             f"{whose}: {note}"
-            for whose, part in zip(_WHOSE, items.parts, strict=True)
+            for whose, part in zip(_WHOSE, items.parts, strict=False)
             for note in part.notes
         ),
     ]

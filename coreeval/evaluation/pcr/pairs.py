@@ -1,17 +1,23 @@
 """Recorded answers for PCR: what a model said to an item and to its modified version."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
+from typing import Literal, get_args
 
 from coreeval.evaluation.benchmarks.records import Bad, Object, Records, read_records
 
 Options = Mapping[str, str]
 """Text of a multiple-choice option by its letter."""
+Status = Literal["answered", "refused", "empty", "truncated", "unparsed"]
+"""What became of a question."""
+STATUSES: tuple[Status, ...] = get_args(Status)
 _TEXTS = ("split", "id", "reference", "original_output", "modified_output")
 _CHOICES = ("original_choice", "modified_choice")
 _OPTIONS = ("original_options", "modified_options")
+_STATUSES = ("original_status", "modified_status")
+_NAMES = ("cluster", "model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +35,13 @@ class Pair:
     modified_choice: str | None = None
     original_options: Options | None = None
     modified_options: Options | None = None
+    original_status: Status | None = None
+    """None: told from the answer, see `statuses_of`."""
+    modified_status: Status | None = None
+    cluster: str | None = None
+    """The document that the item is about, or a text that several items share; None: its own."""
+    model: str | None = None
+    """Who answered, where a file has several."""
 
     @property
     def modified_reference(self) -> str:
@@ -53,12 +66,25 @@ def read_pairs(path: Path) -> Pairs:
     """Read a file of JSON lines; a line that is no pair is kept with its number and the reason.
 
     Blank lines are none, keys besides those of `Pair` are passed over, and an id may be a whole
-    number. Of lines with the same id in a split the first counts.
+    number. Of lines with the same id in a split the first counts, for each model.
 
     Raises:
         DatasetError: the file cannot be read.
     """
-    return read_records(path, _pair, key=lambda pair: (pair.split, pair.id), twice=_twice)
+    return read_records(
+        path, _pair, key=lambda pair: (pair.model, pair.split, pair.id), twice=_twice
+    )
+
+
+def pairs_by_model(pairs: Pairs, name: str) -> dict[str, Pairs]:
+    """Return the pairs of each model of a file; where there is one, it has the file's name."""
+    models = list(dict.fromkeys(pair.model or name for pair in pairs.good))
+    if len(models) < 2:
+        return {name: pairs}
+    return {
+        model: replace(pairs, good=tuple(p for p in pairs.good if (p.model or name) == model))
+        for model in models
+    }
 
 
 def _twice(pair: Pair, first: int) -> str:
@@ -71,7 +97,7 @@ def _pair(values: Object) -> Pair | Bad:
     return Bad(defect) if defect else _made(values)
 
 
-def _made(values: Mapping[str, object]) -> Pair:
+def _made(values: Object) -> Pair:
     split, own, reference, original, modified = (str(values[name]) for name in _TEXTS)
     return Pair(
         split=split,
@@ -79,14 +105,18 @@ def _made(values: Mapping[str, object]) -> Pair:
         reference=reference,
         original_output=original,
         modified_output=modified,
-        original_choice=_choice(values.get("original_choice")),
-        modified_choice=_choice(values.get("modified_choice")),
+        original_choice=_text(values.get("original_choice")),
+        modified_choice=_text(values.get("modified_choice")),
         original_options=_lettered(values.get("original_options")),
         modified_options=_lettered(values.get("modified_options")),
+        original_status=values.get("original_status"),
+        modified_status=values.get("modified_status"),
+        cluster=_text(values.get("cluster")),
+        model=_text(values.get("model")),
     )
 
 
-def _choice(value: object) -> str | None:
+def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
@@ -107,9 +137,12 @@ def _defects(values: Mapping[str, object]) -> Iterator[str]:
         yield f"a pair with one side: there is no {'original' if sides[0] else 'modified'}_output"
     for name in _TEXTS:
         yield from _text_defects(name, values.get(name))
-    for name in _CHOICES:
+    for name in (*_CHOICES, *_NAMES):
         if values.get(name) is not None:
             yield from _text_defects(name, values[name])
+    for name in _STATUSES:
+        if values.get(name) not in (None, *STATUSES):
+            yield f"{name} is none of {', '.join(STATUSES)}"
     for name in _OPTIONS:
         yield from _option_defects(name, values.get(name))
 

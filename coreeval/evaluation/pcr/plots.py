@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 VERDICT_COLOURS: Final[Mapping[Verdict, str]] = {
     "fine_tuned": "#0072B2",
     "contaminated": "#D55E00",
+    "difficulty_or_memory": "#CC79A7",
     "comparable": "#009E73",
     "inconclusive": "#707070",
     "insufficient_signal": "#B0B0B0",

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from coreeval.errors import DatasetError, UsageError
-from coreeval.evaluation.pcr.comparison import Comparison, Form, compare
+from coreeval.evaluation.pcr.comparison import Comparison, compare
+from coreeval.evaluation.pcr.form import Form
 from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.pcr.replicates import Resampled, resample
 from coreeval.evaluation.scoring import (
@@ -38,19 +39,45 @@ class Settings:
     seed: int = 0
     train: str = "train"
     test: str = "test"
+    exchangeable: bool = False
+    """Whether the splits are vouched to be random parts of one pool."""
+
+    @property
+    def compared(self) -> tuple[str, str]:
+        """The training split and the test split."""
+        return self.train, self.test
 
 
 def study(
-    files: Mapping[str, Sequence[Pair]], settings: Settings, *, embeds: Embeds | None = None
+    files: Mapping[str, Sequence[Pair]],
+    settings: Settings,
+    *,
+    references: Mapping[str, Sequence[Pair]] | None = None,
+    embeds: Embeds | None = None,
+    covariates: str = "",
 ) -> dict[str, Comparison]:
-    """Compare the two splits of each file; `embeds` is what cosine consistency needs.
+    """Compare the two splits of each file.
+
+    Args:
+        files: Answers, by the name of a model or a benchmark.
+        settings: Everything that decides the numbers.
+        references: Answers of models that are presumed to have seen neither split.
+        embeds: What cosine consistency needs.
+        covariates: By what the texts of the splits differ, as a clause; a vouch in the settings
+            does not stand then.
 
     Raises:
         UsageError: a metric or a consistency that there is not, or that these pairs cannot have.
         DatasetError: a file lacks one of the two splits.
     """
-    compared = (settings.train, settings.test)
-    return compare(resampled(files, settings, embeds=embeds), compared, settings.form)
+    return compare(
+        resampled(files, settings, embeds=embeds),
+        settings.compared,
+        settings.form,
+        references=resampled(references or {}, settings, embeds=embeds),
+        exchangeable=settings.exchangeable,
+        covariates=covariates,
+    )
 
 
 def resampled(
@@ -67,7 +94,7 @@ def resampled(
         resample,
         performance=PERFORMANCE[settings.metric],
         consistency=_consistency(settings, embeds),
-        compared=(settings.train, settings.test),
+        compared=settings.compared,
         draws=settings.draws,
         seed=settings.seed,
     )
@@ -88,7 +115,7 @@ def _consistency(settings: Settings, embeds: Embeds | None) -> Consistency:
 
 def _require_splits(name: str, pairs: Sequence[Pair], settings: Settings) -> None:
     there = list(dict.fromkeys(pair.split for pair in pairs))
-    for wanted in (settings.train, settings.test):
+    for wanted in settings.compared:
         if wanted not in there:
             raise DatasetError(
                 f"there is no pair of the split {wanted!r}",

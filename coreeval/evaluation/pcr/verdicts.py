@@ -1,15 +1,24 @@
-"""What a difference of PCR between two splits says, and by which rule."""
+"""What the differences between two splits say, and by which rule."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 
+from coreeval.evaluation.pcr.caveats import CAVEATS, Basis
+from coreeval.evaluation.pcr.doses import QUARTER, Dose
 from coreeval.evaluation.pcr.ratio import Scale
 from coreeval.evaluation.statistics import SIGNIFICANCE, Estimate
 
-Verdict = Literal["fine_tuned", "contaminated", "comparable", "inconclusive", "insufficient_signal"]
+Verdict = Literal[
+    "fine_tuned",
+    "contaminated",
+    "difficulty_or_memory",
+    "comparable",
+    "inconclusive",
+    "insufficient_signal",
+]
 
 MIN_ITEMS: Final = 20
 """Ours: below it a bootstrap has too few items to tell how they vary."""
@@ -29,11 +38,19 @@ class Evidence:
     splits: tuple[str, str]
     scored: tuple[int, int]
     """Items with a reference."""
+    clusters: tuple[int, int]
     performance: tuple[float, float]
     difference: Estimate
+    """Of PCR; beyond the references if they are the basis."""
+    points: Estimate
+    """Of performance, in hundredths; likewise."""
     p_value: float
-    """Adjusted for all comparisons made together."""
-    detectable: float
+    """That neither differs, adjusted for all comparisons made together."""
+    basis: Basis
+    references: int = 0
+    covariates: str = ""
+    """By what the texts of the splits differ."""
+    doses: Sequence[Dose]
     alpha: float
     margin: float
     slope: float
@@ -45,12 +62,15 @@ Rule = Callable[[Evidence], str | None]
 
 
 def _few_items(seen: Evidence) -> str | None:
+    both = zip(seen.splits, seen.scored, seen.clusters, strict=True)
     short = [
-        f"{name} has {n}" for name, n in zip(seen.splits, seen.scored, strict=True) if n < MIN_ITEMS
+        f"{name} has {n} items with a reference"
+        if n < MIN_ITEMS
+        else f"{name} has items of {clusters} documents only"
+        for name, n, clusters in both
+        if min(n, clusters) < MIN_ITEMS
     ]
-    if not short:
-        return None
-    return f"{' and '.join(short)} items with a reference; {MIN_ITEMS} are the least for a verdict"
+    return f"{' and '.join(short)}; {MIN_ITEMS} are the least for a verdict" if short else None
 
 
 def _no_signal(seen: Evidence) -> str | None:
@@ -65,7 +85,7 @@ def _no_signal(seen: Evidence) -> str | None:
 
 
 def _undefined(seen: Evidence) -> str | None:
-    if np.isfinite(seen.difference).all() and np.isfinite(seen.p_value):
+    if np.isfinite([*seen.difference, *seen.points, seen.p_value]).all():
         return None
     return (
         "the difference or its interval is not defined: in a split or in a resample of its items "
@@ -73,22 +93,17 @@ def _undefined(seen: Evidence) -> str | None:
     )
 
 
-def _equivalent(seen: Evidence) -> str | None:
-    """Hold where the whole interval is inside the margin.
+def _alike(seen: Evidence) -> bool:
+    """Tell whether the whole interval of PCR is inside the margin.
 
     As two one-sided tests at 2.5 % (Schuirmann 1987): evidence for likeness, not want of evidence.
     """
-    if not max(abs(seen.difference.ci_low), abs(seen.difference.ci_high)) < seen.margin:
-        return None
-    return (
-        f"the whole interval ({_span(seen)}) is within {seen.margin:g} of 0: neither split was "
-        "seen, or both alike (CAP, section 3.2)"
-    )
+    return max(abs(seen.difference.ci_low), abs(seen.difference.ci_high)) < seen.margin
 
 
 def _hidden(seen: Evidence) -> str | None:
     """Hold where PCR is alike because it is at the end of its scale, as with consistency near 0."""
-    if not (seen.slope < HIDDEN and _equivalent(seen)):
+    if not (seen.slope < HIDDEN and _alike(seen)):
         return None
     return (
         "PCR is at the end of its scale in both splits, which hides differences: performance is "
@@ -96,31 +111,63 @@ def _hidden(seen: Evidence) -> str | None:
     )
 
 
-def _above(seen: Evidence) -> str | None:
-    if not (seen.difference.ci_low > 0 and seen.p_value <= SIGNIFICANCE):
+def _equivalent(seen: Evidence) -> str | None:
+    """Hold where PCR is alike, and a quarter of either split known by heart is ruled out."""
+    largest = max(abs(seen.points.ci_low), abs(seen.points.ci_high))
+    quarter = _quarter(seen)
+    if not (_alike(seen) and largest < quarter.points):
         return None
     return (
-        f"the interval ({_span(seen)}) is above 0 and {_p(seen)}: PCR is larger where the model "
-        f"was trained, here on {seen.splits[0]} (CAP, section 3.2)"
+        f"the whole interval of PCR ({_span(seen.difference)}) is within {seen.margin:g} of 0, and "
+        f"that of performance ({_in_points(seen)}) leaves out {quarter.points:.1f} points, which a "
+        f"quarter of a split known by heart would make: neither split was seen so far, or both "
+        f"alike (CAP, section 3.2){_if_alike(seen)}"
     )
 
 
-def _below(seen: Evidence) -> str | None:
-    if not (seen.difference.ci_high < 0 and seen.p_value <= SIGNIFICANCE):
-        return None
-    return (
-        f"the interval ({_span(seen)}) is below 0 and {_p(seen)}: PCR is larger where the model "
-        f"was trained, here on {seen.splits[1]} (CAP, section 3.2)"
+def _if_alike(seen: Evidence) -> str:
+    return "" if seen.basis != "none" else ", if the splits are equally hard"
+
+
+def _differs(seen: Evidence) -> float:
+    """Return the sign of performance's difference where there is evidence for one, else 0."""
+    sign = float(np.sign(seen.points.estimate))
+    shown = any(
+        each.ci_low > 0 if sign > 0 else each.ci_high < 0 for each in (seen.points, seen.difference)
     )
+    return sign if shown and seen.p_value <= SIGNIFICANCE else 0.0
+
+
+def _tuned(seen: Evidence) -> str | None:
+    return _remembered(seen, 0) if seen.basis != "none" and _differs(seen) > 0 else None
+
+
+def _leaked(seen: Evidence) -> str | None:
+    return _remembered(seen, 1) if seen.basis != "none" and _differs(seen) < 0 else None
+
+
+def _remembered(seen: Evidence, split: int) -> str:
+    return (
+        f"{_gap(seen)}: the model was trained on {seen.splits[split]} (CAP, section 3.2); "
+        f"{CAVEATS[seen.basis]}"
+    )
+
+
+def _either(seen: Evidence) -> str | None:
+    if seen.basis != "none" or not _differs(seen):
+        return None
+    unlike = f"; the splits are not taken for exchangeable, since {seen.covariates}"
+    return f"{_gap(seen)}: {CAVEATS['none']}{unlike if seen.covariates else ''}"
 
 
 def _undecided(seen: Evidence) -> str:
-    if seen.difference.ci_low > 0 or seen.difference.ci_high < 0:
-        return f"the interval ({_span(seen)}) leaves out 0, but {_p(seen)}"
-    return (
-        f"the interval ({_span(seen)}) contains 0 and reaches past {seen.margin:g}: so many items "
-        f"show differences from about {seen.detectable:.3f} on"
-    )
+    chances = [
+        f"{dose.share:.0%} of it ({dose.points:.1f} points) in {dose.found:.0%}"
+        for dose in seen.doses
+        if np.isfinite(dose.found)
+    ]
+    known = "; of a split known by heart, such tests would find "
+    return f"{_gap(seen)}{known + ', '.join(chances) if chances else ''}"
 
 
 RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
@@ -129,8 +176,9 @@ RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
     ("inconclusive", _undefined),
     ("inconclusive", _hidden),
     ("comparable", _equivalent),
-    ("fine_tuned", _above),
-    ("contaminated", _below),
+    ("fine_tuned", _tuned),
+    ("contaminated", _leaked),
+    ("difficulty_or_memory", _either),
     ("inconclusive", _undecided),
 )
 """The first that holds gives the verdict."""
@@ -141,8 +189,31 @@ def verdict_of(seen: Evidence) -> tuple[Verdict, str]:
     return next((verdict, why) for verdict, rule in RULES if (why := rule(seen)))
 
 
-def _span(seen: Evidence) -> str:
-    return f"{seen.difference.ci_low:+.3f} to {seen.difference.ci_high:+.3f}"
+def _quarter(seen: Evidence) -> Dose:
+    return next(dose for dose in seen.doses if dose.share == QUARTER)
+
+
+def _gap(seen: Evidence) -> str:
+    """Return both differences with their intervals, and their p-value."""
+    beyond = (
+        f" beyond what {seen.references} references lead one to expect"
+        if seen.basis == "references"
+        else ""
+    )
+    first, second = seen.splits
+    return (
+        f"from {second} to {first} performance changes by {_in_points(seen)} points and PCR by "
+        f"{seen.difference.estimate:+.3f} ({_span(seen.difference)}){beyond}; {_p(seen)}"
+    )
+
+
+def _in_points(seen: Evidence) -> str:
+    points = seen.points
+    return f"{points.estimate:+.1f} ({points.ci_low:+.1f} to {points.ci_high:+.1f})"
+
+
+def _span(found: Estimate) -> str:
+    return f"{found.ci_low:+.3f} to {found.ci_high:+.3f}"
 
 
 def _p(seen: Evidence) -> str:

@@ -84,12 +84,24 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "detectable": (
         "would show",
-        "the smallest true loss that so many samples show in four studies of five, at 5 %.",
+        "a true loss of this size would be found in 80 % of such tests.",
+    ),
+    "covariate": (
+        "texts",
+        "what can make a text harder, whatever it says: its length, how odd it is to a neutral "
+        "model, how well it reads, its rare words, numbers and names.",
+    ),
+    "effect": (
+        "effect",
+        "the difference in standard deviations of the texts. Arms differ from a quarter on, if the "
+        "difference is significant at 5 % for all rows together (Holm 1979): so unlike groups "
+        "cannot be adjusted for (What Works Clearinghouse, Standards Handbook 5.0).",
     ),
     "flagged": (
         "flagged",
         "samples that the target seems to remember, with one in ten of them flagged falsely at "
-        "most, on average (Benjamini and Hochberg 1995 over conformal p-values).",
+        "most, on average (Benjamini and Hochberg 1995 over conformal p-values). None is flagged "
+        "if a harder arm cannot be ruled out.",
     ),
     "pcr": (
         "PCR",
@@ -103,13 +115,21 @@ DETECTION: Final[Mapping[str, tuple[str, str]]] = {
     "pcr_difference": (
         "difference of PCR",
         "PCR of the train split minus that of the test split: above 0 the target was fine-tuned, "
-        "below 0 the test items were seen (CAP, section 3.2). Shaded: so small that it counts as "
-        "none (half-way between what the paper reads as training and what it passes over).",
+        "below 0 the test items were seen (CAP, section 3.2), unless one split is harder than the "
+        "other. With references it is what exceeds theirs (after ConStat, arXiv 2405.16281). "
+        "Shaded: so small that it counts as none (half-way between what the paper reads as "
+        "training and what it passes over).",
+    ),
+    "pcr_points": (
+        "performance, points",
+        "performance on the train split minus that on the test split, in hundredths; with "
+        "references what exceeds theirs.",
     ),
     "p": (
         "p, adjusted",
-        "how often items dealt out anew between the splits differ as much (permutation test, "
-        "Phipson and Smyth 2010), adjusted over the targets (Benjamini and Hochberg 1995).",
+        "how often PCR and performance would differ as much between splits that are alike: items "
+        "dealt out anew (permutation test, Phipson and Smyth 2010), or with references their "
+        "scatter; adjusted over the targets (Benjamini and Hochberg 1995).",
     ),
     "r": (
         "r",

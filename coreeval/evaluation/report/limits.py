@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from coreeval.evaluation.pcr.caveats import ABOUT_MEMORY, CAVEATS
+
 Json = Mapping[str, Any]
 FEW: Final = 100
 """Ours: a share of so many samples has an interval about 0.2 wide where it is one half."""
@@ -15,8 +17,9 @@ _ALWAYS: Final = (
     "whether it was true, or true for long.",
     "The judges are programs. The label-noise bound takes their errors into account, that on facts "
     "has no bound.",
-    "A drop from original to updated is no proof of memory: new facts can be harder to read. Look "
-    "at the reworded arm between them, and at the intervals.",
+    "A drop from original to updated is no proof of memory: new facts can be harder to read. A "
+    "verdict of memory rests on other targets that lose less on the same texts; a weakness that "
+    "this target alone has, for rewordings or for new facts, looks the same.",
 )
 
 
@@ -113,6 +116,17 @@ def _control(of: Json) -> Iterator[str]:
             )
 
 
+def _splits(of: Json) -> Iterator[str]:
+    """Yield what verdicts of PCR take for granted, once for all targets."""
+    told = {
+        each["test"]["basis"]
+        for each in (of["pcr"]["targets"] if of["pcr"] else ())
+        if each["verdict"] in ABOUT_MEMORY
+    }
+    for basis in sorted(told):
+        yield f"A verdict of PCR on memory: {CAVEATS[basis]}."
+
+
 def _money(of: Json) -> Iterator[str]:
     if of["cost"]["billed_usd"] is None:
         yield "Some calls have no known price: what the run cost is not known."
@@ -135,5 +149,6 @@ _OWN: Final[tuple[Callable[[Json], Iterator[str]], ...]] = (
     _dates,
     _answers,
     _control,
+    _splits,
     _money,
 )

@@ -100,6 +100,7 @@ def targets_told(config: Config, manifest: Json) -> list[Json]:
     return [
         {
             "target": target.model,
+            "role": target.role,
             "embedded": target.embedded,
             "parameters": list(_parameters(target)),
             "cutoff": known.get(target.model, {}).get("cutoff"),

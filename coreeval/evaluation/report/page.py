@@ -13,6 +13,7 @@ from coreeval.evaluation.report import forms
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
 from coreeval.evaluation.report.making import DATED, ON_REJECT
 from coreeval.meanings import OUTCOMES, RUNGS
+from coreeval.tools.unseen import visible_value
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -52,7 +53,9 @@ def axes_of(document: Json) -> Mapping[str, tuple[float, float]]:
         "lost": forms.axis_round([*_ends(_losses(apart))], 0.05),
         "drop": forms.axis_round([*_ends(_drops(targets))], 0.05),
         "pcr": forms.axis_round(
-            [*_ends(each["difference"] for each in pcr["targets"])] if pcr else [],
+            [*_ends(each["adjusted"] or each["difference"] for each in pcr["targets"])]
+            if pcr
+            else [],
             1.2 * pcr["settings"]["margin"] if pcr else 0.05,
         ),
     }
@@ -92,6 +95,7 @@ def _environment() -> "Environment":
     made = Environment(
         loader=ChoiceLoader([own, PackageLoader("coreeval.evaluation.numleak", "")]),
         autoescape=True,
+        finalize=visible_value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

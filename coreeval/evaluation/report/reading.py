@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import RunCorrupt
 from coreeval.tools.workspace import RunFiles, command
 
@@ -30,13 +31,13 @@ def report_in(path: Path, *, hint: str) -> dict[str, Any] | None:
         RunCorrupt: it is damaged, or no report.
     """
     try:
-        report = json.loads(path.read_bytes())
+        report = json.loads(read_bytes(path, most_bytes=MOST_DATA_BYTES))
         drops = report.get("decomposition") or _NO_DROPS
         arms = {**_NO_ORDER, **report["arms"]}
         _ = arms["targets"], drops["targets"]
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
         raise RunCorrupt(
             f"{path.name} is damaged, or no report of a run: {error}", where=str(path), hint=hint
         ) from None

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.evaluation.scoring.classification import LEVEL, NOTHING, Score
+from coreeval.evaluation.statistics import with_width
 from coreeval.schema import AnswerKind
 
 Codes = NDArray[np.int16]
@@ -42,6 +43,8 @@ class Table:
     """What was said in each way, shape (samples, ways)."""
     labels: int
     """How many labels the task has."""
+    clusters: Numbers | None = None
+    """The number of each sample's cluster, from 0, shape (samples,); None if each is its own."""
 
     @property
     def asked(self) -> Mask:
@@ -86,6 +89,8 @@ class Resampled:
     """Samples that count for each template, shape (templates,)."""
     n: int
     """Samples that count for one template at least."""
+    units: int
+    """Clusters that these samples are in: as many as n if each is its own."""
 
     @property
     def used(self) -> Mask:
@@ -94,10 +99,12 @@ class Resampled:
 
 
 def resample(table: Table, views: Sequence[View], *, seed: int, draws: int) -> list[Resampled]:
-    """Score views on the same draws of samples."""
-    chance, n = np.random.default_rng(seed), len(table.due)
-    groups = np.arange(n) if n <= GROUPS else chance.permutation(n) % GROUPS
-    weights = _weights(chance, min(n, GROUPS), draws)
+    """Score views on the same draws of clusters (Davison and Hinkley 1997, section 3.8)."""
+    chance = np.random.default_rng(seed)
+    units = np.arange(len(table.due)) if table.clusters is None else table.clusters
+    number = int(units.max(initial=-1)) + 1
+    groups = units if number <= GROUPS else (chance.permutation(number) % GROUPS)[units]
+    weights = _weights(chance, min(number, GROUPS), draws)
     known = dict[tuple[int, bytes], tuple[Floats, Floats]]()
 
     def scores(way: int, counted: Mask) -> tuple[Floats, Floats]:
@@ -106,18 +113,12 @@ def resample(table: Table, views: Sequence[View], *, seed: int, draws: int) -> l
             known[key] = _scores(weights @ _sums(table, groups, table.said[:, way], counted))
         return known[key]
 
-    return [_resampled(view, scores) for view in views]
+    return [_resampled(view, units, scores) for view in views]
 
 
 def averaged(values: Floats, found: Resampled) -> Score:
     """Return the mean over templates of one of a view's scores, with its percentile interval."""
-    return score_of(mean_of_templates(values, found), found.n)
-
-
-def difference(first: Floats, second: Floats, found: Resampled) -> Score:
-    """Return second minus first, averaged over templates; the same samples count for both."""
-    lost = mean_of_templates(second, found) - mean_of_templates(first, found)
-    return score_of(lost, found.n)
+    return share_of(mean_of_templates(values, found), found.n)
 
 
 def mean_of_templates(values: Floats, found: Resampled) -> Floats:
@@ -133,8 +134,18 @@ def score_of(values: Floats, n: int) -> Score:
         return NOTHING
     if n == 1:
         return Score(estimate=float(values[0]), ci_low=None, ci_high=None, n=1)
-    low, high = np.nanquantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Score(estimate=float(values[0]), ci_low=float(low), ci_high=float(high), n=n)
+    value, tail = float(values[0]), (1 - LEVEL) / 2
+    low, high = map(float, np.nanquantile(values[1:], [tail, 1 - tail]))
+    return Score(estimate=value, ci_low=low, ci_high=high, n=n)
+
+
+def share_of(values: Floats, n: int) -> Score:
+    """Return the same of a score from 0 to 1; if no draw differs its interval is Wilson's."""
+    found = score_of(values, n)
+    if found.estimate is None or found.ci_low is None or found.ci_high is None:
+        return found
+    low, high = with_width(found.estimate, found.ci_low, found.ci_high, n)
+    return Score(estimate=found.estimate, ci_low=low, ci_high=high, n=n)
 
 
 def _weights(chance: np.random.Generator, groups: int, draws: int) -> Weights:
@@ -145,13 +156,17 @@ def _weights(chance: np.random.Generator, groups: int, draws: int) -> Weights:
     return found
 
 
-def _resampled(view: View, scores: Callable[[int, Mask], tuple[Floats, Floats]]) -> Resampled:
+def _resampled(
+    view: View, units: Numbers, scores: Callable[[int, Mask], tuple[Floats, Floats]]
+) -> Resampled:
+    some = view.counted.any(axis=1)
     found = [scores(way, view.counted[:, place]) for place, way in enumerate(view.ways)]
     return Resampled(
         macro_f1=np.stack([f1 for f1, _ in found], axis=1),
         accuracy=np.stack([right for _, right in found], axis=1),
         each=view.counted.sum(axis=0),
-        n=int(view.counted.any(axis=1).sum()),
+        n=int(some.sum()),
+        units=len(np.unique(units[some])),
     )
 
 

@@ -72,10 +72,11 @@ def foreign(references: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...
 
     Such an answer shares hardly a word with its reference and scores 0 however right it is.
     """
+    scripts = {text: script(text) for text in {*references, *outputs}}
     pairs = Counter(
         (there, here)
         for reference, output in zip(references, outputs, strict=True)
-        if (there := script(reference)) and (here := script(output)) and there != here
+        if (there := scripts[reference]) and (here := scripts[output]) and there != here
     )
     return tuple(
         f"{count} of {len(outputs)} answers are written in {here} letters, their references in "

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from itertools import product
 
-import yaml
 from pydantic import ValidationError
 
 from coreeval.config import ModelConfig
+from coreeval.config.credentials import hide_credentials, refuse_credentials
+from coreeval.config.user_files import YamlError, parse_yaml
 from coreeval.errors import UsageError
 from coreeval.graph.bench.opening import BUILT_IN, Bench, prompts_in
 from coreeval.graph.bench.trial import Contender
-from coreeval.models import preflight
+from coreeval.graph.setup import check_reached
 from coreeval.schema import RoleName
 
 
@@ -28,7 +29,7 @@ def contenders(
     usual = bench.setup.config.models.of(role)
     asked = [model_named(text, usual) for text in models] or [usual]
     for model in asked:
-        _check(model, role, how=", or with --model provider:name")
+        _check(bench, model, role, how=", or with --model provider:name")
     own = bench.setup.config.prompts or BUILT_IN
     worded = [(folder, prompts_in(folder)) for folder in folders] or [(own, bench.setup.prompts)]
     return [
@@ -41,16 +42,17 @@ def model_named(text: str, usual: ModelConfig) -> ModelConfig:
     """Return a model: `provider:name` with the usual endpoint and parameters, or a whole mapping.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it is neither, or holds what looks like a credential.
     """
     try:
-        raw = yaml.safe_load(text)
+        raw = parse_yaml(text)
         if isinstance(raw, dict):
+            refuse_credentials(raw, where="--model")
             return ModelConfig.model_validate(raw)
-    except (yaml.YAMLError, ValidationError) as error:
+    except (YamlError, ValidationError) as error:
         raise UsageError(
-            f"this is no model: {_short(error)}",
-            where=f"--model {text}",
+            f"this is no model: {hide_credentials(_short(error))}",
+            where=f"--model {hide_credentials(text)}",
             hint='for example \'{model: "openai:qwen3", base_url: "http://127.0.0.1:8000/v1"}\'',
         ) from None
     return usual.model_copy(update={"model": text})
@@ -65,10 +67,10 @@ def check_judges(bench: Bench, role: RoleName) -> None:
     if role != "composer":
         raise UsageError(f"--judge is for the composer: the {role} writes nothing to be judged")
     for judge in ("fact_judge", "label_judge"):
-        _check(bench.setup.config.models.of(judge), judge)
+        _check(bench, bench.setup.config.models.of(judge), judge)
 
 
-def _check(model: ModelConfig, role: RoleName, *, how: str = "") -> None:
+def _check(bench: Bench, model: ModelConfig, role: RoleName, *, how: str = "") -> None:
     """Check that a model can be asked, as far as that is free."""
     if model.by_rules:
         raise UsageError(
@@ -76,7 +78,7 @@ def _check(model: ModelConfig, role: RoleName, *, how: str = "") -> None:
             where=f"models.{role}",
             hint=f"name a model for it in the config{how}",
         )
-    preflight(model)
+    check_reached(bench.setup.config, [model], bench.workspace)
 
 
 def _short(error: Exception) -> str:

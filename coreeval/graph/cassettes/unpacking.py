@@ -130,13 +130,27 @@ def rows_for(
     if stage == "refresh":
         yield from (line.row for line in cassette.lines(kinds.BadRowLine))
     own = _own_texts(setup) if dataset else {}
-    for line in cassette.lines(kinds.SampleLine):
+    for line in _samples_once(cassette):
         sample = _with_texts(cassette, line, own.get(line.sample.id) if dataset else None, dataset)
         _refuse_odd(cassette, setup.task, sample)
         stated = line.stated if stage == "refresh" else line.control
         if stated:
             _refuse_odd_result(cassette, sample, stated)
         yield as_kept(Ended(sample=sample, result=stated.result), stated) if stated else sample
+
+
+def _samples_once(cassette: Cassette) -> Iterator[kinds.SampleLine]:
+    """Yield the lines of samples, and refuse an id that is there twice."""
+    seen = dict[str, int]()
+    for number, line in cassette.numbered_lines(kinds.SampleLine):
+        first = seen.setdefault(line.sample.id, number)
+        if first != number:
+            raise CassetteError(
+                f"the sample {line.sample.id!r} is there twice, first on line {first}",
+                where=f"{cassette.path}, line {number}",
+                hint="fetch it again, and compare its digest with the one that was published",
+            )
+        yield line
 
 
 def _refuse_odd(cassette: Cassette, task: Task, sample: Sample) -> None:

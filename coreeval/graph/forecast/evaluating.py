@@ -41,8 +41,8 @@ def estimate_evaluation(
         ConfigError: there is no such target, or no target at all.
     """
     found = prepared(run_dir, targets, None)
-    check_targets(found.setup, found.asked)
     workspace = workspace_of(found.manifest)
+    check_targets(found.setup, found.asked, workspace)
     job = job_of(found.setup, found.manifest, found.files, workspace, REAL)
     with closing(job):
         refuse_open(job.store, found.files)

@@ -86,7 +86,7 @@ def plan_of(path: Path, *, overrides: Sequence[str], settings: Settings) -> Plan
         if modification != PARAPHRASE
         else (),
     )
-    check_reached(config, plan.asked)
+    check_reached(config, plan.asked, plan.workspace)
     return plan
 
 
@@ -117,6 +117,7 @@ def settings_of(config: ItemConfig, settings: Settings) -> Settings:
         form=replace(settings.form, alpha=alpha, scale=said.scale),
         train=train,
         test=test,
+        exchangeable=said.exchangeable_splits,
     )
 
 

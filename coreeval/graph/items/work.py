@@ -19,6 +19,7 @@ from coreeval.graph.session import Session
 from coreeval.models import Exchange, open_exchange
 from coreeval.tools.embeddings import Embeds
 from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.trust import trusted_endpoints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,7 @@ async def _asked(
     plan: Plan, out: Path, embeds: Embeds | None, desk: Desk, calls: CallStore
 ) -> Found:
     """Have twins written where a model has to, then ask one target after the other."""
-    exchange = open_exchange(plan.config, calls)
+    exchange = open_exchange(plan.config, calls, trusted=trusted_endpoints(plan.workspace))
     twins = plan.twins or await _paraphrased(plan, exchange, embeds, desk)
     names, asked = file_names(plan.config.models.targets), dict[str, TargetAsked]()
     files = {target: out / name for target, name in names.items()}

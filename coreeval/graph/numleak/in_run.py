@@ -23,6 +23,7 @@ from coreeval.graph.numleak.readout import untold
 from coreeval.graph.numleak.universe import Universe
 from coreeval.models import Exchange, close_models, open_exchange, record_calls
 from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.trust import trusted_endpoints
 
 STAGE = "numleak"
 
@@ -90,7 +91,9 @@ async def _asked(job: Job) -> dict[str, list[str]]:
     files = files_in_run(job, job.config.models.targets)
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
     try:
-        exchange = open_exchange(job.config, calls, traffic=job.traffic)
+        exchange = open_exchange(
+            job.config, calls, trusted=trusted_endpoints(job.workspace), traffic=job.traffic
+        )
         for audit in audits:
             file = files[audit.target.model]
             if not file.exists():

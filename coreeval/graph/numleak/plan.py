@@ -64,7 +64,7 @@ class NumleakPlan:
     audits: tuple[Audit, ...]
     """One for each target."""
     passed_over: tuple[str, ...] = ()
-    """Targets that have no words to answer in."""
+    """Classifiers among the targets: they have no words to answer in."""
     signals: tuple[Signal, ...] = ()
     """The user's own, which the config names."""
 
@@ -163,14 +163,17 @@ def plan_for(
         universe=universe,
         audits=audits_of(config, universe, today=now().date()),
         passed_over=tuple(
-            target.model for target in config.models.targets if target not in targets
+            target.model
+            for target in config.models.targets
+            if target not in targets and target.role == "target"
         ),
         signals=signals,
     )
     refuse_strangers(signals, plan.asked_dates)
     defences = config.detect.numleak.defences
     judges = [judge for judge in (defences.judges if defences else ()) if not judge.by_rules]
-    check_reached(config, [*(target for target in targets if not target.embedded), *judges])
+    asked = [*(target for target in targets if not target.embedded), *judges]
+    check_reached(config, asked, workspace)
     return plan
 
 
@@ -236,14 +239,14 @@ def asked_dates(
 
 
 def asked_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
-    """Return the targets that can be asked about series: embedded classifiers cannot.
+    """Return the targets to ask about series: no embedded classifier, and no reference.
 
     Raises:
         ConfigError: an embedded target is neither a classifier nor a persona; or nobody is left.
     """
     found = list[TargetConfig]()
     for target in targets:
-        if is_classifier(target.model):
+        if is_classifier(target.model) or target.role == "reference":
             continue
         if target.embedded:
             from coreeval.evaluation.numleak.embedded import check_persona  # numpy

@@ -17,6 +17,7 @@ from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.session import Session
 from coreeval.models import open_exchange
 from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.trust import trusted_endpoints
 
 RESPONSES, UTILITY = "responses.jsonl", "utility.jsonl"
 
@@ -76,7 +77,7 @@ def ask_numleak(plan: NumleakPlan, *, watch: Watch = unwatched) -> NumleakFound:
 async def _asked(
     plan: NumleakPlan, desk: Desk, calls: CallStore, folder: Path
 ) -> tuple[list[Reply], list[UtilityReply]]:
-    exchange = open_exchange(plan.config, calls)
+    exchange = open_exchange(plan.config, calls, trusted=trusted_endpoints(plan.workspace))
     replies, utility = list[Reply](), list[UtilityReply]()
     for audit in plan.audits:
         taught, seed = plan.universe.all, plan.config.run.seed

@@ -1,6 +1,7 @@
 """Whether anybody is told of a run, and what is said of that at its beginning and its end."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,6 +11,7 @@ from coreeval.config import Config
 from coreeval.graph.job import Job
 from coreeval.graph.progress import Progress
 from coreeval.graph.telemetry.teller import Teller, Told
+from coreeval.models.tracing import TRACING
 from coreeval.tools.telemetry.destination import destination, plain
 
 if TYPE_CHECKING:
@@ -58,7 +60,9 @@ def listened_to(job: Job) -> Iterator[Job]:
     try:
         yield replace(job, listener=teller)
     finally:
+        began = time.monotonic()
         delivery = sender.close()
+        TRACING.waited_s = time.monotonic() - began
         if note := _ends(url, delivery, teller):
             job.watch(Progress(stage=STAGE, note=note))
 

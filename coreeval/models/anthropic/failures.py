@@ -7,7 +7,7 @@ import anthropic
 from coreeval.models.connection_failures import connection_failure
 from coreeval.models.failures import CallFailure, FailureKind, clean
 from coreeval.models.retry import retry_after_seconds
-from coreeval.models.statuses import MAY_BE_BILLED, kind_of, names_method, not_taken
+from coreeval.models.statuses import MAY_BE_BILLED, kind_of, names_method, not_taken, redirect_note
 
 _SPENT = (anthropic.ContractSpendLimitReachedError, anthropic.EnforcedSpendLimitReachedError)
 """A 429 each that no waiting heals."""
@@ -29,6 +29,7 @@ def failure_of(error: anthropic.AnthropicError, secret: str) -> CallFailure:
 
 def _status_failure(error: anthropic.APIStatusError, secret: str) -> CallFailure:
     said = error.api_message if isinstance(error.api_message, str) else error.message
+    said = redirect_note(error.status_code, error.response.headers.get("location")) or said
     kind = _kind(error, said)
     return CallFailure(
         kind,

@@ -9,10 +9,12 @@ from langchain_core.messages.ai import UsageMetadata
 from pydantic import BaseModel, ValidationError
 
 from coreeval.config import ModelConfig
-from coreeval.models.chat import ai_message, usage_of
+from coreeval.models.chat import ai_message
+from coreeval.models.counts import ImpossibleCount
 from coreeval.models.failures import CallFailure, clean
 from coreeval.models.forms import Finish, Form
 from coreeval.models.telling import with_schema
+from coreeval.models.usage import plus, usage_of
 
 Body = dict[str, object]
 _FINISH: dict[str, Finish] = {
@@ -89,10 +91,12 @@ class _StopDetails(BaseModel):
 
 
 class _Usage(BaseModel):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    """Counts of whatever type and size; `usage_of` judges them."""
+
+    input_tokens: Any = 0
+    output_tokens: Any = 0
+    cache_read_input_tokens: Any = None
+    cache_creation_input_tokens: Any = None
 
 
 class _Message(BaseModel):
@@ -102,7 +106,8 @@ class _Message(BaseModel):
     content: list[_Block]
     stop_reason: str | None = None
     stop_details: _StopDetails | None = None
-    usage: _Usage | None = None
+    usage: Any = None
+    """Read apart: where it cannot be read, the answer still counts."""
 
 
 class _Trouble(BaseModel):
@@ -156,12 +161,14 @@ def _explanation(message: _Message) -> str:
     return (message.stop_details.explanation or "") if message.stop_details else ""
 
 
-def _usage(usage: _Usage | None) -> UsageMetadata | None:
-    if usage is None:
+def _usage(told: object) -> UsageMetadata | ImpossibleCount | None:
+    try:
+        usage = _Usage.model_validate(told)
+    except ValidationError:
         return None
-    cached, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    cached, written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
     return usage_of(
-        prompt=usage.input_tokens + cached + written,
+        prompt=plus(usage.input_tokens, cached, written),
         completion=usage.output_tokens,
         cached=cached,
         written=written,

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from coreeval.models.chat import ai_message, usage_of
+from coreeval.models.chat import ai_message
+from coreeval.models.counts import ImpossibleCount
 from coreeval.models.forms import Finish
+from coreeval.models.usage import usage_of
 
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 """Under which names packages tell why an answer ended."""
@@ -53,7 +55,7 @@ def _finish(metadata: Mapping[str, object]) -> Finish:
     return _FINISH.get(str(said).rpartition(".")[2].lower(), "stop")
 
 
-def _usage(usage: UsageMetadata | None) -> UsageMetadata | None:
+def _usage(usage: UsageMetadata | None) -> UsageMetadata | ImpossibleCount | None:
     if usage is None:
         return None
     details = usage.get("input_token_details", {})

@@ -1,13 +1,15 @@
 """What a model's config is called by the class that a provider's package has for it."""
 
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx2
-import openai
 from langchain_core.language_models import BaseChatModel
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError
+from coreeval.models.langchain.bounded import BoundedAioClient
 from coreeval.models.network import proxy_for, trusted
 
 _NAMES = {
@@ -25,6 +27,8 @@ _NAMES = {
     "api_key_env": ("api_key",),
     "timeout_s": ("timeout", "request_timeout"),
 }
+_ENDPOINT = re.compile(r"ur[li]|host|endpoint|api_base|base_|proxy|client|transport|domain", re.I)
+"""Arguments by which providers' packages are given another address or an HTTP client."""
 _OPTIONAL = {"max_tokens", "timeout_s"}
 """What a model does well enough without: its own limit is long, and we keep the time ourselves."""
 
@@ -35,8 +39,8 @@ def arguments_of(
     """Return the arguments that a chat model's class is made with.
 
     Raises:
-        ConfigError: the class has no place for something that is configured, or the proxy or the
-            certificates that are named cannot be used.
+        ConfigError: the class has no place for something that is configured, the proxy or the
+            certificates that are named cannot be used, or `extra` names an endpoint.
     """
     wanted = {
         "max_tokens": max_tokens,
@@ -47,6 +51,7 @@ def arguments_of(
         "api_key_env": key or None,
         "timeout_s": config.timeout_s,
     }
+    _refuse_endpoints(config)
     taken = _taken(chosen)
     given: dict[str, Any] = {"cache": False}
     if "max_retries" in taken:
@@ -55,6 +60,8 @@ def arguments_of(
         given |= _clients(config)
     elif config.ca_file is not None:
         raise _refusal(config, "ca_file", "set SSL_CERT_FILE in the environment instead")
+    if "client_kwargs" in taken:
+        given["client_kwargs"] = {"follow_redirects": False}
     for ours, value in wanted.items():
         name = next((name for name in _NAMES[ours] if name in taken), None)
         if value is not None and name is not None:
@@ -64,6 +71,29 @@ def arguments_of(
     return given | config.extra
 
 
+def _refuse_endpoints(config: ModelConfig) -> None:
+    """Refuse an endpoint in `extra`: only that of base_url is held against what is trusted."""
+    for name in _names_of_endpoints(config.extra):
+        raise ConfigError(
+            f"{config.model}: extra.{name} would decide where requests are sent",
+            where=f"model {config.model!r}",
+            hint="name the endpoint in base_url, and a proxy in the environment",
+        )
+
+
+def _names_of_endpoints(extra: object) -> Iterator[str]:
+    """Yield the keys that name an address or a client, and those whose value is an address."""
+    if isinstance(extra, Mapping):
+        for name, value in extra.items():
+            if _ENDPOINT.search(str(name)) or (isinstance(value, str) and "://" in value):
+                yield str(name)
+            else:
+                yield from (f"{name}.{inner}" for inner in _names_of_endpoints(value))
+    elif isinstance(extra, list):
+        for value in extra:
+            yield from _names_of_endpoints(value)
+
+
 def _clients(config: ModelConfig) -> dict[str, httpx2.Client | httpx2.AsyncClient]:
     """Return HTTP clients of our own for packages that build upon OpenAI's SDK.
 
@@ -71,10 +101,12 @@ def _clients(config: ModelConfig) -> dict[str, httpx2.Client | httpx2.AsyncClien
     asynchronous is never used; theirs would not always open.
     """
     verify, url = trusted(config.ca_file), config.base_url
-    if url is None:
-        asked = openai.DefaultAioHttpClient(verify=verify)
-    else:
-        asked = openai.DefaultAioHttpClient(proxy=proxy_for(url), verify=verify, trust_env=False)
+    asked = BoundedAioClient(
+        verify=verify,
+        follow_redirects=False,
+        trust_env=url is None,
+        proxy=None if url is None else proxy_for(url),
+    )
     idle = httpx2.Client(verify=verify, trust_env=False)
     return {"http_async_client": asked, "http_client": idle}
 

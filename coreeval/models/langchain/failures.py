@@ -7,11 +7,20 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 from openai.types import CompletionUsage
 
-from coreeval.models.chat import ai_message, usage_of
+from coreeval.models.chat import ai_message
 from coreeval.models.connection_failures import connection_failure
+from coreeval.models.counts import ImpossibleCount
 from coreeval.models.failures import CallFailure, FailureKind, clean
 from coreeval.models.retry import retry_after_seconds
-from coreeval.models.statuses import DECLINED, NO_MONEY, kind_of, names_method, not_taken
+from coreeval.models.statuses import (
+    DECLINED,
+    NO_MONEY,
+    kind_of,
+    names_method,
+    not_taken,
+    redirect_note,
+)
+from coreeval.models.usage import usage_of
 
 
 def failure_of(error: Exception, secret: str) -> CallFailure:
@@ -24,10 +33,11 @@ def failure_of(error: Exception, secret: str) -> CallFailure:
     if status is None:
         return _without_status(error, secret)
     kind = _kind(error, status)
+    said = redirect_note(status, _header(response, "location")) or str(error)
     return CallFailure(
         kind,
-        clean(str(error), secret),
-        retry_after=retry_after_seconds(_retry_after(response)),
+        clean(said, secret),
+        retry_after=retry_after_seconds(_header(response, "retry-after")),
         refused="method" if kind == "unsupported" else None,
     )
 
@@ -41,7 +51,7 @@ def cut_short(error: Exception) -> AIMessage | None:
     return ai_message(said, finish="length", model=done.model, usage=_counted(done.usage))
 
 
-def _counted(usage: CompletionUsage | None) -> UsageMetadata | None:
+def _counted(usage: CompletionUsage | None) -> UsageMetadata | ImpossibleCount | None:
     if usage is None:
         return None
     return usage_of(prompt=usage.prompt_tokens, completion=usage.completion_tokens)
@@ -89,7 +99,7 @@ def _of_boto(response: object) -> object:
     return metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None
 
 
-def _retry_after(response: object) -> str | None:
+def _header(response: object, name: str) -> str | None:
     headers = getattr(response, "headers", None)
-    found = headers.get("retry-after") if isinstance(headers, Mapping) else None
+    found = headers.get(name) if isinstance(headers, Mapping) else None
     return found if isinstance(found, str) else None

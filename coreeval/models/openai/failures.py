@@ -16,6 +16,7 @@ from coreeval.models.statuses import (
     names_logprobs,
     names_method,
     not_taken,
+    redirect_note,
 )
 
 _LIMIT = re.compile(r"max_(?:completion_)?tokens", re.IGNORECASE)
@@ -58,6 +59,8 @@ def _status_failure(error: openai.APIStatusError, secret: str) -> CallFailure:
 
 def _told(error: openai.APIStatusError) -> str:
     """Return all that the server said: the SDK repeats it only where it stands in `message`."""
+    if redirect := redirect_note(error.status_code, error.response.headers.get("location")):
+        return redirect
     body, text = error.body, error.response.text
     if not text or (isinstance(body, dict) and isinstance(body.get("message"), str)):
         return error.message

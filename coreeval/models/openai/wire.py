@@ -10,11 +10,13 @@ from langchain_core.messages.ai import UsageMetadata
 from pydantic import BaseModel, Field, ValidationError
 
 from coreeval.config import ModelConfig
-from coreeval.models.chat import ai_message, usage_of
+from coreeval.models.chat import ai_message
+from coreeval.models.counts import ImpossibleCount
 from coreeval.models.failures import CallFailure, clean
 from coreeval.models.forms import Finish, Form
 from coreeval.models.statuses import kind_told
 from coreeval.models.telling import with_schema
+from coreeval.models.usage import usage_of
 
 Body = dict[str, object]
 _BROKEN_OFF = "error"
@@ -88,13 +90,15 @@ class _Choice(BaseModel):
 
 
 class _Details(BaseModel):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    cached_tokens: Any = None
+    cache_write_tokens: Any = None
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int = Field(ge=1)
-    completion_tokens: int = Field(ge=0)
+    """Counts of whatever type and size; `usage_of` judges them."""
+
+    prompt_tokens: Any
+    completion_tokens: Any
     prompt_tokens_details: _Details | None = None
 
 
@@ -176,15 +180,17 @@ def _arguments(function: _Function | None) -> str:
     return json.dumps(said, ensure_ascii=False) if isinstance(said, dict) else said or ""
 
 
-def _usage(told: object) -> UsageMetadata | None:
+def _usage(told: object) -> UsageMetadata | ImpossibleCount | None:
     try:
         usage = _Usage.model_validate(told)
     except ValidationError:
         return None
+    if usage.prompt_tokens in (None, 0):
+        return None  # it does not count
     details = usage.prompt_tokens_details
     return usage_of(
         prompt=usage.prompt_tokens,
         completion=usage.completion_tokens,
-        cached=(details.cached_tokens or 0) if details else 0,
-        written=(details.cache_write_tokens or 0) if details else 0,
+        cached=details.cached_tokens if details else 0,
+        written=details.cache_write_tokens if details else 0,
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from coreeval.evaluation.annotation.results import Difference, Rated
 from coreeval.evaluation.scoring.classification import Score
+from coreeval.releases.markdown import plain
 from coreeval.releases.release_manifest import PeopleSaid
 
 
@@ -12,14 +13,16 @@ def ratings_told(said: PeopleSaid | None) -> Iterator[str]:
     if said is None:
         return
     means = "\n".join(map(_mean_row, said.criteria))
-    notes = "\n".join(f"- {one.criterion}: {note}" for one in said.criteria for note in one.notes)
+    notes = "\n".join(
+        f"- {plain(one.criterion)}: {plain(note)}" for one in said.criteria for note in one.notes
+    )
     agreement = _agreement(said) if said.raters > 1 else _ONE_RATER
     told = f"""## Ratings by people
 
 {said.items} texts of all arms, mixed, rated by {said.raters} who were not told the arm; means with
-95 % intervals. Study {said.study}, scored on {said.scored_at[:10]}.
+95 % intervals. Study {plain(said.study)}, scored on {said.scored_at[:10]}.
 
-{said.scale}
+{plain(said.scale)}
 
 | | original | semantic | updated | updated less original |
 |---|---|---|---|---|
@@ -35,7 +38,9 @@ _ONE_RATER = "One rater: there is no agreement to measure."
 def _mean_row(one: Rated) -> str:
     arms = (_mean(one.arms.get(arm)) for arm in ("original", "semantic", "updated"))
     scale = f"{one.values[0]} to {one.values[-1]}"
-    return f"| {one.criterion}, {scale} | {' | '.join(arms)} | {_difference(one.difference)} |"
+    return (
+        f"| {plain(one.criterion)}, {scale} | {' | '.join(arms)} | {_difference(one.difference)} |"
+    )
 
 
 def _mean(score: Score | None) -> str:
@@ -61,7 +66,7 @@ def _agreement_row(one: Rated) -> str:
     found = one.reliability
     share = found.agreement.estimate
     pairs = "not measured" if share is None else f"{share:.1%}"
-    return f"| {one.criterion} | {pairs} | {_chance(found.kappa)} | {_chance(found.alpha)} |"
+    return f"| {plain(one.criterion)} | {pairs} | {_chance(found.kappa)} | {_chance(found.alpha)} |"
 
 
 def _chance(score: Score) -> str:

@@ -45,12 +45,20 @@ class Cassette:
         Raises:
             CassetteError: one of them is malformed.
         """
+        return (line for _, line in self.numbered_lines(kind))
+
+    def numbered_lines(self, kind: type[L]) -> Iterator[tuple[int, L]]:
+        """Yield the lines of one kind with their numbers; the head is line 1.
+
+        Raises:
+            CassetteError: one of them is malformed.
+        """
         name = kind.model_fields["kind"].default
         start = f'{{"kind": "{name}",'.encode()
         with gzip.open(self.path) as file:
             for number, line in enumerate(_lines(self.path, cast(BinaryIO, file)), start=1):
                 if line.startswith(start):
-                    yield cast(L, _parsed(self.path, number, line))
+                    yield number, cast(L, _parsed(self.path, number, line))
 
 
 def open_cassette(path: Path) -> Cassette:

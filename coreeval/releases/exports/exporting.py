@@ -46,7 +46,7 @@ def export(source: Path, *, to: str, out: Path) -> Exported:
 
     Raises:
         UsageError: no such format, something at `out`, or a package that the format needs.
-        ReleaseError: the source is neither run nor release, or damaged.
+        ReleaseError: the source is neither run nor release, or a release that is not what was made.
         RunStateError: the run has not come to its end.
         RunError: it cannot be written.
     """

@@ -18,9 +18,9 @@ from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, Repo
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
 from coreeval.errors import CoreEvalError, CredentialError, ReleaseError, RunError, UsageError
-from coreeval.releases.release import DIGEST, MANIFEST, Release, read_release, sha256_of
-from coreeval.releases.verifying import verify
-from coreeval.tools.workspace import command
+from coreeval.releases.exports.hub_client import bounded_sessions
+from coreeval.releases.release import DIGEST, MANIFEST, Release, sha256_of
+from coreeval.releases.verifying import require_whole
 
 ENDPOINT_VARIABLE = "HF_ENDPOINT"
 _REPOSITORY = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)")
@@ -64,23 +64,12 @@ def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False)
     named = _REPOSITORY.fullmatch(to)
     if not named:
         raise UsageError(f"{to!r} names no repository", hint="--to OWNER/NAME")
-    made = _whole(release)
+    made = require_whole(release)
     disable_progress_bars()
-    return _Push(HfApi(endpoint=os.environ.get(ENDPOINT_VARIABLE)), made, named[1]).run(
-        public=public, dry_run=dry_run
-    )
-
-
-def _whole(path: Path) -> Release:
-    made, found = read_release(path), verify(path, chain=False)
-    if not found.ok:
-        first = found.problems[0]
-        raise ReleaseError(
-            f"the release is not what was made: {first.file}: {first.message}",
-            where=str(path),
-            hint=f"see all with: {command('verify', path)}",
+    with bounded_sessions():
+        return _Push(HfApi(endpoint=os.environ.get(ENDPOINT_VARIABLE)), made, named[1]).run(
+            public=public, dry_run=dry_run
         )
-    return made
 
 
 class _Push:

@@ -12,10 +12,11 @@ from coreeval.errors import ReleaseError, RunStateError
 from coreeval.evaluation.benchmarks import target_of
 from coreeval.releases.arms import original_fields, semantic_fields, shard_of
 from coreeval.releases.manifest import read_manifest
-from coreeval.releases.release import MANIFEST, Release, ReleasedArm, read_facts, read_release
+from coreeval.releases.release import MANIFEST, Release, ReleasedArm, read_facts
 from coreeval.releases.release_manifest import ArmRow, FactRow
+from coreeval.releases.verifying import require_whole
 from coreeval.schema import Outcome, SemanticStatus, Task, Value
-from coreeval.tasks import ALL_TARGETS, load_task
+from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_rows import Ended
 from coreeval.tools.stores.runs import RunStore
@@ -64,13 +65,10 @@ class Material:
     config: Config
     folder: Path
     """Has the arms as parquet, and the dataset card."""
+    split: str
+    """The split that was refreshed."""
     samples: Callable[[], Iterator[ExportedSample]]
     """Streams all samples, in the benchmark's order."""
-
-    @property
-    def split(self) -> str:
-        """The split that was refreshed."""
-        return self.config.dataset.split
 
     def facts(self) -> Iterator[FactRow]:
         """Stream the replaced facts, in the benchmark's order.
@@ -81,9 +79,19 @@ class Material:
         return read_facts(self.folder / "provenance" / shard_of(self.split))
 
     def task_of(self, sample_id: str) -> Task:
-        """Return a sample's task: with several stance targets, the one of its own target."""
+        """Return a sample's task: with several stance targets, the one of its own target.
+
+        Raises:
+            ReleaseError: that task is in a file which the release does not hold.
+        """
         if self.config.dataset.target != ALL_TARGETS:
             return self.task
+        if self.kind == "release" and self.config.task not in BUILT_IN:
+            raise ReleaseError(
+                "a release with several targets does not hold the task file with their names",
+                where=str(self.path),
+                hint="export the run that it was made from",
+            )
         return load_task(self.config.task, target_of(sample_id))
 
 
@@ -91,13 +99,13 @@ def open_material(path: Path) -> Material:
     """Open the directory of a run or of a release.
 
     Raises:
-        ReleaseError: it is neither, or a damaged release.
+        ReleaseError: it is neither, or a release that is not what was made.
         RunStateError: it is a run that has not come to its end.
         RunCorrupt: its run.db is damaged or gone.
     """
     files = RunFiles(path)
     if (path / MANIFEST).exists():
-        return _of_release(read_release(path))
+        return _of_release(require_whole(path))
     if files.manifest.exists():
         return _of_run(files)
     raise ReleaseError(
@@ -118,6 +126,7 @@ def _of_release(release: Release) -> Material:
         task=release.task,
         config=load_config(release.path / "config.yaml"),
         folder=release.path,
+        split=manifest.split,
         samples=lambda: _released(release),
     )
 
@@ -140,6 +149,7 @@ def _of_run(files: RunFiles) -> Material:
         task=load_task(config.task, config.dataset.target),
         config=config,
         folder=files.dataset,
+        split=config.dataset.split,
         samples=lambda: _refreshed(files),
     )
 

@@ -7,22 +7,25 @@ from pathlib import Path
 
 from coreeval.releases.exports.material import ARMS, ExportedSample, Material
 from coreeval.releases.release_manifest import FactRow
+from coreeval.tools.sheets import harmless
+from coreeval.tools.unseen import visible
 
 Cell = str | int
 Row = dict[str, Cell]
 _TEXTS: set[str] = {*ARMS}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a cell begins with that a spreadsheet may take for a formula (OWASP, CSV injection)."""
 
 
 def write_csv(material: Material, out: Path) -> dict[str, int]:
     """Write samples.csv and facts.csv, values as they are; return the rows of each."""
-    return _write_csv(material, out, exact)
+    return _write_csv(material, out, exact, encoding="utf-8")
 
 
 def write_spreadsheet(material: Material, out: Path) -> dict[str, int]:
-    """Write the same for a spreadsheet, where no text may act as a formula."""
-    return _write_csv(material, out, harmless)
+    """Write the same for a spreadsheet: no text acts as a formula or hides characters.
+
+    A byte order mark tells it that the files are UTF-8.
+    """
+    return _write_csv(material, out, tamed, encoding="utf-8-sig")
 
 
 def write_jsonl(material: Material, out: Path) -> dict[str, int]:
@@ -40,18 +43,20 @@ def exact(cell: Cell) -> Cell:
     return cell
 
 
-def harmless(cell: Cell) -> Cell:
+def tamed(cell: Cell) -> Cell:
     """Return a cell with an apostrophe before what a spreadsheet might take for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    return harmless(visible(cell)) if isinstance(cell, str) else cell
 
 
-def _write_csv(material: Material, out: Path, shown: Callable[[Cell], Cell]) -> dict[str, int]:
+def _write_csv(
+    material: Material, out: Path, shown: Callable[[Cell], Cell], *, encoding: str
+) -> dict[str, int]:
     fields = material.task.fields
     samples = (_sample_row(sample, fields) for sample in material.samples())
     facts = map(_fact_row, material.facts())
     return {
-        "samples": _csv(out / "samples.csv", sample_columns(fields), samples, shown),
-        "facts": _csv(out / "facts.csv", tuple(FactRow.model_fields), facts, shown),
+        "samples": _csv(out / "samples.csv", sample_columns(fields), samples, shown, encoding),
+        "facts": _csv(out / "facts.csv", tuple(FactRow.model_fields), facts, shown, encoding),
     }
 
 
@@ -75,10 +80,14 @@ def _fact_row(fact: FactRow) -> Row:
 
 
 def _csv(
-    path: Path, columns: tuple[str, ...], rows: Iterator[Row], shown: Callable[[Cell], Cell]
+    path: Path,
+    columns: tuple[str, ...],
+    rows: Iterator[Row],
+    shown: Callable[[Cell], Cell],
+    encoding: str,
 ) -> int:
-    """Write a table as RFC 4180 has it, in UTF-8, and return its number of rows."""
-    with path.open("w", encoding="utf-8", newline="") as file:
+    """Write a table as RFC 4180 has it and return its number of rows."""
+    with path.open("w", encoding=encoding, newline="") as file:
         table = csv.writer(file)
         table.writerow(columns)
         return sum(table.writerow(shown(row[name]) for name in columns) > 0 for row in rows)

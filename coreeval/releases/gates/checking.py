@@ -96,7 +96,7 @@ def _parted(found: Sequence[V | Absent] | Absent) -> tuple[list[V], Absent | Non
 
 
 def _told(said: Said) -> str:
-    return f"{said.of} is {said.verdict}"
+    return f"{said.of} is {said.verdict}{f' ({said.caveat})' if said.caveat else ''}"
 
 
 def _absent(name: str, gate: Gate, absent: Absent, limit: str) -> Finding:

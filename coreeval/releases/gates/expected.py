@@ -12,6 +12,7 @@ class Expected:
 
     def __init__(self, manifest: ReleaseManifest, findings: Findings | None) -> None:
         self._all = list(dict.fromkeys(map(known_as, _named(manifest, findings))))
+        self._references = {known_as(name) for name in _references(manifest)}
 
     @property
     def models(self) -> list[str]:
@@ -20,13 +21,18 @@ class Expected:
 
     @property
     def labelling(self) -> list[str]:
-        """Those that label texts: models and classifiers, but no persona."""
-        return [each for each in self._all if is_classifier(each) or not _embedded(each)]
+        """Those that label texts and are tested: models and classifiers, but no persona."""
+        return [each for each in self._tested if is_classifier(each) or not _embedded(each)]
 
     @property
     def audited(self) -> list[str]:
         """Those that can be asked for values: models and personas, but no classifier."""
-        return [each for each in self._all if not is_classifier(each)]
+        return [each for each in self._tested if not is_classifier(each)]
+
+    @property
+    def _tested(self) -> list[str]:
+        """All but the references: no verdict is about them."""
+        return [each for each in self._all if each not in self._references]
 
 
 def known_as(target: str) -> str:
@@ -39,11 +45,21 @@ def known_as(target: str) -> str:
 
 
 def _named(manifest: ReleaseManifest, findings: Findings | None) -> Iterator[str]:
-    said = manifest.models.get("targets")
-    known = said if isinstance(said, list) else ()
-    yield from (str(each["model"]) for each in known if isinstance(each, dict))
+    yield from (str(each["model"]) for each in _configured(manifest))
     yield from (each.target for each in manifest.after_cutoff)
     yield from (each.target for each in (findings.targets if findings else ()))
+
+
+def _references(manifest: ReleaseManifest) -> Iterator[str]:
+    for each in _configured(manifest):
+        if each.get("role") == "reference":
+            yield str(each["model"])
+
+
+def _configured(manifest: ReleaseManifest) -> list[dict[str, object]]:
+    """Return the targets of the config, with the keys that it gives them."""
+    said = manifest.models.get("targets")
+    return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
 
 
 def _embedded(target: str) -> bool:

@@ -131,6 +131,7 @@ class Gates(Value):
     overlap: Limit | None = None
     evidence: MeasuredLimit | None = None
     after_cutoff: MeasuredLimit | None = None
+    still_stale: MeasuredLimit | None = None
     cost_usd: CostLimit | None = None
     cost_per_accepted_usd: CostLimit | None = None
     rank_correlation: RankLimit | None = None

@@ -28,6 +28,8 @@ class Said(NamedTuple):
 
     verdict: str
     of: str
+    caveat: str = ""
+    """Under which condition the verdict holds."""
 
 
 class Absent(NamedTuple):
@@ -128,6 +130,18 @@ def _after_cutoff(subject: Subject, _: Limit) -> Numbers:
     return [*known, *_without(missing, "no cutoff is known of", hint)]
 
 
+def _still_stale(subject: Subject, _: Limit) -> Numbers:
+    """Return the share of accepted samples whose renewal found no news that is new enough."""
+    manifest = subject.manifest
+    if manifest.still_stale is None:
+        hint = "leave this gate out, or refresh with --from RELEASE --stale-after AGE"
+        return Absent("the run followed no release, so nothing was to be renewed", hint)
+    accepted = manifest.counts["accepted"] - manifest.takedown.withheld - manifest.review.rejected
+    if accepted < 1:
+        return Absent("the updated arm is empty", "see why: coreeval status RUN")
+    return [Measure(proportion(manifest.still_stale, accepted))]
+
+
 def _cost(subject: Subject, _: Limit) -> list[Measure] | Absent:
     usd = _usd(subject.manifest)
     if usd is None:
@@ -184,6 +198,7 @@ NUMBERS: Final[Mapping[str, Callable[[Subject, Limit], Numbers]]] = {
     "overlap": _overlap,
     "evidence": _share("evidence"),
     "after_cutoff": _after_cutoff,
+    "still_stale": _still_stale,
     "cost_usd": _cost,
     "cost_per_accepted_usd": _cost_per_accepted,
     "rank_correlation": _rank_correlation,
@@ -192,7 +207,7 @@ NUMBERS: Final[Mapping[str, Callable[[Subject, Limit], Numbers]]] = {
 
 
 def _pcr(subject: Subject) -> Verdicts:
-    found = [Said(each.pcr, each.target) for each in _targets(subject) if each.pcr]
+    found = [Said(each.pcr, each.target, each.pcr_caveat) for each in _targets(subject) if each.pcr]
     why, hint = "PCR was not measured", f"detect.pcr asks for it; {ASKED}"
     missing = _beside(found, subject.expected.labelling)
     return [*found, *_without(missing, f"{why} of", hint)] if found else Absent(why, hint)

@@ -10,6 +10,7 @@ from coreeval.releases.review.decided import Review
 from coreeval.releases.review.listed import Listed, Named
 from coreeval.releases.review.persons import SHORTEST
 from coreeval.tools.files import write_text
+from coreeval.tools.unseen import visible_value
 from coreeval.tools.workspace import command
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ def write_page(path: Path, review: Review, samples: Sequence[Listed]) -> None:
     from jinja2 import Environment, StrictUndefined
 
     template = resources.files("coreeval.releases.review").joinpath("page.html.jinja")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment = Environment(
+        autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
+    )
     environment.filters |= {"marked": _marked, "is_web": _is_web}
     page = environment.from_string(template.read_text(encoding="utf-8")).render(
         run=str(review.run),

@@ -122,7 +122,7 @@ def _is_gkg(line: bytes) -> bool:
 def _json_line_kind(line: str) -> Kind | None:
     try:
         value = json.loads(line, strict=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict) or "url" not in value:
         return None

@@ -11,6 +11,8 @@ import unicodedata
 LONGEST_TITLE = 500
 LONGEST_SNIPPET = 1000
 """Characters kept; GAL's descriptions have 146 in the median (research: gdelt §1), titles fewer."""
+_MOST_LOOKED_AT = 20
+"""Times its longest length that a raw text is looked at; a comment of markup may have no end."""
 
 _TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]{0,300}>", re.DOTALL)
 _UNSEEN = re.compile(
@@ -52,6 +54,7 @@ _ORDER = re.compile(
 
 def clean(raw: str, longest: int = LONGEST_TITLE) -> str:
     """Return a text as one line without markup and unseen characters, cut at a word."""
+    raw = raw[: _MOST_LOOKED_AT * longest]
     text = html.unescape(html.unescape(raw)) if "&" in raw else raw
     if "<" in text:
         text = _TAG.sub(" ", text)

@@ -47,8 +47,9 @@ class Ledger:
         self._add = PreparedInsert(engine, t.reservations, twice="fails")
 
     def spent(self) -> Spent:
-        """Return what the payer has spent so far."""
-        billed = select(func.coalesce(func.sum(t.calls.c.usd), 0.0)).where(
+        """Return what the payer has spent so far: no call less than nothing, none `MOST_USD`."""
+        possible = func.min(func.max(t.calls.c.usd, 0.0), MOST_USD)  # of one row: SQLite's
+        billed = select(func.coalesce(func.sum(possible), 0.0)).where(
             t.calls.c.paid_by == self._payer
         )
         open_ = select(func.coalesce(func.sum(t.reservations.c.usd), 0.0)).where(

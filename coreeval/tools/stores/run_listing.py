@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, get_args
 
+from pydantic import Field
 from sqlalchemy import (
     CTE,
     ColumnElement,
@@ -27,6 +28,8 @@ Sort = Literal[
 ]  # fmt: skip
 SORTS: tuple[Sort, ...] = get_args(Sort)
 """What a list can be sorted by; `order` is the benchmark's, which also settles ties."""
+MOST_INTEGER = 2**63 - 1
+"""SQLite takes no larger number."""
 EXCERPT = 160
 """Characters of a sample's text that a list shows."""
 MOST_SOUGHT = 500
@@ -40,8 +43,8 @@ class SampleFilter(Value):
     """Any of these, `pending` among them; empty for all."""
     label: str | None = None
     """Name of the label."""
-    attempts_min: int | None = None
-    usd_min: float | None = None
+    attempts_min: int | None = Field(default=None, ge=0, le=MOST_INTEGER)
+    usd_min: float | None = Field(default=None, allow_inf_nan=False)
     """Least that the sample's calls cost this run."""
     rung: str | None = None
     semantic_status: str | None = None

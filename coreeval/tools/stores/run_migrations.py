@@ -99,6 +99,12 @@ def _keep_sums(connection: Connection) -> None:
     keep_sums(connection)
 
 
+def _add_clusters(connection: Connection) -> None:
+    """Make room for what samples have in common; of those there it is not known."""
+    for table in ("samples", "train_items"):
+        _add(connection, table, {"cluster": "VARCHAR NOT NULL DEFAULT ''"})
+
+
 MIGRATIONS: Sequence[Migration] = (
     _first,
     _add_to_calls,
@@ -109,4 +115,5 @@ MIGRATIONS: Sequence[Migration] = (
     _add_kept,
     _add_pulse,
     _keep_sums,
+    _add_clusters,
 )

@@ -24,6 +24,7 @@ samples = Table(
     Column("fields", JSON, nullable=False),
     Column("label", Integer, nullable=False),
     Column("label_text", String, nullable=False),
+    Column("cluster", String, nullable=False, server_default=""),
 )
 results = Table(
     "results",
@@ -167,6 +168,7 @@ train_items = Table(
     Column("fields", JSON, nullable=False),
     Column("label", Integer, nullable=False),
     Column("label_text", String, nullable=False),
+    Column("cluster", String, nullable=False, server_default=""),
     Column("status", String, nullable=False),
     Column("semantic", JSON),
     Column("reason", Text, nullable=False),

@@ -106,6 +106,18 @@ class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
         if self._lost:
             raise self._lost
 
+    def keep(self, kept: Sequence[Kept]) -> None:
+        """Put the results of a release in the place of the run's own; all of them or none.
+
+        Raises:
+            RunCorrupt: the store is damaged.
+            RunError: it cannot be written to.
+        """
+        ids = [one.result.sample_id for one in kept]
+        self._submit([(delete(t.facts).where(t.facts.c.sample_id.in_(ids)), None)]).result()
+        with self._engine.begin() as connection:
+            self._keep(connection, kept)
+
     def counts(self) -> dict[str, int]:
         """Return how many samples ended in each outcome."""
         query = select(t.results.c.outcome, func.count()).group_by(t.results.c.outcome)
@@ -161,6 +173,14 @@ class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
         """Stream id, label name and outcome of the samples that ended, in the benchmark's order."""
         return self._tuples(
             select(t.samples.c.id, t.samples.c.label_text, t.results.c.outcome)
+            .join(t.results, t.results.c.sample_id == t.samples.c.id)
+            .order_by(t.samples.c.seq)
+        )
+
+    def clusters(self) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Stream id, cluster and texts of the samples that ended, in the benchmark's order."""
+        return self._tuples(
+            select(t.samples.c.id, t.samples.c.cluster, t.samples.c.fields)
             .join(t.results, t.results.c.sample_id == t.samples.c.id)
             .order_by(t.samples.c.seq)
         )

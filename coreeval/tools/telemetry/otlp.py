@@ -22,9 +22,12 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from coreeval.tools.telemetry.spans import Attribute, Attributes, Event, Place, Span
 
-PATIENCE_S = 5.0
+PATIENCE_S = 3.5
 """Longest that the end of a run waits for what is still to be sent; no more is lost by it than
-spans, which a collector that is up takes in a fraction of that (our choice)."""
+spans, which a collector that is up takes in a fraction of that (our choice: with all else that a
+process does at its end, it is gone within 5 s)."""
+_GIVING_UP_S = 0.5
+"""Longest that a batch may take to be given up after that."""
 _LOGGERS = (
     "opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "opentelemetry.sdk._shared_internal",
@@ -86,7 +89,7 @@ class OtlpSender:
         closing.join(patience_s)
         if closing.is_alive():
             self._exporter.shutdown()
-            closing.join(1.0)
+            closing.join(_GIVING_UP_S)
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(self._hush)
         sent = self._exporter.delivered

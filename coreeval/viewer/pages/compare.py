@@ -25,6 +25,8 @@ from coreeval.viewer.standings import SideSample
 
 PAGE = 20
 """Samples on a page, each with all its texts."""
+DIGITS = 10
+"""Digits that no page's number has."""
 RELEASE = "release:"
 """Begins the key of a release where a run could have the same."""
 
@@ -103,7 +105,7 @@ def _filter(request: Request) -> DifferenceFilter:
 
 def _number(request: Request) -> int:
     said = request.query_params.get("page", "1")
-    if not (said.isascii() and said.isdigit() and 0 < int(said) < 10**9):
+    if not (said.isascii() and said.isdigit() and len(said) < DIGITS and int(said) > 0):
         raise HTTPException(400, "A page has a number, from 1.")
     return int(said)
 

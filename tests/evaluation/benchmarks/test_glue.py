@@ -126,3 +126,19 @@ def test_expected_counts(tmp_path: Path) -> None:
     put(tmp_path / "glue" / "MRPC" / "train.tsv", HEADER)
     put(tmp_path / "glue" / "MRPC" / "dev.tsv", HEADER)
     assert expected_count(dataset("mrpc", tmp_path / "glue" / "MRPC"), "train") == 3668
+
+
+def test_hypotheses_about_one_premise_are_one_cluster(tmp_path: Path) -> None:
+    samples = read("rte", rte(tmp_path), RTE, split="train").samples
+    premises = {sample.cluster: sample.fields["premise"] for sample in samples}
+    assert all(premises[sample.cluster] == sample.fields["premise"] for sample in samples)
+    assert all(sample.cluster for sample in samples)
+
+
+def test_pairs_tied_by_a_shared_sentence_are_one_cluster(tmp_path: Path) -> None:
+    rows = [("1", "2"), ("3", "4"), ("4", "5"), ("2", "6")]
+    lines = [f"1\t{one}\t{two}\ttext {one}\ttext {two}" for one, two in rows]
+    head = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
+    (tmp_path / "msr_paraphrase_test.txt").write_text("\n".join([head, *lines]) + "\n")
+    first, second, third, fourth = (each.cluster for each in read("mrpc", tmp_path, MRPC).samples)
+    assert first == fourth != second == third

@@ -56,6 +56,21 @@ def test_a_compressed_file_and_the_splits_there(tmp_path: Path) -> None:
     assert "the splits there: dev, train" in caught.value.hint
 
 
+def test_questions_of_one_report_are_a_cluster(tmp_path: Path) -> None:
+    asked = "Please answer.\nContext: {}\nQuestion: {}\nAnswer:".format
+    entries = [{"input": asked(*each), "output": "1"} for each in ("ab", "ac", "db")]
+    first, second, other = load_items(
+        "finqa", listed(tmp_path / "train.json", *entries), "train"
+    ).items
+    assert first.cluster == second.cluster != other.cluster
+    record = {"pre_text": ["x"], "post_text": [], "table": [], "filename": "ADI/2009/page_49.pdf",
+              "qa": {"question": "how much?", "answer": "1"}}  # fmt: skip
+    raw = listed(tmp_path / "raw.json", record)
+    assert load_items("finqa", raw, "train").items[0].cluster == "ADI/2009/page_49.pdf"
+    own = lines(tmp_path / "own.jsonl", {"input": "a?", "output": "b", "cluster": "page 7"})
+    assert own.items[0].cluster == "page 7"
+
+
 def test_an_original_finqa_record_gets_report_and_question(tmp_path: Path) -> None:
     record = {
         "id": "ADI/2009/page_49.pdf-1",

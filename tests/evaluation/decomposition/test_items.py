@@ -1,13 +1,26 @@
 import numpy as np
 import pytest
 
-from coreeval.evaluation.decomposition import find_items
-from coreeval.evaluation.decomposition.item_scores import Kind, shrinkage
+from coreeval.evaluation.decomposition import Check, Kind, find_items
+from coreeval.evaluation.decomposition.item_scores import shrinkage
+from coreeval.evaluation.scoring.classification import Score
 from coreeval.schema import Arm
 from tests.support.planted import REFUSED, UNASKED, Marks, coded, first
 
 N = 1200
 ARMS: tuple[Arm, ...] = ("original", "semantic", "control", "updated")
+
+
+ALIKE = Check(
+    no_label=None,
+    others=("a", "b", "c", "d"),
+    excess=Score(estimate=0.2, ci_low=0.1, ci_high=0.3, n=N),
+    p_value=0.001,
+    p_adjusted=0.002,
+    exceeds=True,
+    unlike=(),
+)
+CHECKS: dict[Kind, Check] = {"wording": ALIKE, "facts": ALIKE}
 
 
 def _texts(
@@ -39,7 +52,7 @@ def _texts(
 def test_samples_that_are_remembered_are_flagged_few_others_are(
     remembered: tuple[Arm, ...], kind: Kind, other: Kind
 ) -> None:
-    found = find_items(coded(_texts(remembered))).found
+    found = find_items(coded(_texts(remembered)), CHECKS).found
     places = [int(key[1:]) for key in found.kinds[kind].ids]
     assert len(places) >= 10
     assert np.mean([place >= 0.3 * N for place in places]) <= 0.2
@@ -49,30 +62,46 @@ def test_samples_that_are_remembered_are_flagged_few_others_are(
 
 @pytest.mark.parametrize("cost", [0.0, 0.15])
 def test_nothing_is_flagged_of_a_target_that_remembers_nothing(cost: float) -> None:
-    found = find_items(coded(_texts((), cost=cost))).found
+    found = find_items(coded(_texts((), cost=cost)), CHECKS).found
     assert found.base == "control"
     assert not any(each.ids for each in found.kinds.values())
     assert not any(each.expected_false for each in found.kinds.values())
 
 
 def test_one_template_cannot_single_out_samples() -> None:
-    found = find_items(coded(_texts(("original",), templates=1))).found
+    found = find_items(coded(_texts(("original",), templates=1)), CHECKS).found
     assert not any(each.ids for each in found.kinds.values())
     wording = found.kinds["wording"]
     assert wording.least > wording.highest
     assert "one template and one draw cannot single out samples" in found.note
 
 
-def test_without_a_control_arm_the_note_says_what_is_taken_for_granted() -> None:
+def test_without_a_control_arm_nothing_is_flagged() -> None:
     marks = _texts(("original",))
     del marks["control"]
-    found = find_items(coded(marks)).found
-    assert found.base == "exchanged"
-    assert "rewriting makes no sample harder" in found.note
+    found = find_items(coded(marks), CHECKS).found
+    assert found.base is None and not found.kinds
+    assert "nothing is said of single samples" in found.note
+
+
+def test_no_sample_is_flagged_if_a_harder_arm_may_explain_it() -> None:
+    """The updated arm is 20 points harder, and nothing is remembered."""
+    marks = _texts((), templates=5)
+    rng = np.random.default_rng(5)
+    marks["updated"] &= (rng.random(N) < 0.6)[:, None]
+    said = coded(marks)
+    assert find_items(said, CHECKS).found.kinds["facts"].ids, "the checks are needed"
+    harder = ALIKE.model_copy(update={"unlike": ("the arms differ in words",)})
+    found = find_items(said, {"wording": ALIKE, "facts": harder}).found
+    assert "facts" not in found.kinds and "the arms differ in words" in found.note
+    as_others = ALIKE.model_copy(update={"exceeds": False})
+    found = find_items(said, {"wording": ALIKE, "facts": as_others}).found
+    assert not found.kinds["facts"].ids and "other targets may lose as much" in found.note
+    assert find_items(said).found.base is None
 
 
 def test_identical_arms_stand_out_nowhere() -> None:
-    items = find_items(coded({arm: first(30) for arm in ARMS}))
+    items = find_items(coded({arm: first(30) for arm in ARMS}), CHECKS)
     assert not any(each.ids for each in items.found.kinds.values())
     assert {row["score_wording"] for row in items.rows} == {0.0}
     assert {row["p_facts"] for row in items.rows} == {1.0}
@@ -84,7 +113,7 @@ def test_the_table_has_every_answer_and_no_evidence_where_an_arm_is_missing() ->
     marks["semantic"][1] = REFUSED
     for arm in ARMS:
         marks[arm][2] = UNASKED
-    items = find_items(coded(marks))
+    items = find_items(coded(marks), CHECKS)
     rows = {row["id"]: row for row in items.rows}
     assert all(tuple(row) == items.columns for row in items.rows)
     assert (rows["s0"]["original_1"], rows["s0"]["updated_1"]) == (1, None)
@@ -97,7 +126,7 @@ def test_the_table_has_every_answer_and_no_evidence_where_an_arm_is_missing() ->
 
 def test_fewer_than_twenty_samples_or_no_second_arm_give_no_evidence() -> None:
     for marks in ({arm: first(9, 19) for arm in ARMS}, {"original": first(30)}):
-        items = find_items(coded(marks))  # type: ignore[arg-type]
+        items = find_items(coded(marks), CHECKS)  # type: ignore[arg-type]
         assert items.found.base is None
         assert not items.found.kinds
         assert "fewer than 20 samples" in items.found.note

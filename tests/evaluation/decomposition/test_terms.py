@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -140,3 +141,17 @@ def test_no_correction_of_labels_adds_more_to_macro_f1_than_its_bound() -> None:
         assert best - before <= bound + 1e-9
         tight.append(bound - (best - before))
     assert np.mean(tight) < 0.2  # it is a bound that says something: macro-F1 goes from 0 to 1
+
+
+def test_samples_of_one_document_count_as_one() -> None:
+    """Five samples a document that are lost together: the interval holds the truth all the same."""
+    rng = np.random.default_rng(2)
+    held = []
+    for _ in range(120):
+        shared = {arm: np.repeat(rng.random(40) < 0.7, 5).astype(np.int64) for arm in HITS}
+        said = coded(shared)
+        table = replace(said.table, clusters=np.arange(200) // 5)
+        lost = decompose(replace(said, table=table), draws=200).accuracy.terms["unexplained"].lost
+        assert lost.n == 200 and lost.ci_low is not None and lost.ci_high is not None
+        held.append(lost.ci_low <= 0 <= lost.ci_high)
+    assert np.mean(held) >= 0.9

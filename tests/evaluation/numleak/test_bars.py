@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
-from coreeval.evaluation.numleak.bars import bars_of, dates_to_settle, within
-from coreeval.evaluation.numleak.statistics.measured import Baseline, BaselineName, Measured, Metric
-from tests.support.numleak_measured import NOT_ASKED, REMEMBERED, baseline, metric
+from coreeval.evaluation.numleak.bars import bars_of, within
+from coreeval.evaluation.numleak.statistics.measured import Baseline, BaselineName, Measured
+from tests.support.numleak_measured import REMEMBERED, baseline, metric
 
 
 def beside(**baselines: Baseline) -> Measured:
@@ -50,19 +50,3 @@ def test_where_the_tolerance_is_too_wide_the_next_narrower_is_taken() -> None:
 def test_without_a_baseline_nothing_tells() -> None:
     bars = bars_of(beside())
     assert not bars.telling and math.isnan(bars.gain.estimate)
-
-
-@pytest.mark.parametrize(
-    ("found", "bar", "more"),
-    [
-        (metric(0.3, 0.2, 40), 0.2, 120),  # half as wide: four times the dates
-        (metric(0.3, 0.2, 40), 0.3, None),
-        (metric(0.3, 0.2, 40), 0.299, None),  # more than any series has
-        (Metric(0.9, 0.7, 1.0, 30, 10), 0.7, 1),  # counted in dates, not answers
-        (NOT_ASKED, 0.2, None),
-    ],
-)
-def test_an_interval_narrows_with_the_root_of_the_dates(
-    found: Metric, bar: float, more: int | None
-) -> None:
-    assert dates_to_settle(found, bar) == more

@@ -76,7 +76,7 @@ def test_a_report_of_hardly_anything_is_made_without_a_number_that_is_none(
 def test_a_gain_that_rests_on_one_date_has_no_interval(tmp_path: Path) -> None:
     about = short(ONE_MOVE)
     text = report(tmp_path, asked(about, "-{:.2f}%", ("value",))[:24], about)
-    assert "larger (no interval) than that of one who knows" in " ".join(text.split())
+    assert "larger (no interval, n 23) than that of one who knows" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("variant", ["sentiment", "placebo", "blind", "repeated", "description"])

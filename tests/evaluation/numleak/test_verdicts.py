@@ -30,6 +30,7 @@ def with_exactness(hits: float, gain: float, r: float = 0.6, half: float = 0.1) 
             "constant": baseline(3.4, metric(gain, half)),
             "previous": baseline(4.8, metric(gain + 0.1, half)),
         },
+        ladder={0.25: metric(hits, half)},
     )
 
 
@@ -38,7 +39,9 @@ CHANCE = replace(
     overall=replace(signature(r=metric(0.05, 0.3)), within_tolerance=metric(0.05, 0.05)),
     baselines={"constant": baseline(3.4, metric(-0.35, 0.15))},
     nulls={"any_date": null(0.4)},
+    ladder={0.25: metric(0.05, 0.05)},
     p_value=0.4,
+    follows_p=0.4,
 )
 CONSTANT = replace(
     CHANCE,
@@ -46,6 +49,7 @@ CONSTANT = replace(
     nulls={"any_date": null(math.nan)},
     modal=metric(1.0, 0.0),
     p_value=math.nan,
+    follows_p=math.nan,
 )
 FEW = replace(REMEMBERED, overall=signature(25, 15))
 SILENT = replace(REMEMBERED, overall=signature(40, 2))
@@ -60,7 +64,7 @@ CUT_OFF = replace(
         (REMEMBERED, "memorized", "r with the published values is 0.98 (0.96 to 0.99, n 40)"),
         (REMEMBERED, "memorized", "50% (36% to 64%, n 40) are within 0.25 of the truth"),
         (REMEMBERED, "memorized", "in words at most 23%"),
-        (REMEMBERED, "memorized", "85% smaller (+82% to +88%)"),
+        (REMEMBERED, "memorized", "85% smaller (82% to 88%)"),
         (REMEMBERED, "memorized", "The sign is right in 97%"),
         (SILENT, "refusing", "It refused 38 of 40 questions"),
         (SILENT, "refusing", "nothing for or against memory"),
@@ -68,11 +72,11 @@ CUT_OFF = replace(
         (FEW, "inconclusive", "20 are the least for a verdict: 5 more are needed"),
         (with_exactness(0.1, 0.3), "fluent", "follow their dates: r is 0.60"),
         (with_exactness(0.1, 0.3), "fluent", "not the dates' values: 10% (0% to 20%, n 40)"),
-        (with_exactness(0.1, -0.3), "fluent", "30% larger (-40% to -20%)"),
-        (with_exactness(0.3, 0.6, 0.9, 0.2), "inconclusive", "About 294 more dates would decide"),
+        (with_exactness(0.1, -0.3), "inconclusive", "30% larger (20% to 40%)"),
+        (with_exactness(0.3, 0.6, 0.9, 0.2), "inconclusive", "60% smaller (40% to 80%)"),
         (CHANCE, "no_recall", "no recall: r is 0.05 (-0.25 to 0.35, n 40), and the error is 35%"),
         (CHANCE, "no_recall", "It answers only 0% (0% to 6%, n 60)"),
-        (CONSTANT, "no_recall", "100% of them are the same number"),
+        (CONSTANT, "no_recall", "all of them are the same number"),
         (replace(CHANCE, fictitious=NOT_ASKED), "no_recall", "fabricating is not excluded"),
         (replace(CHANCE, fictitious=ANSWERED), "fabricating", "Yet it answers 98%"),
         (replace(CONSTANT, fictitious=ANSWERED), "fabricating", "the same number"),
@@ -122,7 +126,7 @@ def test_whoever_remembers_and_answers_what_does_not_exist_remembers() -> None:
         replace(REMEMBERED, baselines={}),
         replace(
             REMEMBERED,
-            overall=replace(REMEMBERED.overall, within_tolerance=metric(0.2, 0.1)),
+            ladder={0.25: metric(0.2, 0.1)},
             baselines={"constant": baseline(3.4, metric(0.7, 0.1))},
         ),
     ],
@@ -148,16 +152,6 @@ def test_exactness_of_a_slow_series_is_judged_at_a_narrower_tolerance() -> None:
     assert verdict_of(vague).verdict != "memorized"
 
 
-def test_misses_after_the_cutoff_do_not_unmake_memory() -> None:
-    guesses = replace(
-        with_exactness(0.15, 0.4),
-        strata={"pre": replace(signature(30, 30), within_tolerance=metric(0.6, 0.17, 30))},
-    )
-    assert verdict_of(guesses).verdict == "memorized"
-    too_few = replace(guesses, strata={"pre": signature(19, 19)})
-    assert verdict_of(too_few).verdict != "memorized"
-
-
 def test_a_small_correlation_with_many_dates_is_no_fluency() -> None:
     far = with_exactness(0.05, -0.3)
     trace = replace(far, overall=replace(far.overall, pearson_r=metric(0.15, 0.1, 400)))
@@ -178,8 +172,10 @@ def test_one_number_each_time_is_no_recall_however_near_it_lies() -> None:
 
 def test_exact_answers_are_recall_whatever_others_do_to_r() -> None:
     slips = with_exactness(0.9, -3.0, r=-0.1)
-    verdict, reasons = verdict_of(replace(slips, nulls={"any_date": null(0.7)}, p_value=0.7))
-    assert verdict == "inconclusive" and any("Yet they are exact: 90%" in each for each in reasons)
+    verdict, reasons = verdict_of(
+        replace(slips, nulls={"any_date": null(0.7)}, p_value=0.7, follows_p=0.7)
+    )
+    assert verdict == "inconclusive" and any("Yet they are near: 90%" in each for each in reasons)
 
 
 def test_nothing_asked_is_said() -> None:

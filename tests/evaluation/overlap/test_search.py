@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 from coreeval.evaluation.overlap.document import overlap_document, side_by_side, write_csv
+from coreeval.evaluation.overlap.hits import Search
 from coreeval.evaluation.overlap.page import page_of
 from coreeval.evaluation.overlap.search import find_overlap
 from tests.evaluation.overlap.kit import CHINESE, QUESTION, texts, unrelated
@@ -23,8 +24,9 @@ def test_kinds_items_and_answers_between_two() -> None:
     assert [hit.same_answer for hit in found.hits] == [True, False, None]
     assert found.items() == (4, 3) and found.items(("exact",)) == (2, 1)
     document = overlap_document(found)
-    assert document["counts"] == {"exact": 1, "normalised": 1, "near": 1}
-    assert document["a"]["in_hits_by_kind"] == {"exact": 2, "normalised": 1, "near": 1}
+    expected = {"exact": 1, "normalised": 1, "near": 1, "contained": 0, "template": 0}
+    assert document["counts"] == expected
+    assert document["a"]["in_hits_by_kind"] == expected | {"exact": 2}
 
 
 def test_within_one_each_pair_is_told_once() -> None:
@@ -41,9 +43,9 @@ def test_within_one_each_pair_is_told_once() -> None:
 def test_the_threshold_decides_what_is_near() -> None:
     words = OTHER.split()
     a, b = texts("a", OTHER), texts("b", " ".join(words[:7]))
-    (hit,) = find_overlap(a, b, threshold=0.3).hits
+    (hit,) = find_overlap(a, b, search=Search(threshold=0.3)).hits
     assert 0.3 < hit.similarity < 0.7
-    assert find_overlap(a, b, threshold=0.75).hits == ()
+    assert find_overlap(a, b, search=Search(threshold=0.75)).hits == ()
 
 
 def test_words_are_held_against_words_in_every_script() -> None:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from coreeval.evaluation.pcr import Settings, study
-from coreeval.evaluation.pcr.asked import SOURCES, Asked, compare_asked, pairs_of
-from coreeval.evaluation.pcr.comparison import Comparison
+from coreeval.evaluation.pcr.asked import SOURCES, Asked, pairs_of, resample_asked
+from coreeval.evaluation.pcr.comparison import Comparison, compare
 from coreeval.evaluation.pcr.document import comparison_document
 from coreeval.schema import AnswerKind
 from coreeval.tools.stores.run_rows import Answer
 from tests.evaluation.pcr.kit import two_splits
 
-SETTINGS = Settings(metric="accuracy", consistency="exact", draws=400, seed=7)
+SETTINGS = Settings(metric="accuracy", consistency="exact", draws=400, seed=7, exchangeable=True)
 N = 100
 LABELS = {
     "train": {f"train:{i}": "ab"[i % 2] for i in range(N)},
@@ -40,7 +40,14 @@ KNOWN = {"train": 1.0, "train_semantic": 0.6, "original": 0.6, "semantic": 0.6}
 
 
 def compared(asked: Asked, settings: Settings = SETTINGS) -> Comparison:
-    return compare_asked({"t": asked}, settings)["t"]
+    return compare_all({"t": asked}, settings)["t"]
+
+
+def compare_all(
+    targets: Mapping[str, Asked], settings: Settings = SETTINGS
+) -> dict[str, Comparison]:
+    found = {name: resample_asked(each, settings) for name, each in targets.items()}
+    return compare(found, settings.compared, settings.form, exchangeable=settings.exchangeable)
 
 
 def test_one_template_is_the_comparison_of_recorded_pairs() -> None:
@@ -138,7 +145,7 @@ def test_p_values_are_adjusted_over_all_targets() -> None:
         name: pairs_of(answers(right=right, seed=seed), LABELS, [1])
         for seed, (name, right) in enumerate({"weak": weak, "same": weak, "strong": KNOWN}.items())
     }
-    found = [one.difference for one in compare_asked(targets, SETTINGS).values()]
+    found = [one.difference for one in compare_all(targets).values()]
     alone = [compared(asked).difference for asked in targets.values()]
     assert [one.p_value for one in found] == [one.p_value for one in alone]
     assert [one.p_adjusted for one in alone] == [one.p_value for one in alone]
@@ -148,5 +155,8 @@ def test_p_values_are_adjusted_over_all_targets() -> None:
 def test_the_document_is_that_of_recorded_pairs() -> None:
     (one,) = study({"t": two_splits((40, 36, 30), (40, 20, 30))}, SETTINGS).values()
     document = comparison_document(one)
-    assert set(document) == {"splits", "difference", "verdict", "reason", "baselines", "notes"}
+    assert set(document) == {
+        "splits", "difference", "adjusted", "exchangeable_splits", "test", "doses",
+        "verdict", "reason", "baselines", "notes",
+    }  # fmt: skip
     assert document["difference"]["estimate"] == one.difference.pcr.estimate

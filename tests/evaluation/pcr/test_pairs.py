@@ -35,7 +35,11 @@ def test_a_whole_record(path: Path) -> None:
         "modified_choice": "",
         "original_options": options,
         "modified_options": ["two", "one"],
-        "model": "not ours",
+        "original_status": "answered",
+        "modified_status": "truncated",
+        "cluster": "report 7",
+        "model": "a model",
+        "comment": "not ours",
     }
     assert read(path, full).good == (
         Pair(
@@ -48,6 +52,10 @@ def test_a_whole_record(path: Path) -> None:
             modified_choice="",
             original_options=options,
             modified_options={"A": "two", "B": "one"},
+            original_status="answered",
+            modified_status="truncated",
+            cluster="report 7",
+            model="a model",
         ),
     )
 
@@ -57,6 +65,8 @@ def test_a_whole_record(path: Path) -> None:
     [
         ({**RECORD, "id": None}, "id is missing"),
         ({**RECORD, "id": " "}, "id is empty"),
+        ({**RECORD, "original_status": "failed"}, "original_status is none of answered, refused"),
+        ({**RECORD, "cluster": 7}, "cluster is no text but int"),
         ({**RECORD, "id": True}, "id is no text but bool"),
         ({**RECORD, "id": 1.5}, "id is no text but float"),
         ({**RECORD, "split": ""}, "split is empty"),

@@ -30,7 +30,8 @@ def of(right: Flags, same: Flags) -> Measured:
 def p_of(items: Measured, size: int, draws: int = 300, scale: Scale = "tanh") -> float:
     """Return the p-value of the first items against the others."""
     first = np.arange(len(items.rows)) < size
-    dealt = deal(items, first, ~first, draws, np.random.default_rng(5))
+    alone = np.arange(len(items.rows)).astype(np.str_)
+    dealt = deal(items, (first, ~first), alone, draws, np.random.default_rng(5))
     with np.errstate(divide="ignore", invalid="ignore"):
         seen, drawn = (studentised(groups, alpha=0.01, scale=scale) for groups in dealt)
     return permutation_p(float(seen), drawn)
@@ -53,7 +54,7 @@ def test_the_standard_error_is_that_of_many_samples(scale: Scale) -> None:
     expected = np.std(pcr[:, 0] - pcr[:, 1])
     items = of(right[0].ravel(), same[0].ravel())
     first = np.arange(400) < 200
-    dealt = deal(items, first, ~first, 1, rng)
+    dealt = deal(items, (first, ~first), np.arange(400).astype(np.str_), 1, rng)
     error = (pcr[0, 0] - pcr[0, 1]) / float(studentised(dealt.seen, alpha=0.01, scale=scale))
     assert error == pytest.approx(expected, rel=0.15)
 

@@ -6,9 +6,9 @@ from coreeval.evaluation.pcr import Comparison, Pair, Settings, read_pairs, stud
 from tests.evaluation.pcr.published import CELLS, SPLITS
 from tests.support.cap import SHARED, write
 
-FINEVAL = Settings(metric="exact_match_squad", consistency="option")
-FINQA = Settings(metric="rouge_l", consistency="jaccard")
-FINQA_DEV = Settings(metric="rouge_l", consistency="jaccard", test="dev")
+FINEVAL = Settings(metric="exact_match_squad", consistency="option", exchangeable=True)
+FINQA = Settings(metric="rouge_l", consistency="jaccard", exchangeable=True)
+FINQA_DEV = Settings(metric="rouge_l", consistency="jaccard", test="dev", exchangeable=True)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from coreeval.evaluation.pcr.comparison import compare
 from coreeval.evaluation.pcr.study import resampled
 from tests.evaluation.pcr.kit import pair, two_splits
 
-ASKED = Settings(metric="exact_match", consistency="exact", draws=1000)
+ASKED = Settings(metric="exact_match", consistency="exact", draws=1000, exchangeable=True)
 CLEAN = two_splits((300, 150, 240), (300, 150, 240))
 
 
@@ -34,7 +34,8 @@ def test_what_is_known_of_the_training_split_shows() -> None:
 def test_likeness_takes_enough_items() -> None:
     """The same shares: 300 items a split cannot tell, 60,000 can."""
     assert compared(CLEAN).verdict == "inconclusive"
-    large = compared(CLEAN * 40, replace(ASKED, draws=200))
+    many = [replace(each, id=f"{each.id} {copy}") for each in CLEAN for copy in range(40)]
+    large = compared(many, replace(ASKED, draws=200))
     assert large.verdict == "comparable" and large.difference.p_value > 0.05
 
 

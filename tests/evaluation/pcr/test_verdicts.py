@@ -5,16 +5,21 @@ from dataclasses import replace
 
 import pytest
 
+from coreeval.evaluation.pcr.doses import Dose
 from coreeval.evaluation.pcr.verdicts import Evidence, Verdict, verdict_of
 from coreeval.evaluation.statistics import Estimate
 
+QUARTER = Dose(0.25, 12.5, 0.05, 0.9)
 CLEAR = Evidence(
     splits=("train", "test"),
     scored=(200, 300),
+    clusters=(200, 300),
     performance=(0.5, 0.4),
     difference=Estimate(0.2, 0.1, 0.3),
+    points=Estimate(10.0, 4.0, 16.0),
     p_value=0.001,
-    detectable=0.14,
+    basis="exchangeable_splits",
+    doses=(Dose(0.1, 5.0, 0.02, 0.31), QUARTER),
     alpha=0.01,
     margin=0.03,
     slope=0.8,
@@ -22,28 +27,71 @@ CLEAR = Evidence(
 
 
 def with_interval(low: float, high: float, p_value: float = 0.001) -> Evidence:
-    """Return the evidence of an interval and a p-value."""
-    return replace(CLEAR, difference=Estimate((low + high) / 2, low, high), p_value=p_value)
+    """Return the evidence of an interval of PCR, one of points a hundred times as wide, and a p."""
+    return replace(
+        CLEAR,
+        difference=Estimate((low + high) / 2, low, high),
+        points=Estimate(50 * (low + high), 100 * low, 100 * high),
+        p_value=p_value,
+    )
 
 
 @pytest.mark.parametrize(
     ("seen", "verdict", "words"),
     [
-        (CLEAR, "fine_tuned", "is above 0 and p is 0.0010, at most 0.05"),
-        (with_interval(-0.3, -0.1), "contaminated", "here on test"),
-        (with_interval(-0.02, 0.029, 0.9), "comparable", "is within 0.03 of 0"),
+        (CLEAR, "fine_tuned", "p is 0.0010, at most 0.05: the model was trained on train"),
+        (CLEAR, "fine_tuned", "performance changes by +10.0 (+4.0 to +16.0) points and PCR by"),
+        (CLEAR, "fine_tuned", "if the splits are random parts of one pool, as you vouch"),
+        (
+            replace(CLEAR, basis="references", references=5),
+            "fine_tuned",
+            "beyond what 5 references lead one to expect; p is 0.0010, at most 0.05: the model "
+            "was trained on train (CAP, section 3.2); this holds if the references have not seen",
+        ),
+        (
+            replace(CLEAR, basis="none"),
+            "difficulty_or_memory",
+            "a gap in difficulty between the splits explains it as well",
+        ),
+        (
+            replace(CLEAR, basis="none", covariates="texts of train are longer"),
+            "difficulty_or_memory",
+            "not taken for exchangeable, since texts of train are longer",
+        ),
+        (with_interval(-0.3, -0.1), "contaminated", "trained on test"),
+        (replace(with_interval(-0.3, -0.1), basis="none"), "difficulty_or_memory", "p is 0.0010"),
+        (
+            replace(CLEAR, points=Estimate(-10.0, -16.0, -4.0)),
+            "contaminated",
+            "changes by -10.0",
+        ),
+        (
+            replace(CLEAR, points=Estimate(-1.0, -7.0, 5.0)),
+            "inconclusive",
+            "such tests would find 10% of it (5.0 points) in 31%",
+        ),
+        (
+            with_interval(-0.02, 0.029, 0.9),
+            "comparable",
+            "leaves out 12.5 points, which a quarter of a split known by heart would make",
+        ),
         (with_interval(0.01, 0.02), "comparable", "(+0.010 to +0.020) is within 0.03"),
+        (
+            replace(with_interval(-0.02, 0.029, 0.9), points=Estimate(1.0, -11.0, 12.6)),
+            "inconclusive",
+            "25% of it (12.5 points) in 90%",
+        ),
         (
             replace(with_interval(-0.01, 0.01, 0.9), slope=0.05),
             "inconclusive",
             "at the end of its scale",
         ),
-        (replace(CLEAR, slope=0.05), "fine_tuned", "is above 0"),
-        (with_interval(-0.13, 0.05, 0.4), "inconclusive", "contains 0 and reaches past 0.03"),
-        (with_interval(-0.02, 0.04, 0.4), "inconclusive", "differences from about 0.140 on"),
-        (with_interval(0.01, 0.2, 0.06), "inconclusive", "leaves out 0, but p is 0.0600, not at"),
+        (replace(CLEAR, slope=0.05), "fine_tuned", "(+0.100 to +0.300)"),
+        (with_interval(-0.13, 0.05, 0.4), "inconclusive", "p is 0.4000, not at most 0.05"),
+        (with_interval(0.01, 0.2, 0.06), "inconclusive", "p is 0.0600, not at most 0.05"),
         (replace(CLEAR, scored=(19, 300)), "inconclusive", "train has 19 items"),
-        (replace(CLEAR, scored=(0, 3)), "inconclusive", "train has 0 and test has 3 items"),
+        (replace(CLEAR, scored=(0, 3)), "inconclusive", "train has 0 items with a reference and "),
+        (replace(CLEAR, clusters=(19, 300)), "inconclusive", "train has items of 19 documents"),
         (replace(CLEAR, performance=(0.01, 0.0)), "insufficient_signal", "(0.0100 and 0.0000)"),
         (with_interval(math.nan, math.nan), "inconclusive", "not defined"),
         (replace(CLEAR, p_value=math.nan), "inconclusive", "not defined"),

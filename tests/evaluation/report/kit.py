@@ -1,6 +1,6 @@
 """A report on a small run made by hand: what it says is known to the letter."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +12,14 @@ from coreeval.evaluation.arms import compare_arms
 from coreeval.evaluation.coded import code_answers
 from coreeval.evaluation.levels import find_levels
 from coreeval.evaluation.pcr import Settings, study
-from coreeval.evaluation.pcr.asked import compare_asked, pairs_of
-from coreeval.evaluation.pcr.document import comparison_document, settings_document
+from coreeval.evaluation.pcr.asked import pairs_of, resample_asked
+from coreeval.evaluation.pcr.comparison import compare, list_references
+from coreeval.evaluation.pcr.document import (
+    comparison_document,
+    reference_document,
+    settings_document,
+)
+from coreeval.evaluation.pcr.study import resampled
 from coreeval.evaluation.report.document import Findings
 from coreeval.evaluation.report.evidence import evidence_used
 from coreeval.evaluation.report.worth import worth_a_look
@@ -30,13 +36,20 @@ SETTINGS = Settings(metric="accuracy", consistency="exact", draws=200, seed=7)
 DRAWN = {"drawn": 60, "reworded": 40, "unchanged": 8, "label_changed": 6, "policy": 4, "failed": 2}
 
 
-def pcr(*names: str) -> dict[str, Any]:
+def pcr(*names: str, references: Sequence[str] = ()) -> dict[str, Any]:
     """Return what a run would report of targets of which the last has answered nothing."""
+    clean = {name: two_splits((40, 20 + n, 30), (40, 21, 30)) for n, name in enumerate(references)}
     found = study(
-        {name: two_splits((40, 38, 22), (40, 20, 32)) for name in names[:-1]}, SETTINGS
-    ) | compare_asked({names[-1]: pairs_of([], {"train": {}, "test": {}}, [1])}, SETTINGS)
+        {name: two_splits((40, 38, 22), (40, 20, 32)) for name in names[:-1]},
+        SETTINGS,
+        references=clean,
+    )
+    silent = resample_asked(pairs_of([], {"train": {}, "test": {}}, [1]), SETTINGS)
+    found |= compare({names[-1]: silent}, SETTINGS.compared, SETTINGS.form)
+    listed = list_references(resampled(clean, SETTINGS), SETTINGS.compared, SETTINGS.form)
     return {
         "targets": [{"name": name, **comparison_document(one)} for name, one in found.items()],
+        "references": [{"name": name, **reference_document(one)} for name, one in listed.items()],
         "items": {
             "train": {"split": "train", **DRAWN},
             "test": {"split": "validation", "samples": 50, "reworded": 40},

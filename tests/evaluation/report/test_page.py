@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from coreeval.evaluation.numleak.document import numleak_document
 from coreeval.evaluation.report.writing import write_report
@@ -37,14 +38,25 @@ def test_each_target_has_its_numbers_its_verdict_and_the_reason(tmp_path: Path) 
     found = pcr("openai:one", "openai:silent")
     html = page(tmp_path, found)
     first, silent = found["targets"]
-    assert first["verdict"] == "fine_tuned"
-    assert {"fine tuned", "inconclusive"} <= verdicts_in(html)
+    assert first["verdict"] == "difficulty_or_memory"
+    assert {"difficulty or memory", "inconclusive"} <= verdicts_in(html)
+    assert "a gap in\ndifficulty between them explains a difference as well" in html
     for number in (first["splits"]["train"]["pcr"], first["splits"]["test"]["pcr"]):
         assert f"{number:.3f}" in html
     assert f"{first['difference']['estimate']:+.3f}" in html
     assert first["reason"].split(":")[0] in html
     assert silent["difference"]["estimate"] is None and "n/a" in html
     assert re.search(r"60 items drawn, 40 reworded\s+\(8 unchanged, 6 with another label", html)
+
+
+def test_with_references_the_page_shows_what_exceeds_theirs(tmp_path: Path) -> None:
+    found = pcr("openai:one", "openai:silent", references=("a:1", "a:2", "a:3"))
+    html = page(tmp_path, found)
+    first = found["targets"][0]
+    assert first["verdict"] == "fine_tuned" and "fine tuned" in verdicts_in(html)
+    assert f"{first['adjusted']['estimate']:+.3f}" in html
+    assert "The 3 references (a:1, a:2, a:3) are presumed to have" in html
+    assert html.count("(reference)") == 6
 
 
 def verdicts_in(html: str) -> set[str]:
@@ -84,7 +96,7 @@ def test_audits_have_their_figures_their_verdicts_and_their_reasons(tmp_path: Pa
     assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["numleak"] == found
     assert "Are dated values remembered?" in html
     assert {"memorized", "refusing"} <= verdicts_in(html)
-    assert found["series"][0]["reasons"][0] in html
+    assert str(escape(found["series"][0]["reasons"][0])) in html
     assert "Within 0.25 percentage points." in html
     assert "<script" not in html and "&lt;script&gt;" in html
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 from sklearn.metrics import f1_score  # type: ignore[import-untyped]
 
+from coreeval.evaluation.decomposition.intervals import difference
 from coreeval.evaluation.scoring import answers
 from coreeval.evaluation.scoring.answers import (
     MISSING,
@@ -14,9 +15,9 @@ from coreeval.evaluation.scoring.answers import (
     Table,
     View,
     averaged,
-    difference,
     resample,
     score_of,
+    share_of,
 )
 from coreeval.evaluation.scoring.classification import NOTHING, Score
 
@@ -107,12 +108,12 @@ def test_a_sample_brings_all_its_templates() -> None:
     assert width(varied) == pytest.approx(width(alone) / 3**0.5, rel=0.15)
 
 
-def test_equal_answers_in_two_arms_differ_by_nothing_in_every_draw() -> None:
+def test_equal_answers_in_two_arms_differ_by_no_more_than_one_answer() -> None:
     table = _noisy(100, 0.3)
     twice = Table(table.due, np.repeat(table.said, 2, axis=1), LABELS)
     one, two = resample(twice, [_view(twice, 0), _view(twice, 1)], seed=7, draws=100)
     found = difference(one.macro_f1, two.macro_f1, one)
-    assert found == Score(estimate=0.0, ci_low=0.0, ci_high=0.0, n=100)
+    assert found == Score(estimate=0.0, ci_low=-0.01, ci_high=0.01, n=100)
 
 
 def test_an_interval_has_the_width_that_theory_gives() -> None:
@@ -157,8 +158,9 @@ def test_pairing_narrows_the_difference() -> None:
     score = difference(one.accuracy, two.accuracy, one)
     assert score.estimate == pytest.approx(-0.1)
     # the exact spread of a sum of 100 rows of which a tenth is -1: sqrt(.1*.9/100) = .03
-    assert score.ci_low == pytest.approx(-0.1 - 1.96 * 0.03, abs=0.011)
-    assert score.ci_high == pytest.approx(-0.1 + 1.96 * 0.03, abs=0.011)
+    # and one answer more, 1 of 100
+    assert score.ci_low == pytest.approx(-0.1 - 1.96 * 0.032, abs=0.011)
+    assert score.ci_high == pytest.approx(-0.1 + 1.96 * 0.032, abs=0.011)
 
 
 def test_the_bootstrap_agrees_with_resampling_the_samples() -> None:
@@ -206,3 +208,9 @@ def test_kinds_are_counted_over_ways() -> None:
         "refused": 1,
     }
     assert table.kinds((0,), np.array([False, True, False]))["refused"] == 1
+
+
+def test_a_score_whose_draws_are_all_the_same_has_an_interval_with_a_width() -> None:
+    found = share_of(np.ones(201), 79)
+    assert (found.estimate, found.ci_high) == (1.0, 1.0)
+    assert found.ci_low == pytest.approx(0.954, abs=0.001)  # Wilson (1927): 79 of 79

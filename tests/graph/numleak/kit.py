@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from coreeval.graph.numleak.plan import NumleakPlan, numleak_plan_of
+from coreeval.graph.pool import open_at_once
 from coreeval.tools.stores.call_rows import CallRecord
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.workspace import Workspace
@@ -16,6 +17,8 @@ from tests.support.llm_server import LLMServer, Reply, Request
 from tests.support.tides import write_series
 
 CONCURRENCY = 4
+OPEN = open_at_once(CONCURRENCY)
+"""Most calls that a kill may cost: those in flight and one whose answer is being written."""
 ASKED: Mapping[str, object] = {
     "dates": 6,
     "pairs": 5,

@@ -14,7 +14,7 @@ from coreeval.graph.numleak.estimating import estimate_numleak
 from coreeval.graph.numleak.plan import numleak_plan_of
 from coreeval.graph.numleak.work import ask_numleak
 from coreeval.models.replay import write_answers
-from tests.graph.numleak.kit import CONCURRENCY, Audited, answer, text_of
+from tests.graph.numleak.kit import CONCURRENCY, OPEN, Audited, answer, text_of
 from tests.support import worker
 from tests.support.llm_server import LLMServer, Reply, Request, refused
 
@@ -107,7 +107,7 @@ def test_a_kill_costs_what_was_in_flight(audit: Audited) -> None:
     child.join(60)
     assert child.exitcode == -signal.SIGKILL
     kept = len(audit.stored())
-    assert 20 - CONCURRENCY <= kept <= 20
+    assert 20 - OPEN <= kept <= 20
     audit.server.answers = answer
     audit.server.requests.clear()
     found = ask_numleak(audit.plan())

@@ -1,7 +1,10 @@
 """LangSmith, by its environment variables alone: a trace for each sample, and no key in any."""
 
+import json
 import os
+import socket
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from tests.graph.conftest import MakeLab
 from tests.graph.kit import KEY, Lab, ended
 from tests.support import worker
 from tests.support.langsmith_server import LangSmithServer, tracing
+from tests.support.llm_server import Reply, Request
 
 LIMIT = 2
 
@@ -63,3 +67,70 @@ def check_runs(server: LangSmithServer) -> None:
     assert {"extraction", "label", "rewrite"} <= {call["name"] for call in calls}
     assert {call["extra"]["metadata"]["ls_model_name"] for call in calls} == {"scripted"}
     assert {"extract", "judge_original", "retrieve"} <= {run["name"] for run in runs}
+
+
+SECRET_EXTRA = "private-value-4711"
+
+
+def test_hidden_means_errors_and_parameters_too(make_lab: MakeLab, tmp_path: Path) -> None:
+    lab = make_lab(tmp_path)
+    lab.server.answers = echoed
+    model = {
+        "model": "openai:scripted",
+        "base_url": lab.server.url,
+        "extra": {"user": SECRET_EXTRA},
+        "structured": "json_schema",
+    }
+    lab.write(models={"default": model})
+    with tracing() as server:
+        environment = {
+            "LANGSMITH_TRACING": "true",
+            "LANGSMITH_ENDPOINT": server.url,
+            "LANGSMITH_API_KEY": "ls-key",
+            "LANGSMITH_HIDE_INPUTS": "true",
+            "LANGSMITH_HIDE_OUTPUTS": "true",
+        }
+        child = worker.fork(refreshed, lab.config, lab.files.root, environment)
+        assert ended(child) == 1
+    told = b"".join(server.bodies)
+    errors = {run["error"] for run in server.runs.values() if run.get("error")}
+    assert errors and all(error.endswith("(hidden)") for error in errors)
+    for text in (*texts_of(lab), SECRET_EXTRA, lab.server.url):
+        assert text.encode() not in told
+    assert any(run.get("serialized") for run in server.runs.values())
+
+
+def echoed(request: Request) -> Reply:
+    """Refuse a request with all of its words."""
+    return Reply(status=400, error={"message": json.dumps(request, ensure_ascii=False)})
+
+
+@pytest.mark.parametrize("manner", ["never answers", "refuses connections"])
+def test_a_finished_process_is_not_held(make_lab: MakeLab, tmp_path: Path, manner: str) -> None:
+    lab = make_lab(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        if manner == "refuses connections":
+            silent.close()
+        environment = {
+            "LANGSMITH_TRACING": "true",
+            "LANGSMITH_ENDPOINT": f"http://127.0.0.1:{port}",
+            "LANGSMITH_API_KEY": "ls-key",
+        }
+        said = tmp_path / "said"
+        child = worker.fork(timed, lab.config, lab.files.root, environment, said)
+        ended(child)
+    left = time.time()
+    finished = (lab.files.root / "report.html").stat().st_mtime
+    assert left - finished < 5 + SLACK_S
+    assert f"LangSmith at 127.0.0.1:{port}: " in said.read_text()
+
+
+SLACK_S = 2.0
+"""For writing the last files of the run on a machine that does other things too."""
+
+
+def timed(config: Path, run: Path, environment: dict[str, str], said: Path) -> None:
+    """Refresh, with what is written on stderr in a file; done in another process."""
+    with said.open("w") as sys.stderr:
+        refreshed(config, run, environment)

@@ -14,12 +14,14 @@ from coreeval.errors import (
     ModelUnusable,
     NoValidAnswer,
     RequestRejected,
+    UntrustedEndpoint,
 )
 from coreeval.models import AnswerShape, Asker, close_models, open_model
 from coreeval.models.forms import Form
 from coreeval.models.keys import NO_KEY
 from coreeval.models.model import public_endpoint
 from coreeval.schema import Value
+from coreeval.tools.endpoints import EndpointPair
 from tests.models.conftest import KEY, MakeAsker, Naps
 from tests.support.llm_server import LLMServer, Reply, refused, script
 
@@ -219,7 +221,10 @@ def test_the_public_endpoint_needs_a_key() -> None:
     config = ModelConfig(model="openai:gpt-x", api_key_env="MY_KEY")
     with pytest.raises(CredentialError, match="MY_KEY is not set"):
         open_model(config, {"OPENAI_API_KEY": KEY})
-    model = open_model(config, {"MY_KEY": KEY})
+    with pytest.raises(UntrustedEndpoint, match="MY_KEY to https://api"):
+        open_model(config, {"MY_KEY": KEY})
+    trusted = [EndpointPair("MY_KEY", "https://api.openai.com")]
+    model = open_model(config, {"MY_KEY": KEY}, trusted=trusted)
     assert model.identity.endpoint == "https://api.openai.com/v1"
     assert model.name == "openai:gpt-x"
 

@@ -49,6 +49,7 @@ def _material(task: Task, *ids: str) -> Material:
         task=task,
         config=parse_config(CONFIG, where="x", base=Path("/x")),
         folder=Path("x"),
+        split="test",
         samples=samples,
     )
 

@@ -9,15 +9,16 @@ import pytest
 
 from coreeval.errors import ReleaseError, RunError, RunStateError, UsageError
 from coreeval.releases.exports.exporting import export
-from coreeval.releases.exports.tables import harmless
+from coreeval.releases.exports.tables import tamed
 from tests.releases.exports.conftest import Sources, changed_run
 from tests.releases.kit import make_run
 
+TAMED = '\'=HYPERLINK("http://x")\N{REPLACEMENT CHARACTER}, "quoted"\nnext line'
 HOSTILE = '=HYPERLINK("http://x")\x0b, "quoted"\r\nnext line'
 
 
 def _csv(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -60,11 +61,20 @@ def test_a_hostile_text_comes_back_as_it_was_but_for_a_spreadsheet(tmp_path: Pat
     run = changed_run(tmp_path, outcome="accepted", updated={"text": HOSTILE})
     export(run, to=to, out=tmp_path / "out")
     text = _csv(tmp_path / "out/samples.csv")[0]["updated_text"]
-    assert text == {"csv": HOSTILE, "spreadsheet": f"'{HOSTILE}"}[to]
+    assert text == {"csv": HOSTILE, "spreadsheet": TAMED}[to]
+
+
+def test_a_spreadsheet_knows_the_encoding(sources: Sources, tmp_path: Path) -> None:
+    """Without a byte order mark LibreOffice and Excel take UTF-8 for a code page."""
+    for to, mark in (("csv", b""), ("spreadsheet", b"\xef\xbb\xbf")):
+        export(sources.run, to=to, out=tmp_path / to)
+        for name in ("samples.csv", "facts.csv"):
+            first = (tmp_path / to / name).read_bytes()[:3]
+            assert (first == b"\xef\xbb\xbf") == bool(mark)
 
 
 def test_only_what_a_spreadsheet_would_run_is_marked() -> None:
-    assert [harmless(cell) for cell in ("=1+1", "@x", "-1", "a=b", "", -1)] == [
+    assert [tamed(cell) for cell in ("=1+1", "@x", "-1", "a=b", "", -1)] == [
         "'=1+1", "'@x", "'-1", "a=b", "", -1,
     ]  # fmt: skip
 

@@ -95,6 +95,7 @@ def manifest(**changes: Any) -> ReleaseManifest:  # noqa: ANN401 - any field of 
         ),
         "counts": {"total": 100, "accepted": 60},
         "kept": 10,
+        "still_stale": 12,
         "cost": Cost(billed_usd=3.0, unknown_usd=1.0),
         "after_cutoff": (
             TargetFreshness(target="a:1", after=54, before=3, unknown=3),

@@ -22,10 +22,12 @@ VALUES = {
     "overlap": ("max", 0.125, ""),
     "evidence": ("min", 0.8, ""),
     "after_cutoff": ("min", 0.9, "a:1"),
+    "still_stale": ("max", 0.2, ""),
     "cost_usd": ("max", 5.0, ""),
     "cost_per_accepted_usd": ("max", 0.1, ""),
 }
-"""What the manifest's values are: 5 dollars for 50 samples that were made, 54 of 60 after."""
+"""What the manifest's values are: 5 dollars for 50 samples that were made, 54 of 60 after, 12 of
+60 stale."""
 
 
 def test_every_gate_has_its_value() -> None:
@@ -44,6 +46,12 @@ def test_a_value_on_the_limit_is_met_and_beyond_it_is_not(gate: str) -> None:
     off = found(gate, {bound: beyond})
     assert (off.status, off.stops, off.of) == ("not_met", True, of)
     assert off.reason.endswith(f"than {beyond:g}")
+
+
+def test_without_a_release_before_it_nothing_can_be_stale() -> None:
+    only = found("still_stale", {"max": 0.1}, still_stale=None)
+    assert (only.status, only.score) == ("not_measured", None)
+    assert "followed no release" in only.reason
 
 
 def test_between_two_limits() -> None:
@@ -241,6 +249,8 @@ def test_the_default_gates_skip_what_a_release_does_not_have() -> None:
         for each in check(Subject(manifest=empty, findings=None), default_gates())
     }
     skipped = {name for name, status in statuses.items() if status == "skipped"}
-    assert skipped == {"label_noise", "overlap", "after_cutoff", "rank_correlation", "pcr"}
+    assert skipped == {
+        "label_noise", "overlap", "after_cutoff", "rank_correlation", "pcr", "drop",
+    }  # fmt: skip
     assert statuses["balance_shift"] == "not_met"
     assert statuses["acceptance"] == "met"

@@ -10,6 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from coreeval.errors import GateNotMet, RunCorrupt, RunError, RunStateError
+from coreeval.releases.findings import findings_of
 from coreeval.releases.gates.checking import Finding
 from coreeval.releases.gates.gating import Gated, gate_release, require_gates_of
 from coreeval.releases.gates.junit import write_junit
@@ -34,10 +35,21 @@ def report(verdict: str = "contaminated", run: str = "weekly/20261120T030000Z") 
         "run": run,
         "now": NOW.isoformat(),
         "arms": {"targets": [], "ranking": None},
-        "pcr": {"targets": [{"name": "a:1", "verdict": verdict}]},
+        "pcr": {"targets": [{"name": "a:1", "verdict": verdict, "test": {"basis": "references"}}]},
         "numleak": {"series": [{"model": "a:1", "series": "cpi", "verdict": "fluent"}]},
-        "decomposition": {"targets": [{"target": "a:1", "verdict": "too_few"}]},
+        "targets": [{"target": "a:1", "role": "target"}, {"target": "b:2", "role": "reference"}],
+        "decomposition": {
+            "targets": [
+                {"target": "a:1", "verdict": "too_few"},
+                {"target": "b:2", "verdict": "remembered"},
+            ]
+        },
     }
+
+
+def test_no_verdict_is_about_a_reference() -> None:
+    found = findings_of(report(), where=Path("report.json"))
+    assert [(each.target, each.drop) for each in found.targets] == [("a:1", "too_few")]
 
 
 @pytest.fixture
@@ -71,7 +83,10 @@ def test_a_release_knows_what_its_report_said_and_a_later_report_says_more(made:
     assert (pcr.status, pcr.reason) == ("not_measured", "PCR was not measured")
     made.files.report_json.write_text(json.dumps(report()))
     [pcr, numleak] = gate_release(before.path, asked, report=made.files.report_json).gates
-    assert (pcr.reason, numleak.verdict) == ("a:1 is contaminated", "fluent")
+    assert (pcr.reason, numleak.verdict) == (
+        "a:1 is contaminated (this holds if the references have not seen either split)",
+        "fluent",
+    )
     after = made.release("2")
     assert [each.status for each in gate_release(after.path, asked).gates] == ["not_met", "met"]
     later = made.folder / "later.json"

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, get_args
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
+from coreeval.config.user_files import YamlError, parse_yaml, read_text
 from coreeval.errors import ConfigError
 from coreeval.evaluation.numleak.periods import Frequency
 from coreeval.evaluation.numleak.series import Series
@@ -68,9 +69,9 @@ def read_questions(path: Path) -> list[UtilityQuestion]:
         ConfigError: the file cannot be read, is no such list, or has an id twice.
     """
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        raw = parse_yaml(read_text(path))
         found = _LIST.validate_python(raw)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, YamlError) as error:
         raise _unfit(path, f"the questions cannot be read: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]

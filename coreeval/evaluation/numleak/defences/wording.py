@@ -10,6 +10,7 @@ from typing import Final
 import yaml
 
 from coreeval.config import DefencesConfig, WordsConfig
+from coreeval.config.user_files import read_text
 from coreeval.errors import ConfigError
 from coreeval.evaluation.numleak.series import SeriesDefinition
 from coreeval.prompts import Message, built_in_prompt
@@ -90,7 +91,7 @@ def _own_words(given: WordsConfig) -> str | None:
     if given.file is None:
         return given.text.strip() if given.text is not None else None
     try:
-        text = Path(given.file).read_text(encoding="utf-8-sig").strip()
+        text = read_text(Path(given.file)).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"the words of {given.name!r} cannot be read: {error}", where=given.file

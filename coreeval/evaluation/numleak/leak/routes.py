@@ -59,8 +59,9 @@ def _most(ties: Ties) -> Why:
         return ()
     return (
         _tied(ties),
-        f"At least {ties.through.ci_low:.0%} of that runs through what the model recalls: where it "
-        f"recalls wrongly, the signal goes wrong with it (partial r {span(ties.follows_errors)}).",
+        f"At least {min(1.0, ties.through.ci_low):.0%} of that runs through what the model "
+        "recalls: where it recalls wrongly, the signal goes wrong with it "
+        f"(partial r {span(ties.follows_errors)}).",
         "A source of mistakes that both share, such as the same stories about a date, would look "
         "the same.",
     )

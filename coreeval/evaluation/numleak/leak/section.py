@@ -13,6 +13,7 @@ from coreeval.evaluation.numleak.leak.rows import (
 )
 from coreeval.evaluation.numleak.sketches import BOTTOM, LEFT, RIGHT, TOP, ticks
 from coreeval.evaluation.numleak.table import Json
+from coreeval.tools.unseen import visible_value
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -107,5 +108,7 @@ def _template() -> "Template":
     from jinja2 import Environment, StrictUndefined
 
     file = resources.files("coreeval.evaluation.numleak.leak").joinpath("section.html.jinja")
-    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    made = Environment(
+        autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
+    )
     return made.from_string(file.read_text(encoding="utf-8"))

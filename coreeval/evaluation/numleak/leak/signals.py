@@ -9,6 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Final
 
+from coreeval.config.user_files import MOST_DATA_BYTES, read_text
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.rows import bad_row
 from coreeval.evaluation.numleak.leak.found import OWN
@@ -165,7 +166,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str, str, str]]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text(path, most_bytes=MOST_DATA_BYTES)
     except OSError as error:
         said = error.strerror or str(error)
         raise DatasetError(

@@ -26,6 +26,8 @@ _HIGHER: Final = [
     rf"^\W*{_ONE} \([^()\n]{{0,80}}\b(?:against|compared|versus|vs)\b",
     rf"{_ONE}\W*(?:>|(?:was|is) (?:the )?(?:1|answer|winner)\b|(?:beats?|exceeded|outperformed)\b)",
     rf"\b{_MORE}\b(?! than){_GAP}{{0,60}}\b(?:in|was|is|for|during|:)\W*{_ONE}",
+    rf"^\W*{_ONE},? (?:and )?not\b",
+    rf"\bnot [{_FIRST}{_SECOND}],? but (?:rather )?{_ONE}",
     rf"\b(?:answer|choice|pick|choose|chose|select|selected|go with|say|guess)\b"
     rf"(?: is| was| would be| for|:| in)*\W*{_ONE}",
 ]
@@ -43,6 +45,8 @@ _ORDINAL: Final = re.compile(
     r"(?: (?:1|date|month|quarter|year|day|week|option))?\W*$",
     re.IGNORECASE,
 )
+_VALUE: Final = re.compile(r" \([-+~]?\d[^()\n]{0,30}\)")
+"""A value in brackets behind its date."""
 _LEADING: Final = re.compile(rf"^\W*{_ONE}\W*?(?:$|\n|\.\s)")
 _HEADED: Final = re.compile(rf"^\W*{_ONE}", re.MULTILINE)
 _SIDES: Final[dict[str, Side]] = {_FIRST: "first", _SECOND: "second"}
@@ -64,7 +68,9 @@ def read_choice(
     """Read which of two dates an answer endorses (rules: docs/numleak_parsing.md)."""
     if kind == "refused":
         return ReadChoice(None, "refused")
-    text = _lettered(stands(plain(response or "")), first, second)
+    text = _lettered(_VALUE.sub("", stands(plain(response or ""))), first, second)
+    if not text and response and response.strip():
+        return ReadChoice(None, "truncated")
     refuses = declines(text)
     endorsed = _endorsed(text) or (set() if refuses else _bare(text, first, second))
     if len(endorsed) == 1:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Final
 
+from coreeval.evaluation.numleak.parsing.rows import rows_of
 from coreeval.evaluation.numleak.parsing.text import plain
 from coreeval.evaluation.numleak.parsing.wording import declines
 from coreeval.evaluation.numleak.periods import Period
@@ -11,9 +11,7 @@ from coreeval.evaluation.numleak.points import Continued, Status
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series.excerpt import Excerpt, FileLine, values_said
 from coreeval.evaluation.numleak.series.series import Series
-
-_MARKUP: Final = " \t>*`|-"
-"""What may stand round a line that is shown as a list, a table or code."""
+from coreeval.models.reading import final_answer
 
 
 def continued(reply: Reply, series: Series, find: Callable[[], Excerpt | None]) -> list[Continued]:
@@ -40,7 +38,7 @@ def continued(reply: Reply, series: Series, find: Callable[[], Excerpt | None]) 
     if at is None or at < reply.shown:
         raise ValueError(f"the file has no {reply.shown} lines before {first}")
     shown = _values(excerpt.lines[at - reply.shown : at], series)
-    said = values_said(_rows(reply, excerpt), excerpt, series)
+    said = values_said(_rows(reply, excerpt, series), excerpt, series)
     status = _silence(reply)
     return [
         Continued(
@@ -62,19 +60,15 @@ def _values(lines: Sequence[FileLine], series: Series) -> list[float]:
     return [series.values[period] for line in lines for period, _ in line.places]
 
 
-def _rows(reply: Reply, excerpt: Excerpt) -> str:
-    """Return an answer's lines as the file has them, without fences, bullets and table bars.
+def _rows(reply: Reply, excerpt: Excerpt, series: Series) -> str:
+    """Return an answer's lines as the file has them.
 
     The last line of one that was cut off is left out: a number in it may be cut as well.
     """
-    lines = (reply.response or "").splitlines()
+    said = final_answer(reply.response or "")
     if reply.kind == "truncated":
-        lines = lines[:-1]
-    between = excerpt.lines[0].delimiter
-    bare = (line.strip(_MARKUP) for line in lines)
-    return "\n".join(
-        between.join(cell.strip() for cell in line.split("|")) for line in bare if line
-    )
+        said = "\n".join(said.splitlines()[:-1])
+    return rows_of(said, excerpt, series)
 
 
 def _silence(reply: Reply) -> Status:

@@ -1,42 +1,212 @@
-"""Dates in an answer: how one is written, and which numbers are part of one."""
+"""Dates in an answer: how one is written, and whether it is the one that was asked about."""
 
-import calendar
 import re
 from collections.abc import Iterator
+from datetime import date
 from functools import cache
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.numleak.periods import Period
 
-_NAMES: Final = [name for name in calendar.month_name if name]
-_MONTH: Final = "|".join(rf"{name[:3]}t?\.|{name}|{name[:3]}t?" for name in _NAMES)
+Whose = Literal["asked", "other", "any"]
+"""A date is the one asked about, another one, or it leaves that open (a year, for a month)."""
+_NAMES: Final = (
+    "January February March April May June July August September October November December",
+    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+)
+_ENGLISH: Final = _NAMES[0].split()
+_MONTHS: Final = {
+    **{name.lower(): at for names in _NAMES for at, name in enumerate(names.split(), 1)},
+    **{name[:3].lower(): at for at, name in enumerate(_ENGLISH, 1)},
+    "sept": 9,
+}
+_FULL: Final = "|".join(sorted((name for name in _MONTHS if len(name) > 4), key=len, reverse=True))
+_SHORT: Final = "|".join(rf"{name[:3]}t?\.|{name[:3]}t?" for name in _ENGLISH)
+_MONTH: Final = rf"{_FULL}|sept\.|{'|'.join(name for name in _MONTHS if len(name) == 4)}|{_SHORT}"
 _YEAR: Final = r"(?:1[5-9]|20)\d{2}"
+_DAY: Final = r"(?:3[01]|[12]\d|0?[1-9])"
+_OF: Final = r"(?:of |de |del |di )?"
+_RELATIVE: Final = (
+    r"(?:\bthe )?\b(?:previous|prior|preceding|following|next|last) (?:month|quarter|year|week|day)"
+    r"\b|\b(?:a|an|one|two|three|1|2|3|the) (?:month|quarter|year|week|day)s? "
+    r"(?:earlier|before|later|ago|prior|after)\b|\byear[- ]to[- ]date\b|\bytd\b"
+)
+_BLANK: Final = r"\x20"
 _DATES: Final = re.compile(
     rf"""(?ix)
       https?://\S+ | \bwww\.\S+ | \b[\w.-]{{1,80}}\.(?:edu|com|org|gov|html?)\b\S*
-    | (?<![\w.,-])(?:(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\ (?:of\ )?)?
+    | {_RELATIVE.replace(" ", _BLANK)}
+    | \b{_YEAR}(?:-\d\d(?:\d\d)?)?\ ?=\ ?100\b
+    | (?<![\w.,-])(?:{_DAY}(?:st|nd|rd|th|\.)?\ {_OF.replace(" ", _BLANK)})?
       (?:{_MONTH})(?![A-Za-z])
-      (?:\ (?:of\ )?(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?![.,%]\d|\ ?(?:%|percent)))?
-      (?:,?\ (?:of\ )?{_YEAR}(?:\ ?-\ ?{_YEAR})?)?(?![\d%])
-    | \b{_YEAR}[-/](?:1[0-2]|0?[1-9])(?:[-/](?:3[01]|[12]\d|0?[1-9]))?\b(?![.,]?\d|%)
-    | \b{_YEAR}\.(?:1[0-2]|0?[1-9])\.(?:3[01]|[12]\d|0?[1-9])\b(?!\d|%)
-    | \b(?:3[01]|[12]\d|0?[1-9])/(?:3[01]|[12]\d|0?[1-9])(?:/(?:{_YEAR}|\d\d))?\b(?![.,]\d|%)
+      (?:\ (?:of\ )?{_DAY}(?:st|nd|rd|th)?\b(?![.,%]\d|\ ?(?:%|percent)))?
+      (?:,?\ {_OF.replace(" ", _BLANK)}{_YEAR}(?:\ ?-\ ?{_YEAR})?
+       |[-\ ]'\d\d\b|-\d\d(?=\ *(?:[:=,|]\ *[-+\d]|$)))?
+      (?![\d%])
+    | \b{_YEAR}[-/](?:1[0-2]|0?[1-9])(?:[-/]{_DAY})?\b(?!\.?\d|%)
+    | \b{_YEAR}(?:M(?:1[0-2]|0?[1-9])\b|\.(?:1[0-2]|0[1-9])(?=\ *[:=|]))
+    | \b{_YEAR}\.(?:1[0-2]|0?[1-9])\.{_DAY}\b(?!\d|%)
+    | \b{_DAY}/{_DAY}(?:/(?:{_YEAR}|\d\d))?\b(?![.,]\d|%)
     | \b(?:1[0-2]|0?[1-9])[/-]{_YEAR}\b
-    | \b(?:{_YEAR}[-\ ]?q[1-4]|q[1-4][-\ ,]*(?:of\ )?{_YEAR})\b
+    | \b(?:{_YEAR}[-\ ]?q[1-4]|q[1-4][-\ ,]*(?:of\ )?{_YEAR}|q[1-4])\b
+    | \b(?:first|second|third|fourth)\ quarter(?:(?:\ of|,)?\ {_YEAR})?\b
+    | (?<![\d.,]){_YEAR}(?:1[0-2]|0[1-9])(?=\ *[:=,;|]\ *[-+]?\d)
     | (?<![\d.,]){_YEAR}(?:\ ?[-/]\ ?(?:{_YEAR}|\d\d))?s?(?!\d|[.,]\d|\ ?(?:%|percent|bps?\b|basis))
     """
 )
 _HIDDEN: Final = "\u2020"
 
 
-def without_dates(text: str, period: Period) -> str:
-    """Return a plain text with each date, year and address struck out, as long as before.
+class DateMark(NamedTuple):
+    """A date in a text."""
+
+    start: int
+    end: int
+    whose: Whose
+
+
+def dates_in(text: str, period: Period) -> list[DateMark]:
+    """Return the dates of a plain text in their order, and which of them is the one asked about.
 
     The digits of the period itself count as a date too: 202003.
     """
-    own = rf"(?<![\d.,]){period.start:%Y%m}(?:{period.start:%d})?(?!\d|[.,]\d)"
-    struck = _DATES.sub(lambda found: _HIDDEN * len(found[0]), text)
-    return re.sub(own, lambda found: _HIDDEN * len(found[0]), struck)
+    start = period.start
+    own = rf"(?<![\d.,]){start:%Y%m}(?:{start:%d})?(?!\d|[.,]\d)"
+    found = {mark.start(): DateMark(*mark.span(), whose(mark[0], period))
+             for mark in _DATES.finditer(text)}  # fmt: skip
+    found |= {mark.start(): DateMark(*mark.span(), "asked") for mark in re.finditer(own, text)}
+    return [found[at] for at in sorted(found)]
+
+
+def struck(text: str, dates: list[DateMark]) -> str:
+    """Return a text with its dates struck out, as long as before."""
+    for mark in dates:
+        text = text[: mark.start] + _HIDDEN * (mark.end - mark.start) + text[mark.end :]
+    return text
+
+
+def without_dates(text: str, period: Period) -> str:
+    """Return a plain text with each date, year and address struck out, as long as before."""
+    return struck(text, dates_in(text, period))
+
+
+# -- which date it is -----------------------------------------------------------------------------
+
+
+class _Said(NamedTuple):
+    """What a date says of itself."""
+
+    years: tuple[int, ...] = ()
+    quarter: int | None = None
+    months: tuple[int, ...] = ()
+    """Several where digits leave it open: 03/05/2020."""
+    day: int | None = None
+
+
+_ORDINALS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4}
+_RELATIVE_ONLY: Final = re.compile(_RELATIVE, re.IGNORECASE)
+_YEARS: Final = re.compile(rf"(?<!\d){_YEAR}")
+_QUARTER: Final = re.compile(r"\bq([1-4])|(first|second|third|fourth) quarter|q([1-4])\b")
+_DIGITS: Final = re.compile(rf"({_YEAR})[-/.m]?(\d\d?)(?:[-/.](\d\d?))?,?")
+_SLASHED: Final = re.compile(rf"(\d\d?)[/-](?:(\d\d?)[/-])?({_YEAR})")
+_SHORT_YEAR: Final = re.compile(r"(?:'|-)(\d\d)$")
+_MONTH_DIGITS: Final = re.compile(rf"{_YEAR}(?:1[0-2]|0[1-9])(?:{_DAY})?")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_DAY_ONLY: Final = re.compile(r"(?<!\d)\d\d?(?!\d)")
+
+
+def whose(written: str, period: Period) -> Whose:
+    """Return whether a date in words or figures is that of a period, or another one."""
+    text = written.lower()
+    if text.startswith(("http", "www")):
+        return "any"
+    if _RELATIVE_ONLY.fullmatch(text):
+        return "other"
+    return _compared(_said(written), written, period)
+
+
+def _said(written: str) -> _Said:
+    text = written.lower()
+    years = tuple(int(year) for year in _YEARS.findall(text))
+    if found := _QUARTER.search(text):
+        number = found[1] or found[3]
+        return _Said(years, quarter=int(number) if number else _ORDINALS[found[2]])
+    if found := _SLASHED.fullmatch(text):
+        first, second = int(found[1]), int(found[2] or 0)
+        return _Said(years, months=(first, second) if second else (first,), day=second or None)
+    if (found := _DIGITS.fullmatch(text)) and 1 <= int(found[2]) <= 12:
+        day = int(found[3]) if found[3] else None
+        return _Said(years[:1], months=(int(found[2]),), day=day)
+    month = next((_MONTHS[word] for word in _WORD.findall(text) if word in _MONTHS), None)
+    if month is None:
+        return _Said(years)
+    if short := _SHORT_YEAR.search(text):
+        century = 2000 if int(short[1]) < 50 else 1900
+        return _Said((century + int(short[1]),), months=(month,))
+    of_month = _DAY_ONLY.search(text)
+    return _Said(years, months=(month,), day=int(of_month[0]) if of_month else None)
+
+
+def _compared(said: _Said, written: str, period: Period) -> Whose:
+    if said.years and not _near(said.years, written, period):
+        return "other"
+    if not said.months and not said.quarter:
+        return "asked" if period.frequency == "annual" and len(said.years) == 1 else "any"
+    if not said.years and said.months and not said.day and written[:1].islower():
+        return "any"  # may, march
+    if said.quarter:
+        same = said.quarter == period.quarter
+        return "asked" if same and period.frequency == "quarterly" else "other"
+    return _month_compared(said, period)
+
+
+def _near(years: tuple[int, ...], written: str, period: Period) -> bool:
+    """Whether the year of a period is one of those named, or lies in their decade or range."""
+    last = years[-1] + (9 if written.endswith("s") else 0)
+    return years[0] <= period.start.year <= last
+
+
+def _month_compared(said: _Said, period: Period) -> Whose:
+    """Return whose a month is, or a day of it; the first and the last day may stand for all."""
+    start, end = period.start, period.last_day
+    if period.frequency in ("daily", "weekly"):
+        if said.day is None:
+            return "any" if start.month in said.months else "other"
+        near = start.month in said.months and abs(start.day - said.day) < 7
+        return "asked" if near and said.day == start.day else "any" if near else "other"
+    if period.frequency == "annual":
+        whole = said.day in (None, 1, 31) and {start.month, end.month} & {*said.months}
+        return "any" if whole and said.day else "other"
+    edges = {(start.month, 1), (end.month, end.day)}
+    if len(said.months) == 2:
+        first, second = said.months
+        return "asked" if {(first, second), (second, first)} & edges else "other"
+    if said.day is not None:
+        return "asked" if (said.months[0], said.day) in edges else "other"
+    if period.frequency == "quarterly":
+        return "any" if said.months[0] in (start.month, end.month) else "other"
+    return "asked" if said.months[0] == start.month else "other"
+
+
+def day_of(written: str) -> date | None:
+    """Return the first day that a date of a month or a day means; None where that is not clear."""
+    if not (found := _DATES.fullmatch(written)) and not _MONTH_DIGITS.fullmatch(written):
+        return None
+    said = _said(written if found is None else found[0])
+    if len(said.years) != 1 or not said.months:
+        return None
+    month, day = said.months[0], said.day or 1
+    try:
+        return date(said.years[0], month, day)
+    except ValueError:
+        return None
+
+
+# -- the dates of a choice ------------------------------------------------------------------------
 
 
 @cache
@@ -49,7 +219,7 @@ def _written(period: Period) -> re.Pattern[str]:
 
 def _forms(period: Period) -> Iterator[str]:
     start = period.start
-    month, year = _NAMES[start.month - 1], start.year
+    month, year = _ENGLISH[start.month - 1], start.year
     named = rf"(?:{month}|{month[:3]}t?\.?)"
     if period.frequency in ("daily", "weekly"):
         yield re.escape(start.isoformat())

@@ -9,8 +9,26 @@ NUMBER: Final = r"[-+]?\d{1,9}(?:\.\d{1,9})? ?%?"
 _WORDS: Final = r"(?:[^.,;\n()|]|[.,](?=\d))"
 _FED_FUNDS: Final = ("fed funds", "federal funds", "fedfunds")
 _DOW: Final = ("dow jones", "djia")
+_MARKET_NAMES: Final = ("mkt", "market excess", "market factor")
+_FACTORS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{each: (each, word) for each, word in (
+        ("smb", "size"), ("hml", "value (hml)"), ("rmw", "profitability"), ("cma", "investment"),
+    )},
+    **dict.fromkeys(("umd", "wml", "mom"), ("umd", "mom")),
+    **dict.fromkeys(("mkt-rf", "mkt", "market factor"), _MARKET_NAMES),
+    **{f"{word} factor": (f"{word} factor", f"{word} ({short})") for word, short in (
+        ("size", "smb"), ("value", "hml"), ("profitability", "rmw"), ("investment", "cma"),
+        ("momentum", "mom"),
+    )},
+    "rf": ("risk-free", "rf factor"),
+}  # fmt: skip
+"""The factors of one library, which answers list side by side."""
 _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     **{each: (each,) for each in (
+        "oil", "crude", "brent", "wti", "gold", "silver", "bitcoin", "small caps", "large caps",
+        "small-cap", "large-cap", "equal-weighted", "emerging markets", "msci", "wilshire", "dax",
+        "value stocks", "growth stocks", "anomaly", "departure", "teenagers",
+        "core cpi", "core inflation", "pce", "10-year", "30-year",
         "risk-free", "s&p", "nasdaq", "russell", "ftse", "nikkei", "treasury", "mortgage rate",
         "interest rates",
     )},
@@ -18,11 +36,20 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "federal funds": _FED_FUNDS,
     "dow jones": _DOW,
     "djia": _DOW,
+    "dow": _DOW,
+    "men": ("for men",),
+    "women": ("for women",),
     "vix": ("vix", "volatility index"),
     "volatility": ("vix", "volatility"),
+    **_FACTORS,
+    "u-6": ("u-6",),
+    "participation rate": ("participation",),
+    "payems": ("payems", "payroll"),
 }  # fmt: skip
 """What else a description of a market tells numbers of, and what a series is called whose own word
 that is."""
+_RECORD: Final = r"series|factor|name|metric|indicator|variable"
+_SHORT_NAME: Final = 24
 _EXCESS: Final = re.compile(r"\b(?:excess|premium|rf)\b", re.IGNORECASE)
 """What a return less the risk-free rate is called."""
 _DATE: Final = (
@@ -66,8 +93,26 @@ def without_others(text: str, name: str) -> str:
     called = name.lower()
     others = [re.escape(other) for other, names in _OTHERS.items()
               if not any(each in called for each in names)]  # fmt: skip
-    about = rf"(?:\b(?:{'|'.join(others)})){_WORDS}{{0,160}}(?:\(~?{NUMBER}\))?"
+    names = "|".join(sorted(others, key=len, reverse=True))
+    own = "|".join(re.escape(one) for one in _own_names(name))
+    words = rf"(?:(?!\b(?:{own}|the factor)\b){_WORDS})" if own else _WORDS
+    about = rf"(?<![\w-])(?:{names})(?![\w-]){words}{{0,160}}(?:\(~?{NUMBER}\))?"
+    record = rf"^\W*(?:{_RECORD}) ?[:=] ?(?:{names})(?![\w-])(?:[^\n]*\n?(?!\n)){{1,12}}"
+    text = re.sub(record, _without_digits, text, flags=re.IGNORECASE | re.MULTILINE)
     return re.sub(about, _without_digits, text, flags=re.IGNORECASE)
+
+
+def labelled(before: str, name: str) -> bool:
+    """Whether the words before a number end in a name of the series and a sign: `Mkt-RF = `."""
+    own = "|".join(re.escape(one) for one in _own_names(name))
+    label = rf"(?<![\w-])(?:{own})(?: ?\([^()]{{0,40}}\))?[\w \u2020-]{{0,30}}[:=]\W*$"
+    return bool(own) and re.search(label, before, re.IGNORECASE) is not None
+
+
+def _own_names(name: str) -> list[str]:
+    """Return the short names of a series: abbreviations, and what stands in brackets."""
+    parts = [part.strip() for part in re.split(r"[,()]", name)]
+    return [part for part in parts if 1 < len(part) <= _SHORT_NAME and part[:1].isupper()]
 
 
 def strike(found: re.Match[str]) -> str:

@@ -40,7 +40,9 @@ def read_prose(
         name: All that the series is called: what is said of others is not of it.
         kind: How the answer ended.
     """
-    return read_value(_of_the_series(response or "", name), unit=unit, period=period, kind=kind)
+    return read_value(
+        _of_the_series(response or "", name), unit=unit, period=period, name=name, kind=kind
+    )
 
 
 def read_reasoned(
@@ -59,10 +61,10 @@ def read_reasoned(
         return ReadValue(None, "truncated", "cut off while thinking")
     text = _of_the_series(response or "", name)
     if kind == "answered":
-        last = read_value(text.rstrip().rsplit("\n", 1)[-1], unit=unit, period=period)
+        last = read_value(text.rstrip().rsplit("\n", 1)[-1], unit=unit, period=period, name=name)
         if last.status == "parsed":
             return last
-    return read_value(text, unit=unit, period=period, kind=kind)
+    return read_value(text, unit=unit, period=period, name=name, kind=kind)
 
 
 def _of_the_series(response: str, name: str) -> str:

@@ -1,9 +1,13 @@
 """Numbers in an answer: sign, unit and place of each; a range counts as its middle."""
 
 import re
+from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
+from coreeval.evaluation.numleak.parsing.changes import is_compared_to, says_change
+from coreeval.evaluation.numleak.parsing.text import in_plain_signs
 from coreeval.evaluation.numleak.series.units import Unit
 
 Measure = Literal["own", "bare", "other"]
@@ -18,23 +22,65 @@ _FOREIGN: Final = (
     r"%|per ?cent|pct|percentage points?|pp|(?P<SIDEbasis>bps?|basis[- ]points?)|°[CFK]?|degrees?"
     r"|[CFK]|celsius|fahrenheit|index points?|points?|pts|dollars?|usd|euros?|eur|gbp|yen|cents?"
     r"|thousand|million|billion|trillion|[kmb]n?|ppm|ppb|x|times|standard deviations?"
-    r"|days?|weeks?|months?|years?|quarters?"
+    r"|days?|weeks?|months?|years?|quarters?|out of|(?:in |as an? )?(?:decimal|fraction)"
 )
+_STARTS: Final = r"(?:(?<![\w./\u2020^#+-])(?=[-+])|(?<![\w./\u2020^#+-])(?<!\d,)(?<!\w-)(?![-+]))"
+"""A number begins behind a comma where that parts columns; without its sign it does not begin."""
 _OTHER_SCALE: Final = r"(?! ?(?:celsius|fahrenheit|kelvin|[CFK])\b)"
+_FALL: Final = (
+    r"(?:\b(?:loss(?:es)?|declin(?:e|ed|es|ing)|f[ae]ll|falls|falling|fallen|drop(?:ped|s|ping)?"
+    r"|decreas(?:e|ed|es|ing)|down|los[et]|losing|shrank|shrunk|slump\w*|slid|slipped|sank|sunk"
+    r"|plung\w+|plummet\w*|tumbl\w+|crash(?:ed|es)?|collaps(?:ed|es)|shed|gave up|drawdown"
+    r"|contract(?:ed|ion)"
+    r"|chut\w+|baiss\w+|recul\w*|perte|perdu|perdi\u00f3|effondr\w+|brach|minus|moins|menos|fiel|gefallen|gesunken|verlor\w*"
+    r"|r\u00fcckgang|verlust|cay[\u00f3o]|ca\u00edda|caiu|queda|p\u00e9rdida|baj\u00f3|sces[oa]"
+    r"|cal[oa]t[oa]|perso|\u0443\u043f\u0430\u043b\w*|\u0441\u043d\u0438\u0437\u0438\u043b\w*"
+    r"|\u043c\u0438\u043d\u0443\u0441)\b"
+    r"|\u4e0b\u8dcc|\u4e0b\u964d|\u4e0b\u6ed1|\u8dcc|\u4e8f\u635f|\u8d1f|\u4e0b\u843d"
+    r"|\u30de\u30a4\u30ca\u30b9)"
+)
+"""What is said of a value that went down; in other languages the few plainest words."""
+_SIZE: Final = (
+    r"(?:by|of|about|around|approximately|roughly|nearly|almost|an?|some|just|only|over|sharp(?:ly)?"
+    r"|staggering|whopping|massive|steep|was|is|in|for|the month|that month|de|del|des|il|un|um|von"
+    r"|environ|\u043d\u0430)"
+)
 _FALLS: Final = re.compile(
-    r"\b(?:loss(?:es)?|declin(?:e|ed|es|ing)|f[ae]ll|falling|fallen|drop(?:ped|s)?|decreas(?:e|ed|es)"
-    r"|down|los[et]|losing|shrank|slumped|slid|contract(?:ed|ion)"
-    r"|negative (?:\w+ ){0,2}(?:return|growth|value|reading|figure))"
-    r"(?: (?:by|of|about|around|approximately|roughly|nearly|almost|an?|some|just|only))* ?~?$",
+    rf"(?:{_FALL}(?:[ ~\u2020\u4e86\u7ea6]|\b{_SIZE}\b)*"
+    r"|\bnegative (?:\w+ ){0,2}(?:return|growth|value|reading|figure)(?: (?:of|about|around))* ?~?"
+    r"|\bnegative[:,] ?~?)$",
     re.IGNORECASE,
 )
 _LOSS_BEHIND: Final = re.compile(
-    r" ?(?:loss|decline|drop|fall|decrease|below zero)\b", re.IGNORECASE
+    r" ?(?:loss|decline|drop|fall|decrease|below zero|lower|down|slump|plunge|gefallen|gesunken"
+    r"|verloren)\b(?! (?:than|from))",
+    re.IGNORECASE,
+)
+_FALL_IN_CLAUSE: Final = re.compile(
+    rf"{_FALL}(?!(?:[^.,;:!?\n]*\b(?:to|from|was|is|were|at|stood|reached|hit|averaged)\b))"
+    r"[^.,;:!?\n()=]*$|\bnegative\.\s+(?:about|around|approximately|roughly)?\s*~?$",
+    re.IGNORECASE,
+)
+"""A fall is told, and whether the number is its size is not."""
+_FALL_TOLD: Final = re.compile(
+    rf"{_FALL}(?! (?:to|from)\b)[^.;!?\n]*\breturn(?:s|ed|ing)?\b"
+    r"(?: (?:of|was|about|around))* ?~?$",
+    re.IGNORECASE,
 )
 _NEAR: Final = 80
 """Characters before a number that tell its sign."""
+_RIVALS: Final = re.compile(
+    r"[\s,;/&|*-]*(?:(?:(?:later|then|subsequently) )?(?:revised|corrected) (?:(?:up|down) )?to\s"
+    r"|(?:i think[,;]? )?(?:maybe|perhaps|possibly)\s"
+    r"|(?:or|and|vs\.?|versus|oder|ou|\u6216)\s(?:maybe |perhaps |about |possibly |~)*)?",
+    re.IGNORECASE,
+)
 _BETWEEN: Final = re.compile(r"\bbetween ?~?$", re.IGNORECASE)
 _CHANGE: Final = re.compile(r"(?<!range )(?<!ranged )(?<!ranging )\bfrom ?~?$", re.IGNORECASE)
+
+
+MOST: Final = 250
+"""Numbers of one answer that are read."""
 
 
 class Quantity(NamedTuple):
@@ -46,19 +92,48 @@ class Quantity(NamedTuple):
     start: int
     end: int
     aside: bool
-    """Whether it says how far off another number may be (±0.5 %), or tells of a change (from
-    7.6 % to 7.8 %)."""
+    """Whether it says how far off another number may be (±0.5 %), tells of a change (from 7.6 % to
+    7.8 %), or is what another one is compared with."""
+    unsure: bool = False
+    """Whether it is asked for ("4.4 %?"), or has a sign that is not sure."""
+    rival: bool = False
+    """Whether it is one of several answers."""
 
 
 def quantities(text: str, unit: Unit) -> list[Quantity]:
-    """Return the numbers of a plain text whose dates are struck out, in their order."""
-    found = []
+    """Return the numbers of a plain text whose dates are struck out, in their order.
+
+    Of more than `MOST` numbers the last ones count. Two that stand side by side as two answers
+    ("4.4 or 4.5") are rivals.
+    """
+    matches = list(_matches(text, unit))[-MOST:]
+    found = [_quantity(match, text, unit, is_range=linked) for match, linked in matches]
+    rivals = {each for pair in pairwise(found) if _rival(*pair, text) for each in pair}
+    return [one._replace(rival=True) if one in rivals else one for one in found]
+
+
+def _matches(text: str, unit: Unit) -> Iterator[tuple[re.Match[str], bool]]:
+    """Yield where numbers stand, and whether two of them are the ends of a range."""
     at = 0
     while match := _pattern(unit).search(text, at):
         linked = match["link"] != "and" or _behind(_BETWEEN, text, match.start())
-        found.append(_quantity(match, text, unit, is_range=bool(match["link"] and linked)))
-        at = found[-1].end
-    return found
+        is_range = bool(match["link"] and linked) and not _is_change(match, text)
+        yield match, is_range
+        at = match.end() if is_range else match.end("first_end")
+
+
+def _is_change(match: re.Match[str], text: str) -> bool:
+    """Whether two numbers are a change and the level that it led to: `rose 0.9 points to 4.4`."""
+    points = "point" in text[match.start() : match.end("first_end")].lower()
+    return match["link"] == "to" and points and says_change(text[: match.start()][-_NEAR:], "")
+
+
+def _rival(first: Quantity, second: Quantity, text: str) -> bool:
+    """Whether two numbers stand side by side as two answers: `4.4 or 4.5`, `4.4, 4.5`."""
+    told = "other" not in (first.measure, second.measure) and not (first.aside or second.aside)
+    values = {round(abs(one.value), 6) for one in (first, second)}
+    same = first.value == second.value or max(values) == round(100 * min(values), 6)
+    return told and not same and _RIVALS.fullmatch(text, first.end, second.start) is not None
 
 
 @cache
@@ -66,7 +141,7 @@ def _pattern(unit: Unit) -> re.Pattern[str]:
     number = rf"{_NUMBER}(?:[ -]?{_kinds(unit)})?"
     ends = [number.replace("SIDE", side) for side in "ab"]
     return re.compile(
-        rf"(?:(?P<about>(?:±|\+/-) ?)|(?<![\w.,/†^])(?<!\w-)){ends[0]}(?P<first_end>)"
+        rf"(?:(?P<about>(?:±|\+/-) ?)|{_STARTS}){ends[0]}(?P<first_end>)"
         rf"(?:(?P<gap> ?)(?P<link>-|to|and|through) ?~?{ends[1]})?"
         r"(?![\w/\u2044†^])(?!-(?:[A-Za-z]|\s*$)|[.,]\d)",
         re.IGNORECASE,
@@ -75,9 +150,10 @@ def _pattern(unit: Unit) -> re.Pattern[str]:
 
 def _kinds(unit: Unit) -> str:
     """Return what may stand behind a number; the longest form first, so that none hides another."""
-    forms = {unit.symbol, unit.name, unit.points_name, *unit.forms} - {""}
+    named = (unit.symbol, unit.name, unit.points_name, *unit.forms)
+    forms = {in_plain_signs(form) for form in named} - {""}
     own = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)) or "(?!)"
-    return rf"(?:(?P<SIDEown>{own}){_OTHER_SCALE}|(?P<SIDEother>{_FOREIGN}))(?!\w)"
+    return rf"(?:(?:[x\u00d7] )?(?P<SIDEown>{own}){_OTHER_SCALE}|(?P<SIDEother>{_FOREIGN}))(?!\w)"
 
 
 def _quantity(match: re.Match[str], text: str, unit: Unit, *, is_range: bool) -> Quantity:
@@ -93,7 +169,10 @@ def _quantity(match: re.Match[str], text: str, unit: Unit, *, is_range: bool) ->
     if match[f"{side}basis"] and unit.basis_points and not match[f"{side}own"]:
         value /= 100
     aside = bool(match["about"]) or (is_range and _behind(_CHANGE, text, start))
-    return Quantity(round(value, 10), _measure(match, side, unit), start, end, aside)
+    aside = aside or is_compared_to(text[max(0, start - _NEAR) : start])
+    unsure = _fall_unclear(match, text) or text[end : end + 1] == "?"
+    measure = _measure(match, side, unit)
+    return Quantity(round(value, 10), measure, start, end, aside, unsure=unsure)
 
 
 def _measure(match: re.Match[str], side: str, unit: Unit) -> Measure:
@@ -114,6 +193,13 @@ def _signed(match: re.Match[str], side: str, text: str) -> float:
         return -value if "-" in sign or "minus" in sign or "negative" in sign else value
     lost = _behind(_FALLS, text, match.start()) or _LOSS_BEHIND.match(text, match.end())
     return -value if lost else value
+
+
+def _fall_unclear(match: re.Match[str], text: str) -> bool:
+    """Whether a fall is told, and not whether the number without a sign is its size."""
+    if match["asign"] or _behind(_FALLS, text, match.start()):
+        return False
+    return _behind(_FALL_IN_CLAUSE, text, match.start()) or _behind(_FALL_TOLD, text, match.start())
 
 
 def _behind(pattern: re.Pattern[str], text: str, at: int) -> bool:

@@ -92,12 +92,19 @@ def _said(reply: Reply, period: Period, series: Series) -> Disputed:
         return read_disputed(
             reply.response, stated=reply.stated, unit=unit, period=period, kind=reply.kind
         )
+    name = reply.name or ", ".join((definition.name, *definition.aliases, definition.quantity))
     if reply.variant in ("description", "step_by_step"):
         read_text = read_prose if reply.variant == "description" else read_reasoned
-        name = ", ".join((definition.name, *definition.aliases, definition.quantity))
         read = read_text(reply.response, unit=unit, period=period, name=name, kind=reply.kind)
     else:
-        read = read_value(reply.response, unit=unit, period=period, kind=reply.kind)
+        read = read_value(
+            reply.response,
+            unit=unit,
+            period=period,
+            name=name,
+            signed=definition.sign == "signed",
+            kind=reply.kind,
+        )
     return Disputed(read, disputed=False, echoed=False)
 
 

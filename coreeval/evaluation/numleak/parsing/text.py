@@ -1,7 +1,12 @@
 """An answer in one way of writing: one minus sign, plain digits, no markup, words as numbers."""
 
+import calendar
 import re
 from typing import Final
+
+from coreeval.evaluation.numleak.parsing.objects import with_objects_told
+from coreeval.evaluation.numleak.parsing.tables import with_rows_told
+from coreeval.models.reading import final_answer
 
 _DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\u2796"
 _FULL_WIDTH: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
@@ -13,13 +18,42 @@ _PLAIN: Final[dict[int, int | str]] = {
     **dict.fromkeys(map(ord, "\u2248\u223c\u2245\u2243"), "~"),
     **dict.fromkeys(map(ord, "\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079"), ""),
     **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"), ""),
+    ord("\u066a"): "%",
+    ord("\u3002"): ". ",
+    ord("\u3001"): ",",
 }
 _GROUPING: Final = re.compile(r"(?<=\d)['\u00a0\u202f\u2009](?=\d{3}(?!\d))")
 _SPACES: Final = re.compile(r"[^\S\n]+")
-_BOXED: Final = re.compile(r"\\boxed\{(?:\\text\{)?([^{}]*)\}+")
-_MATHS: Final = re.compile(r"\\[()\[\]]|\$(?=[^$\n]{1,40}\$)|(?<=[\d%])\$(?!\d)|\\(?=[%$])|\\[,;!]")
-_MARKUP: Final = re.compile(r"\*\*|__|`|(?<!\w)_|_(?!\w)")
-_QUOTED_LINE: Final = re.compile(r"^[ >|#]+|[ |]+$", re.MULTILINE)
+_LATEX: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"\\(?:text|mathrm|mathbf|textbf|mathit|textit)\{([^{}\n]{0,200})\}"), r"\1"),
+    (re.compile(r"_\{[^{}\n]{0,80}\}"), ""),
+    (re.compile(r"(?<=\d)\{,\}(?=\d)"), ","),
+    (re.compile(r"\\(?:boxed|fbox)\{([^{}]*)\}+"), r"the answer: \1"),
+    (re.compile(r"\\(?:approx|sim)\b"), "~"),
+    (
+        re.compile(r"\\[()\[\]]|\$\$|\$(?=[^$\n]{1,40}\$)|(?<=[\d%.])\$(?!\d)|\\(?=[%$])|\\[,;!]"),
+        "",
+    ),
+)
+_MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"~~[^~\n]{1,80}~~"), ""),
+    (re.compile(r"(?<!^)\[\^?\d{1,3}\](?!\()"), ""),
+    (re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\n]{0,300}\)"), r"\1"),
+    (re.compile(r"</?[A-Za-z][\w-]{0,30}\s?/?>"), " "),
+    (re.compile(r"<[A-Za-z][\w-]{0,30}\s([^<>\n]{1,200})>"), r" \1: "),
+    (re.compile(r"^ *```\w*[ ]*$", re.MULTILINE), ""),
+    (re.compile(r"\*\*|__|`|(?<!\w)\*(?=[^\s*])|(?<=[^\s*])\*(?!\w)|(?<!\w)_|_(?!\w)"), ""),
+)
+_QUOTED_LINE: Final = re.compile(r"^(?:[ |]|>(?!\d)|#+(?!\d))+|[ |]+$", re.MULTILINE)
+_GROUPED_BY_BLANKS: Final = re.compile(r"[^\w\n]*\d{1,3}(?: \d{3}){1,4}[.,]\d+[^\w\n]*")
+_EAST_ASIAN: Final = "\u3040-\u30ff\u3400-\u9fff"
+_EAST_ASIAN_DATE: Final = re.compile(
+    r"(?<!\d)(\d{4}) ?\u5e74 ?(\d{1,2}) ?\u6708(?: ?(\d{1,2}) ?\u65e5)?"
+)
+_EAST_ASIAN_MONTH: Final = re.compile(r"(?<!\d)(1[0-2]|0?[1-9]) ?\u6708")
+_EAST_ASIAN_EDGE: Final = re.compile(
+    rf"(?<=[{_EAST_ASIAN}])(?=[-+]?\d)|(?<=[\d%])(?=[{_EAST_ASIAN}])"
+)
 
 _ONES: Final = [
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
@@ -46,12 +80,38 @@ LONGEST: Final = 8000
 
 
 def plain(response: str) -> str:
-    """Return an answer without markup, in ASCII signs, its numbers in digits."""
-    text = _GROUPING.sub("_", response[-LONGEST:].translate(_PLAIN))
-    text = _SPACES.sub(" ", text)
-    text = _MATHS.sub("", _BOXED.sub(r"the answer: \1", text))
-    text = _QUOTED_LINE.sub("", _MARKUP.sub("", text))
+    """Return what an answer says without markup, in ASCII signs, its numbers in digits.
+
+    Thoughts are no part of it; objects and tables are lines of words.
+    """
+    text = with_objects_told(final_answer(response)[-LONGEST:]).translate(_PLAIN)
+    text = with_rows_told(_without(_MARKUP, _without(_LATEX, _GROUPING.sub("_", text))))
+    text = _EAST_ASIAN_MONTH.sub(_month_name, _EAST_ASIAN_DATE.sub(_iso_date, text))
+    text = _EAST_ASIAN_EDGE.sub(" ", text)
+    text = _QUOTED_LINE.sub("", _SPACES.sub(" ", text))
+    if _GROUPED_BY_BLANKS.fullmatch(text):
+        text = re.sub(r"(?<=\d) (?=\d)", "_", text)
     return _IN_WORDS.sub(_digits, text).strip()
+
+
+def in_plain_signs(text: str) -> str:
+    """Return a text with the signs that a plain text has in their place."""
+    return text.translate(_PLAIN)
+
+
+def _without(marks: tuple[tuple[re.Pattern[str], str], ...], text: str) -> str:
+    for mark, left in marks:
+        text = mark.sub(left, text)
+    return text
+
+
+def _month_name(found: re.Match[str]) -> str:
+    return f" {calendar.month_name[int(found[1])]} "
+
+
+def _iso_date(found: re.Match[str]) -> str:
+    parts = (part.zfill(2) for part in found.groups() if part)
+    return f" {'-'.join(parts)} "
 
 
 def _digits(found: re.Match[str]) -> str:

@@ -32,7 +32,11 @@ _SENDS_AWAY: Final = re.compile(
 _TAKES_BACK: Final = re.compile(
     r"(?:^|[.!?\n-]\s*)(?:(?:oh|hmm|no|sorry),? )?(?:wait|hold on|scratch that|correction:"
     r"|(?:let me|i should|i need to) (?:re-?(?:consider|check|think|calculate|examine)|correct)"
-    r"|on second thought|actually, (?:no|let|that|i )|i (?:misspoke|was wrong|made (?:a|an)))\b",
+    r"|on second thought|i meant|or rather|make that|actually, (?:no|let|that|i )"
+    r"|i (?:misspoke|was wrong|made (?:a|an)))\b"
+    r"|[,;.?(] ?(?:(?:sorry|oops|correction|or rather|make that|rather)[,:]? (?:i (?:mean|meant) )?"
+    r"|i (?:mean|meant) |no[,:.;]? (?:wait[,:]? ?)?)(?=(?:i think )?(?:it (?:is|was) )?~?[-+]?\d)"
+    r"|- no[,:]? wait[,:]?",
     re.IGNORECASE,
 )
 _ENDED: Final = re.compile(r"[.!?)\]\"'%…]\W*$")
@@ -54,11 +58,12 @@ _POINT_CUE: Final = re.compile(
 )
 _CUE: Final = re.compile(
     r"\b(?:estimate[sd]?|guess|i (?:would|'d) (?:say|put)|i (?:recall|remember|believe|think)"
-    rf"|answer)\b[^!?]{{0,90}}$|\b{_SUBJECT}\b[^.!?]{{0,30}}?{_SAID} ?{_LIKELY}$",
+    r"|answer|so (?=about|around|roughly|approximately)|settle on|therefore|hence)\b"
+    rf"[^!?]{{0,90}}$|\b{_SUBJECT}\b[^.!?]{{0,30}}?{_SAID} ?{_LIKELY}$",
     re.IGNORECASE,
 )
 _EXAMPLE: Final = re.compile(
-    r"(?:\b(?:e\.g|i\.e|for example|for instance|such as|typical(?:ly)?|historical(?:ly)?"
+    r"(?:\b(?:e\.g|for example|for instance|such as|typical(?:ly)?|historical(?:ly)?"
     r"|on average|average(?: monthly)? (?:return|premium)|usually|ranges?|ranged|ranging"
     r"|uncertainty|off by|margin|fabricat\w+|made-up|invent\w*|hypothetical(?:ly)?|tolerance)\b"
     r"|\b(?:like|as) ?\(?\")[^;\n]{0,70}$",
@@ -70,7 +75,7 @@ _OWN_RANGE: Final = re.compile(
 _BOUND: Final = re.compile(
     r"\b(?:(?:more|less|greater|lower|higher|other|better|worse|fewer) than|at (?:least|most)|over"
     r"|under|above|below|exceed(?:s|ed|ing)?|up to|within|threshold(?: of)?|not)"
-    r"(?: (?:about|around|roughly|approximately|an?))* ?[~(]*$",
+    r"(?: (?:about|around|roughly|approximately|an?))* ?[~(]*$|(?<![=-])[<>\u2264\u2265] ?~?$",
     re.IGNORECASE,
 )
 _SENTENCE: Final = re.compile(

@@ -10,6 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from coreeval.config.reading import explain
+from coreeval.config.user_files import HINT, YamlError, parse_yaml, read_text
 from coreeval.errors import ConfigError
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
 from coreeval.tasks.checks import nearest
@@ -85,16 +86,21 @@ def _ids() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in _folder().glob("*.yaml")))
 
 
+def _built_in(path: Path) -> object:
+    """Return the values of a file of ours; libyaml reads it ten times as fast."""
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+
+
 def _parsed(path: Path) -> SeriesDefinition:
     try:
-        raw = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_LOADER)
+        raw = _built_in(path) if path.parent == _folder() else parse_yaml(read_text(path))
     except FileNotFoundError:
         hint = f"built in: {', '.join(_ids())}"
         raise ConfigError("there is no such series file", where=str(path), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the series file cannot be read: {error}", where=str(path)) from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that cannot be
-        raise ConfigError(f"this is not YAML: {error}", where=str(path)) from None
+    except YamlError as error:
+        raise ConfigError(f"this is not YAML: {error}", where=str(path), hint=HINT) from None
     if not isinstance(raw, dict):
         raise ConfigError(
             "a series is a mapping of keys to values", where=str(path), hint=f"see {_DOCS}"

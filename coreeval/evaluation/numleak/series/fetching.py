@@ -11,8 +11,10 @@ import httpx2
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.series.packed import MOST_BYTES
 from coreeval.models.network import proxy_for, trusted
+from coreeval.tools.bounded_http import BoundedClient
 
 _PATIENCE: Final = httpx2.Timeout(30.0, connect=10.0)
+_LONGEST_S: Final = 600.0
 _REDIRECTS: Final = 5
 _HEADERS: Final = {"User-Agent": "coreeval (a series for an audit)", "Accept-Encoding": "gzip"}
 
@@ -31,7 +33,9 @@ def fetch(url: str, *, hint: str) -> bytes:
         DatasetError: nothing answers, something else than success does, or it is too much; `hint`
             says how to do without.
     """
-    client = httpx2.Client(
+    client = BoundedClient(
+        most_s=_LONGEST_S,
+        most_bytes=MOST_BYTES,
         proxy=proxy_for(url),
         verify=trusted(None),
         trust_env=False,
@@ -41,28 +45,13 @@ def fetch(url: str, *, hint: str) -> bytes:
         max_redirects=_REDIRECTS,
     )
     try:
-        with client, client.stream("GET", url) as answer:
-            if answer.status_code != 200:
-                raise DatasetError(
-                    f"the publisher answered with status {answer.status_code}", where=url, hint=hint
-                )
-            return _bounded(answer)
+        with client:
+            answer = client.get(url)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         told = str(error) or type(error).__name__
         raise DatasetError(f"it cannot be fetched: {told}", where=url, hint=hint) from None
-    except ValueError as error:
-        raise DatasetError(str(error), where=url, hint=hint) from None
-
-
-def _bounded(answer: httpx2.Response) -> bytes:
-    """Return a body; what a server says of its length is not what it sends.
-
-    Raises:
-        ValueError: it is too large, or ends early.
-    """
-    body = bytearray()
-    for part in answer.iter_bytes(1 << 16):
-        body += part
-        if len(body) > MOST_BYTES:
-            raise ValueError(f"the file has more than {MOST_BYTES >> 20} MiB")
-    return bytes(body)
+    if answer.status_code != 200:
+        raise DatasetError(
+            f"the publisher answered with status {answer.status_code}", where=url, hint=hint
+        )
+    return answer.content

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from coreeval.config.user_files import open_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.series.catalogue import definition_of, place_of
 from coreeval.evaluation.numleak.series.cells import observe
@@ -139,7 +140,7 @@ def _published(url: str, definition: SeriesDefinition, cache: Path | None, today
 
 def _bytes(path: Path, definition: SeriesDefinition) -> bytes:
     try:
-        with path.open("rb") as opened:
+        with open_file(path) as opened:
             data = opened.read(MOST_BYTES + 1)
     except OSError as error:
         raise DatasetError(

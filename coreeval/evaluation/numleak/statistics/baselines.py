@@ -21,13 +21,13 @@ def baselines(
 
     A mean is that of all published values, the asked one among them: what a yearbook tells.
     """
-    guesses = _guesses(values) if values else {}
+    guesses = guesses_without_memory(values) if values else {}
     compared = {name: _compare(points, guess, tolerance) for name, guess in guesses.items()}
     return {name: each for name, each in compared.items() if each is not None}
 
 
-def _guesses(values: Values) -> dict[BaselineName, Values]:
-    """Return each way's answers."""
+def guesses_without_memory(values: Values) -> dict[BaselineName, Values]:
+    """Return what each way of answering without memory says of the dates that it knows."""
     overall = float(np.mean(list(values.values())))
     ordered = sorted(values)
     years, seasons = year_means(values), season_means(values)

@@ -7,6 +7,7 @@ the series being what it is.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import nan
 from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.numleak.points import Status, Stratum
@@ -14,7 +15,7 @@ from coreeval.evaluation.numleak.points import Status, Stratum
 DRAWS: Final = 10_000
 """Bootstrap draws and permutations: the ends of an interval then move by about 1 % of its width."""
 
-NullName = Literal["any_date", "same_era", "same_season", "same_year", "within_date"]
+NullName = Literal["any_date", "same_era", "same_season", "same_year", "drift", "within_date"]
 BaselineName = Literal["constant", "year", "season", "year_and_season", "previous"]
 
 
@@ -154,6 +155,32 @@ class Repeats(NamedTuple):
     """Spread over the standard deviation of the truths."""
 
 
+class Exactness(NamedTuple):
+    """How many answers are the published value to its last digit, where most of them are.
+
+    Defaults are those of a series of which no date was answered.
+    """
+
+    share: Metric
+    """Share exact, of the answered dates that have a value there."""
+    near: int = 0
+    """Dates answered within two steps of the series, the exact ones among them."""
+    expected: float = nan
+    """Share exact among the near ones of whoever does not remember the digits, at most."""
+    shift: int = 0
+    """Periods from the date asked about to the one whose value was said; -1: the one before."""
+    factor: float = 1.0
+    """What the answers are times the values."""
+    scanned: int = 0
+    """Shifts and factors that were looked at."""
+    dealt_p: float = nan
+    """How often as many are exact at their own dates if answers are dealt out to any dates."""
+    p_value: float = nan
+    """How often so many are exact without memory; adjusted for `scanned`."""
+    p_adjusted: float = nan
+    """Over all cells of an audit (Benjamini and Hochberg 1995); nan before `adjusted_together`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Condition:
     """How peaked the answers to one kind of question are, in bits (see `readout.bits`)."""
@@ -234,6 +261,8 @@ class Measured:
     fictitious_names: Mapping[str, Metric]
     """The same by name."""
     repeats: Repeats
+    exactness: Exactness
+    """Of the direct questions for a value."""
     entropy: Entropies | None
     """None where no answer came with log-probabilities."""
     p_value: float
@@ -243,5 +272,12 @@ class Measured:
     """
     p_adjusted: float
     """Over all cells of an audit (Benjamini and Hochberg 1995); nan before `adjusted_together`."""
+    follows_p: float
+    """The larger p-value of r over answers dealt out among all dates and unrelated drifting paths.
+
+    Small only if answers follow their dates at all; one who knows the level of each era does.
+    """
+    follows_p_adjusted: float
+    """The same over all cells of an audit; nan before `adjusted_together`."""
     notes: tuple[str, ...]
     """What a reader must know of the numbers, a sentence each."""

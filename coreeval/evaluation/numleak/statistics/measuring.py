@@ -1,6 +1,6 @@
 """From the answers that were read to everything that is known of one model and one series."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -11,7 +11,9 @@ from coreeval.evaluation.numleak.points import Comparison, Point
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
 from coreeval.evaluation.numleak.statistics.answers import grouped
 from coreeval.evaluation.numleak.statistics.baselines import baselines
+from coreeval.evaluation.numleak.statistics.drift import drift_null
 from coreeval.evaluation.numleak.statistics.entropies import entropies, notes_on_entropies
+from coreeval.evaluation.numleak.statistics.exactness import exactness_of
 from coreeval.evaluation.numleak.statistics.measured import Measured, Null, NullName, Settings
 from coreeval.evaluation.numleak.statistics.metrics import (
     hits_of_asked,
@@ -40,6 +42,8 @@ from coreeval.evaluation.statistics import adjusted
 
 Cell = TypeVar("Cell", bound=Hashable)
 DEFAULTS: Final = Settings()
+FOLLOWS: Final[tuple[NullName, ...]] = ("any_date", "drift")
+"""Nulls that are refuted by whoever knows anything of the dates."""
 
 
 def measure(
@@ -66,6 +70,8 @@ def measure(
     known = values or {}
     asked = grouped(comparisons, lambda each: each.variant)
     nulls = shuffled(value, known, tolerance=tolerance, settings=settings)
+    if drift := drift_null(value, known, tolerance=tolerance, settings=settings):
+        nulls["drift"] = drift
     dealt = within_date(value, siblings, tolerance=tolerance, settings=settings)
     found = Measured(
         overall=signature(value, tolerance=tolerance, settings=settings),
@@ -95,8 +101,11 @@ def measure(
         },
         entropy=entropies(value, invented, settings),
         repeats=repeats(probes.get("repeated", []), tolerance=tolerance),
-        p_value=_p_value(nulls),
+        exactness=exactness_of(value, known, definition.decimals),
+        p_value=_largest(nulls.values()),
         p_adjusted=float("nan"),
+        follows_p=_largest(nulls[name] for name in FOLLOWS if name in nulls),
+        follows_p_adjusted=float("nan"),
         notes=(),
     )
     notes = (*notes_on(found, value, definition), *notes_on_entropies(found.entropy))
@@ -105,14 +114,23 @@ def measure(
 
 def adjusted_together(cells: Mapping[Cell, Measured]) -> dict[Cell, Measured]:
     """Adjust the p-values of all cells, models times series, for each other."""
-    found = adjusted([each.p_value for each in cells.values()])
+    overall = adjusted([each.p_value for each in cells.values()])
+    follows = adjusted([each.follows_p for each in cells.values()])
+    exact = adjusted([each.exactness.p_value for each in cells.values()])
     return {
-        key: replace(each, p_adjusted=p)
-        for (key, each), p in zip(cells.items(), found, strict=True)
+        key: replace(
+            each,
+            p_adjusted=p,
+            follows_p_adjusted=follows_p,
+            exactness=each.exactness._replace(p_adjusted=exact_p),
+        )
+        for (key, each), p, follows_p, exact_p in zip(
+            cells.items(), overall, follows, exact, strict=True
+        )
     }
 
 
-def _p_value(nulls: Mapping[NullName, Null]) -> float:
-    """Return the largest p-value of r over the shuffles; nan where one is not defined."""
-    found = [null.pearson_r.p_value for null in nulls.values()]
+def _largest(nulls: Iterable[Null]) -> float:
+    """Return the largest p-value of r over some nulls; nan if one is not defined."""
+    found = [null.pearson_r.p_value for null in nulls]
     return float(np.max(found)) if found else float("nan")

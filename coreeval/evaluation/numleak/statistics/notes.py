@@ -12,7 +12,7 @@ from coreeval.evaluation.numleak.statistics.answers import Answers, answers_of
 from coreeval.evaluation.numleak.statistics.intervals import MIN_DATES
 from coreeval.evaluation.numleak.statistics.measured import Measured
 
-_OTHER_UNIT: Final = 30.0
+OTHER_UNIT: Final = 30.0
 """Answers so many times the truth, or that part of it, look like another unit: percent and
 fractions are 100 apart. Ours, between 10, which bad answers may reach, and 100."""
 _NOUGHT: Final = 1e-9
@@ -76,7 +76,7 @@ def _on_unit(answers: Answers, definition: SeriesDefinition) -> Iterator[str]:
     if np.count_nonzero(due) < MIN_DATES:
         return
     times = float(np.median(np.abs(answers.estimate[due] / answers.truth[due])))
-    if times >= _OTHER_UNIT or 0 < times <= 1 / _OTHER_UNIT:
+    if times >= OTHER_UNIT or 0 < times <= 1 / OTHER_UNIT:
         yield f"the median answer is {times:.3g} times the truth: is it in {definition.unit.name}?"
 
 

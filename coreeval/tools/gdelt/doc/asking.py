@@ -59,7 +59,8 @@ class Asking:
         self._until = asyncio.get_running_loop().time() + self.deadline_s
         kept_s = min(self.timeout_s, self.deadline_s / 2)
         for at, span in enumerate(spans):
-            self._queue.extend(Ask(terms=terms, span=span) for terms in packed(self.wanted()))
+            wanted = [term for term in self.wanted() if not self.tally.is_rejected(term)]
+            self._queue.extend(Ask(terms=terms, span=span) for terms in packed(wanted))
             while self._queue:
                 if not await self.pace.turn(self._left_s() - kept_s):
                     self._give_up(more=at + 1 < len(spans))
@@ -75,9 +76,14 @@ class Asking:
         """Leave what waits, and what would be asked about older spans."""
         if not self.tally.requests:
             self.tally.trouble = self.pace.trouble()
-        self.tally.left(term for ask in self._queue for term in ask.terms)
+        elif self.tally.only_rejected:
+            self.tally.trouble = "rejected"
         if more:
             self.tally.left(self.wanted())
+        self.tally.left(term for ask in self._queue for term in ask.terms)
+        for ask in self._queue:
+            if ask.rejected:
+                self.tally.rejected_together(ask.terms, ask.rejected)
         self._queue.clear()
 
     async def _answer(self, ask: Ask) -> Answer:
@@ -112,6 +118,7 @@ class Asking:
                 self.tally.last_failure = message
                 self._again(replace(ask, failed=ask.failed + 1))
             case Rejected(message):
+                self.tally.refusals += 1
                 self._divide(ask, message)
 
     def _again(self, ask: Ask) -> None:
@@ -127,7 +134,9 @@ class Asking:
         if len(ask.terms) == 1:
             self.tally.rejected[message] += 1
             self.tally.lost(ask.terms, "rejected")
-        self._queue.extend(replace(ask, terms=(term,)) for term in ask.terms if len(ask.terms) > 1)
+            return
+        alone = replace(ask, rejected=message)
+        self._queue.extend(replace(alone, terms=(term,)) for term in ask.terms)
 
     def _take_rows(self, ask: Ask, listed: Sequence[Article], *, full: int) -> None:
         for article in listed:

@@ -29,13 +29,21 @@ def notes(tally: Tally, *, shut_until: float | None, gaps: tuple[str, ...]) -> I
         yield f"DOC 2.0 was not asked, because it failed before{alone}."
     if tally.unasked:
         yield f"{_terms(len(tally.unasked))} not put to DOC 2.0 for the whole window in time."
-    for message, count in tally.rejected.most_common():
-        yield f"DOC 2.0 rejected {count} of the terms asked for: {message}"
+    yield from _rejections(tally)
     if tally.cut:
         yield (
             f"{_terms(len(tally.cut))} not searched for to the end, because DOC 2.0 lists"
             f" {MOST_ROWS} articles at a time: older ones are missing."
         )
+
+
+def _rejections(tally: Tally) -> Iterator[str]:
+    if tally.only_rejected:
+        yield f"DOC 2.0 rejected {tally.refusals} of {_requests(tally.requests)}."
+    for message, count in tally.together.most_common():
+        yield f"{_terms(count)} rejected beside others, and not asked for alone in time: {message}"
+    for message, count in tally.rejected.most_common():
+        yield f"DOC 2.0 rejected {count} of the terms asked for: {message}"
 
 
 def less_certain(count: int, precision: Precision) -> str:

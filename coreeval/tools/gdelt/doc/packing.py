@@ -27,6 +27,8 @@ class Ask:
     """How often the answer was full and its rest asked for anew."""
     throttled: int = 0
     failed: int = 0
+    rejected: str = ""
+    """What the service said when it refused a larger request with these terms."""
     empty: bool = False
     """Whether it was answered with nothing once, which may be a mistake."""
 

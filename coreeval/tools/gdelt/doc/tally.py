@@ -16,6 +16,10 @@ class Tally:
     failed: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     """Terms refused, by what the service said."""
+    refusals: int = 0
+    """Requests refused for what they ask, with one term or with several."""
+    together: Counter[str] = field(default_factory=Counter)
+    """Terms refused beside others and not asked for alone in time, by what the service said."""
     last_failure: str = ""
     trouble: NoEvidence = "throttled"
     """What kept the service from answering last; asking slowly is trouble of the first kind."""
@@ -26,12 +30,28 @@ class Tally:
     cut: set[str] = field(default_factory=set)
     """Terms with more articles than could be listed."""
 
+    @property
+    def only_rejected(self) -> bool:
+        """True if every request so far was refused for what it asks."""
+        return self.requests > 0 and self.refusals == self.requests
+
+    def is_rejected(self, term: str) -> bool:
+        """Tell whether a term was refused when it was asked for alone: asking again is no use."""
+        return self.fates.get(term) == "rejected"
+
+    def rejected_together(self, terms: Iterable[str], message: str) -> None:
+        """Note terms whose only request was refused: they are rejected, not short of time."""
+        refused = set(terms)
+        self.together[message] += len(refused)
+        self.unasked -= refused
+        self.lost(refused, "rejected")
+
     def lost(self, terms: Iterable[str], fate: NoEvidence) -> None:
         """Note terms without an answer."""
         self.fates.update(dict.fromkeys(terms, fate))
 
     def left(self, terms: Iterable[str]) -> None:
-        """Note terms that there was no time for."""
-        left = set(terms)
+        """Note terms that there was no time for; one that was rejected stays so."""
+        left = {term for term in terms if not self.is_rejected(term)}
         self.unasked |= left
         self.lost(left, self.trouble)

@@ -11,12 +11,11 @@ import aiohttp
 from yarl import URL
 
 from coreeval.errors import KnowledgeError
+from coreeval.tools.bodies import Body, BodyTooLong
 from coreeval.tools.http_words import trouble
 
 USER_AGENT = "coreeval (dated news for benchmarks)"
 """Requests that do not say who they are are refused (research: gdelt §1)."""
-LARGEST = 1 << 23
-"""Bytes of an answer; 250 rows come to about 200 kB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +89,13 @@ def encoded(base_url: str, parameters: Mapping[str, str]) -> URL:
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > LARGEST:
-            raise NoReply("the answer has no end")
-    return bytes(body)
+    body = Body()
+    try:
+        async for chunk in response.content.iter_any():
+            body.add(chunk)
+    except BodyTooLong as error:
+        raise NoReply(str(error)) from None
+    return body.whole()
 
 
 def proxy_for(url: str) -> str | None:

@@ -24,7 +24,7 @@ GROUPED = [",", "\u202f", "\u00a0", "'", "\u2019", ""]
 BEHIND = ["", "%", " %", " percent", " per cent", "pct", " percentage points"]
 FRAMES = [
     "{}", "{}.", "**{}**", "`{}`", '"{}"', "> {}", "approximately {}", "\u2248 {}", "Answer: {}",
-    "The monthly return was {}.", "In {when}, the return was {} (signed).", "{when}: {}",
+    "The return was {}.", "In {when}, the return was {} (signed).", "{when}: {}",
     "My best estimate for {when} is about {}.", "The answer is {}\n\nSource: memory, {year}.",
     "{}\n\nI don't have access to the exact figure for {when}.", "\\boxed{{{}}}",
 ]  # fmt: skip

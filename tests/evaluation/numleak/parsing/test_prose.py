@@ -56,7 +56,7 @@ def test_numbers_of_the_index_count_where_the_series_is_that_index() -> None:
         ("The U.S. stock market's return less the risk-free rate came to about -9.2%.", -9.2),
         ("The market return minus the one-month Treasury bill rate is 1.5%.", 1.5),
         (
-            "The return on the market in excess of the risk-free rate in March 2020 was -13.4%",
+            "The return on the market in excess of the risk-free rate in September 2008 was -13.4%",
             -13.4,
         ),
         ("The market's return over the risk-free rate of 0.4% was 3.2%.", 3.2),

@@ -38,7 +38,7 @@ def read(text: str | None, unit: str = "percent", kind: AnswerKind = "answered")
         ("\u20133\u20135%", -4.0),
         ("3.1% ± 0.5%", 3.1),
         (r"$\boxed{-3.12\%}$", -3.12),
-        ("October 19, 1987: -20.5%", -20.5),
+        ("March 31, 2020: -20.5%", -20.5),
         ("a loss of 3.1%", -3.1),
         ("a 3.1% decline", -3.1),
         ("A negative monthly return of 3.1%.", -3.1),
@@ -155,3 +155,9 @@ def test_the_note_tells_what_was_wrong() -> None:
     assert read("31°F").note == "a number in another unit"
     assert read("Either 3.1% or 7.2%.").note == "several different numbers"
     assert read("My point estimate: 3.1%").note == "a point estimate"
+
+
+@pytest.mark.parametrize("text", ["February 2020: -8.11%", "4.4%?", "The annual return was 23%."])
+def test_a_number_of_something_else_is_not_taken_for_silence(text: str) -> None:
+    """A defence that lets such a number out has not blocked it."""
+    assert read(text) == (None, "unparsed", "a number that is not plainly the value")

@@ -233,7 +233,7 @@ def test_a_file_beyond_the_bound_is_not_taken(
     monkeypatch.setattr(fetching, "MOST_BYTES", 1 << 20)
     mirror.put("big.csv", Answer(body=b" " * (3 << 20), headers=PLAIN_HEADERS))
 
-    with pytest.raises(DatasetError, match="the file has more than 1 MiB"):
+    with pytest.raises(DatasetError, match="the response has more than 1 MiB"):
         from_url(tmp_path, mirror, "big.csv")
 
     assert kept(tmp_path) == []

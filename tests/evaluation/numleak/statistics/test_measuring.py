@@ -67,7 +67,9 @@ def test_every_probe_counts_where_it_belongs(whole: Measured) -> None:
     }
     assert whole.repeats.dates == 9 and whole.repeats.spread.estimate == 0
     assert (whole.ranks.asked, whole.forced_ranks.asked) == (20, 1)
-    assert set(whole.nulls) == {"any_date", "same_era", "same_season", "same_year", "within_date"}
+    assert set(whole.nulls) == {
+        "any_date", "same_era", "same_season", "same_year", "drift", "within_date",
+    }  # fmt: skip
     assert list(whole.cross_series) == ["smb"] and whole.seeds == {}
 
 
@@ -95,7 +97,7 @@ def test_well_known_dates_are_no_better_known_here(whole: Measured) -> None:
 
 def test_p_is_that_of_the_least_refuted_shuffle(whole: Measured) -> None:
     shuffles = [null for name, null in whole.nulls.items() if name != "within_date"]
-    assert len(shuffles) == 4
+    assert len(shuffles) == 5
     assert whole.p_value == max(null.pearson_r.p_value for null in shuffles)
     assert math.isnan(whole.p_adjusted) and whole.notes == ()
 

@@ -335,3 +335,47 @@ def test_without_gdeltdoc_the_user_is_told_what_to_install(
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="starts with http"):
         DocConfig(base_url=url)
+
+
+REFUSAL = "Your query was too short or too long."
+MANY = [query(f"Person Number{n}", id=str(n)) for n in range(108)]
+
+
+def test_an_endpoint_that_rejects_everything_is_told_so_within_the_deadline(tmp_path: Path) -> None:
+    async def refuse(_parameters: Mapping[str, str]) -> Reply:
+        return said(REFUSAL)
+
+    wire = ScriptedWire(refuse)
+    found = in_virtual_time(virtual(tmp_path, wire, deadline_s=100.0).fetch(MANY, JUNE, 5))
+    assert 0 < len(wire.asked) < 20
+    assert set(found.reasons.values()) == {"rejected"}
+    assert len(found.reasons) == len(MANY)
+    assert f"DOC 2.0 rejected {len(wire.asked)} of {len(wire.asked)} requests." in found.notes
+    assert any(REFUSAL in note for note in found.notes)
+
+
+def test_a_rejection_is_not_forgotten_in_older_slices(tmp_path: Path) -> None:
+    """A refused term is not asked for again, and the end of the time does not make it throttled."""
+    year = Window(start=JUNE.end - timedelta(days=300), end=JUNE.end)
+
+    async def refuse_board(parameters: Mapping[str, str]) -> Reply:
+        return said(REFUSAL if "Ferry Board" in parameters["query"] else "{}")
+
+    wire = ScriptedWire(refuse_board)
+    source = virtual(tmp_path, wire, deadline_s=120.0)
+    found = in_virtual_time(source.fetch([BOARD, NOBODY], year, 5))
+    assert sum("Ferry Board" in asked for _, asked in wire.asked) == 2, "together and alone"
+    assert found.reasons == {"board": "rejected", "nobody": "throttled"}
+
+
+def test_what_was_not_asked_beside_a_rejection_is_short_of_time(tmp_path: Path) -> None:
+    """One refused request does not make all others rejected."""
+
+    async def refuse_first(parameters: Mapping[str, str]) -> Reply:
+        return said(REFUSAL if "Number0" in parameters["query"] else "{}")
+
+    wire = ScriptedWire(refuse_first)
+    found = in_virtual_time(virtual(tmp_path, wire, deadline_s=100.0).fetch(MANY, JUNE, 5))
+    beside = {id for id in found.reasons if f'Number{id}"' in wire.asked[0][1]}
+    assert {found.reasons[id] for id in beside} == {"rejected"}
+    assert "throttled" in {found.reasons[id] for id in found.reasons.keys() - beside}

@@ -1,0 +1,138 @@
+"""What looks like a credential is refused in a config: a config is copied into runs and releases.
+
+Two rules; either is enough. They read plain data, before anything else looks at it.
+
+1. A key named like a credential: its last word is `password`, `secret`, `authorization`, `cookie`,
+   `credentials`, `token`, `key` or the like, and it holds a text or a number. Names that models
+   and caches use otherwise, such as `eos_token` and `prompt_cache_key`, pass.
+2. A text shaped like a credential, under any key: the prefixes of well-known providers, a JSON web
+   token, a private key, `Bearer …` or `Basic …`, a URL with a password or with a query parameter
+   of rule 1, the address of a chat service's webhook. Under `extra` also one opaque word: at least
+   32 characters of capitals, small letters and digits mixed. A hash in hexadecimal and a UUID have
+   no capitals beside small letters, and pass; so does a shell variable, such as `Bearer $TOKEN`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from coreeval.errors import ConfigError
+
+HIDDEN = "***"
+_HINT = (
+    "put it into an environment variable or into .env beside the config: the key of a model into "
+    "the variable that api_key_env names, the address of a webhook into that of webhook_env"
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_ALWAYS = re.compile(
+    r"pass(word|wd|phrase)|pwd|secrets?|auth(orization|entication)?|bearer|cookies?|credentials?"
+    r"|(api|access|secret|private|subscription)key|(auth|access|refresh)token|clientsecret"
+    r"|signature|sig|jwt"
+)
+_UNLESS_AFTER = {
+    "token": re.compile(
+        r"eos|bos|pad|unk|sep|cls|mask|stop|start|end|begin|special|image|audio|system|first|last"
+        r"|next|per|forced|decoder|think|thinking"
+    ),
+    "key": re.compile(r"cache|idempotency|sort|primary|foreign|partition|group|routing"),
+}
+"""Last words of names that are credentials unless one of these words stands before them."""
+_FREE_NAMES = frozenset({"columns", "files", "signals"})
+"""Mappings whose keys are names that the user chose: of columns, series and signals."""
+
+_SHAPES = re.compile(
+    r"""
+      # OpenAI, Anthropic, Stripe and many others: a long word with a digit after the prefix
+      \b[spr]k[-_](?:[A-Za-z0-9_]{1,20}[-_]){0,4}(?=[A-Za-z]{0,100}\d)[A-Za-z0-9]{12,}
+    | \bgh[opsur]_[A-Za-z0-9]{20,} | \bgithub_pat_\w{20,}            # GitHub
+    | \bglpat-[\w-]{16,}                                             # GitLab
+    | \bhf_[A-Za-z0-9]{20,}                                          # Hugging Face
+    | \b(?:gsk|r8|tgp|npm|nvapi|xai|pplx|csk)[-_][A-Za-z0-9]{20,}    # Groq, Replicate, npm, …
+    | \blsv2_[a-z]{2}_[A-Za-z0-9]{20,}                               # LangSmith
+    | \bxox[abeoprs]-[\w-]{10,}                                      # Slack
+    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b                                  # Amazon
+    | \bAIza[\w-]{30,} | \bya29\.[\w-]{20,}                         # Google
+    | \beyJ[\w-]{8,300}\.[\w-]{8,}                                 # a JSON web token
+    | -----BEGIN[ A-Z]{0,40}PRIVATE[ ]KEY-----
+    | \bbearer\s+(?![$<{])(?:(?=\S{0,100}\d)[\w.~+/=-]{8,}|[\w.~+/=-]{20,})
+    | \bbasic\s+(?=[A-Za-z+/]{0,100}[\d=])[A-Za-z0-9+/]{8,}={0,2}
+    | ://[^\s/@:$]*:(?![$<{])[^\s/@]+@                               # a URL with a password
+    | hooks\.slack\.com/(?:services|workflows|triggers)/\w+
+    | discord(?:app)?\.com/api/webhooks/\w+
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_PARAMETER = re.compile(r"[?&]([\w.-]{1,80})=(?![$<{])[^\s&#'\"]{4,}")
+_OPAQUE = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[A-Za-z0-9+/_=.-]{32,}")
+
+
+def refuse_credentials(raw: object, *, where: str) -> None:
+    """Refuse plain data that holds what looks like a credential; the error does not repeat it.
+
+    Args:
+        raw: Mappings, lists and texts, as YAML has them.
+        where: What to call their place in an error.
+
+    Raises:
+        ConfigError: a key or a text in it looks like a credential by the module's two rules.
+    """
+    found = next(_suspects(raw, ()), None)
+    if found is not None:
+        place = ".".join(hide_credentials(part) for part in found)
+        raise ConfigError(
+            f"{place or 'this'} looks like a credential, and a config is copied into runs and "
+            "releases",
+            where=where,
+            hint=_HINT,
+        )
+
+
+def hide_credentials(text: str) -> str:
+    """Return a text with what is shaped like a credential as `***`."""
+    return _SHAPES.sub(HIDDEN, text)
+
+
+def _suspects(value: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the key paths of what looks like a credential."""
+    if isinstance(value, Mapping):
+        named = bool(path) and path[-1] in _FREE_NAMES
+        for key, inner in value.items():
+            at = (*path, str(key))
+            if _is_shaped(str(key)) or (not named and _is_named(str(key)) and _has_value(inner)):
+                yield at
+            else:
+                yield from _suspects(inner, at)
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from _suspects(inner, (*path, str(number)))
+    elif isinstance(value, str) and (_is_shaped(value) or ("extra" in path and _is_opaque(value))):
+        yield path
+
+
+def _is_named(key: str) -> bool:
+    """Return whether a key is named like a credential (rule 1)."""
+    words = [word.lower() for word in _WORDS.findall(key)]
+    if not words:
+        return False
+    before, last = words[:-1], words[-1]
+    harmless = _UNLESS_AFTER.get(last)
+    if harmless is None:
+        return _ALWAYS.fullmatch(last) is not None
+    return not any(harmless.fullmatch(word) for word in before)
+
+
+def _has_value(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(_has_value(inner) for inner in value.values())
+    if isinstance(value, list | tuple):
+        return any(_has_value(inner) for inner in value)
+    return not (value is None or isinstance(value, bool) or str(value).strip() == "")
+
+
+def _is_shaped(text: str) -> bool:
+    """Return whether a text holds something shaped like a credential (rule 2)."""
+    named = any(_is_named(name) for name in _PARAMETER.findall(text))
+    return named or _SHAPES.search(text) is not None
+
+
+def _is_opaque(text: str) -> bool:
+    return _OPAQUE.fullmatch(text.strip()) is not None

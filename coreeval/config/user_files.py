@@ -1,0 +1,164 @@
+"""Reading files that a user names, with bounds: no devices, limited sizes, YAML of limited depth.
+
+PyYAML recurses for each level, calls `int` for numbers of any length and lets aliases multiply a
+few lines into gigabytes. A mistake is told with the line that it is on.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import yaml
+
+MOST_BYTES = 4 << 20
+"""Bytes of a file of settings or words, which a person wrote (own choice)."""
+MOST_DATA_BYTES = 512 << 20
+"""Bytes of a data file that is read whole: a recording, a sheet, a report (own choice)."""
+MOST_LINE = 64 << 20
+"""Bytes of a line of a file that is read line by line (own choice)."""
+MOST_DEPTH = 64
+"""Levels of mappings and lists inside each other; a config has six (own choice)."""
+MOST_VALUES = 200_000
+"""Values of a document after its aliases are followed; a price list of 2,000 models has 20,000 (own
+choice)."""
+MOST_DIGITS = 400
+"""Characters of a number; the largest float has 309 digits."""
+HINT = "correct this line; a text that YAML takes for something else belongs in quotation marks"
+"""What a user can do about a `YamlError`."""
+_MOST_TOLD = 200
+"""Characters of a problem, which may quote the text."""
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
+
+class YamlError(yaml.YAMLError):
+    """Text is not YAML that CoreEval reads."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        problem = problem[:_MOST_TOLD]
+        super().__init__(f"line {line}: {problem}" if line else problem)
+        self.problem = problem
+        self.line = line
+        """From 1; None if the problem is not on one line."""
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file or a pipe for reading; a device such as /dev/zero has no end and is refused.
+
+    Raises:
+        OSError: it cannot be opened, or is a device (ENOTSUP).
+    """
+    file = path.open("rb")
+    mode = os.fstat(file.fileno()).st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        file.close()
+        raise OSError(errno.ENOTSUP, "it is a device, not a file", str(path))
+    return file
+
+
+def raw_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file, each with its end.
+
+    Raises:
+        OSError: a line has more bytes than `MOST_LINE` (EFBIG).
+    """
+    number = 0
+    while line := file.readline(MOST_LINE + 1):
+        number += 1
+        if len(line) > MOST_LINE:
+            raise OSError(errno.EFBIG, f"line {number} is longer than {MOST_LINE >> 20} MiB")
+        yield line
+
+
+def read_bytes(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        OSError: it cannot be read, is a device, or has more bytes than `most_bytes` (EFBIG).
+    """
+    with open_file(path) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {most_bytes >> 20} MiB", str(path))
+    return content
+
+
+def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str:
+    """Return the text of a file, without a byte order mark.
+
+    Raises:
+        OSError: as `read_bytes`.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    return read_bytes(path, most_bytes=most_bytes).decode("utf-8-sig")
+
+
+def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoever asked for it
+    """Return the plain values in a YAML document.
+
+    Raises:
+        YamlError: it is not YAML, has a value that cannot be (such as the date 2025-13-01), or is
+            beyond the limits of this module.
+    """
+    try:
+        return yaml.load(text, Loader=_BoundedLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = " ".join(str(error.problem or error.context).split())
+        raise YamlError(problem, mark.line + 1 if mark else None) from None
+    except yaml.YAMLError as error:
+        raise YamlError(" ".join(str(error).split())) from None
+
+
+class _BoundedLoader(yaml.SafeLoader):
+    """Builds plain values; counts levels and values before any is built."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+        self._sizes = dict[int, int]()
+        """Values inside each node, by its id, with aliases followed."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Compose a node, and refuse one that is nested too deep or stands for too many values."""
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        self._depth += 1
+        if self._depth > MOST_DEPTH:
+            raise _refused(f"values are nested more than {MOST_DEPTH} levels deep", event)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if node is not None:
+            self._count(node, event)
+        return node
+
+    def _count(self, node: yaml.Node, event: yaml.Event) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            size = self._sizes.get(id(node))
+            if size is None:
+                raise _refused(f"the alias *{event.anchor} stands inside its own value", event)
+        else:
+            size = self._sizes[id(node)] = 1 + sum(self._sizes[id(one)] for one in _parts(node))
+        if size > MOST_VALUES:
+            raise _refused(f"the document stands for more than {MOST_VALUES:,} values", event)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401
+        """Build a value; one that cannot be is a mistake on its line."""
+        if node.tag in _NUMBERS and len(node.value) > MOST_DIGITS:
+            raise _refused(f"a number has more than {MOST_DIGITS} characters", node)
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, OverflowError) as error:
+            raise _refused(f"{str(node.value)[:40]!r} cannot be read: {error}", node) from None
+
+
+def _parts(node: yaml.Node) -> list[yaml.Node]:
+    """Return the nodes directly inside a node."""
+    if isinstance(node, yaml.MappingNode):
+        return [one for pair in node.value for one in pair]
+    return node.value if isinstance(node, yaml.SequenceNode) else []
+
+
+def _refused(problem: str, at: yaml.Event | yaml.Node) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=at.start_mark)  # type: ignore[arg-type]

@@ -1,0 +1,249 @@
+"""Whether groups of texts differ in what can make one group harder than another.
+
+A model may lose on a group of texts because it remembers the others, or because the group is
+harder. This looks for the second in the texts alone. Texts that are alike here may differ in
+difficulty all the same: likeness is needed for a verdict of memory, and is not enough for one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from coreeval.errors import UsageError
+from coreeval.evaluation.scoring.classification import LEVEL, Score
+from coreeval.evaluation.statistics import SIGNIFICANCE, holm
+from coreeval.evaluation.text_measures import Floats, Ints, Measured, measure_texts
+from coreeval.schema import Value
+
+MATTERS: Final = 0.25
+"""Standard deviations from which groups are too unlike for an adjustment to be trusted: What Works
+Clearinghouse, Procedures and Standards Handbook 5.0 (2022), on baseline equivalence; also Ho, Imai,
+King and Stuart (2007), Political Analysis 15, 199-236."""
+MOST: Final = 2000
+"""Ours: of so many samples a difference is known to about 0.03 standard deviations."""
+UNITS: Final[Mapping[str, str]] = {
+    "words": "words",
+    "characters": "characters",
+    "oddness": "bits a character under a neutral model",
+    "rare_words": "% words that no other sample has",
+    "numbers": "% words with a digit",
+    "capitals": "% words with a capital",
+    "grade": "school years of readability",
+    "no_label": "% answers without a label",
+}
+"""What the mean of a covariate is in, for a reader."""
+
+
+class CovariateDifference(Value):
+    """How far groups of texts differ in one respect."""
+
+    covariate: str
+    means: dict[str, float]
+    """By group, in the unit of `UNITS`."""
+    difference: Score
+    """The sum of the means, each times the weight of its group, in the same unit; `n` counts
+    samples, of all groups if they are not paired."""
+    effect: float
+    """The same in standard deviations of the texts, pooled over the groups (Cohen's d)."""
+    p_value: float
+    """Two-sided, that there is no difference (Student's t, clusters taken together)."""
+    p_adjusted: float
+    """For all covariates together (Holm 1979)."""
+    differs: bool
+    """p_adjusted is at most 0.05, and the effect at least a quarter of a standard deviation."""
+
+
+class CovariateCheck(Value):
+    """How far groups of texts differ in every respect."""
+
+    weights: dict[str, int]
+    """How often each group counts in a difference."""
+    covariates: tuple[CovariateDifference, ...]
+    """Without those that are the same in all texts."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """A sentence for each covariate in which the groups differ, the largest effect first."""
+        found = [each for each in self.covariates if each.differs]
+        found.sort(key=lambda each: -abs(each.effect))
+        return tuple(difference_sentence(each, self.weights) for each in found)
+
+
+def compare_covariates(
+    first: Sequence[str],
+    second: Sequence[str],
+    *,
+    paired: bool,
+    names: tuple[str, str] = ("first", "second"),
+    clusters: Sequence[str] | None = None,
+) -> CovariateCheck:
+    """Compare two groups of texts.
+
+    Args:
+        first: Texts of one group.
+        second: Those of the other; if `paired`, of the same samples in the same order.
+        paired: Whether the groups have the same samples.
+        names: What sentences call the groups.
+        clusters: The cluster of each sample, if not paired those of the second group after those
+            of the first; None if each is its own.
+
+    Raises:
+        UsageError: paired groups are not equally many, or a group has fewer than two texts.
+    """
+    weights = {names[0]: 1, names[1]: -1}
+    _refuse_few(names, [len(first), len(second)])
+    if paired:
+        if len(first) != len(second):
+            raise UsageError(
+                f"groups of {len(first)} and {len(second)} texts cannot be paired",
+                hint="give both groups one text for each sample, in the same order",
+            )
+        measured = measure_texts(dict(zip(names, (first, second), strict=True)))
+        return contrast_measured(measured, weights, clusters=clusters)
+    cut, every = len(first), measure_texts({"": [*first, *second]})[""]
+    units = _numbers(clusters, cut + len(second))
+    parts = {
+        key: dict(zip(names, np.split(each, [cut]), strict=True)) for key, each in every.items()
+    }
+    return _check((_unpaired(key, both, weights, units) for key, both in parts.items()), weights)
+
+
+def unlike_splits(texts: Mapping[str, Sequence[str]]) -> str:
+    """Return by what the texts of two splits differ, as a clause; nothing if they are alike.
+
+    Of each split the first 2,000 texts are compared; with fewer than two nothing is known.
+    """
+    (first, one), (second, other) = texts.items()
+    if min(len(one), len(other)) < 2:
+        return ""
+    found = compare_covariates(one[:MOST], other[:MOST], paired=False, names=(first, second))
+    return f"they differ in {'; '.join(found.sentences)}" if found.sentences else ""
+
+
+def contrast_measured(
+    measured: Measured, weights: Mapping[str, int], *, clusters: Sequence[str] | None = None
+) -> CovariateCheck:
+    """Compare texts of the same samples in several groups by what was measured of them.
+
+    Args:
+        measured: What `measure_texts` says of the groups, samples in the same order in each.
+        weights: How often each group counts: `{"control": 1, "updated": -1}` is a difference,
+            `{"original": 1, "semantic": -2, "control": 1}` a difference of differences.
+        clusters: The cluster of each sample; None if each is its own.
+    """
+    columns = {
+        key: {name: measured[name][key] for name in weights}
+        for key in next(iter(measured.values()))
+    }
+    units = _numbers(clusters, len(measured[next(iter(weights))]["words"]))
+    return _check((contrast(key, each, weights, units) for key, each in columns.items()), weights)
+
+
+def contrast(
+    covariate: str, values: Mapping[str, Floats], weights: Mapping[str, int], units: Ints
+) -> CovariateDifference:
+    """Compare one value of the same samples in several groups.
+
+    Args:
+        covariate: What it is, a key of `UNITS`.
+        values: By group, one value a sample, in the same order.
+        weights: How often each group counts.
+        units: The number of each sample's cluster.
+    """
+    each = np.sum([weight * values[name] for name, weight in weights.items()], axis=0)
+    return _difference(covariate, values, weights, (each - each.mean()) / len(each), units)
+
+
+def _unpaired(
+    covariate: str, values: Mapping[str, Floats], weights: Mapping[str, int], units: Ints
+) -> CovariateDifference:
+    pulls = [weights[name] * (own - own.mean()) / len(own) for name, own in values.items()]
+    return _difference(covariate, values, weights, np.concatenate(pulls), units)
+
+
+def _difference(
+    covariate: str,
+    values: Mapping[str, Floats],
+    weights: Mapping[str, int],
+    pulls: Floats,
+    units: Ints,
+) -> CovariateDifference:
+    """Return a difference of means with its interval, from how far each sample pulls it.
+
+    The variance is the sum of squares of what the clusters pull, times C / (C - 1) for C clusters
+    (Liang and Zeger 1986, Biometrika 73, 13-22).
+    """
+    from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]  # slow to import
+
+    means = {name: float(own.mean()) for name, own in values.items()}
+    estimate = sum(weight * means[name] for name, weight in weights.items())
+    count = len(np.unique(units))
+    sums = np.bincount(units, pulls)
+    error = float(np.sqrt((sums**2).sum() * count / max(1, count - 1)))
+    within = float(np.sqrt(np.mean([own.var() for own in values.values()])))
+    spread = within or float(np.concatenate([*values.values()]).std())
+    half = float(stdtrit(max(1, count - 1), (1 + LEVEL) / 2)) * error
+    p = (
+        2 * float(stdtr(max(1, count - 1), -abs(estimate) / error))
+        if error
+        else float(not estimate)
+    )
+    return CovariateDifference(
+        covariate=covariate,
+        means=means,
+        difference=Score(
+            estimate=estimate, ci_low=estimate - half, ci_high=estimate + half, n=len(pulls)
+        ),
+        effect=estimate / spread if spread else 0.0,
+        p_value=p,
+        p_adjusted=p,
+        differs=False,
+    )
+
+
+def _check(found: Iterable[CovariateDifference], weights: Mapping[str, int]) -> CovariateCheck:
+    """Adjust p-values over all covariates, and say which differ."""
+    some = [each for each in found if each.effect]
+    fair = holm([each.p_value for each in some])
+    return CovariateCheck(
+        weights=dict(weights),
+        covariates=tuple(
+            each.model_copy(
+                update={
+                    "p_adjusted": p,
+                    "differs": p <= SIGNIFICANCE and abs(each.effect) >= MATTERS,
+                }
+            )
+            for each, p in zip(some, fair, strict=True)
+        ),
+    )
+
+
+def difference_sentence(found: CovariateDifference, weights: Mapping[str, int]) -> str:
+    """Return what differs in plain words, each mean and difference with its unit."""
+    unit, of = UNITS[found.covariate], found.difference
+    means = ", ".join(f"{found.means[name]:.3g} ({name})" for name in weights)
+    if set(weights.values()) == {1, -1}:
+        return f"{unit}: {means}; difference {_span(of)}"
+    signs = " ".join(f"{weight:+d} {name}" for name, weight in weights.items())
+    return f"{unit}: {means}; {signs} is {_span(of)}"
+
+
+def _span(of: Score) -> str:
+    return f"{of.estimate:+.3g} ({of.ci_low:+.3g} to {of.ci_high:+.3g})"
+
+
+def _refuse_few(names: Sequence[str], sizes: Sequence[int]) -> None:
+    for name, size in zip(names, sizes, strict=True):
+        if size < 2:
+            raise UsageError(
+                f"the group {name!r} has {size} texts", hint="give each group two texts or more"
+            )
+
+
+def _numbers(clusters: Sequence[str] | None, n: int) -> Ints:
+    """Return the number of each sample's cluster, from 0."""
+    if clusters is None:
+        return np.arange(n)
+    return np.unique(np.asarray(clusters, np.str_), return_inverse=True)[1]

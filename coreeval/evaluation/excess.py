@@ -1,0 +1,189 @@
+"""What a model scores beyond what others, presumed clean, lead one to expect.
+
+After ConStat (Dekoninck, Müller and Vechev 2024, NeurIPS; arXiv 2405.16281): what others score on
+one set of texts beside another is what difficulty explains, and what a model does beyond that it
+does not. ConStat has about twenty reference models, a smoothing spline and a bootstrap over them. A
+handful carries a straight line, drawn towards a level one. How far models scatter beyond the chance
+of items is a number that a handful hardly tells: it is integrated out, with a half-normal prior
+(Röver et al. 2021, Research Synthesis Methods 12(4)), as in a random-effects meta-analysis whose
+next study is predicted (Higgins, Thompson and Spiegelhalter 2009).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from coreeval.evaluation.scoring.classification import NOTHING, Score
+from coreeval.evaluation.statistics import LEVEL, Array, Estimate
+
+MIN_OTHERS: Final = 4
+"""Others beside the tested target."""
+MIN_LINE: Final = 5
+"""From so many others on the gap may depend on ability, else their mean is subtracted."""
+SCATTER: Final = 0.03
+"""Ours: scale of the prior of how far clean targets' gaps differ beyond chance; 3 points."""
+SPREAD: Final = 0.25
+"""Ours: the same as a share of the others' mean gap, if that is more: what an arm costs many points
+it costs some targets far more of them than others."""
+BEND: Final = 0.5
+"""Ours: how much of its right answers an arm may cost able targets more than weak ones, as a
+standard deviation: what is drawn to 0 by it is the line's slope, and what is taken for granted
+outside the others' abilities widens with it."""
+_GRID: Final = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What a target scores on two arms, on the samples they share, then for each draw."""
+
+    target: str
+    n: int
+    front: Array
+    """On the arm that would be remembered, shape (1 + draws,)."""
+    back: Array
+    """On the arm that would not, likewise."""
+
+
+def excess_over(own: Standing, others: Sequence[Standing]) -> tuple[Score, float]:
+    """Return a target's excess over the line of at least four others, and its p-value.
+
+    One-sided, that there is no excess. With the same seed every target of a benchmark has the same
+    draws of samples, so that what samples have in common cancels out.
+    """
+    models = (own, *others)
+    front, back = (np.stack([getattr(each, arm) for each in models]) for arm in ("front", "back"))
+    ability = (front[:, 0] + back[:, 0]) / 2
+    gaps = front - back
+    scatter = max(SCATTER, SPREAD * abs(float(gaps[1:, 0].mean())))
+    found = ReferenceLine.of(gaps, ability, bend=BEND, scatter=scatter).excess(scatter)
+    value, low, high = found.estimate
+    if not np.isfinite(value):
+        return NOTHING, 1.0
+    half = found.p_value / 2
+    score = Score(estimate=value, ci_low=low, ci_high=high, n=own.n)
+    return score, half if value > 0 else 1 - half
+
+
+class Excess(NamedTuple):
+    """What the references do not explain, in the unit of the score."""
+
+    estimate: Estimate
+    p_value: float
+    standard_error: float
+    z: float
+    """The estimate as a standard normal deviate of the same p-value."""
+    drawn: Array
+    """Of each draw, about 0, in standard errors."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceLine:
+    """The target's gap less that of a line through the references', and its uncertainties."""
+
+    excess_drawn: Array
+    """As the items are, then of each draw."""
+    scatter: float
+    """Variance of the references' gaps about their line."""
+    chance: float
+    """What of it is the chance of items, on average."""
+    free: int
+    """Degrees of freedom of the scatter."""
+    reach: float
+    """Sum of squares of the references' weights: the new model's scatter has 1, theirs this."""
+    bend: float
+    """Variance of what the line may not follow at the target's ability."""
+
+    @classmethod
+    def of(cls, gaps: Array, ability: Array, *, bend: float, scatter: float) -> "ReferenceLine":
+        """Weigh the references so that their line is read at the target's ability.
+
+        Args:
+            gaps: Of the target, then of each reference, shape (models, 1 + draws).
+            ability: Likewise, shape (models,).
+            bend: Standard deviation of the line's slope, before anything is seen.
+            scatter: How far references are taken to lie from the line, beyond chance, when its
+                slope is drawn towards 0 (ridge regression, with the variances' ratio as penalty).
+        """
+        others, count = gaps[1:], len(gaps) - 1
+        across = ability[1:] - ability[1:].mean()
+        away = float(ability[0] - ability[1:].mean())
+        centred = others - others.mean(axis=0)
+        chance = float(np.mean((centred[:, 1:] - centred[:, :1]) ** 2) * count / (count - 1))
+        spread, drawn_to_0 = float(across @ across), np.inf
+        if count >= MIN_LINE and bend > 0:
+            drawn_to_0 = (chance + scatter**2) / bend**2
+        share = spread / (spread + drawn_to_0) if np.isfinite(drawn_to_0) and spread else 0.0
+        slope = share * across / spread if share else np.zeros(count)
+        weights = 1 / count + away * slope
+        left = centred - np.outer(across, slope @ others)
+        about = left - left[:, :1]
+        free = count - 1
+        return cls(
+            excess_drawn=gaps[0] - weights @ others,
+            scatter=float(np.sum(left[:, 0] ** 2) / free),
+            chance=float(np.mean(np.sum(about[:, 1:] ** 2, axis=0)) / free),
+            free=free,
+            reach=float(weights @ weights),
+            bend=(bend * away * (1 - share)) ** 2,
+        )
+
+    def excess(self, prior: float) -> Excess:
+        """Return the excess, with the models' scatter integrated over its posterior."""
+        seen, drawn = float(self.excess_drawn[0]), self.excess_drawn[1:]
+        chance = float(np.var(drawn, ddof=1))
+        models, weight = self._models(prior)
+        errors = np.sqrt(chance + self.bend + models**2 * (1 + self.reach))
+        error = float(np.sqrt(weight @ errors**2))
+        if not error or not np.isfinite(error) or not np.isfinite(seen):
+            return _no_spread(seen, len(drawn))
+        p_value = _tails(abs(seen), errors, weight)
+        half = _half_width(errors, weight)
+        return Excess(
+            estimate=Estimate(seen, seen - half, seen + half),
+            p_value=p_value,
+            standard_error=error,
+            z=float(np.copysign(_deviate(p_value), seen)),
+            drawn=(drawn - drawn.mean()) / np.sqrt(chance) if chance else np.zeros_like(drawn),
+        )
+
+    def _models(self, prior: float) -> tuple[Array, Array]:
+        """Return standard deviations of the models' scatter, and how likely each is."""
+        grid = np.linspace(0, 4 * prior, _GRID) if prior else np.zeros(1)
+        if not self.chance and not self.scatter:
+            return grid[:1], np.ones(1)
+        grid = grid if self.chance else grid[1:]  # what scatters without chance, models do
+        variance = self.chance + grid**2
+        log = -self.free / 2 * (np.log(variance) + self.scatter / variance)
+        log -= grid**2 / (2 * prior**2) if prior else 0.0
+        weight = np.exp(log - log.max())
+        return grid, np.asarray(weight / weight.sum())
+
+
+def _no_spread(seen: float, draws: int) -> Excess:
+    p_value = float("nan") if not np.isfinite(seen) else 1.0 if seen == 0 else 0.0
+    undefined = Estimate(seen, *([seen] * 2 if np.isfinite(p_value) else [np.nan] * 2))
+    return Excess(undefined, p_value, 0.0, 0.0, np.zeros(draws))
+
+
+def _tails(value: float, errors: Array, weight: Array) -> float:
+    """Return the share of a mixture of normal distributions about 0 beyond a value, either side."""
+    from scipy.special import ndtr  # type: ignore[import-untyped]  # slow to import
+
+    return float(2 * weight @ ndtr(-value / errors))
+
+
+def _half_width(errors: Array, weight: Array) -> float:
+    """Return the value beyond which 5 % of the mixture are."""
+    low, high = 0.0, 10.0 * float(errors.max())
+    for _ in range(60):
+        value = (low + high) / 2
+        low, high = (value, high) if _tails(value, errors, weight) > 1 - LEVEL else (low, value)
+    return high
+
+
+def _deviate(p_value: float) -> float:
+    from scipy.special import ndtri
+
+    return float(-ndtri(max(p_value, np.finfo(float).tiny) / 2))

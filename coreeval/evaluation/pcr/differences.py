@@ -1,0 +1,203 @@
+"""Differences between two splits: of PCR and of performance, as they are and beyond references.
+
+Memory raises performance on what is remembered. Consistency it may raise as well (an answer known
+by heart is steady) or lower (if only the original's wording is known), and an answer that is steady
+too raises PCR only where performance is below consistency. So both are tested together, the sign is
+that of performance, and PCR counts where it has the same sign.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from coreeval.evaluation.excess import Excess
+from coreeval.evaluation.pcr.form import Form
+from coreeval.evaluation.pcr.measured import Scores
+from coreeval.evaluation.pcr.permutation import studentised, studentised_performance
+from coreeval.evaluation.pcr.ratio import performance_consistency_ratio
+from coreeval.evaluation.pcr.references import Beyond, Method
+from coreeval.evaluation.pcr.replicates import Replicates, Resampled
+from coreeval.evaluation.statistics import (
+    Array,
+    Estimate,
+    Replicated,
+    detectable,
+    estimate_of,
+    influence_of,
+    permutation_p,
+    standard_error,
+)
+
+Statistic = Callable[[Scores], Array]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points:
+    """A difference of performance, in hundredths."""
+
+    estimate: Estimate
+    p_value: float
+    p_adjusted: float
+    """For all models that are compared together (Benjamini and Hochberg 1995)."""
+    standard_error: float
+    detectable: float
+    """The smallest true difference that so many items show in four studies of five."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """PCR of the training split minus that of the test split, and the same of performance."""
+
+    pcr: Estimate
+    p_value: float
+    p_adjusted: float
+    standard_error: float
+    detectable: float
+    """The smallest true difference that so many items show in four studies of five."""
+    points: Points
+    joint_p: float
+    """That neither PCR nor performance differs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference(Effect):
+    """The differences as they are."""
+
+    discrepancy: Estimate
+    """The baseline: relative decline in training minus that in test (CAP, section 4.1)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjusted(Effect):
+    """The differences beyond what references lead one to expect."""
+
+    references: tuple[str, ...]
+    shared: Mapping[str, int]
+    """Items of each split that all of them answered."""
+    method: Method
+
+
+def difference_of(found: Resampled, compared: tuple[str, str], form: Form) -> Difference:
+    """Return the differences of two splits; p-values are not yet adjusted for other models."""
+    first, second = (found.splits[name] for name in compared)
+
+    def minus(statistic: Statistic) -> Replicated:
+        return _minus(replicated(first, statistic), replicated(second, statistic))
+
+    pcr, points, lost = minus(ratio_of(form)), minus(_points), minus(_relative)
+    by_pcr, by_points = (
+        tuple(each(groups) for groups in found.deal())
+        for each in (
+            lambda groups: studentised(groups, alpha=form.alpha, scale=form.scale),
+            studentised_performance,
+        )
+    )
+    p_value, error = permutation_p(float(by_pcr[0]), by_pcr[1]), standard_error(pcr)
+    return Difference(
+        pcr=estimate_of(pcr, form.interval),
+        p_value=p_value,
+        p_adjusted=p_value,
+        standard_error=error,
+        detectable=detectable(error),
+        points=_points_of(
+            estimate_of(points, form.interval),
+            permutation_p(float(by_points[0]), by_points[1]),
+            standard_error(points),
+        ),
+        joint_p=joint_p((float(by_points[0]), float(by_pcr[0])), (by_points[1], by_pcr[1])),
+        discrepancy=estimate_of(lost, form.interval),
+    )
+
+
+def adjusted_of(beyond: Beyond) -> Adjusted:
+    """Return the differences beyond the references; p-values not yet adjusted for other models."""
+    pcr, points = beyond.pcr, beyond.points
+    return Adjusted(
+        pcr=pcr.estimate,
+        p_value=pcr.p_value,
+        p_adjusted=pcr.p_value,
+        standard_error=pcr.standard_error,
+        detectable=detectable(pcr.standard_error),
+        points=_points_of(points.estimate, points.p_value, points.standard_error),
+        joint_p=_joint_of(points, pcr),
+        references=beyond.references,
+        shared=beyond.shared,
+        method=beyond.method,
+    )
+
+
+def _points_of(estimate: Estimate, p_value: float, error: float) -> Points:
+    return Points(
+        estimate=estimate,
+        p_value=p_value,
+        p_adjusted=p_value,
+        standard_error=error,
+        detectable=detectable(error),
+    )
+
+
+def _joint_of(points: Excess, pcr: Excess) -> float:
+    if np.isnan([points.p_value, pcr.p_value]).any():
+        return float("nan")
+    if not points.p_value:  # no spread at all
+        return 0.0
+    return joint_p((points.z, pcr.z), (points.drawn, pcr.drawn))
+
+
+def joint_p(seen: tuple[float, float], drawn: tuple[Array, Array]) -> float:
+    """Return the p-value of the larger of two statistics, of which PCR's must agree in sign.
+
+    The largest of several has its own distribution over draws (Westfall and Young 1993, section
+    2.3), so that nothing is lost to how much the two say the same.
+
+    Args:
+        seen: Studentised differences of performance and of PCR.
+        drawn: The same where there is none.
+    """
+    return permutation_p(float(_larger(*map(np.asarray, seen))), _larger(*drawn))
+
+
+def _larger(points: Array, pcr: Array) -> Array:
+    return np.maximum(np.abs(points), np.sign(points) * pcr)
+
+
+# -- statistics of scores -------------------------------------------------------------------------
+
+
+def ratio_of(form: Form) -> Statistic:
+    """Return PCR as a statistic of scores."""
+    return lambda scores: performance_consistency_ratio(
+        np.asarray(scores.performance), scores.consistency, alpha=form.alpha, scale=form.scale
+    )
+
+
+def decline(scores: Scores) -> Array:
+    """Return performance on the originals minus that on the modified items."""
+    return np.asarray(scores.performance - scores.modified)
+
+
+def replicated(found: Replicates, statistic: Statistic) -> Replicated:
+    """Return a statistic of a split with its replicates."""
+    return Replicated(
+        value=float(statistic(found.seen)),
+        drawn=statistic(found.drawn),
+        influence=influence_of(statistic(found.left_out)),
+    )
+
+
+def _points(scores: Scores) -> Array:
+    return np.asarray(100 * scores.performance)
+
+
+def _relative(scores: Scores) -> Array:
+    """Return the decline as a share of the performance; not defined where that is 0."""
+    return np.asarray(decline(scores) / scores.performance)
+
+
+def _minus(first: Replicated, second: Replicated) -> Replicated:
+    return Replicated(
+        value=first.value - second.value,
+        drawn=first.drawn - second.drawn,
+        influence=np.concatenate([first.influence, -second.influence]),
+    )

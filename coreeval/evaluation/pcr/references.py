@@ -1,0 +1,209 @@
+"""What models that are presumed clean say of the gap between two splits, and what exceeds it.
+
+After ConStat (Dekoninck, Müller and Vechev 2024, NeurIPS; arXiv 2405.16281): how much better the
+references do on one split than on the other is what its difficulty explains, and what a model does
+beyond that it does not. All models answered the same items, so items are drawn jointly, and what is
+hard for all of them cancels.
+
+A gap in difficulty moves an able model by fewer points than a weak one, so each reference's change
+is carried over to the tested model on the logit scale, about the middle of its own two scores. M is
+one number; C is put together of the share of right items, and the consistency of right and of wrong
+ones, since it does not itself rise with ability throughout: a model that is always wrong may be
+steady too.
+
+ConStat has about twenty references and bootstraps over them. With a handful, the scatter of models
+beyond the chance of items is a number that they hardly tell: it is integrated out, with a
+half-normal prior (Röver et al. 2021, Research Synthesis Methods 12(4)), as in a random-effects
+meta-analysis whose next study is predicted (Higgins, Thompson and Spiegelhalter 2009).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from coreeval.evaluation.excess import MIN_LINE, Excess, ReferenceLine
+from coreeval.evaluation.pcr.measured import Scores
+from coreeval.evaluation.pcr.ratio import Scale, performance_consistency_ratio
+from coreeval.evaluation.pcr.replicates import Resampled, draw_jointly
+from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
+from coreeval.evaluation.statistics import Array
+
+Method = Literal["mean_gap", "line"]
+
+MIN_REFERENCES: Final = 2
+"""One does not tell how far models differ."""
+SCATTER: Final = 0.2
+"""Ours: scale of the prior of how far clean models' gaps differ beyond chance, in logits. At a
+score of 0.5 that is 5 points (docs/calibration.md)."""
+BEND: Final = 0.1
+"""Ours: how much a gap may change with each logit of ability, as a standard deviation in logits:
+what is drawn to 0 by it is the line's slope, and what is taken for granted outside the references'
+abilities widens with it."""
+MOST_GAP: Final = 1.2
+"""Ours: the largest mean gap of the references that is carried over, in logits; 27 points about
+0.5. Splits that are more unlike were often chosen by what models answer, the references among them,
+which then do not stand for others."""
+DRAWS: Final = 2000
+"""Most joint draws: only standard errors are taken from them."""
+_STEP: Final = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beyond:
+    """A model's difference beyond what references lead one to expect."""
+
+    pcr: Excess
+    points: Excess
+    """Performance, in hundredths."""
+    references: tuple[str, ...]
+    shared: Mapping[str, int]
+    """Items of each split that all of them answered."""
+    method: Method
+
+
+class Unused(NamedTuple):
+    """Why the references are not used."""
+
+    reason: str
+    unlike: bool = False
+    """Whether they show that the splits are no random parts of one pool."""
+
+
+class _Parts(NamedTuple):
+    """Scores on the logit scale, each of shape (models, 1 + draws)."""
+
+    performance: Array
+    right: Array
+    consistent_right: Array
+    """C among right items."""
+    consistent_wrong: Array
+
+
+def shared_items(
+    target: Resampled, references: Mapping[str, Resampled], split: str
+) -> tuple[str, ...]:
+    """Return the ids of the items of a split that the target and all references answered."""
+    others = [each.splits[split].items.places for each in references.values()
+              if split in each.splits]  # fmt: skip
+    if len(others) < len(references):
+        return ()
+    own = target.splits[split].items.places
+    return tuple(each for each in own if all(each in other for other in others))
+
+
+def exceed(
+    target: Resampled,
+    references: Mapping[str, Resampled],
+    compared: tuple[str, str],
+    *,
+    alpha: float,
+    scale: Scale,
+) -> Beyond | Unused:
+    """Return the target's differences beyond those of the references, or why there are none."""
+    if len(references) < MIN_REFERENCES:
+        return Unused(
+            f"{len(references)} reference does not tell how far clean models differ: at least "
+            f"{MIN_REFERENCES} are needed, {MIN_LINE} are better"
+        )
+    ids = {split: shared_items(target, references, split) for split in compared}
+    if few := [f"{len(own)} of {split}" for split, own in ids.items() if len(own) < MIN_ITEMS]:
+        return Unused(
+            f"the references share {' and '.join(few)} items with it, too few to compare them: "
+            f"{MIN_ITEMS} are the least"
+        )
+    models = [target, *references.values()]
+    draws = min(DRAWS, target.draws)
+    first, second = (
+        _parts(_drawn(models, split, own, draws, target.seed), len(own))
+        for split, own in ids.items()
+    )
+    gap = float(np.mean((first.performance - second.performance)[1:, 0]))
+    if abs(gap) > MOST_GAP:
+        points = float(np.mean((_points(first) - _points(second))[1:, 0]))
+        return Unused(
+            f"from {compared[1]} to {compared[0]} their performance changes by {points:+.0f} "
+            "points on average, too many to carry over to another model",
+            unlike=True,
+        )
+    pcr = partial(_pcr, alpha=alpha, scale=scale)
+    return Beyond(
+        pcr=_excess(first, second, pcr),
+        points=_excess(first, second, _points),
+        references=tuple(references),
+        shared={split: len(own) for split, own in ids.items()},
+        method="line" if len(references) >= MIN_LINE else "mean_gap",
+    )
+
+
+def _drawn(
+    models: Sequence[Resampled], split: str, ids: Sequence[str], draws: int, seed: int
+) -> Sequence[Scores]:
+    items = [each.splits[split].items for each in models]
+    return draw_jointly(items, ids, split, draws=draws, seed=seed)
+
+
+def _parts(found: Sequence[Scores], n: int) -> _Parts:
+    """Return the parts of a split's scores; half an item keeps each from 0 and from 1."""
+    tiny, end = np.finfo(float).tiny, 0.5 / n
+    m, c, right, both = (
+        np.stack([getattr(each, name) for each in found])
+        for name in ("performance", "consistency", "right", "right_consistent")
+    )
+    parts = (m, right, both / np.maximum(right, tiny), (c - both) / np.maximum(1 - right, tiny))
+    return _Parts(*(_logit(np.clip(part, end, 1 - end)) for part in parts))
+
+
+def _logit(share: Array) -> Array:
+    return np.asarray(np.log(share / (1 - share)))
+
+
+def _expit(logit: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-logit)))
+
+
+def _points(parts: _Parts) -> Array:
+    return 100 * _expit(parts.performance)
+
+
+def _pcr(parts: _Parts, *, alpha: float, scale: Scale) -> Array:
+    performance, right, steady, other = (_expit(part) for part in parts)
+    consistency = right * steady + (1 - right) * other
+    return performance_consistency_ratio(performance, consistency, alpha=alpha, scale=scale)
+
+
+# -- the excess over the references ---------------------------------------------------------------
+
+
+def _excess(first: _Parts, second: _Parts, score: Callable[[_Parts], Array]) -> Excess:
+    """Return the target's difference of a score beyond the references', the target's row first."""
+    change = [one - other for one, other in zip(first, second, strict=True)]
+    middle = [(one + other) / 2 for one, other in zip(first, second, strict=True)]
+    own = [each[:1] for each in middle]
+    gaps = _carried(own, change, score)
+    unit = _unit(own, score)
+    ability = middle[0][:, 0]
+    bend = BEND * unit
+    return ReferenceLine.of(gaps, ability, bend=bend, scatter=bend).excess(SCATTER * unit)
+
+
+def _carried(
+    middle: Sequence[Array], change: Sequence[Array], score: Callable[[_Parts], Array]
+) -> Array:
+    """Return the difference of a score about a middle, for the change of each model."""
+    ends = (
+        score(_Parts(*(at + way * by / 2 for at, by in zip(middle, change, strict=True))))
+        for way in (1, -1)
+    )
+    high, low = ends
+    return np.asarray(high - low)
+
+
+def _unit(middle: Sequence[Array], score: Callable[[_Parts], Array]) -> float:
+    """Return how much a score changes by one logit of each part, taken as independent."""
+    at = [each[:, :1] for each in middle]
+    changes = np.eye(len(at)) * _STEP
+    steps = [_carried(at, [np.full((1, 1), by) for by in row], score).item() for row in changes]
+    return float(np.sqrt(np.sum(np.square(steps)))) / _STEP

@@ -1,0 +1,138 @@
+"""What can make a text harder, as numbers: its length, oddness, readability, numbers and names.
+
+The neutral model behind `oddness` is a trigram of characters, smoothed from order to order (MacKay
+and Peto 1995, "A hierarchical Dirichlet language model", Natural Language Engineering 1, 289-307).
+It is cross-fitted: a text is scored by a model of every other sample, with the texts of all groups,
+so that the score is how odd a text is, and not whether the model has read it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coreeval.evaluation.scoring.text import words
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Measured = Mapping[str, Mapping[str, Floats]]
+"""By group, by measure, one value a text."""
+
+READ: Final = 1000
+"""Ours: characters of a text that are held against other texts; its length is that of all of it."""
+PRIOR: Final = 10.0
+"""Ours: as how many characters the next lower order of the model counts."""
+DEFINITIONS: Final[Mapping[str, str]] = {
+    "words": "runs of letters and digits; a character each in scripts without spaces",
+    "characters": "all of them, blanks included",
+    "oddness": "cross-entropy, in bits a character, under a cross-fitted trigram of characters "
+    "(MacKay and Peto 1995), of the first 1,000 characters",
+    "rare_words": "% of the words in the first 1,000 characters that no other sample has",
+    "numbers": "% of words with a digit",
+    "capitals": "% of words with a capital at their beginning",
+    "grade": "Coleman-Liau index: 0.0588 letters a hundred words - 0.296 sentences a hundred words "
+    "- 15.8 (Coleman and Liau 1975, Journal of Applied Psychology 60, 283-284)",
+}
+"""What each measure is."""
+_SENTENCE_END: Final = re.compile(r"[.!?。！？]+")  # noqa: RUF001 - ends of sentences in Chinese
+_NO_LETTER: Final = re.compile(r"[\W\d_]+")
+_NUMBER: Final = re.compile(r"\b(?=\w*\d)\w+")
+_FIRST: Final = re.compile(r"\b[^\W\d_]")
+
+
+def measure_texts(groups: Mapping[str, Sequence[str]]) -> Measured:
+    """Measure every text; texts at the same place of several groups are of the same sample."""
+    rare, odd = _rare_words(groups), _oddness(groups)
+    found = dict[str, dict[str, Floats]]()
+    for name, texts in groups.items():
+        rows = np.array([_measures_of(text) for text in texts]).reshape(-1, len(_OWN))
+        own = dict(zip(_OWN, rows.T, strict=True))
+        found[name] = own | {"oddness": odd[name], "rare_words": rare[name]}
+    return found
+
+
+_OWN: Final = ("words", "characters", "numbers", "capitals", "grade")
+
+
+def _measures_of(text: str) -> tuple[float, ...]:
+    """Return what a text says of itself, in the order of `_OWN`."""
+    count = max(1, len(words(text)))
+    letters = len(_NO_LETTER.sub("", text))
+    sentences = max(1, len(_SENTENCE_END.findall(text)))
+    return (
+        float(count),
+        float(len(text)),
+        100 * len(_NUMBER.findall(text)) / count,
+        100 * sum(map(str.isupper, _FIRST.findall(text))) / count,
+        5.88 * letters / count - 29.6 * sentences / count - 15.8,
+    )
+
+
+def _rare_words(groups: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
+    """Return the share of each text's words that no other sample has, in %."""
+    read = {name: [words(text[:READ]) for text in texts] for name, texts in groups.items()}
+    samples = Counter[str]()
+    for own in zip_longest(*read.values(), fillvalue=()):
+        samples.update({word for each in own for word in each})
+
+    def share(own: list[str]) -> float:
+        return 100 * sum(samples[word] == 1 for word in own) / max(1, len(own))
+
+    return {name: np.array([share(own) for own in texts]) for name, texts in read.items()}
+
+
+def _oddness(groups: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
+    """Return the cross-entropy of each text under a model of the other half of the samples."""
+    texts = [text[:READ] for group in groups.values() for text in group]
+    fold = np.concatenate([np.arange(len(group)) % 2 for group in groups.values()])
+    bits = _cross_entropy(texts, fold)
+    ends = np.cumsum([len(group) for group in groups.values()])[:-1]
+    return dict(zip(groups, np.split(bits, ends), strict=True))
+
+
+def _cross_entropy(texts: Sequence[str], fold: Ints) -> Floats:
+    """Return bits a character of each text, by what follows what in the other fold."""
+    joined = "".join(f"\0\0{text}" for text in texts)
+    codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+    letters, code = np.unique(codes, return_inverse=True)
+    lengths = np.array([len(text) for text in texts])
+    of_text = np.repeat(np.arange(len(texts)), lengths)
+    own = np.arange(len(codes))[_inside(lengths)]
+    size, other = len(letters), 1 - fold[of_text]
+    share = np.full(len(own), 1 / size)
+    context = np.zeros(len(own), np.int64)
+    for order in range(3):
+        if order:
+            context = _numbered(context * size + code[own - order])
+        total = _seen(context, other)
+        share = (_seen(_numbered(context * size + code[own]), other) + PRIOR * share) / (
+            total + PRIOR
+        )
+    sums = np.bincount(of_text, -np.log2(share), minlength=len(texts))
+    return np.asarray(sums / np.maximum(lengths, 1))
+
+
+def _inside(lengths: Ints) -> NDArray[np.bool_]:
+    """Return which characters are of a text, where two others stand before each text."""
+    found = np.ones(int(lengths.sum()) + 2 * len(lengths), np.bool_)
+    starts = np.cumsum(lengths + 2) - lengths - 2
+    found[starts] = found[starts + 1] = False
+    return found
+
+
+def _numbered(keys: Ints) -> Ints:
+    """Return keys as numbers without gaps."""
+    if int(keys.max(initial=0)) < 2 * len(keys):
+        return keys
+    return np.unique(keys, return_inverse=True)[1]
+
+
+def _seen(keys: Ints, fold: Ints) -> Ints:
+    """Return for each key how often it is in the other fold; `fold` says where to look."""
+    size = int(keys.max(initial=-1)) + 1
+    counts = np.bincount(keys + (1 - fold) * size, minlength=2 * size)
+    return np.asarray(counts[keys + fold * size])

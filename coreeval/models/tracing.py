@@ -1,0 +1,109 @@
+"""LangSmith as its own variables turn it on: bounded at the end of a process, and hidden if asked.
+
+LangChain sends traces through one client for each process. Here it is opened before LangChain
+does, so that its threads end with the process, and so that LANGSMITH_HIDE_INPUTS and
+LANGSMITH_HIDE_OUTPUTS cover errors too: an endpoint's message may repeat the text it was sent.
+"""
+
+import atexit
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langsmith import Client
+
+PATIENCE_S = 3.5
+"""Longest wait at the end of a process for what is still to be sent; with all else that a process
+does at its end, it is gone within 5 s."""
+_LEAST_S = 0.5
+_SWITCHES = ("TRACING", "TRACING_V2")
+_PREFIXES = ("LANGSMITH", "LANGCHAIN")
+_KIND = re.compile(r"\w{1,100}")
+
+
+class Tracing:
+    """The client of this process, and what it could not send."""
+
+    def __init__(self) -> None:
+        self.client: Client | None = None
+        self.failures: list[str] = []
+        """Kinds of the errors that ended the sending of a batch."""
+        self.waited_s = 0.0
+        """What this process has waited for another collector at the end of its work, in seconds."""
+
+    def open(self) -> None:
+        """Open the client if tracing is on and it is not open yet."""
+        if self.client is not None or not _is_on(os.environ):
+            return
+        for name in ("USE_DAEMON", "DISABLE_RUN_COMPRESSION"):  # whose threads no exit waits for
+            os.environ.setdefault(f"LANGSMITH_{name}", "true")
+        from langsmith.run_trees import get_cached_client
+
+        hides = _is_set("HIDE_INPUTS", os.environ) or _is_set("HIDE_OUTPUTS", os.environ)
+        self.client = get_cached_client(
+            tracing_error_callback=self._heard, anonymizer=_without_words if hides else None
+        )
+        atexit.register(self.tell_rest)
+
+    def close(self, patience_s: float = PATIENCE_S) -> str:
+        """Send what is left, as far as that is quick; return what was not sent, empty for nothing.
+
+        Args:
+            patience_s: Longest time to wait, in seconds, for this and other collectors together.
+        """
+        client, self.client = self.client, None
+        if client is None:
+            return ""
+        import langsmith
+
+        client.flush(timeout=max(_LEAST_S, patience_s - self.waited_s))
+        left = client.tracing_queue.unfinished_tasks if client.tracing_queue else 0
+        client.cleanup(timeout=0)
+        langsmith.configure(client=None)
+        atexit.unregister(self.tell_rest)
+        failures, self.failures = self.failures, []
+        return _note(left, failures, client.api_url)
+
+    def tell_rest(self) -> None:
+        """Close the client and write on stderr what was not sent."""
+        if note := self.close():
+            sys.stderr.write(f"{note}\n")
+
+    def _heard(self, error: Exception) -> None:
+        self.failures.append(type(error).__name__)
+
+
+TRACING = Tracing()
+"""That of this process."""
+
+
+def _note(left: int, failures: list[str], url: str) -> str:
+    """Return what to tell of what was not sent."""
+    host = url.partition("://")[2].rpartition("@")[2].partition("/")[0]
+    said = []
+    if failures:
+        batches = "1 batch" if len(failures) == 1 else f"{len(failures)} batches"
+        said.append(f"{batches} failed, the last with {failures[-1]}")
+    if left:
+        said.append(f"{left} {'event was' if left == 1 else 'events were'} not sent in time")
+    return f"LangSmith at {host}: {'; '.join(said)}" if said else ""
+
+
+def _without_words(data: dict[str, Any]) -> dict[str, Any]:
+    """Return an error as its kind alone; anything else as it is, for LangSmith's own variables."""
+    error = data.get("error")
+    if set(data) != {"error"} or not isinstance(error, str):
+        return data
+    kind = _KIND.match(error)
+    return {"error": f"{kind.group() if kind else 'an error'} (hidden)"}
+
+
+def _is_on(env: Mapping[str, str]) -> bool:
+    return any(_is_set(name, env) for name in _SWITCHES)
+
+
+def _is_set(name: str, env: Mapping[str, str]) -> bool:
+    return any(env.get(f"{prefix}_{name}", "").lower() == "true" for prefix in _PREFIXES)

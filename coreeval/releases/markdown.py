@@ -1,0 +1,47 @@
+"""Text of others inside the Markdown of a dataset card: it is shown, and formats nothing."""
+
+import re
+
+import yaml
+
+from coreeval.tools.unseen import unseen_in, visible_line
+
+_SIGNS = re.compile(r"[\\`*\[\]<>|~#$]|(?<![^\W_])_|_(?![^\W_])")
+"""What begins code, emphasis, links, HTML, cells, headings or formulas in a line; an underscore
+inside a word does not."""
+_OPENING = re.compile(r"^(\d*)([-+=:.)])")
+"""What begins a list, a rule or another block at the start of a line."""
+
+
+def plain(text: str) -> str:
+    """Return a text on one line, in which no character has a meaning in Markdown or HTML."""
+    line = visible_line(text).replace("&", "&amp;")
+    return _OPENING.sub(r"\1\\\2", _SIGNS.sub(lambda sign: f"\\{sign[0]}", line))
+
+
+def code(text: str) -> str:
+    """Return a text as a span of code."""
+    return "`" + visible_line(text).replace("`", "'") + "`"
+
+
+def code_cell(text: str) -> str:
+    """Return a text as a span of code in a table, where a bar would end the cell."""
+    return code(text).replace("|", "\\|")
+
+
+def web_address(url: str | None) -> str | None:
+    """Return an address of the web as a link target; None for any other, which could do something.
+
+    Spaces and brackets, which would end it, are percent-encoded.
+    """
+    if url is None or not url.startswith(("https://", "http://")):
+        return None
+    return re.sub(r"[\s<>()\[\]|\\`\"]", lambda sign: f"%{ord(sign[0]):02X}", visible_line(url))
+
+
+def front_matter_text(values: object) -> str:
+    """Return YAML for the beginning of a card; characters without a shape are escaped."""
+    text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+    if unseen_in(text):
+        text = yaml.safe_dump(values, sort_keys=False, allow_unicode=False)
+    return text

@@ -1,0 +1,161 @@
+"""Which variables of the environment would be sent where: each pair needs consent once.
+
+A key goes to its own provider without asking, and nothing that stays on this machine is asked
+about. Any other pair of a variable and an origin comes from a config, which may be somebody
+else's: `api_key_env` and `base_url` together could send any variable anywhere.
+"""
+
+import ipaddress
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from coreeval.config import ROLES, AnyConfig, Config, ModelConfig
+from coreeval.errors import ConfigError, UntrustedEndpoint
+
+GOOGLE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
+COLLECTOR_VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+_OWN_ORIGINS = {
+    "openai": "https://api.openai.com",
+    "anthropic": "https://api.anthropic.com",
+}
+_PORTS = {"http": 80, "https": 443}
+_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?|[0-9a-f:.]+", re.IGNORECASE)
+
+
+class EndpointPair(NamedTuple):
+    """A variable of the environment, and an origin that a config would send it to."""
+
+    variable: str
+    origin: str
+    """Scheme, host and port, as in `https://models.example`; `langchain:NAME` for the endpoint
+    that a provider's package knows."""
+
+    def __str__(self) -> str:
+        return f"{self.variable} to {self.origin}"
+
+
+Pairs = Collection[EndpointPair]
+
+
+def origin_of(url: str) -> str:
+    """Return a URL's scheme, host and port; the port is left out where it is the scheme's own.
+
+    Raises:
+        ConfigError: it is no http or https address, or clients might read its host differently.
+    """
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme, parts.hostname or "", parts.port
+    except ValueError:
+        scheme, host, port = "", "", None
+    if scheme not in _PORTS or port == 0 or not _HOST.fullmatch(host):
+        raise ConfigError(
+            f"base_url is no http address: {url!r}", hint="for example http://127.0.0.1:8000/v1"
+        )
+    shown = f"[{host}]" if ":" in host else host.rstrip(".")
+    return f"{scheme}://{shown}" + (f":{port}" if port not in (None, _PORTS[scheme]) else "")
+
+
+def is_loopback(origin: str) -> bool:
+    """Return whether an origin is this machine: localhost, 127.0.0.0/8 or ::1."""
+    host = urlsplit(origin).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def model_pairs(
+    models: Iterable[ModelConfig], env: Mapping[str, str] | None
+) -> Iterator[EndpointPair]:
+    """Yield the pairs that asking models takes, but for those that are free.
+
+    Args:
+        models: The models.
+        env: A variable that is not set there is not sent; None: all count as set.
+
+    Raises:
+        ConfigError: a base_url is no http address.
+    """
+    for model in models:
+        if model.by_rules or model.provider == "replay" or not _is_set(model.key_env, env):
+            continue
+        origin = origin_of(model.base_url) if model.base_url else _own_origin(model.provider)
+        own = f"{model.provider.upper()}_API_KEY"
+        if is_loopback(origin) or (model.key_env == own and origin == _own_origin(model.provider)):
+            continue
+        yield EndpointPair(model.key_env, origin)
+
+
+def service_pairs(config: AnyConfig, env: Mapping[str, str] | None) -> Iterator[EndpointPair]:
+    """Yield the pairs that a run's news and telemetry take, likewise."""
+    if not isinstance(config, Config):
+        return
+    yield from bigquery_pairs(config)
+    collector = config.telemetry.otlp
+    names = [name for name in COLLECTOR_VARIABLES if _is_set(name, env)]
+    if collector and names and not is_loopback(origin := origin_of(collector)):
+        stated = (env or {}).get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or (env or {}).get(
+            "OTEL_EXPORTER_OTLP_ENDPOINT"
+        )
+        if not stated or origin_of(stated) != origin:
+            yield from (EndpointPair(name, origin) for name in names)
+
+
+def run_pairs(config: Config, env: Mapping[str, str] | None) -> list[EndpointPair]:
+    """Return which variables a run would send where, but for what is free.
+
+    Args:
+        config: The run's.
+        env: A variable that is not set there is not sent; None: all count as set.
+    """
+    roles = [config.models.of(role) for role in ROLES]
+    targets = config.models.targets if config.detect.asks_targets else ()
+    judges = config.detect.judges if targets else ()
+    models = [*roles, *targets, *judges]
+    return sorted({*model_pairs(models, env), *service_pairs(config, env)})
+
+
+def bigquery_pairs(config: Config) -> Iterator[EndpointPair]:
+    """Yield the pair of Google's credentials and a gateway in place of Google's own address."""
+    endpoint = config.knowledge.bigquery.endpoint
+    if endpoint and "bigquery" in config.knowledge.backends:
+        origin = origin_of(endpoint)
+        if not (is_loopback(origin) or origin.endswith(".googleapis.com")):
+            yield EndpointPair(GOOGLE_VARIABLE, origin)
+
+
+def refuse_untrusted(
+    pairs: Iterable[EndpointPair], trusted: Pairs, *, record: Path | None = None
+) -> None:
+    """Refuse to send variables where nobody has agreed to.
+
+    Args:
+        pairs: What would be sent where.
+        trusted: What was agreed to.
+        record: The file that remembers it; None where nobody can be asked.
+
+    Raises:
+        UntrustedEndpoint: a pair is not among the trusted ones.
+    """
+    new = tuple(dict.fromkeys(pair for pair in pairs if pair not in trusted))
+    if new:
+        raise UntrustedEndpoint(
+            f"this would send {', '.join(map(str, new))}, for the first time in this workspace",
+            where=str(record or new[0].origin),
+            hint="if that is meant, --trust-endpoints sends it and remembers it; if not, name "
+            "another variable with api_key_env, or another base_url",
+            pairs=new,
+            record=record,
+        )
+
+
+def _own_origin(provider: str) -> str:
+    return _OWN_ORIGINS.get(provider, f"langchain:{provider}")
+
+
+def _is_set(name: str, env: Mapping[str, str] | None) -> bool:
+    return env is None or bool(env.get(name, "").strip())

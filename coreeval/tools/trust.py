@@ -1,0 +1,172 @@
+"""What a person has agreed to in a workspace: variables sent to endpoints, and hooks that are run.
+
+Each entry carries a seal, an HMAC with a key of the user's own outside of the workspace: a record
+that comes with somebody else's folder, or from another place or account, counts for nothing.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AwareDatetime, ValidationError
+
+from coreeval.errors import RunCorrupt
+from coreeval.schema import Value
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.endpoints import EndpointPair
+from coreeval.tools.files import write_json
+from coreeval.tools.workspace import Workspace
+
+Kind = Literal["endpoint", "hooks"]
+
+
+class TrustEntry(Value):
+    """One thing that was agreed to."""
+
+    kind: Kind
+    what: tuple[str, ...]
+    """`variable, origin` of an endpoint; `name, digest` of a config's hooks."""
+    since: AwareDatetime
+    seal: str
+    """HMAC-SHA256 over the workspace's place, the kind and what."""
+
+
+class _Record(Value):
+    schema_version: Literal[1] = 1
+    trusted: tuple[TrustEntry, ...] = ()
+
+
+class TrustRecord:
+    """The record of a workspace.
+
+    Args:
+        workspace: Whose.
+        now: The time of day.
+    """
+
+    def __init__(self, workspace: Workspace, *, now: Clock = utc_now) -> None:
+        self.path = workspace.trusted
+        self._root = str(workspace.root.resolve())
+        self._now = now
+
+    @classmethod
+    def at(cls, path: Path) -> "TrustRecord":
+        """Return the record in a file that `path` of another one named."""
+        return cls(Workspace(path.parent))
+
+    def endpoints(self) -> frozenset[EndpointPair]:
+        """Return the pairs of variables and origins that were agreed to.
+
+        Raises:
+            RunCorrupt: the file is damaged.
+        """
+        known = (entry.what for entry in self._sealed("endpoint"))
+        return frozenset(EndpointPair(*what) for what in known if len(what) == 2)
+
+    def trust_endpoints(self, pairs: Iterable[EndpointPair]) -> None:
+        """Remember pairs.
+
+        Raises:
+            RunCorrupt: the file is damaged.
+            OSError: the file or the user's key cannot be written.
+        """
+        for pair in pairs:
+            self._add("endpoint", tuple(pair))
+
+    def accepts_hooks(self, name: str, digest: str) -> bool:
+        """Return whether a config's hooks are the ones that were accepted last.
+
+        Raises:
+            RunCorrupt: the file is damaged.
+        """
+        return (name, digest) in {entry.what for entry in self._sealed("hooks")}
+
+    def accept_hooks(self, name: str, digest: str) -> None:
+        """Remember a config's hooks in place of those accepted before.
+
+        Raises:
+            RunCorrupt: the file is damaged.
+            OSError: the file or the user's key cannot be written.
+        """
+        self._add("hooks", (name, digest))
+
+    def _sealed(self, kind: Kind) -> list[TrustEntry]:
+        key = _read_key()
+        if key is None:
+            return []
+        entries = (entry for entry in self._read().trusted if entry.kind == kind)
+        return [e for e in entries if hmac.compare_digest(e.seal, self._seal(key, kind, e.what))]
+
+    def _add(self, kind: Kind, what: tuple[str, ...]) -> None:
+        key = _read_key() or _write_key()
+        sealed = TrustEntry(
+            kind=kind, what=what, since=self._now(), seal=self._seal(key, kind, what)
+        )
+        same = what if kind == "endpoint" else what[:1]
+        kept = (
+            entry
+            for entry in self._read().trusted
+            if entry.kind != kind or entry.what[: len(same)] != same
+        )
+        record = _Record(trusted=(*kept, sealed))
+        write_json(self.path, record.model_dump(mode="json"))
+
+    def _seal(self, key: bytes, kind: Kind, what: tuple[str, ...]) -> str:
+        said = json.dumps([self._root, kind, *what])
+        return hmac.new(key, said.encode(), hashlib.sha256).hexdigest()
+
+    def _read(self) -> _Record:
+        try:
+            return _Record.model_validate_json(self.path.read_bytes())
+        except FileNotFoundError:
+            return _Record()
+        except (ValidationError, UnicodeDecodeError):
+            raise RunCorrupt(
+                "the record of trusted endpoints and hooks cannot be read",
+                where=str(self.path),
+                hint="restore it from a copy, or remove it: then everything is asked again",
+            ) from None
+
+
+def trusted_endpoints(workspace: Workspace) -> frozenset[EndpointPair]:
+    """Return the pairs of variables and origins that were agreed to in a workspace.
+
+    Raises:
+        RunCorrupt: its record is damaged.
+    """
+    return TrustRecord(workspace).endpoints()
+
+
+# -- the user's key -----------------------------------------------------------------------------
+
+
+def _key_path() -> Path:
+    """Return where the key is: not in a folder that a .env file could name."""
+    return Path.home() / ".config" / "coreeval" / "trust.key"
+
+
+def _read_key() -> bytes | None:
+    try:
+        return _key_path().read_bytes() or None
+    except FileNotFoundError:
+        return None
+
+
+def _write_key() -> bytes:
+    path, key = _key_path(), secrets.token_hex(32).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write(key)
+    try:
+        os.link(draft, path)  # the first of two processes is the one that counts
+    except FileExistsError:
+        key = path.read_bytes()
+    finally:
+        draft.unlink()
+    return key

@@ -1,0 +1,69 @@
+"""However an answer is made up, reading it takes time in proportion to its length at most."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final
+
+import pytest
+
+from coreeval.evaluation.label_shape import LabelShape
+from coreeval.evaluation.numleak.parsing import read_choice, read_value
+from coreeval.evaluation.numleak.parsing.disputed import read_disputed
+from coreeval.evaluation.numleak.parsing.prose import read_prose
+from coreeval.evaluation.numleak.parsing.scores import read_score
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.series.units import known_units
+from coreeval.evaluation.scoring import choices
+from coreeval.models.reading import final_answer, json_text
+from coreeval.models.shapes import InvalidAnswer
+from coreeval.tasks import load_task
+
+MONTH: Final = Period.parse("2008-09", "monthly")
+PERCENT: Final = known_units()["percent"]
+EMOTION: Final = LabelShape(load_task("emotion"))
+NAME: Final = "the Fama-French market excess return (Mkt-RF) factor, Mkt-RF, monthly return"
+LENGTH: Final = 1_000_000
+SECONDS: Final = 0.5
+
+
+def label(text: str) -> None:
+    with suppress(InvalidAnswer):
+        EMOTION.parse(text)
+
+
+READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    "value": lambda text: read_value(text, unit=PERCENT, period=MONTH, name=NAME),
+    "prose": lambda text: read_prose(text, unit=PERCENT, period=MONTH, name=NAME),
+    "disputed": lambda text: read_disputed(text, stated=-42.0, unit=PERCENT, period=MONTH),
+    "score": lambda text: read_score(text, period=MONTH),
+    "date": lambda text: read_choice(text, first=MONTH, second=MONTH.shifted(1)),
+    "option": lambda text: choices.read_choice(text, {"A": "tin", "B": "gold"}),
+    "label": label,
+    "final answer": final_answer,
+    "JSON": json_text,
+}
+SIGNS: Final = (
+    *(" ", "1", "-", "(", "\n", "{", "[", "}", '"', "\\", "/", "*", "_", "~", "$", "<", "\t", "`"),
+    *("1. ", "1,", "a: ", "a|b\n", "1|2\n", "a,b\n", '{"a":', "```\n", "x```\n", "\\boxed{"),
+    *("<think>", "</think>", "<answer>", "<|channel|>", "March 2020 ", "2020-03,"),
+    *(
+        "joy ",
+        "not joy ",
+        "A ",
+        "A is ",
+        "the answer is ",
+        "s&p 1,",
+        "the market return ",
+        "is the ",
+    ),
+)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_megabyte_of_one_sign_is_read_at_once(reader: str) -> None:
+    for sign in SIGNS:
+        text = sign * (LENGTH // len(sign))
+        started = time.process_time()
+        READERS[reader](text)
+        assert time.process_time() - started < SECONDS, sign

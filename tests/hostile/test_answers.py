@@ -1,0 +1,60 @@
+"""Answers made to take long to read: each is read, or refused, in bounded time."""
+
+import time
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from coreeval.models.asker import MOST_KEPT
+from coreeval.models.reading import without_thoughts
+from coreeval.models.shapes import AnswerShape, InvalidAnswer
+
+LONGEST_S = 1.0
+"""CPU time that one answer of the greatest length may take here; 0.12 s when this was written."""
+
+
+class Item(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(extra="forbid")
+    a: int
+    b: str
+
+
+class Answer(BaseModel):
+    """What is asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+    items: tuple[Item, ...]
+
+
+SHAPE = AnswerShape(Answer)
+KEYS = ",".join(f'"k{number}":0' for number in range(MOST_KEPT // 13))
+ANSWERS = {
+    "thoughts opened": "<think>" * (MOST_KEPT // 7),
+    "thoughts closed": "</think>" * (MOST_KEPT // 8),
+    "thoughts of two names": "<think><thought>" * (MOST_KEPT // 16),
+    "no colon": '{"a",' + '"a",' * (MOST_KEPT // 4 - 2) + "}",
+    "quotes": "{" + '"' * (MOST_KEPT - 2) + "}",
+    "braces": "{x" + "{" * (MOST_KEPT // 2 - 2) + "}" * (MOST_KEPT // 2 - 2),
+    "brackets": '{"items":' + "[" * (MOST_KEPT // 2),
+    "a key twice": f'{{{KEYS},"k{MOST_KEPT // 13 - 1}":0}}',
+    "other keys": f"{{{KEYS}}}",
+    "empty items": '{"items":[' + ",".join(["{}"] * (MOST_KEPT // 4)) + "]}",
+    "a number": '{"items":' + "9" * (MOST_KEPT - 20) + "}",
+}
+
+
+@pytest.mark.parametrize("mend", [True, False])
+@pytest.mark.parametrize("text", ANSWERS.values(), ids=ANSWERS.keys())
+def test_no_answer_takes_long_to_read(text: str, mend: bool) -> None:
+    began = time.process_time()
+    with pytest.raises(InvalidAnswer):
+        SHAPE.parse(text, mend=mend)
+    assert time.process_time() - began < LONGEST_S
+
+
+def test_thoughts_of_a_megabyte_take_time_in_proportion() -> None:
+    began = time.process_time()
+    assert without_thoughts("<think>" * 150_000) == ""
+    assert time.process_time() - began < LONGEST_S

@@ -1,0 +1,160 @@
+"""A release that somebody else made: nothing outside its folder is read, hashed or copied."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from coreeval.errors import ReleaseError
+from coreeval.releases.exports.exporting import FORMATS, export
+from coreeval.releases.release import read_release, sha256_of
+from coreeval.releases.verifying import verify
+from tests.releases.kit import make_run
+
+SECRET = "sk-a-key-of-the-reader"
+Plant = Callable[[Path, Path], object]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("run")).release("1").path
+
+
+@pytest.fixture
+def release(original: Path, tmp_path: Path) -> Path:
+    """Return a copy that can be written, beside a secret of the reader."""
+    copy = Path(shutil.copytree(original, tmp_path / "shelf" / "1"))
+    for path in (copy, *copy.rglob("*")):
+        path.chmod(0o755)
+    return copy
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    file = tmp_path / "secret"
+    file.write_text(SECRET)
+    return file
+
+
+def signed(release: Path, change: Callable[[dict[str, object]], None]) -> None:
+    """Edit release.json and the digest that vouches for it."""
+    file = release / "release.json"
+    said = json.loads(file.read_text())
+    change(said)
+    file.write_text(json.dumps(said))
+    (release / "release.sha256").write_text(f"{sha256_of(file)}  release.json\n")
+
+
+def listed(release: Path, name: str, file: Path) -> None:
+    """Let release.json vouch for a file, as its maker can who knows what it holds."""
+    digest = {"sha256": sha256_of(file), "bytes": file.stat().st_size}
+    signed(release, lambda said: said["files"].update({name: digest}))  # type: ignore[attr-defined]
+
+
+def linked_file(release: Path, secret: Path) -> None:
+    (release / "notes.txt").symlink_to(secret)
+    listed(release, "notes.txt", secret)
+
+
+def linked_folder(release: Path, secret: Path) -> None:
+    (release / "more").symlink_to(secret.parent)
+    listed(release, "more/secret", secret)
+
+
+def climbing(release: Path, secret: Path) -> None:
+    listed(release, "../../secret", secret)
+
+
+def absolute(release: Path, secret: Path) -> None:
+    listed(release, str(secret), secret)
+
+
+def hidden_link(release: Path, secret: Path) -> None:
+    (release / "extra").symlink_to(secret)
+
+
+def linked_card(release: Path, secret: Path) -> None:
+    secret.write_text((release / "README.md").read_text() + SECRET)
+    (release / "README.md").unlink()
+    (release / "README.md").symlink_to(secret)
+    listed(release, "README.md", secret)
+
+
+def linked_arm(release: Path, secret: Path) -> None:
+    shutil.move(release / "updated", secret.parent / "elsewhere")
+    (release / "updated").symlink_to(secret.parent / "elsewhere")
+
+
+def climbing_split(release: Path, secret: Path) -> None:
+    signed(release, lambda said: said.update(split="../../secret"))
+
+
+PLANTS: tuple[Plant, ...] = (
+    linked_file, linked_folder, climbing, absolute, hidden_link, linked_card, linked_arm,
+    climbing_split,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_verify_names_what_leads_out_of_the_folder(
+    release: Path, secret: Path, plant: Plant
+) -> None:
+    plant(release, secret)
+    kinds = {problem.kind for problem in verify(release).problems}
+    assert kinds & {"link", "manifest"}, kinds
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+@pytest.mark.parametrize("to", ["hf", "jsonl", "spreadsheet"])
+def test_nothing_outside_the_folder_is_exported(
+    release: Path, secret: Path, plant: Plant, to: str, tmp_path: Path
+) -> None:
+    plant(release, secret)
+    with pytest.raises(ReleaseError) as caught:
+        export(release, to=to, out=tmp_path / "out")
+    assert SECRET not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("to", sorted(FORMATS))
+def test_a_release_that_does_not_verify_is_not_exported(
+    release: Path, tmp_path: Path, to: str
+) -> None:
+    (release / "CHANGELOG.md").write_text("edited")
+    with pytest.raises(ReleaseError, match="not what was made") as caught:
+        export(release, to=to, out=tmp_path / "out")
+    assert "coreeval verify" in caught.value.hint
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["release.json", "release.sha256", "task.json", "config.yaml"])
+def test_a_device_in_the_place_of_a_file_is_not_read(
+    release: Path, tmp_path: Path, name: str
+) -> None:
+    (release / name).unlink()
+    (release / name).symlink_to("/dev/zero")
+    assert {problem.kind for problem in verify(release).problems} & {"link", "manifest"}
+    with pytest.raises(ReleaseError):
+        export(release, to="csv", out=tmp_path / "out")
+
+
+def test_a_pipe_in_a_release_is_not_waited_for(release: Path) -> None:
+    os.mkfifo(release / "pipe")
+    assert [(each.kind, each.file) for each in verify(release).problems] == [("extra", "pipe")]
+
+
+@pytest.mark.parametrize("place", ["/etc", "a\\b"])
+def test_a_parent_is_named_relative_to_its_child(release: Path, place: str) -> None:
+    parent = {"version": "0", "digest": "0" * 64, "path": place}
+    signed(release, lambda said: said.update(parent=parent))
+    with pytest.raises(ReleaseError, match="relative to the release's folder"):
+        read_release(release)
+
+
+def test_a_version_is_a_name(release: Path) -> None:
+    signed(release, lambda said: said.update(version="../../x"))
+    with pytest.raises(ReleaseError, match="version"):
+        read_release(release)
