@@ -1,0 +1,1 @@
+"""A campaign of misfortunes and attacks, each tried on the commands that people run."""

@@ -1,0 +1,5 @@
+"""Hostile files."""
+
+from benchmarks.chaos.cases import Case
+
+CASES: tuple[Case, ...] = ()

@@ -1,0 +1,5 @@
+"""Killed, stopped and crowded."""
+
+from benchmarks.chaos.cases import Case
+
+CASES: tuple[Case, ...] = ()

@@ -1,0 +1,5 @@
+"""Disks, power and other machines."""
+
+from benchmarks.chaos.cases import Case
+
+CASES: tuple[Case, ...] = ()
