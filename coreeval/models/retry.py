@@ -3,22 +3,16 @@
 import asyncio
 import math
 import random
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception,
-    stop_after_attempt,
-    stop_before_delay,
-)
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from coreeval.models.failures import CallFailure
+from coreeval.tools.awake import awake_s
 
 T = TypeVar("T")
 
@@ -33,7 +27,8 @@ class Retry:
 
     attempts: int = 8
     total_s: float = 600.0
-    """No further attempt starts later than this after the first one."""
+    """No further attempt starts later than this after the first one, the time apart for which the
+    process was asleep: then it is not known whether the endpoint would have answered."""
     first_s: float = 1.0
     longest_s: float = 30.0
     retry_after_cap_s: float = 120.0
@@ -50,7 +45,7 @@ class Retry:
             call: Sends the request once.
             note: Told why a request came to nothing, when it is to be sent again.
         """
-        started = time.monotonic()
+        started = awake_s()
         try:
             return await call()
         except CallFailure as failure:
@@ -62,15 +57,18 @@ class Retry:
                 raise waiting.pop()
             return await call()
 
-        return await self._loop(note, time.monotonic() - started)(again)
+        return await self._loop(note, started)(again)
 
-    def _loop(self, note: Callable[[str], None], spent_s: float) -> AsyncRetrying:
+    def _loop(self, note: Callable[[str], None], started: float) -> AsyncRetrying:
         """Return what tries again; making it takes longer than most calls need it."""
-        left_s = max(0.0, self.total_s - spent_s)
+
+        def is_over(state: RetryCallState) -> bool:
+            return awake_s() - started + state.upcoming_sleep >= self.total_s
+
         return AsyncRetrying(
             before_sleep=lambda state: note(str(state.outcome and state.outcome.exception())),
             retry=retry_if_exception(_is_retryable),
-            stop=stop_after_attempt(self.attempts) | stop_before_delay(left_s),
+            stop=stop_after_attempt(self.attempts) | is_over,
             wait=self._wait,
             sleep=self.sleep,
             reraise=True,
