@@ -197,18 +197,27 @@ def run(out: Path, *arguments: str | Path, well: Sequence[int] = (0,)) -> Json:
 
 
 def start(
-    out: Path, *arguments: str | Path, environment: Mapping[str, str] | None = None
+    out: Path,
+    *arguments: str | Path,
+    environment: Mapping[str, str] | None = None,
+    files: int | None = None,
 ) -> "subprocess.Popen[bytes]":
-    """Start a command as a program of its own, for an environment that must be there before it."""
-    command = [sys.executable, "-m", "coreeval", *map(str, arguments), "--json"]
+    """Start a command as a program of its own, for an environment that must be there before it.
+
+    Args:
+        out: Gets its words.
+        arguments: Of the command.
+        environment: What it finds besides the usual.
+        files: Most files that it may have open.
+    """
+    limited = ["bash", "-c", f'ulimit -n {files}; exec "$@"', "bash"] if files else []
+    command = [*limited, sys.executable, "-m", "coreeval", *map(str, arguments), "--json"]
     around = {**os.environ, **ENVIRONMENT, **(environment or {})}
     with out.open("wb") as file:
         return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=around)
 
 
-def end(
-    process: "subprocess.Popen[bytes]", out: Path, *, well: Sequence[int] = (0,)
-) -> Json:
+def end(process: "subprocess.Popen[bytes]", out: Path, *, well: Sequence[int] = (0,)) -> Json:
     """Wait for a program; return its document.
 
     Raises:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from random import Random
@@ -20,6 +20,15 @@ from benchmarks.chaos.commands import (
     place,
     torn,
 )
+from benchmarks.chaos.crowds import (
+    A_SECOND,
+    looked_at,
+    many_in_flight,
+    obstacle,
+    stopped_for_an_hour,
+    two_syncs,
+)
+from benchmarks.chaos.score import Score
 from benchmarks.chaos.works import (
     Work,
     annotating,
@@ -39,33 +48,9 @@ from benchmarks.chaos.works import (
 )
 from tests.support.mirror_server import MirrorServer
 
-TRIES: Final = 4
+TRIES: Final = 8
 """Draws of a moment, until one lies before the end of the command."""
 Make = Callable[[Place], Work]
-
-
-@dataclass
-class Score:
-    """What came of the attempts so far."""
-
-    tried: int = 0
-    broken: list[str] = field(default_factory=list)
-    again: int = 0
-    """Calls that were asked again."""
-    lost: int = 0
-    """Calls that were in flight."""
-
-    def add(self, name: str, problems: list[str]) -> None:
-        """Count an attempt, and what did not hold."""
-        self.tried += 1
-        self.broken += [f"{name}: {'; '.join(problems)}"] if problems else []
-
-    def outcome(self, measured: str = "") -> Outcome:
-        """Return all of it."""
-        held = self.tried - len(self.broken)
-        return Outcome(
-            tried=self.tried, held=held, measured=measured, broken=tuple(self.broken)
-        )
 
 
 @dataclass(frozen=True)
@@ -101,7 +86,7 @@ def killed(at: Place, work: Work, alone: Undisturbed, chance: Random, score: Sco
         at.restore()
         process = work.begin(at.out)
         written(at, process)
-        after_s = chance.uniform(0, alone.writes_s)
+        after_s = chance.uniform(0, 0.85 * alone.writes_s)
         process.join(after_s)
         if kill(process):
             score.add(f"{work.name} after {after_s:.2f} s", gone_on(at, work, alone, score))
@@ -149,6 +134,54 @@ def all_commands(folder: Path, chance: Random) -> Outcome:
         return killed_often([*MAKES, lambda at: syncing(at, mirror)], folder, chance)
 
 
+def killed_at_files(folder: Path, _chance: Random) -> Outcome:
+    """Kill a run and a sync at the moment when each of their last files appears."""
+    score = Score()
+    with MirrorServer().running() as mirror, place(folder) as at:
+        mirror.delay_s = 0.005
+        aims: tuple[tuple[Make, tuple[str, ...]], ...] = (
+            (resuming, RUN_FILES),
+            (lambda at: syncing(at, mirror), STORE_FILES),
+        )
+        for make, names in aims:
+            at.restore("fresh")
+            work = make(at)
+            alone = left_alone(at, work)
+            for name in names:
+                for delay_s in (0.0, 0.002):
+                    killed_at(at, work, alone, name, delay_s, score)
+    return score.outcome(f"{score.again} calls asked again of {score.lost} in flight")
+
+
+def killed_at(
+    at: Place, work: Work, alone: Undisturbed, name: str, delay_s: float, score: Score
+) -> None:
+    """Kill a work when a file of some name appears or changes, go on with it, and look."""
+    for _ in range(TRIES):
+        at.restore()
+        before = files_of(at.root)
+        process = work.begin(at.out)
+        while process.is_alive() and not any(
+            name in path and before.get(path) != about for path, about in files_of(at.root).items()
+        ):
+            time.sleep(0.0005)
+        time.sleep(delay_s)
+        if kill(process):
+            score.add(f"{work.name} at {name}", gone_on(at, work, alone, score))
+            return
+
+
+RUN_FILES: Final = (
+    "dataset/semantic/",
+    "dataset/updated/",
+    "dataset/provenance/",
+    "dataset/README.md",
+    "items.csv",
+    "report.html",
+    "report.json",
+)
+STORE_FILES: Final = ("downloads/", "segments/", "aside/", "parts/.work/", "parts/1/")
+"""Parts of names, in the order in which they appear."""
 MAKES: list[Make] = [
     refreshing,
     resuming,
@@ -171,5 +204,31 @@ CASES: tuple[Case, ...] = (
         name="a kill at a random moment of any command",
         promise="the same command, or `resume`, comes to the same; no stored answer is asked again",
         attempt=all_commands,
+    ),
+    Case(
+        name="a kill in the moment when a file of `assemble`, `report` or a sync appears",
+        promise="the next process finds no half file that it trusts, and leaves none behind",
+        attempt=killed_at_files,
+    ),
+    Case(
+        name="two `gdelt sync` at once into one store",
+        promise="one says that another is at work; the store is that of one",
+        attempt=two_syncs,
+    ),
+    Case(
+        name=f"`view` and `status` beside a run, {A_SECOND} requests a second",
+        promise="the run comes to the same; no page fails, no database is locked",
+        attempt=looked_at,
+    ),
+    Case(
+        name="a run is stopped for an hour (SIGSTOP, or with its machine)",
+        promise="it goes on and comes to the same; a second process is refused meanwhile",
+        attempt=stopped_for_an_hour,
+        obstacle=obstacle,
+    ),
+    Case(
+        name="256 and 1,024 requests in flight; 1,024 where 256 files may be open",
+        promise="each is asked once, and files and memory are bounded; or one message says why not",
+        attempt=many_in_flight,
     ),
 )

@@ -1,6 +1,7 @@
 """The commands that do work: what each is given, and what it should come to."""
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -202,15 +203,14 @@ def recording(at: Place) -> Work:
 
 
 def replaying(at: Place) -> Work:
-    """Return a cassette that is repeated; what a kill leaves is put aside by the user."""
+    """Return a cassette that is repeated; what a kill leaves is removed by the user."""
     ended(at)
     file, target = at.root / "run.cassette", at.root / "repeated"
     run(at.out, "cassette", "export", at.run, "--out", file, "--texts")
     given = command("cassette", "replay", file, "--out", target)
 
     def again(out: Path) -> BaseProcess:
-        if target.exists():
-            target.rename(at.root / "aside")
+        shutil.rmtree(target, ignore_errors=True)
         return given(out)
 
     return Work(
@@ -278,7 +278,7 @@ def comparing(at: Place) -> Work:
     bench = at.root / "bench"
     bench.mkdir()
     for split, first in (("train", 0), ("test", 1000)):
-        lines = [json.dumps(_item(number)) for number in range(first, first + ITEMS)]
+        lines = [json.dumps(item(number)) for number in range(first, first + ITEMS)]
         (bench / f"{split}.jsonl").write_text("\n".join(lines), "utf-8")
     asked = {"metric": "exact_match", "consistency": "option", "modification": "option_shuffle",
              "answer": "letter", "exchangeable_splits": True}  # fmt: skip
@@ -301,7 +301,8 @@ def comparing(at: Place) -> Work:
     )
 
 
-def _item(number: int) -> Json:
+def item(number: int) -> Json:
+    """Return a question with four answers."""
     options = ["tin", "gold", "iron", "lead"]
     right = "ABCD"[number % 4]
     return {"id": f"m{number}", "input": f"Metal {number}?", "output": right, "options": options}
