@@ -9,9 +9,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -28,7 +27,7 @@ from coreeval.tools.workspace import RunFiles, Workspace
 from tests.graph.numleak.kit import answer as number_for
 from tests.support import worker
 from tests.support.answers import OfflineAnswers
-from tests.support.llm_server import LLMServer, Reply, Request
+from tests.support.llm_server import Answers, LLMServer, Reply, Request
 
 CONCURRENCY: Final = 4
 MOST: Final = 2 * open_at_once(CONCURRENCY)
@@ -57,14 +56,13 @@ PRELOADED: Final = (
 )
 """What a process has imported before it is begun: it is killed at work and not at its imports."""
 ENVIRONMENT: Final = {"OPENAI_API_KEY": "sk-none", "COREEVAL_HOME": ""}
-multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOADED))
 
 
 @dataclass
 class Answering:
     """Plays all models that the commands ask; each request body is remembered."""
 
-    roles: OfflineAnswers
+    roles: Answers
     heard: list[str] = field(default_factory=list)
     before: int = 0
     """Answers that were kept when `heard` was empty."""
@@ -154,6 +152,7 @@ class Place:
 @contextmanager
 def place(folder: Path, *, latency_s: float = LATENCY_S) -> Iterator[Place]:
     """Give a place with a config, and a server for its models while the block runs."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOADED))
     root = folder / "place"
     root.mkdir(parents=True)
     config = write_configs(root)[0]
@@ -241,12 +240,10 @@ def files_of(root: Path) -> dict[str, tuple[int, int]]:
     found = dict[str, tuple[int, int]]()
     for folder, _, names in os.walk(root):
         for name in names:
-            path = os.path.join(folder, name)
-            try:
-                about = os.stat(path)
-            except FileNotFoundError:
-                continue
-            found[os.path.relpath(path, root)] = about.st_size, about.st_mtime_ns
+            path = Path(folder, name)
+            with suppress(FileNotFoundError):
+                about = path.stat()
+                found[path.relative_to(root).as_posix()] = about.st_size, about.st_mtime_ns
     return found
 
 

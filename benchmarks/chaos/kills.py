@@ -24,10 +24,10 @@ from benchmarks.chaos.crowds import (
     A_SECOND,
     looked_at,
     many_in_flight,
-    obstacle,
     stopped_for_an_hour,
     two_syncs,
 )
+from benchmarks.chaos.moved_clock import obstacle
 from benchmarks.chaos.score import Score
 from benchmarks.chaos.works import (
     Work,

@@ -1,7 +1,8 @@
 """The time that a sample may take, of which waiting for its turn at a model is no part.
 
-Nor is the time for which the process was stopped or its machine asleep. More samples are open than may ask at a time, and those begun first are served first: how long one
-waits says how busy a model is, and nothing about the sample.
+Nor is the time for which the process was stopped, or its machine asleep. More samples are open than
+may ask at a time, and those begun first are served first: how long one waits says how busy a model
+is, and nothing about the sample.
 """
 
 import asyncio
