@@ -36,8 +36,8 @@ from tests.support.mirror_server import MirrorServer
 
 A_SECOND: Final = 50
 """Requests of those who look on."""
-ITEMS: Final = 700
-SLOW_S: Final = 1.0
+ITEMS: Final = 500
+SLOW_S: Final = 4.0
 FEW_FILES: Final = 256
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_any
 
 from coreeval.models.failures import CallFailure
 from coreeval.tools.awake import awake_s
@@ -68,7 +68,7 @@ class Retry:
         return AsyncRetrying(
             before_sleep=lambda state: note(str(state.outcome and state.outcome.exception())),
             retry=retry_if_exception(_is_retryable),
-            stop=stop_after_attempt(self.attempts) | is_over,
+            stop=stop_any(stop_after_attempt(self.attempts), is_over),
             wait=self._wait,
             sleep=self.sleep,
             reraise=True,
