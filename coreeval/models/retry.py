@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_any
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity.stop import stop_base
 
 from coreeval.models.failures import CallFailure
 from coreeval.tools.awake import awake_s
@@ -61,14 +62,10 @@ class Retry:
 
     def _loop(self, note: Callable[[str], None], started: float) -> AsyncRetrying:
         """Return what tries again; making it takes longer than most calls need it."""
-
-        def is_over(state: RetryCallState) -> bool:
-            return awake_s() - started + state.upcoming_sleep >= self.total_s
-
         return AsyncRetrying(
             before_sleep=lambda state: note(str(state.outcome and state.outcome.exception())),
             retry=retry_if_exception(_is_retryable),
-            stop=stop_any(stop_after_attempt(self.attempts), is_over),
+            stop=stop_after_attempt(self.attempts) | _AwakeFor(self.total_s, started),
             wait=self._wait,
             sleep=self.sleep,
             reraise=True,
@@ -81,6 +78,16 @@ class Retry:
             return min(asked, self.retry_after_cap_s) + self.jitter()
         doubled = min(self.first_s * 2.0 ** (state.attempt_number - 1), self.longest_s)
         return doubled * (0.5 + self.jitter() / 2)
+
+
+class _AwakeFor(stop_base):
+    """Ends the tries where the next one would begin so many seconds after a moment, or later."""
+
+    def __init__(self, seconds: float, since: float) -> None:
+        self._until = since + seconds
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        return awake_s() + retry_state.upcoming_sleep >= self._until
 
 
 def _is_retryable(error: BaseException) -> bool:
