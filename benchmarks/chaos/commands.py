@@ -116,7 +116,10 @@ class Place:
     def stored(self) -> int:
         """How many answers are kept."""
         calls = Workspace(self.root / ".coreeval").calls
-        return answered(calls) if calls.exists() else 0
+        try:
+            return answered(calls) if calls.exists() else 0
+        except sqlite3.OperationalError:  # killed before it had its tables
+            return 0
 
     def keep(self, name: str = "kept") -> None:
         """Let `restore` come back to what is here now."""
