@@ -14,6 +14,7 @@ import orjson
 
 from coreeval.models.network import proxy_for, trusted
 from coreeval.tools.bounded_http import read_bounded
+from coreeval.tools.open_files import connections_allowed
 
 _KEEP_ALIVE_S = 5.0
 """As httpx2 does: servers let go of idle connections a little later."""
@@ -38,7 +39,9 @@ class HttpClient(httpx2.AsyncClient):
         super().__init__(verify=tls, trust_env=False)
         self._by = proxy_for(url)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=_KEEP_ALIVE_S),
+            connector=aiohttp.TCPConnector(
+                limit=connections_allowed(), ssl=tls, keepalive_timeout=_KEEP_ALIVE_S
+            ),
             headers={"Accept-Encoding": self.headers["accept-encoding"]},
             auto_decompress=False,  # the response does
         )

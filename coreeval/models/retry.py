@@ -3,22 +3,17 @@
 import asyncio
 import math
 import random
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception,
-    stop_after_attempt,
-    stop_before_delay,
-)
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity.stop import stop_base
 
 from coreeval.models.failures import CallFailure
+from coreeval.tools.awake import awake_s
 
 T = TypeVar("T")
 
@@ -33,7 +28,8 @@ class Retry:
 
     attempts: int = 8
     total_s: float = 600.0
-    """No further attempt starts later than this after the first one."""
+    """No further attempt starts later than this after the first one, the time apart for which the
+    process was asleep: then it is not known whether the endpoint would have answered."""
     first_s: float = 1.0
     longest_s: float = 30.0
     retry_after_cap_s: float = 120.0
@@ -50,7 +46,7 @@ class Retry:
             call: Sends the request once.
             note: Told why a request came to nothing, when it is to be sent again.
         """
-        started = time.monotonic()
+        started = awake_s()
         try:
             return await call()
         except CallFailure as failure:
@@ -62,15 +58,14 @@ class Retry:
                 raise waiting.pop()
             return await call()
 
-        return await self._loop(note, time.monotonic() - started)(again)
+        return await self._loop(note, started)(again)
 
-    def _loop(self, note: Callable[[str], None], spent_s: float) -> AsyncRetrying:
+    def _loop(self, note: Callable[[str], None], started: float) -> AsyncRetrying:
         """Return what tries again; making it takes longer than most calls need it."""
-        left_s = max(0.0, self.total_s - spent_s)
         return AsyncRetrying(
             before_sleep=lambda state: note(str(state.outcome and state.outcome.exception())),
             retry=retry_if_exception(_is_retryable),
-            stop=stop_after_attempt(self.attempts) | stop_before_delay(left_s),
+            stop=stop_after_attempt(self.attempts) | _AwakeFor(self.total_s, started),
             wait=self._wait,
             sleep=self.sleep,
             reraise=True,
@@ -83,6 +78,16 @@ class Retry:
             return min(asked, self.retry_after_cap_s) + self.jitter()
         doubled = min(self.first_s * 2.0 ** (state.attempt_number - 1), self.longest_s)
         return doubled * (0.5 + self.jitter() / 2)
+
+
+class _AwakeFor(stop_base):
+    """Ends the tries where the next one would begin so many seconds after a moment, or later."""
+
+    def __init__(self, seconds: float, since: float) -> None:
+        self._until = since + seconds
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        return awake_s() + retry_state.upcoming_sleep >= self._until
 
 
 def _is_retryable(error: BaseException) -> bool:

@@ -1,13 +1,16 @@
 """The time that a sample may take, of which waiting for its turn at a model is no part.
 
-More samples are open than may ask at a time, and those begun first are served first: how long one
-waits says how busy a model is, and nothing about the sample.
+Nor is the time for which the process was stopped, or its machine asleep. More samples are open than
+may ask at a time, and those begun first are served first: how long one waits says how busy a model
+is, and nothing about the sample.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
+
+from coreeval.tools.awake import told_of_sleep
 
 
 class SampleClock:
@@ -34,6 +37,12 @@ class SampleClock:
             if not self._waits and self._runs:
                 self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)
 
+    def slept(self, seconds: float) -> None:
+        """Give the sample the seconds back in which the process was asleep."""
+        when = self._timeout.when()
+        if self._runs and when is not None:
+            self._timeout.reschedule(when + seconds)
+
     @property
     def _runs(self) -> bool:
         return not (self.over or self._timeout.expired())
@@ -53,7 +62,8 @@ async def bounded(seconds: float) -> AsyncIterator[None]:
         clock = SampleClock(timeout)
         token = _CLOCK.set(clock)
         try:
-            yield
+            with told_of_sleep(clock.slept):
+                yield
         finally:
             clock.over = True
             _CLOCK.reset(token)

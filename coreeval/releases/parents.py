@@ -95,7 +95,8 @@ def refuse_before(parent: Release, now: datetime) -> None:
             f"the clock says {now.isoformat(timespec='seconds')}, which is before the parent "
             f"{parent.manifest.version} was made ({parent.manifest.created_at})",
             where=str(parent.path),
-            hint="set the clock of this machine right",
+            hint="set the clock of this machine right; if it was wrong when that release was made, "
+            "move the release away, or name another --parent",
         )
 
 

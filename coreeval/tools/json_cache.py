@@ -1,6 +1,7 @@
 """What may be lost and made again, on disk as JSON: never as pickle."""
 
 import sqlite3
+import time
 import zlib
 from pathlib import Path
 from typing import Self
@@ -56,17 +57,20 @@ class JsonCache:
         self.close()
 
     def get(self, key: str) -> JsonValue:
-        """Return a value, or None."""
+        """Return a value, or None: also where it was kept by a clock that was ahead of this one."""
         try:
-            value: JsonValue = self._cache.get(key)
+            value, until, kept_s = self._cache.get(key, expire_time=True, tag=True)
+            if until is not None and kept_s is not None and until - time.time() > float(kept_s):
+                return None
         except _UNREADABLE:
             return None
-        return value
+        found: JsonValue = value
+        return found
 
     def put(self, key: str, value: JsonValue, *, expire_s: float) -> bool:
         """Keep a value for a while; False if it could not be kept, as on a full disk."""
         try:
-            return bool(self._cache.set(key, value, expire=expire_s))
+            return bool(self._cache.set(key, value, expire=expire_s, tag=str(expire_s)))
         except _UNREADABLE:
             return False
 

@@ -2,13 +2,12 @@
 
 import asyncio
 from datetime import UTC, datetime
-from unittest import mock
 
 import pytest
 
 from coreeval.models.failures import CallFailure, FailureKind
 from coreeval.models.retry import Retry, retry_after_seconds
-from tests.support.virtual_time import in_virtual_time, now
+from tests.support.virtual_time import fall_asleep, in_virtual_time
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -101,11 +100,22 @@ def test_the_time_runs_from_the_start_of_the_first_attempt() -> None:
     call = Slow(*failures(99))
 
     async def work() -> None:
-        with mock.patch("time.monotonic", now), pytest.raises(CallFailure):
+        with pytest.raises(CallFailure):
             await Retry(attempts=99, total_s=250, first_s=0.0, longest_s=0.0).run(call)
 
     in_virtual_time(work())
     assert call.calls == 3
+
+
+def test_an_hour_asleep_is_no_time_to_give_up_in() -> None:
+    call = Slow(*failures(1))
+
+    async def work() -> None:
+        asyncio.get_running_loop().call_later(50, fall_asleep, 3600)
+        assert await Retry(total_s=250, first_s=0.0, longest_s=0.0).run(call) == "answer"
+
+    in_virtual_time(work())
+    assert call.calls == 2
 
 
 async def test_a_bug_is_not_retried() -> None:

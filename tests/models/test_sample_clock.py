@@ -6,7 +6,7 @@ import pytest
 
 from coreeval.models.pace import Pace
 from coreeval.models.sample_clock import bounded, waiting
-from tests.support.virtual_time import in_virtual_time, now
+from tests.support.virtual_time import fall_asleep, in_virtual_time, now
 
 
 async def take_a_turn(pace: Pace, seconds: float) -> None:
@@ -62,3 +62,23 @@ def test_whoever_has_no_clock_just_waits() -> None:
             await asyncio.sleep(1)
 
     in_virtual_time(scene())
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_an_hour_asleep_does_not_count(waits: bool) -> None:
+    async def scene() -> float:
+        with pytest.raises(TimeoutError):
+            async with bounded(10):
+                await asyncio.sleep(4)
+                if waits:
+                    with waiting():
+                        fall_asleep(3600)
+                        await asyncio.sleep(2)
+                else:
+                    fall_asleep(3600)
+                await asyncio.sleep(3)
+                await asyncio.sleep(7)
+        return now()
+
+    took = in_virtual_time(scene())
+    assert took == pytest.approx(3610 + 2 * waits, abs=1.5)  # it wakes between two ticks

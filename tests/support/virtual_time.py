@@ -30,6 +30,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumps.now
 
+    def pass_over(self, seconds: float) -> None:
+        """Let time pass at once, whatever falls due meanwhile."""
+        self._jumps.now += seconds
+
 
 def in_virtual_time(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end what may take virtual hours."""
@@ -40,3 +44,10 @@ def in_virtual_time(work: Coroutine[Any, Any, T]) -> T:
 def now() -> float:
     """Return the second of the running loop."""
     return asyncio.get_running_loop().time()
+
+
+def fall_asleep(seconds: float) -> None:
+    """Let so much time pass in which the loop does nothing: its process is stopped."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    loop.pass_over(seconds)

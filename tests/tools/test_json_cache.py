@@ -2,6 +2,7 @@
 
 import pickle
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,20 @@ def test_values_come_back_for_other_processes(tmp_path: Path) -> None:
         assert (cache.get("small"), cache.get("big")) == ({"a": [1, None]}, big)
         assert cache.get("old") is None
         assert cache.get("never") is None
+
+
+def test_what_a_clock_kept_that_was_ahead_counts_as_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, year = time.time, 365 * 86400.0
+    with JsonCache(tmp_path) as cache:
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: real() + year)
+            assert cache.put("key", [], expire_s=3600)
+            assert cache.get("key") == []
+        assert cache.get("key") is None, "or it would be believed for a year and an hour"
+        assert cache.put("key", ["now"], expire_s=3600)
+        assert cache.get("key") == ["now"]
 
 
 class Bomb:

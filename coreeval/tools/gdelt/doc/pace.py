@@ -59,20 +59,22 @@ class Pace:
     async def turn(self, left_s: float) -> bool:
         """Wait for a turn and take it; False, at once, if none comes in the time left.
 
+        What was waited counts against it, not the time of day, which may be set meanwhile.
+
         Raises:
             KnowledgeError: the file cannot be written.
         """
-        end = self.clock() + left_s
         while True:
             with self._held() as record:
                 now = self.clock()
                 wait_s = max(0.0, self._ready(record) - now)
-                if now + wait_s > end:
+                if wait_s > left_s:
                     return False
                 if not wait_s:
                     self._write(self._taken(record, now))
                     return True
             await self.sleep(max(wait_s, SHORTEST_SLEEP_S))
+            left_s -= wait_s
 
     def answered(self) -> None:
         """Note that the service answered, whatever it said about the question."""

@@ -248,5 +248,5 @@ def _clear(store: Path, database: sqlite3.Connection) -> None:
     shutil.rmtree(store / "parts" / WORK, ignore_errors=True)
     listed = {folder_of(store, part.id) for part in parts(database)}
     for folder in (store / "parts").glob("[0-9]*"):
-        if folder not in listed and time.time() - folder.stat().st_mtime > KEPT_S:
+        if folder not in listed and abs(time.time() - folder.stat().st_mtime) > KEPT_S:
             shutil.rmtree(folder)

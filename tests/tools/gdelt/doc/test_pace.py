@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -48,6 +49,25 @@ def test_requests_are_spaced_from_their_beginnings(tmp_path: Path) -> None:
         return first + await turns(paced(tmp_path), 2)
 
     assert in_virtual_time(work()) == [0, 8, 16, 24]
+
+
+@pytest.mark.parametrize("jump_s", [-8760 * HOUR, 8760 * HOUR])
+def test_a_clock_that_is_set_while_somebody_waits_costs_no_turn(
+    tmp_path: Path, jump_s: float
+) -> None:
+    moved = 0.0
+
+    async def work() -> float:
+        nonlocal moved
+        pace = replace(paced(tmp_path), clock=lambda: clock() + moved)
+        assert await pace.turn(HOUR)
+        waiting = asyncio.create_task(pace.turn(20))
+        await asyncio.sleep(1)
+        moved = jump_s
+        assert await waiting
+        return now()
+
+    assert in_virtual_time(work()) == pytest.approx(8, abs=0.1)
 
 
 def test_several_who_ask_at_once_take_turns(tmp_path: Path) -> None:

@@ -125,6 +125,13 @@ def test_a_gap_of_long_ago_is_not_asked_for_again(tmp_path: Path, server: Mirror
     assert (server.asked, done.gaps) == ([], 4 * HOURS)
 
 
+def test_a_clock_that_was_ahead_settles_no_gap(tmp_path: Path, server: MirrorServer) -> None:
+    store, ahead = tmp_path / "store", NOW + timedelta(days=3)
+    assert synced(store, server, end=NOW, now=ahead).gaps == 4 * HOURS
+    fill(server, quarters(START, 4 * HOURS))
+    assert synced(store, server).counts.files == 4 * HOURS, "they have come since"
+
+
 def test_the_known_hole_is_named(tmp_path: Path, server: MirrorServer) -> None:
     start = datetime.fromisoformat("2025-06-14T12:00:00+00:00")
     fill(server, quarters(start, 24))

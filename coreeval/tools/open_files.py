@@ -1,0 +1,27 @@
+"""How many files and connections this process may have open."""
+
+ENOUGH = 4096
+"""Three endpoints with the most requests in flight that a config may ask for, and a run's files."""
+KEPT = 100
+"""Of few: for databases, news, pictures and what Python opens."""
+
+
+def connections_allowed() -> int:
+    """Return how many connections may be open at once; 0 for as many as are wanted.
+
+    The usual limit of a shell, 256 or 1024, is raised as far as the system lets a process do so.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return 0
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if soft == unlimited or soft >= ENOUGH:
+        return 0
+    allowed = ENOUGH if hard == unlimited else min(ENOUGH, hard)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    except (OSError, ValueError):
+        allowed = soft
+    return 0 if allowed >= ENOUGH else max(1, allowed - KEPT)
