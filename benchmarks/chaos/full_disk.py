@@ -106,7 +106,8 @@ class Life:
             for path in (self.disk / "export").glob("*.jsonl")
         }
         released = {
-            path.parent.name: pq.read_table(path).num_rows for path in self.release.rglob("*.parquet")
+            path.parent.name: pq.read_table(path).num_rows
+            for path in self.release.rglob("*.parquet")
         }
         return {"outcomes": outcome(moved), "exported": exported, "released": released}
 
@@ -127,9 +128,7 @@ def attempt(folder: Path, _chance: Random) -> Outcome:
             broken += [f"{size >> 10} KiB: {one}" for one in trouble[:1]]
     names = [name for name in COMMANDS if name in hit]
     measured = f"{sizes[0] >> 10} to {sizes[-1] >> 10} KiB; stopped in {', '.join(names)}"
-    return Outcome(
-        tried=POINTS, held=POINTS - len(broken), measured=measured, broken=tuple(broken)
-    )
+    return Outcome(tried=POINTS, held=POINTS - len(broken), measured=measured, broken=tuple(broken))
 
 
 def fill(life: Life, disk: Disk, expected: object, url: str) -> tuple[str, tuple[str, ...]]:

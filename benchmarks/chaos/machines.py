@@ -11,6 +11,7 @@ from random import Random
 
 from benchmarks.chaos.cases import Case, Outcome
 from benchmarks.chaos.commands import defects, say
+from benchmarks.chaos.power import priced
 from benchmarks.kills import Lab, lab
 from benchmarks.volume import get, server
 from coreeval.tools.clock import utc_now
@@ -116,9 +117,9 @@ def other_user(folder: Path, _chance: Random) -> Outcome:
 def moved(folder: Path, _chance: Random) -> Outcome:
     """Move a half-done run with its workspace, without it, and back; nothing is paid twice."""
     with server(lab(folder / "any", "emotion", "http://127.0.0.1:9", 0).config, 0.0) as url:
-        one = lab(folder / "lab", "emotion", url, 1)
+        one = priced(lab(folder / "lab", "emotion", url, 1))
         place, elsewhere = one.config.parent, folder / "elsewhere"
-        half = say(*one.refresh, "--limit", SAMPLES, "--set", "run.budget_usd=0.001", folder=place)
+        half = say(*one.refresh, "--limit", SAMPLES, "--budget", "0.05", folder=place)
         stored = one.stored
         began = get(f"{url}/counts")
         run, gone = elsewhere / "run", elsewhere / ".coreeval"

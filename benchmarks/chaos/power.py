@@ -133,9 +133,7 @@ def record(one: Lab, log: Path, library: Path) -> Recording:
         lab=one, log=log, events=[], answered=answers(folder), outcome=outcome(one), released=None
     )
     events = list(read_events(log / "log"))
-    return Recording(
-        **{**vars(made), "events": events, "released": released(made.release)}
-    )
+    return Recording(**{**vars(made), "events": events, "released": released(made.release)})
 
 
 def read_events(log: Path) -> Iterator[Event]:
@@ -154,7 +152,9 @@ def answers(folder: Path) -> dict[str, float]:
 
 def released(release: Path) -> object:
     """Return the rows of a release's files."""
-    return {path.parent.name: pq.read_table(path).to_pylist() for path in release.rglob("*.parquet")}
+    return {
+        path.parent.name: pq.read_table(path).to_pylist() for path in release.rglob("*.parquet")
+    }
 
 
 def go_on(made: Recording, cut: int, chance: Random, *, torn: bool) -> tuple[int, Sequence[str]]:
@@ -235,7 +235,9 @@ def kept(folder: Path) -> tuple[Keys, Keys]:
     with closing(sqlite3.connect(copied / "calls.db")) as found:
         names = {name for (name,) in found.execute("SELECT name FROM sqlite_master")}
         return tuple(  # type: ignore[return-value]
-            {key for (key,) in found.execute(f"SELECT key FROM {table}")} if table in names else set()
+            {key for (key,) in found.execute(f"SELECT key FROM {table}")}
+            if table in names
+            else set()
             for table in ("calls", "reservations")
         )
 

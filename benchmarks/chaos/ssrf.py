@@ -57,7 +57,14 @@ def places(aside: Served) -> list[str]:
 def ask_webhook(url: str, folder: Path) -> None:
     """Tell a webhook how a period ended."""
     news = News(
-        outcome="released", name="n", version="1", due_at="", run="", release="", counts={}, trouble=None
+        outcome="released",
+        name="n",
+        version="1",
+        due_at="",
+        run="",
+        release="",
+        counts={},
+        trouble=None,
     )
     hook = HookConfig.model_validate({"webhook_env": "HOOK", "tries": 1})
     with mock.patch.dict(os.environ, {"HOOK": url}):
@@ -86,7 +93,9 @@ def ask_model(provider: str) -> Ask:
         config = ModelConfig(model=f"{provider}:m", base_url=f"{url}/v1", api_key_env="KEY")
         form = Form(schema={}, name="plain", method="text", max_tokens=9)
         try:
-            await open_model(config, {"KEY": KEY}).chat.ask([{"role": "user", "content": "?"}], form)
+            await open_model(config, {"KEY": KEY}).chat.ask(
+                [{"role": "user", "content": "?"}], form
+            )
         finally:
             await close_models()
 
@@ -105,7 +114,14 @@ def ask_collector(url: str, _folder: Path) -> None:
     place = Place.of("run", "sample", root="first")
     sender.send(
         Span(
-            name="n", place=place, parent=None, started=now, ended=now, attributes={}, events=[], error=None
+            name="n",
+            place=place,
+            parent=None,
+            started=now,
+            ended=now,
+            attributes={},
+            events=[],
+            error=None,
         )
     )
     sender.close()
@@ -137,7 +153,9 @@ def redirected(folder: Path, _chance: Random) -> Outcome:
             for number, place in enumerate(places(aside)):
                 status = STATUSES[number % len(STATUSES)]
                 with lure(place, status) as named:
-                    with suppress(CoreEvalError, CallFailure, NoReply, OSError, ValueError, GoogleAPICallError):
+                    with suppress(
+                        CoreEvalError, CallFailure, NoReply, OSError, ValueError, GoogleAPICallError
+                    ):
                         ask(named.url, folder)
                 tried += 1
                 if not named.asked or aside.asked:
@@ -166,7 +184,13 @@ def mirror(folder: Path, _chance: Random) -> Outcome:
             found += [f"{place}: {said.defect(0, 1)}"] if said.defect(0, 1) else []
             found += [f"{place} was asked"] if aside.asked else []
             found += ["the mirror was never asked"] if not named.asked else []
-        for url in ("file:///etc", "ftp://127.0.0.1", "http://169.254.169.254", "//x", "http://[::"):
+        for url in (
+            "file:///etc",
+            "ftp://127.0.0.1",
+            "http://169.254.169.254",
+            "//x",
+            "http://[::",
+        ):
             said = sync(folder / f"store{tried}", url)
             tried += 1
             found += [said.defect(2)] if said.defect(2) else []
@@ -210,7 +234,10 @@ def hub(folder: Path, _chance: Random) -> Outcome:
     """Push a release to a hub that leads elsewhere."""
     config = next(path for path in write_configs(folder) if path.stem == "emotion")
     run = folder / "run"
-    for given in (["refresh", config, "--limit", "4", "--run-dir", run], ["release", run, "--version", "1"]):
+    for given in (
+        ["refresh", config, "--limit", "4", "--run-dir", run],
+        ["release", run, "--version", "1"],
+    ):
         said = say(*given, folder=folder)
         assert not said.defect(0), said.defect(0)
     release = folder / ".coreeval" / "releases" / "demo-emotion" / "1"

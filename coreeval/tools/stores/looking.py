@@ -54,7 +54,8 @@ def looked_at(path: Path, *, what: str) -> Iterator[sqlite3.Connection]:
             connection.row_factory = sqlite3.Row
             yield connection
     except sqlite3.OperationalError as error:
-        raise RunError(f"{what} cannot be used: {error}", where=where, hint=RESUME) from None
+        hint = RESUME if may_change(path) else COPYING
+        raise RunError(f"{what} cannot be used: {error}", where=where, hint=hint) from None
     except sqlite3.DatabaseError as error:
         raise RunCorrupt(f"{what} is damaged: {error}", where=where, hint=REPAIR) from None
 
