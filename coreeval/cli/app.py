@@ -1,5 +1,6 @@
 """The program: its commands, and what an error or a signal turns into."""
 
+import errno
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -24,6 +25,19 @@ COMMANDS = (
 """Commands and groups of them, in the order of the help; `coreeval.cli` has a module for each."""
 HOMES = {"resume": "refresh", "retry": "refresh", "verify": "release"}
 """Modules of those that share one."""
+
+
+_NO_ROOM = "the disk is full: make room on it, then give the same command again"
+_NO_RIGHT = "let this user read and write there, or copy the folder to where you may"
+_HINTS = {
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EROFS: "nothing can be written there: copy the folder to where you may write, or name "
+    "another workspace: COREEVAL_HOME=DIR",
+    errno.EACCES: _NO_RIGHT,
+    errno.EPERM: _NO_RIGHT,
+}
+"""What to do where the system does not do what a command asks of it."""
 
 
 def _version(wanted: bool) -> None:
@@ -112,7 +126,8 @@ def _told(error: BaseException) -> CoreEvalError:
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return Interrupted("stopped by Ctrl-C")
     if isinstance(error, OSError):
-        return RunError(error.strerror or str(error), where=str(error.filename or ""))
+        hint = _HINTS.get(error.errno or 0, "")
+        return RunError(error.strerror or str(error), where=str(error.filename or ""), hint=hint)
     return _usage_error(error) or _fault(error)
 
 

@@ -45,7 +45,14 @@ from coreeval.releases.manifest import (
 from coreeval.tools.files import write_text
 from coreeval.tools.locks import held
 from coreeval.tools.stores.runs import RunStore
-from coreeval.tools.workspace import RunFiles, Workspace, command, workspace_for
+from coreeval.tools.stores.looking import looked_at
+from coreeval.tools.workspace import (
+    HOME_VARIABLE,
+    RunFiles,
+    Workspace,
+    command,
+    workspace_for,
+)
 
 IfChanged = Literal["refuse", "keep", "anew"]
 """What a resume does when the config changed: refuse, go on with the run's own, or start anew."""
@@ -216,6 +223,7 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
             where=str(files.root),
             hint="restore it from a copy, or start a new run",
         )
+    _require_workspace(files, manifest)
     frozen = load_config(files.config)
     config = with_free_keys(frozen, manifest, budget_usd)
     check_telemetry(config)
@@ -223,6 +231,24 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
         _keep_config(files, config)
     now = datetime.fromisoformat(manifest.now)
     return files, manifest, set_up(with_added(config, manifest), now, manifest)
+
+
+def _require_workspace(files: RunFiles, manifest: Manifest) -> None:
+    """Refuse a run that was moved away from the answers that it has paid for.
+
+    Raises:
+        RunStateError: models have answered it, and its workspace is not there.
+    """
+    if Path(manifest.workspace).exists() or not files.store.exists():
+        return
+    with looked_at(files.store, what="run.db") as store:
+        called = store.execute("SELECT 1 FROM calls LIMIT 1").fetchone()
+    if called:
+        raise RunStateError(
+            "the workspace of this run is not there: its calls.db has the answers that were paid",
+            where=manifest.workspace,
+            hint=f"put it back, or name the folder that has calls.db: {HOME_VARIABLE}=DIR",
+        )
 
 
 def _keep_config(files: RunFiles, config: Config) -> None:

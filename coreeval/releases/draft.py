@@ -1,12 +1,12 @@
 """A directory that appears whole under its name, or not at all, and is read-only from then on."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from coreeval.errors import ReleaseError, RunLocked
+from coreeval.tools.files import flush, flush_tree
 from coreeval.tools.locks import held
 
 
@@ -35,7 +35,7 @@ def appearing(target: Path) -> Iterator[Path]:
             yield draft
             _seal(draft)
             draft.rename(target)
-            _sync(target.parent)
+            flush(target.parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -59,13 +59,4 @@ def _seal(folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             path.chmod(0o444)
-        _sync(path)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    flush_tree(folder)

@@ -19,7 +19,7 @@ from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.locks import is_held
 from coreeval.tools.stores.looking import DIGITS, Spending, last_row, looked_at
 from coreeval.tools.stores.pulse import Pulse, Spend
-from coreeval.tools.workspace import RunFiles, Workspace
+from coreeval.tools.workspace import RunFiles, Workspace, found_workspace
 
 Json = Mapping[str, Any]
 ENDS = tuple(name for name in OUTCOMES if name != "pending")
@@ -151,7 +151,7 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
         counts=counts,
         control=control,
         bad_rows=bad_rows,
-        spend=(pulse and pulse.spend) or _spend(manifest, works),
+        spend=(pulse and pulse.spend) or _spend(manifest, works, run),
         pulse=pulse,
         idle_s=round(pulse.idle_s + sign.age_s, 1) if pulse and sign else 0.0,
         sign=sign,
@@ -227,12 +227,12 @@ def _ruled(models: Json) -> list[str]:
     return [role for role in ROLES if asked[role]["model"].partition(":")[0] in _BY_RULES]
 
 
-def _spend(manifest: Json, works: bool) -> Spend:
+def _spend(manifest: Json, works: bool, run: Path) -> Spend:
     """Return the ledger's sums of a run that goes on or was killed, else those of its manifest."""
     cost = manifest["cost"]
     if works or manifest["status"] == "running":
         payer = f"{manifest['run']}@{manifest['now']}"
-        calls = Workspace(Path(manifest["workspace"])).calls
+        calls = Workspace(found_workspace(Path(manifest["workspace"]), run.resolve())).calls
         return Spending(calls, payer, cost["budget_usd"]).now()
     paid = [row for row in cost["by_model"] if not row["cached"]]
     return Spend(

@@ -10,6 +10,7 @@ from coreeval.schema import Coverage, Outcome, Value, Window
 from coreeval.tools.cutoffs import Latest, TargetDates
 from coreeval.tools.files import write_json
 from coreeval.tools.freshness import TargetFreshness
+from coreeval.tools.workspace import found_workspace
 
 Status = Literal["running", "interrupted", "stopped", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -186,7 +187,13 @@ def read_manifest(path: Path) -> Manifest:
         RunStateError: there is none, or it is damaged.
     """
     try:
-        return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
+        found = Manifest.model_validate_json(path.read_text(encoding="utf-8"))
+    except PermissionError as error:
+        raise RunStateError(
+            f"the manifest cannot be read: {error.strerror}",
+            where=str(path),
+            hint="ask whoever owns the run for the right to read it, or for a copy",
+        ) from None
     except FileNotFoundError:
         raise RunStateError(
             "this is no run directory: it has no manifest.json",
@@ -199,6 +206,8 @@ def read_manifest(path: Path) -> Manifest:
             where=str(path),
             hint="restore the file from a copy, or start a new run",
         ) from None
+    workspace = found_workspace(Path(found.workspace), path.resolve().parent)
+    return found.model_copy(update={"workspace": str(workspace)})
 
 
 def _problem(error: Exception) -> str:

@@ -68,6 +68,30 @@ def _locked(mine: IO[bytes], draft: Path) -> Literal["mine", "taken", "no locks"
     return "mine" if same else "taken"
 
 
+def flush_tree(folder: Path) -> None:
+    """See to it that the disk has a folder, and all files and folders in it.
+
+    Raises:
+        OSError: it does not take them.
+    """
+    for path in sorted(folder.rglob("*")):
+        flush(path)
+    flush(folder)
+
+
+def flush(path: Path) -> None:
+    """See to it that the disk has a file, or the names in a folder.
+
+    Raises:
+        OSError: it does not take them.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write text as one atomic replacement."""
     with replacing(path) as draft:

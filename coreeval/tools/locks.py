@@ -1,5 +1,6 @@
 """Work that one process at a time may do."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ def is_held(lock: Path) -> bool:
         from fcntl import LOCK_EX, LOCK_NB, flock
     except ImportError:
         return _is_held_anywhere(lock)
-    descriptor = os.open(lock, os.O_RDWR)
+    descriptor = _opened(lock)
     try:
         flock(descriptor, LOCK_EX | LOCK_NB)
     except BlockingIOError:
@@ -40,6 +41,16 @@ def is_held(lock: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def _opened(lock: Path) -> int:
+    """Open a lock; to read it where it may not be written, as on a read-only medium."""
+    try:
+        return os.open(lock, os.O_RDWR)
+    except OSError as error:
+        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise
+        return os.open(lock, os.O_RDONLY)
 
 
 def _is_held_anywhere(lock: Path) -> bool:

@@ -106,6 +106,20 @@ def workspace_for(base: Path) -> Workspace:
     return Workspace(Path(home).expanduser() if home else base / ".coreeval")
 
 
+def found_workspace(recorded: Path, run: Path) -> Path:
+    """Return the workspace of a run that may have been moved since it was written down.
+
+    Where it is not there any more, it is the one that `COREEVAL_HOME` names, the one that the run
+    lies in, or the one beside the run; where none of them is, it stays the one written down.
+    """
+    home = os.environ.get(HOME_VARIABLE)
+    if recorded.exists():
+        return recorded
+    inside = [run.parents[2]] if run.parent.parent.name == "runs" else []
+    places = [Path(home).expanduser()] if home else [*inside, run.parent / ".coreeval"]
+    return next((place for place in places if place.exists()), recorded)
+
+
 def user_cache() -> Path:
     """Return the folder that all workspaces of a user share, as XDG has it."""
     home = os.environ.get("XDG_CACHE_HOME")

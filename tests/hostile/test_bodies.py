@@ -123,7 +123,7 @@ def test_of_a_webhook_only_the_status_is_read(
 def test_the_hubs_client_is_bounded_while_it_is_lent(kind: Kind) -> None:
     own = get_session()
     refused = pytest.raises(ResponseTooLong)
-    with endless(kind) as url, bounded_memory(), bounded_sessions(), refused:
+    with endless(kind) as url, bounded_memory(), bounded_sessions(url), refused:
         get_session().get(url)
     assert type(get_session()) is type(own)
 

@@ -66,10 +66,9 @@ def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False)
         raise UsageError(f"{to!r} names no repository", hint="--to OWNER/NAME")
     made = require_whole(release)
     disable_progress_bars()
-    with bounded_sessions():
-        return _Push(HfApi(endpoint=os.environ.get(ENDPOINT_VARIABLE)), made, named[1]).run(
-            public=public, dry_run=dry_run
-        )
+    api = HfApi(endpoint=os.environ.get(ENDPOINT_VARIABLE))
+    with bounded_sessions(str(api.endpoint)):
+        return _Push(api, made, named[1]).run(public=public, dry_run=dry_run)
 
 
 class _Push:

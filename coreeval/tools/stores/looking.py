@@ -3,6 +3,7 @@
 Only what is asked again and again while a run goes on is read so; nothing is written.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -16,6 +17,11 @@ REPAIR = (
     "nothing was overwritten; restore the file from a copy, or move it away and start a new run"
 )
 RESUME = "see to the disk, then resume the run"
+OPENING = "is the folder there, may it be written, is the disk full?"
+COPYING = (
+    "it may not be written here, and was not closed before: copy its folder, with the files that "
+    "end in -wal and -shm, to where you may write"
+)
 _PATIENCE_S = 10.0
 _NEWEST = "SELECT coalesce(max(rowid), 0) FROM calls"
 PAID = """
@@ -44,17 +50,29 @@ def looked_at(path: Path, *, what: str) -> Iterator[sqlite3.Connection]:
     """
     where = str(path)
     try:
-        with closing(sqlite3.connect(_uri(path), uri=True, timeout=_PATIENCE_S)) as connection:
+        with closing(sqlite3.connect(reading_uri(path), uri=True, timeout=_PATIENCE_S)) as connection:
             connection.row_factory = sqlite3.Row
             yield connection
     except sqlite3.OperationalError as error:
-        raise RunError(f"{what} cannot be used: {error}", where=where, hint=RESUME) from None
+        hint = RESUME if may_change(path) else COPYING
+        raise RunError(f"{what} cannot be used: {error}", where=where, hint=hint) from None
     except sqlite3.DatabaseError as error:
         raise RunCorrupt(f"{what} is damaged: {error}", where=where, hint=REPAIR) from None
 
 
-def _uri(path: Path) -> str:
-    return f"{path.resolve().as_uri()}?mode=ro"
+def reading_uri(path: Path) -> str:
+    """Return by what a database is opened to read it.
+
+    Beside a database with a log SQLite makes a file of its own, which it cannot where nothing may
+    be written: there the database is opened as one that never changes, unless a log lies beside it.
+    """
+    fixed = not may_change(path) and not Path(f"{path}-wal").exists()
+    return f"{path.resolve().as_uri()}?{'immutable=1' if fixed else 'mode=ro'}"
+
+
+def may_change(path: Path) -> bool:
+    """Return whether this process may write a database and the files that SQLite has beside it."""
+    return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
 
 
 def last_row(connection: sqlite3.Connection, table: str) -> Mapping[str, Any] | None:

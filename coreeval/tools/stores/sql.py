@@ -31,7 +31,14 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError
-from coreeval.tools.stores.looking import REPAIR, RESUME
+from coreeval.tools.stores.looking import (
+    COPYING,
+    OPENING,
+    REPAIR,
+    RESUME,
+    may_change,
+    reading_uri,
+)
 
 Migration = Callable[[Connection], None]
 Row = dict[str, Any]
@@ -57,12 +64,23 @@ def open_engine(url: str, *, checked: bool = False, flushing: bool = True) -> En
     """
     engine = create_engine(url, poolclass=QueuePool, pool_size=4, pool_timeout=60)
     if engine.dialect.name == "sqlite":
+        event.listen(engine, "do_connect", _read_only)
         event.listen(engine, "connect", _tune_sqlite)
         if not flushing:
             event.listen(engine, "connect", _leave_flushing)
         if checked:
             event.listen(engine, "connect", _read_any_text)
     return engine
+
+
+def _read_only(
+    _dialect: object, _record: object, given: Sequence[object], _options: object
+) -> sqlite3.Connection | None:
+    """Return a connection that writes nothing where nothing may be written; None elsewhere."""
+    path = Path(str(given[0]))
+    if not path.exists() or may_change(path):
+        return None
+    return sqlite3.connect(reading_uri(path), uri=True, check_same_thread=False)
 
 
 def _read_any_text(connection: sqlite3.Connection, _record: object) -> None:
@@ -108,7 +126,7 @@ def _bring_up(engine: Engine, migrations: Sequence[Migration], what: str, repair
         raise RunError(
             f"{what} cannot be opened: {error.orig}",
             where=str(engine.url.database),
-            hint="is the folder there, may it be written, is the disk full?",
+            hint=_opening(Path(str(engine.url.database))),
         ) from None
     except DatabaseError as error:
         raise RunCorrupt(
@@ -116,6 +134,10 @@ def _bring_up(engine: Engine, migrations: Sequence[Migration], what: str, repair
             where=str(engine.url.database),
             hint=repair,
         ) from None
+
+
+def _opening(path: Path) -> str:
+    return COPYING if path.exists() and not may_change(path) else OPENING
 
 
 def _migrate(connection: Connection, migrations: Sequence[Migration], what: str) -> None:
@@ -241,7 +263,8 @@ class Writer:
         self._jobs.put(None)
         self._hurry.set()
         self._thread.join()
-        self._flush()
+        if self._due is not None:
+            self._flush()
         if self._unflushed:
             raise self._unflushed
 

@@ -20,6 +20,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
+from coreeval.tools.straight_session import StraightSession
 from coreeval.tools.telemetry.spans import Attribute, Attributes, Event, Place, Span
 
 PATIENCE_S = 3.5
@@ -68,7 +69,7 @@ class OtlpSender:
         provider = TracerProvider(resource=_resource(named), shutdown_on_exit=False)
         self._resource, self._sampler = provider.resource, provider.sampler
         self._longest = SpanLimits().max_span_attribute_length
-        self._exporter = _Counting(OTLPSpanExporter(endpoint=url))
+        self._exporter = _Counting(OTLPSpanExporter(endpoint=url, session=StraightSession()))
         self._hush = _Hush()
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self._hush)

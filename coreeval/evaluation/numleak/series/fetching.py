@@ -12,6 +12,7 @@ from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.series.packed import MOST_BYTES
 from coreeval.models.network import proxy_for, trusted
 from coreeval.tools.bounded_http import BoundedClient
+from coreeval.tools.redirects import to_same_host
 
 _PATIENCE: Final = httpx2.Timeout(30.0, connect=10.0)
 _LONGEST_S: Final = 600.0
@@ -42,6 +43,7 @@ def fetch(url: str, *, hint: str) -> bytes:
         timeout=_PATIENCE,
         headers=_HEADERS,
         follow_redirects=True,
+        event_hooks={"request": [to_same_host(url)]},
         max_redirects=_REDIRECTS,
     )
     try:

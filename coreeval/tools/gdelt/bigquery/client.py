@@ -13,6 +13,7 @@ from requests.adapters import HTTPAdapter
 
 from coreeval.config.remote_news import BigQueryConfig
 from coreeval.errors import ConfigError, CredentialError
+from coreeval.tools.straight_session import Straight
 
 HTTP_S = 30.0
 """Most that one HTTP request may be silent; the client's own least is 120 s."""
@@ -63,7 +64,7 @@ def open_client(config: BigQueryConfig, credentials: Credentials | None = None) 
             where="knowledge.bigquery.project",
             hint=f"name one there, or in the environment variable {PROJECT}",
         )
-    session = AuthorizedSession(credentials, refresh_timeout=HTTP_S)  # type: ignore[no-untyped-call]
+    session = _Session(credentials, refresh_timeout=HTTP_S)  # type: ignore[no-untyped-call]
     session.mount("https://", _Prompt())
     session.mount("http://", _Prompt())
     return Client(
@@ -73,6 +74,10 @@ def open_client(config: BigQueryConfig, credentials: Credentials | None = None) 
         client_options=ClientOptions(api_endpoint=endpoint),
         _http=session,
     )
+
+
+class _Session(Straight, AuthorizedSession):
+    """A session with credentials that follows no redirect."""
 
 
 def _default_credentials() -> tuple[Credentials, str | None]:

@@ -61,7 +61,10 @@ class HttpWire:
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         try:
             async with self.session.get(
-                encoded(self.base_url, parameters), proxy=self.proxy, timeout=timeout
+                encoded(self.base_url, parameters),
+                proxy=self.proxy,
+                timeout=timeout,
+                allow_redirects=False,  # it says where next, and nobody has agreed to that
             ) as response:
                 body = await _body(response)
                 return Reply(

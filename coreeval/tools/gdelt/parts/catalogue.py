@@ -11,7 +11,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from coreeval.errors import RunError
 from coreeval.tools.gdelt.stats import FileRead
+from coreeval.tools.stores.looking import OPENING
 
 DATABASE = "store.db"
 _SCHEMA = """
@@ -49,9 +51,21 @@ class Part:
 @contextmanager
 def catalogue(store: Path) -> Iterator[sqlite3.Connection]:
     """Open the list of a store that the intake (store/ledger.py) has made."""
-    with closing(sqlite3.connect(store / DATABASE, timeout=60)) as database:
-        database.executescript(_SCHEMA)
+    path = store / DATABASE
+    try:
+        database = sqlite3.connect(path, timeout=60)
+    except sqlite3.OperationalError as error:
+        raise _unusable(path, error) from None
+    with closing(database):
+        try:
+            database.executescript(_SCHEMA)
+        except sqlite3.OperationalError as error:
+            raise _unusable(path, error) from None
         yield database
+
+
+def _unusable(path: Path, error: sqlite3.OperationalError) -> RunError:
+    return RunError(f"the news store cannot be opened: {error}", where=str(path), hint=OPENING)
 
 
 def segments(database: sqlite3.Connection) -> dict[str, tuple[str, int]]:

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from coreeval.tools.files import flush, flush_tree
 from coreeval.tools.gdelt.parts.catalogue import (
     Part,
     catalogue,
@@ -163,7 +164,9 @@ def _make(
             stories=_count(scratch, "SELECT count(DISTINCT story) FROM items"),
             precision=_tally(scratch, _PRECISION),
         )  # fmt: skip
+    flush_tree(work / "part")  # before the store's list names it: that is flushed as well
     (work / "part").rename(folder_of(store, number))
+    flush(store / "parts")
     shutil.rmtree(work)
     return part
 

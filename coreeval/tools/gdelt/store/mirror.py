@@ -54,9 +54,13 @@ def checked_mirror(url: str) -> str:
     Raises:
         UsageError: it is not https; plain http is for a server on this machine only.
     """
-    parts = urlsplit(url)
-    local = parts.scheme == "http" and parts.hostname in _LOOPBACK
-    if not parts.hostname or not (parts.scheme == "https" or local):
+    try:
+        parts = urlsplit(url)
+        scheme, host = parts.scheme, parts.hostname
+    except ValueError:
+        scheme, host = "", None
+    local = scheme == "http" and host in _LOOPBACK
+    if not host or not (scheme == "https" or local):
         raise UsageError(
             f"this is no address of a mirror: {url!r}",
             where="--mirror",
