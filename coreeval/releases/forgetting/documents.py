@@ -1,0 +1,249 @@
+"""Files of text that name somebody: tables, JSON, sheets, pages; and what is only told of others.
+
+A file is written anew as a whole or not at all.
+"""
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from coreeval.releases.forgetting.databases import MAGIC
+from coreeval.releases.forgetting.found import Found
+from coreeval.releases.forgetting.names import TAKEN_DOWN, Finder
+from coreeval.tools.files import replacing, write_text
+
+_GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
+_PIECE = 1 << 20
+_TAIL = 1 << 10
+_TAG = re.compile(r"<[^>]{0,500}>")
+_BOM = "\ufeff"
+REMADE = ("pcr", "numleak")
+"""Folders of files that a command writes anew: there a line that names somebody goes."""
+Blanker = Callable[[Path, Finder], int]
+
+
+def count_in(path: Path, finder: Finder) -> int:
+    """Return how many rows, lines or cells of a file name somebody."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    if start.startswith(_PARQUET):
+        return _count_parquet(path, finder)
+    if start.startswith(MAGIC):
+        return _count_database(path, finder)
+    if start.startswith(_ZIP) and path.suffix.casefold() == ".xlsx":
+        return sum(1 for _ in _cells(_workbook(path), finder))
+    if start.startswith(_ZIP):
+        return _count_zip(path, finder)
+    with _opened(path) as lines:
+        return sum(finder.finds(part) for part in _pieces(lines))
+
+
+def forget_in_document(path: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
+    """Take somebody out of a file, if it has a form of which that can be said; else tell of it."""
+    count = count_in(path, finder)
+    if not count:
+        return
+    suffix, blank = path.suffix.casefold(), _blanker(path)
+    if blank is None and not _is_ours_to_delete(path):
+        yield Found(
+            kind="file",
+            path=path,
+            count=count,
+            action="reported",
+            to_do="see to it yourself: it is not of a form that can be cleaned",
+        )
+        return
+    if blank is None:
+        if not dry:
+            path.unlink()
+        yield Found(kind=f"file {suffix}".strip(), path=path, count=1, action="deleted")
+        return
+    if not dry:
+        count = blank(path, finder)
+    dropped = blank is _drop_lines
+    yield Found(
+        kind="lines" if dropped or suffix == ".jsonl" else "texts",
+        path=path,
+        count=count,
+        action="deleted" if dropped else "blanked",
+    )
+
+
+def _is_ours_to_delete(path: Path) -> bool:
+    """Tell whether a file is a page that can be made again, or what a killed process left."""
+    return path.suffix.casefold() == ".html" or (
+        path.name.startswith(".") and path.suffix == ".tmp"
+    )
+
+
+def _blanker(path: Path) -> Blanker | None:
+    suffixes = [each.casefold() for each in path.suffixes]
+    if suffixes[-2:] == [".jsonl", ".gz"]:
+        return _drop_lines
+    match suffixes[-1:]:
+        case [".jsonl"]:
+            return _drop_lines if {*REMADE} & {*path.parts} else _blank_lines
+        case [".json"]:
+            return _blank_json
+        case [".csv"] | [".tsv"]:
+            return _blank_cells
+        case [".xlsx"]:
+            return _blank_workbook
+    return None
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[str]]:
+    """Open a file of text, packed by gzip or not; bytes that are none cost a character."""
+    with path.open("rb") as file:
+        packed = file.read(2) == _GZIP
+    opener: Any = gzip.open if packed else open
+    with opener(path, "rt", encoding="utf-8", errors="replace", newline="") as lines:
+        yield lines
+
+
+def _pieces(lines: IO[str]) -> Iterator[str]:
+    """Yield lines as they read without tags; a long one in parts that overlap."""
+    tail = ""
+    while part := lines.readline(_PIECE):
+        whole = tail + part
+        yield whole
+        if "<" in whole:
+            yield _TAG.sub("", whole)
+        tail = whole[-_TAIL:] if not part.endswith("\n") else ""
+
+
+def _count_parquet(path: Path, finder: Finder) -> int:
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    with pq.ParquetFile(path) as file:
+        batches = file.iter_batches(batch_size=1000)
+        return sum(finder.finds_in(row) for batch in batches for row in batch.to_pylist())
+
+
+def _count_database(path: Path, finder: Finder) -> int:
+    from coreeval.releases.forgetting.databases import opened
+
+    count = 0
+    with opened(path, dry=True) as database:
+        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            for row in database.execute(f'SELECT * FROM "{table}"'):
+                texts = (each.decode(errors="replace") if isinstance(each, bytes) else str(each)
+                         for each in row)  # fmt: skip
+                count += any(map(finder.finds, texts))
+    return count
+
+
+def _count_zip(path: Path, finder: Finder) -> int:
+    from zipfile import ZipFile
+
+    with ZipFile(path) as packed:
+        count = 0
+        for name in packed.namelist():
+            with packed.open(name) as member:
+                lines = io.TextIOWrapper(member, "utf-8", errors="replace", newline="")
+                count += sum(map(finder.finds, _pieces(lines)))
+        return count
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def _blank_json(path: Path, finder: Finder) -> int:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    count = _count_texts(value, finder)
+    write_text(path, json.dumps(finder.blanked(value), indent=2, ensure_ascii=False) + "\n")
+    return count
+
+
+def _count_texts(value: object, finder: Finder) -> int:
+    if isinstance(value, str):
+        return int(finder.finds(value))
+    if isinstance(value, dict):
+        return sum(_count_texts(part, finder) for pair in value.items() for part in pair)
+    return sum(_count_texts(each, finder) for each in value) if isinstance(value, list) else 0
+
+
+def _blank_lines(path: Path, finder: Finder) -> int:
+    return _rewrite_lines(path, finder, _blank_line)
+
+
+def _drop_lines(path: Path, finder: Finder) -> int:
+    return _rewrite_lines(path, finder, lambda _line, _finder: "")
+
+
+def _blank_line(line: str, finder: Finder) -> str:
+    try:
+        return json.dumps(finder.blanked(json.loads(line)), ensure_ascii=False) + "\n"
+    except ValueError:
+        return ""
+
+
+def _rewrite_lines(path: Path, finder: Finder, change: Callable[[str, Finder], str]) -> int:
+    count = 0
+    packed = path.suffix.casefold() == ".gz"
+    with _opened(path) as lines, replacing(path) as draft:
+        opener: Any = gzip.open if packed else open
+        with opener(draft, "wt", encoding="utf-8", newline="") as written:
+            for line in lines:
+                named = finder.finds(line)
+                count += named
+                written.write(change(line, finder) if named else line)
+    return count
+
+
+def _blank_cells(path: Path, finder: Finder) -> int:
+    """Blank the cells of a table; the others stay what they were, their quotes may not."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    made, count = io.StringIO(newline=""), 0
+    end = "\r\n" if "\r\n" in text else "\n"
+    writer = csv.writer(made, delimiter=delimiter, lineterminator=end)
+    for row in csv.reader(io.StringIO(text.removeprefix(_BOM), newline=""), delimiter=delimiter):
+        named = [finder.finds(cell) for cell in row]
+        count += sum(named)
+        writer.writerow(
+            [TAKEN_DOWN if is_named else cell
+             for cell, is_named in zip(row, named, strict=True)]
+        )  # fmt: skip
+    mark = _BOM if text.startswith(_BOM) else ""
+    with replacing(path) as draft:
+        draft.write_text(mark + made.getvalue(), encoding="utf-8", newline="")
+    return count
+
+
+def _workbook(path: Path) -> Any:  # noqa: ANN401 - openpyxl's
+    from openpyxl import load_workbook
+
+    return load_workbook(path)
+
+
+def _cells(book: Any, finder: Finder) -> Iterator[Any]:  # noqa: ANN401
+    """Yield the cells that name somebody, or whose comments do."""
+    for page in book.worksheets:
+        for row in page.iter_rows():
+            for cell in row:
+                said = str(cell.comment.text) if cell.comment else ""
+                if finder.finds(f"{cell.value or ''}\n\n{said}"):
+                    yield cell
+
+
+def _blank_workbook(path: Path, finder: Finder) -> int:
+    book, count = _workbook(path), 0
+    for cell in _cells(book, finder):
+        cell.value, cell.comment = TAKEN_DOWN, None
+        count += 1
+    with replacing(path) as draft:
+        book.save(draft)
+    return count
