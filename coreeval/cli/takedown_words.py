@@ -65,7 +65,9 @@ def takedown_lines(document: Document) -> Iterator[str]:
     places, left, done = document["places"], document["left"], document["done"]
     names = ", ".join(document["names"])
     if not places:
-        yield f"nothing that is kept here names {names}" + (", but for what is left" if left else "")
+        yield f"nothing that is kept here names {names}" + (
+            ", but for what is left" if left else ""
+        )
     else:
         yield f"{'taken out' if done else 'would be taken out'}: {names}"
         yield from place_lines(places)

@@ -222,9 +222,7 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
     if config != frozen:
         _keep_config(files, config)
     now = datetime.fromisoformat(manifest.now)
-    setup = set_up(
-        with_added(config, manifest), now, manifest, workspace=workspace_of(manifest)
-    )
+    setup = set_up(with_added(config, manifest), now, manifest, workspace=workspace_of(manifest))
     return files, manifest, setup
 
 

@@ -24,7 +24,6 @@ from coreeval.cli import main
 from coreeval.config import load_config
 from coreeval.graph.bundled import DATASETS, demo_data
 from coreeval.tools.json_cache import JsonCache
-from coreeval.tools.stores.calls import open_calls
 from tests.cli.kit import CONFIG, Shell
 from tests.cli.test_docs import documented
 from tests.support.answers import OfflineAnswers
@@ -33,6 +32,8 @@ from tests.support.llm_server import LLMServer
 NAME = "Taco Bell"
 """The demo's news has it in the titles of two articles, its emotion benchmark in one sample."""
 FORMS = (b"taco bell", b"taco-bell", b"taco_bell", b"tacobell", b"taco\\u0020bell")
+LEFT = {(".coreeval", "releases"), (".coreeval", "takedown.txt"), ("sheets", "notes.txt")}
+"""What goes on naming them: what is published, the list, and a file of nobody's form."""
 PRICE = {"input": 1, "output": 2}
 
 
@@ -89,7 +90,7 @@ def plant(folder: Path) -> None:
     (home / "estimates" / "rte.json").write_text('{"first": ["Taco&nbsp;Bell", 1]}')
     (home / ".draft.json.17.tmp").write_text('{"x": "taco bell"}')
     run = run_of(folder, "rte")
-    (run / "annotation.json").write_text('{"study": "1", "disagreed": ["on Taco Bell"]}')
+    (run / "ours.json").write_text('{"study": "1", "disagreed": ["on Taco Bell"]}')
     with closing(sqlite3.connect(run / "checkpoints.db")) as file, file:
         file.execute(
             "INSERT INTO checkpoints (thread_id, checkpoint_id, type, checkpoint) "
@@ -133,11 +134,7 @@ def _bodies(path: Path) -> Iterator[bytes]:
     raw = path.read_bytes()
     yield raw
     if raw.startswith(b"SQLite format 3"):
-        with closing(sqlite3.connect(path)) as file:
-            tables = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            for (table,) in tables:
-                for row in file.execute(f'SELECT * FROM "{table}"'):
-                    yield from (_inflated(each) for each in row if isinstance(each, bytes))
+        yield from _blobs(path)
     elif raw.startswith(b"PAR1"):
         yield repr(pq.read_table(path).to_pylist()).encode()
     elif raw.startswith(b"\x1f\x8b"):
@@ -146,15 +143,26 @@ def _bodies(path: Path) -> Iterator[bytes]:
         with ZipFile(io.BytesIO(raw)) as packed:
             yield from (packed.read(name) for name in packed.namelist())
     elif path.name == "texts.bin":
-        blocks = int.from_bytes(raw[-8:], "little")
-        start = 0
-        for at in range(blocks):
-            place = len(raw) - 8 - 16 * blocks + 8 * at
-            end = int.from_bytes(raw[place : place + 8], "little")
-            yield zstandard.decompress(raw[start:end])
-            start = end
+        yield from _blocks(raw)
     elif path.suffix == ".val":
         yield _inflated(raw)
+
+
+def _blobs(path: Path) -> Iterator[bytes]:
+    with closing(sqlite3.connect(path)) as file:
+        tables = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            for row in file.execute(f'SELECT * FROM "{table}"'):
+                yield from (_inflated(each) for each in row if isinstance(each, bytes))
+
+
+def _blocks(raw: bytes) -> Iterator[bytes]:
+    """Yield the packed blocks of the texts of a part (tools/gdelt/parts/texts.py)."""
+    number, start = int.from_bytes(raw[-8:], "little"), 0
+    for at in range(len(raw) - 8 - 16 * number, len(raw) - 8 - 8 * number, 8):
+        end = int.from_bytes(raw[at : at + 8], "little")
+        yield zstandard.decompress(raw[start:end])
+        start = end
 
 
 def _inflated(body: bytes) -> bytes:
@@ -162,6 +170,11 @@ def _inflated(body: bytes) -> bytes:
         return zlib.decompress(body)
     except zlib.error:
         return body
+
+
+def kept_back(folder: Path) -> set[tuple[str, ...]]:
+    """Return the beginnings of the paths that still name them."""
+    return {path.relative_to(folder).parts[:2] for path in naming(folder)}
 
 
 def spent(folder: Path) -> tuple[float, int, int]:
@@ -186,12 +199,12 @@ def test_no_byte_that_is_kept_names_them(folder: Path, shell: Shell) -> None:
     assert said.code == 0, said.out
     assert set(said.document) == documented("coreeval takedown")
     assert said.document["places"] == told.document["places"]
-    left = {path.relative_to(folder).parts[:2] for path in naming(folder)}
-    assert left == {(".coreeval", "releases"), (".coreeval", "takedown.txt"), ("sheets", "notes.txt")}
+    assert kept_back(folder) == LEFT
     assert {row["kind"] for row in said.document["left"]} == {"release", "benchmark", "file"}
     assert digest(home / "releases") == releases
     assert spent(folder) == money
-    assert list(csv.reader((folder / "sheets" / "rater-1.csv").open(encoding="utf-8-sig"))) == [
+    sheet = (folder / "sheets" / "rater-1.csv").read_text("utf-8-sig").splitlines()
+    assert list(csv.reader(sheet)) == [
         ["item", "text", "note"], ["1", "(taken down)", "ok"], ["2", "x", "y"],
     ]  # fmt: skip
     page = load_workbook(folder / "sheets" / "rater-2.xlsx").active
@@ -314,10 +327,7 @@ def test_what_was_stopped_goes_on(
     assert (folder / ".coreeval" / "takedown.txt").exists()
     assert any(path.name == "texts.bin" for path in naming(folder))
     assert shell("takedown", NAME, folder / "sheets", "--yes").code == 0
-    left = {path.relative_to(folder).parts[:2] for path in naming(folder)}
-    assert left == {
-        (".coreeval", "releases"), (".coreeval", "takedown.txt"), ("sheets", "notes.txt"),
-    }  # fmt: skip
+    assert kept_back(folder) == LEFT
 
 
 def test_new_runs_and_releases_respect_the_list_of_the_workspace(
@@ -325,7 +335,9 @@ def test_new_runs_and_releases_respect_the_list_of_the_workspace(
 ) -> None:
     (folder / ".coreeval" / "takedown.txt").write_text("Taco Bell\n")
     rte = run_of(folder, "rte")
-    made = shell("release", rte, "--version", "2", "--json").document
+    assert shell("release", rte, "--version", "2").code == 0
+    release = folder / ".coreeval" / "releases" / "rte" / "2"
+    made = json.loads((release / "release.json").read_text("utf-8"))
     assert made["takedown"]["entries"] == 1
     assert made["takedown"]["withheld"] > 0
     config = folder / "rte.yaml"

@@ -8,10 +8,12 @@ import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+from zipfile import BadZipFile, ZipFile
 
 from coreeval.releases.forgetting.databases import MAGIC
 from coreeval.releases.forgetting.found import Found
@@ -20,9 +22,14 @@ from coreeval.tools.files import replacing, write_text
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
 _PIECE = 1 << 20
-_TAIL = 1 << 10
+"""Characters of a line that are read at once."""
+_TAIL = 256
+"""Characters before a line that are looked at with it: a name may be broken over two."""
 _TAG = re.compile(r"<[^>]{0,500}>")
 _BOM = "\ufeff"
+_TABLES = (".csv", ".tsv")
+UNREADABLE = (ValueError, csv.Error, BadZipFile, zlib.error, EOFError, KeyError, SyntaxError)
+"""What the readers of tables, JSON, workbooks, Parquet and packed files raise for damaged ones."""
 REMADE = ("pcr", "numleak")
 """Folders of files that a command writes anew: there a line that names somebody goes."""
 Blanker = Callable[[Path, Finder], int]
@@ -40,12 +47,32 @@ def count_in(path: Path, finder: Finder) -> int:
         return sum(1 for _ in _cells(_workbook(path), finder))
     if start.startswith(_ZIP):
         return _count_zip(path, finder)
+    if path.suffix.casefold() in _TABLES:
+        return sum(finder.finds(cell) for row in _Table(path) for cell in row)
     with _opened(path) as lines:
-        return sum(finder.finds(part) for part in _pieces(lines))
+        return _count_lines(lines, finder)
 
 
 def forget_in_document(path: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
     """Take somebody out of a file, if it has a form of which that can be said; else tell of it."""
+    try:
+        yield from _forget(path, finder, dry=dry)
+    except UNREADABLE as error:
+        yield unreadable(path, error)
+
+
+def unreadable(path: Path, error: Exception) -> Found:
+    """Return what is told of a file that may name somebody or not."""
+    return Found(
+        kind="file that cannot be read",
+        path=path,
+        count=1,
+        action="reported",
+        to_do=f"look into it yourself ({error}), and delete it if it names them",
+    )
+
+
+def _forget(path: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
     count = count_in(path, finder)
     if not count:
         return
@@ -111,15 +138,30 @@ def _opened(path: Path) -> Iterator[IO[str]]:
         yield lines
 
 
-def _pieces(lines: IO[str]) -> Iterator[str]:
-    """Yield lines as they read without tags; a long one in parts that overlap."""
-    tail = ""
+def _count_lines(lines: IO[str], finder: Finder) -> int:
+    """Count the lines that name somebody, tags left out or not; a long one in parts."""
+    count, before = 0, ""
     while part := lines.readline(_PIECE):
-        whole = tail + part
-        yield whole
-        if "<" in whole:
-            yield _TAG.sub("", whole)
-        tail = whole[-_TAIL:] if not part.endswith("\n") else ""
+        whole = before + part
+        named = finder.finds(whole) or ("<" in whole and finder.finds(_TAG.sub("", whole)))
+        count += named
+        before = "" if named else whole[-_TAIL:]
+    return count
+
+
+class _Table:
+    """The rows of a table of text, and how they are written."""
+
+    def __init__(self, path: Path) -> None:
+        text = path.read_bytes().decode("utf-8", "replace")
+        self.mark = _BOM if text.startswith(_BOM) else ""
+        self._text = text.removeprefix(_BOM)
+        first = self._text.partition("\n")[0]
+        self.delimiter = max(",;\t", key=first.count)
+        self.end = "\r\n" if "\r\n" in text else "\n"
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return csv.reader(io.StringIO(self._text, newline=""), delimiter=self.delimiter)
 
 
 def _count_parquet(path: Path, finder: Finder) -> int:
@@ -145,14 +187,12 @@ def _count_database(path: Path, finder: Finder) -> int:
 
 
 def _count_zip(path: Path, finder: Finder) -> int:
-    from zipfile import ZipFile
-
     with ZipFile(path) as packed:
         count = 0
         for name in packed.namelist():
             with packed.open(name) as member:
                 lines = io.TextIOWrapper(member, "utf-8", errors="replace", newline="")
-                count += sum(map(finder.finds, _pieces(lines)))
+                count += _count_lines(lines, finder)
         return count
 
 
@@ -204,22 +244,16 @@ def _rewrite_lines(path: Path, finder: Finder, change: Callable[[str, Finder], s
 
 def _blank_cells(path: Path, finder: Finder) -> int:
     """Blank the cells of a table; the others stay what they were, their quotes may not."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    made, count = io.StringIO(newline=""), 0
-    end = "\r\n" if "\r\n" in text else "\n"
-    writer = csv.writer(made, delimiter=delimiter, lineterminator=end)
-    for row in csv.reader(io.StringIO(text.removeprefix(_BOM), newline=""), delimiter=delimiter):
+    table, count = _Table(path), 0
+    made = io.StringIO(newline="")
+    writer = csv.writer(made, delimiter=table.delimiter, lineterminator=table.end)
+    for row in table:
         named = [finder.finds(cell) for cell in row]
         count += sum(named)
-        writer.writerow(
-            [TAKEN_DOWN if is_named else cell
-             for cell, is_named in zip(row, named, strict=True)]
-        )  # fmt: skip
-    mark = _BOM if text.startswith(_BOM) else ""
+        cells = zip(row, named, strict=True)
+        writer.writerow([TAKEN_DOWN if is_named else cell for cell, is_named in cells])
     with replacing(path) as draft:
-        draft.write_text(mark + made.getvalue(), encoding="utf-8", newline="")
+        draft.write_text(table.mark + made.getvalue(), encoding="utf-8", newline="")
     return count
 
 

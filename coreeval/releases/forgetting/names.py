@@ -1,7 +1,8 @@
 """Finding a person in any text that is kept: as the takedown list does, and in URLs and escapes.
 
-What the list finds is found, and more: `jose-nunez` in an address, `Jos\\u00e9` in JSON inside JSON.
-It reads gigabytes, so a text is looked at closely only where the rarest part of a name stands.
+What the list finds is found, and more: `jose-nunez` in an address, an accent that is an escape of
+JSON inside JSON. It reads gigabytes, so a text is looked at closely only where the longest part of
+a name stands.
 """
 
 import html

@@ -75,6 +75,4 @@ def _count_anew(files: RunFiles) -> None:
         counts, bad = full_counts(store.total(), store.counts()), len(store.bad_rows())
     finally:
         store.close()
-    write_manifest(
-        files.manifest, manifest.model_copy(update={"counts": counts, "bad_rows": bad})
-    )
+    write_manifest(files.manifest, manifest.model_copy(update={"counts": counts, "bad_rows": bad}))

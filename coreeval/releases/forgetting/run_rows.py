@@ -96,9 +96,7 @@ def _names(values: Iterable[object], finder: Finder) -> bool:
     return any(finder.finds(value) for value in values if isinstance(value, str))
 
 
-def _rewritten(
-    database: sqlite3.Connection, finder: Finder, evidence: set[str]
-) -> Iterator[str]:
+def _rewritten(database: sqlite3.Connection, finder: Finder, evidence: set[str]) -> Iterator[str]:
     """Yield the samples whose new texts or facts name somebody, or rest on news that does."""
     for row in database.execute("SELECT sample_id, semantic, updated FROM results"):
         if _names(row[1:], finder):
@@ -116,9 +114,7 @@ def _predictions(database: sqlite3.Connection, finder: Finder) -> Iterator[tuple
             yield tuple(row[:4])
 
 
-def _told(
-    database: sqlite3.Connection, finder: Finder, table: str
-) -> Iterator[tuple[object, ...]]:
+def _told(database: sqlite3.Connection, finder: Finder, table: str) -> Iterator[tuple[object, ...]]:
     """Yield the rows of a table that name somebody: what they hold afterwards, and their key."""
     key, columns = _TOLD[table]
     for row in database.execute(f"SELECT {', '.join((*columns, *key))} FROM {table}"):

@@ -9,7 +9,12 @@ from coreeval.config import Config, load_config
 from coreeval.errors import CoreEvalError
 from coreeval.releases.forgetting.caches import forget_cached
 from coreeval.releases.forgetting.call_store import forget_calls
-from coreeval.releases.forgetting.documents import count_in, forget_in_document
+from coreeval.releases.forgetting.documents import (
+    UNREADABLE,
+    count_in,
+    forget_in_document,
+    unreadable,
+)
 from coreeval.releases.forgetting.found import Found, Tell
 from coreeval.releases.forgetting.listed import put_on_list
 from coreeval.releases.forgetting.names import Finder
@@ -25,6 +30,7 @@ _OF_A_RELEASE = (
 )
 _OF_A_BENCHMARK = "it is yours and stays as it is: while it names them, new runs read it again"
 _OF_A_FILE = "it decides what the run is: delete the run if the name must go"
+_Work = tuple[Path, Iterator[Found]]
 
 
 @dataclass(frozen=True)
@@ -66,40 +72,42 @@ class Forgetting:
             return list(self._work(dry=False))
 
     def _work(self, *, dry: bool) -> Iterator[Found]:
-        places, finder = self.places, self.finder
         benchmarks = list(self._benchmarks())
-        for path in places.calls:
-            yield from self._told(path, forget_calls(path, finder, dry=dry))
-        for files in places.runs:
-            yield from self._told(files.root, forget_run(files, finder, dry=dry))
-        for folder in places.caches:
-            yield from self._told(folder, forget_cached(folder, finder, dry=dry))
-        for store in dict.fromkeys((*places.news, *self._stores())):
-            yield from self._told(store, forget_news(store, finder, dry=dry))
-        for path in places.files:
-            if not _is_below(path, benchmarks):
-                yield from self._told(path, forget_in_document(path, finder, dry=dry))
-        for path in places.fixed:
-            yield from self._told(path, self._reported("settings of a run", [path], _OF_A_FILE))
-        for folder in places.releases:
-            told = self._reported("release", _files_in(folder), _OF_A_RELEASE, folder)
-            yield from self._told(folder, told)
+        for path, found in (*self._taken(benchmarks, dry=dry), *self._kept(benchmarks)):
+            self.tell(str(path))
+            yield from found
+
+    def _taken(self, benchmarks: Sequence[Path], *, dry: bool) -> Iterator[_Work]:
+        """Yield the places of which they are taken out, with the work on each."""
+        places, finder = self.places, self.finder
+        runs = {files.root: files for files in places.runs}
+        stores = dict.fromkeys((*places.news, *self._stores()))
+        files = [path for path in places.files if not _is_below(path, benchmarks)]
+        yield from ((path, forget_calls(path, finder, dry=dry)) for path in places.calls)
+        yield from ((path, forget_run(run, finder, dry=dry)) for path, run in runs.items())
+        yield from ((path, forget_cached(path, finder, dry=dry)) for path in places.caches)
+        yield from ((path, forget_news(path, finder, dry=dry)) for path in stores)
+        yield from ((path, forget_in_document(path, finder, dry=dry)) for path in files)
+
+    def _kept(self, benchmarks: Sequence[Path]) -> Iterator[_Work]:
+        """Yield the places of which it is only told, with the look into each."""
+        for path in self.places.fixed:
+            yield path, self._reported("settings of a run", path, _OF_A_FILE)
+        for path in self.places.releases:
+            yield path, self._reported("release", path, _OF_A_RELEASE)
         for path in benchmarks:
-            told = self._reported("benchmark", _files_in(path), _OF_A_BENCHMARK, path)
-            yield from self._told(path, told)
+            yield path, self._reported("benchmark", path, _OF_A_BENCHMARK)
 
-    def _told(self, path: Path, found: Iterator[Found]) -> Iterator[Found]:
-        self.tell(str(path))
-        yield from found
-
-    def _reported(
-        self, kind: str, files: Sequence[Path], to_do: str, place: Path | None = None
-    ) -> Iterator[Found]:
-        """Yield how much of some files names them, which nothing is done about."""
-        count = sum(count_in(path, self.finder) for path in files)
+    def _reported(self, kind: str, path: Path, to_do: str) -> Iterator[Found]:
+        """Yield how much of a file or folder names them, of which nothing is taken."""
+        count = 0
+        for file in _files_in(path):
+            try:
+                count += count_in(file, self.finder)
+            except UNREADABLE as error:
+                yield unreadable(file, error)
         if count:
-            where = place or files[0]
-            yield Found(kind=kind, path=where, count=count, action="reported", to_do=to_do)
+            yield Found(kind=kind, path=path, count=count, action="reported", to_do=to_do)
 
     def _benchmarks(self) -> Iterator[Path]:
         """Yield the user's own files from which the runs were made, each once."""
