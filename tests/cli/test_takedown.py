@@ -9,8 +9,10 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 from zipfile import ZipFile
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -24,10 +26,14 @@ from coreeval.cli import main
 from coreeval.config import load_config
 from coreeval.graph.bundled import DATASETS, demo_data
 from coreeval.tools.json_cache import JsonCache
+from coreeval.tools.workspace import Workspace
+from coreeval.viewer.app import create_app
+from coreeval.viewer.shelf import Shelf
 from tests.cli.kit import CONFIG, Shell
 from tests.cli.test_docs import documented
 from tests.support.answers import OfflineAnswers
 from tests.support.llm_server import LLMServer
+from tests.viewer.kit import served
 
 NAME = "Taco Bell"
 """The demo's news has it in the titles of two articles, its emotion benchmark in one sample."""
@@ -355,3 +361,50 @@ def test_the_words_of_a_person(folder: Path, shell: Shell) -> None:
     assert "on the list: .coreeval/takedown.txt" in said
     nobody = shell("takedown", "Nobody Atall", "--yes").out
     assert "nothing that is kept here names Nobody Atall" in nobody
+
+
+def test_the_pages_of_a_run_that_was_changed(folder: Path, shell: Shell) -> None:
+    assert shell("takedown", NAME, "--yes").code == 0
+    home = Workspace(folder / ".coreeval")
+    keys = {path: key for key, path in Shelf(workspace=home).all_runs().items()}
+    with served(create_app([], workspace=home)) as address:
+        assert fetched(address).status == 200
+        for run in (run_of(folder, "rte"), run_of(folder, "emotion")):
+            page = f"{address}/run/{keys[run]}"
+            for part in ("", "/samples", "/detection", "/live"):
+                assert fetched(f"{page}{part}").status == 200
+            for sample in shell("trace", run, "--json").document["samples"]:
+                told = fetched(f"{page}/sample/{sample['sample']}")
+                assert told.status == 200
+                assert b"taco" not in told.read().lower()
+
+
+def fetched(address: str) -> HTTPResponse:
+    answer = urlopen(address)
+    assert isinstance(answer, HTTPResponse)
+    return answer
+
+
+def test_every_call_of_a_story_can_be_shown(folder: Path, shell: Shell) -> None:
+    assert shell("takedown", NAME, "--yes").code == 0
+    rte = run_of(folder, "rte")
+    for sample in shell("trace", rte, "--json").document["samples"]:
+        said = shell("trace", rte, sample["sample"], "--calls")
+        assert said.code == 0, said.err
+        assert "taco" not in said.out.lower()
+    stats = shell("calls", "stats", "--json").document
+    assert stats["total"]["invalid"]["taken_down"] > 0
+    assert shell("calls", "gc", "--dry-run").code == 0
+
+
+def test_a_run_of_which_nothing_is_left_does_not_begin_again(folder: Path, shell: Shell) -> None:
+    """Else `resume` would read the benchmark, which still names them."""
+    rte = run_of(folder, "rte")
+    with closing(sqlite3.connect(rte / "run.db")) as file, file:
+        file.execute(
+            """UPDATE samples SET fields = '{"sentence1": "Taco Bell", "sentence2": ""}'"""
+        )
+    assert shell("takedown", NAME, "--yes").code == 0
+    shell("resume", rte)
+    assert shell("status", rte, "--json").document["counts"]["total"] == 0
+    assert naming(rte) == []

@@ -103,7 +103,8 @@ def _unmarked() -> re.Pattern[str]:
 
 
 def _longest_piece(name: str) -> str:
-    return max(re.findall(r"[^\W_]+", _light(folded(name))), key=len)
+    parts: list[str] = re.findall(r"[^\W_]+", _light(folded(name)))
+    return max(parts, key=len)
 
 
 def _pattern(name: str) -> re.Pattern[str]:
