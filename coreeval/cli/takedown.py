@@ -50,7 +50,7 @@ def takedown(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Forget somebody: delete what is kept of them, and let nothing new rest on them."""
+    """Delete what is kept of somebody who asks to be forgotten."""
     from coreeval.cli.takedown_words import takedown_document, takedown_lines
     from coreeval.releases.forgetting.listed import checked_names
     from coreeval.releases.forgetting.names import Finder

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from pydantic import JsonValue
 
 from coreeval.agents.takedown import takedown_of
 from coreeval.releases.forgetting.names import TAKEN_DOWN, Finder
@@ -62,7 +63,7 @@ def test_a_name_is_found_anywhere_in_a_long_text() -> None:
 
 
 def test_values_lose_what_names_them_and_nothing_else() -> None:
-    value = {"a": ["about Acme Corp", 1, None, True], "acme corp": {"b": "fine"}}
+    value: JsonValue = {"a": ["about Acme Corp", 1, None, True], "acme corp": {"b": "fine"}}
     assert FINDER.finds_in(value)
     assert FINDER.blanked(value) == {
         "a": [TAKEN_DOWN, 1, None, True], TAKEN_DOWN: {"b": "fine"}
