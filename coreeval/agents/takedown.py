@@ -32,13 +32,13 @@ class Takedown:
 
     def names_in(self, text: str) -> Iterator[str]:
         """Yield the listed names that stand in a text, in any case and with or without accents."""
-        folded = _folded(text)
-        return (name for name, pattern in self._patterns if pattern.search(folded))
+        plain = folded(text)
+        return (name for name, pattern in self._patterns if pattern.search(plain))
 
     @property
     def fingerprint(self) -> str:
         """Hash of the entries, whatever their order; empty for an empty list."""
-        entries = sorted({*map(_folded, self.names), *self.ids})
+        entries = sorted({*map(folded, self.names), *self.ids})
         return hashlib.sha256("\n".join(entries).encode()).hexdigest() if entries else ""
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class Takedown:
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
         return [
-            (name, re.compile(rf"(?<!\w){re.escape(_folded(name))}(?!\w)")) for name in self.names
+            (name, re.compile(rf"(?<!\w){re.escape(folded(name))}(?!\w)")) for name in self.names
         ]
 
 
@@ -71,6 +71,21 @@ def load_takedown(path: Path) -> Takedown:
     return takedown_of(_entries(lines, path))
 
 
+def takedown_in_force(listed: str | None, workspace: Path | None) -> Takedown:
+    """Return the list that a config names together with that of its workspace.
+
+    Args:
+        listed: The file that the config names, if it names one.
+        workspace: The workspace's own list; it need not be there.
+
+    Raises:
+        ConfigError: one of them cannot be read.
+    """
+    files = [*([Path(listed)] if listed else []), *([workspace] if workspace else [])]
+    named = [load_takedown(file) for file in files if file != workspace or file.exists()]
+    return takedown_of(entry for each in named for entry in (*each.names, *sorted(each.ids)))
+
+
 def takedown_of(entries: Iterable[str]) -> Takedown:
     """Return the list that some entries make."""
     kept = list(dict.fromkeys(entries))
@@ -91,7 +106,8 @@ def _entries(lines: Iterable[str], path: Path) -> Iterator[str]:
             yield entry
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """Return a text as names are looked for in it: without case, accents and double spaces."""
     apart = unicodedata.normalize("NFKD", normalise(text))
     bare = "".join(letter for letter in apart if not unicodedata.combining(letter))
     return " ".join(bare.casefold().split())

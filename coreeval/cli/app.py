@@ -19,7 +19,7 @@ DEBUG = "--debug"
 COMMANDS = (
     "demo", "init", "validate", "estimate", "refresh", "resume", "retry", "evaluate", "status",
     "trace", "view", "release", "verify", "review", "annotate", "diff", "gate", "export", "push",
-    "cassette",
+    "cassette", "takedown",
     "prompts", "models", "calls", "gdelt", "detect", "schedule",
 )  # fmt: skip
 """Commands and groups of them, in the order of the help; `coreeval.cli` has a module for each."""

@@ -54,13 +54,14 @@ def validate(
 def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator[Document]:
     """Yield one check after the other; without a task and a window the rest makes no sense."""
     from coreeval.graph.setup import set_up
+    from coreeval.tools.workspace import workspace_for
 
     yield _check("config", lambda: [f"{config.name}, task {config.task}"])
     if wrong := _task_mistakes(config.task):
         yield {"name": "task", "ok": False, "found": wrong, "error": None}
         return
     try:
-        setup = set_up(config, utc_now())
+        setup = set_up(config, utc_now(), workspace=workspace_for(path.resolve().parent))
     except CoreEvalError as error:
         yield _failed("task and window", error)
         return

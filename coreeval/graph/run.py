@@ -93,7 +93,7 @@ def refresh(
     _refuse_taken(files)
     if run_dir is None:
         _refuse_second(workspace.runs / loaded.name)
-    setup = set_up(loaded, start)
+    setup = set_up(loaded, start, workspace=workspace)
     check_dataset(setup)
     check_models(setup, workspace)
     check_compared(setup)
@@ -230,7 +230,8 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
     if config != frozen:
         _keep_config(files, config)
     now = datetime.fromisoformat(manifest.now)
-    return files, manifest, set_up(with_added(config, manifest), now, manifest)
+    setup = set_up(with_added(config, manifest), now, manifest, workspace=workspace_of(manifest))
+    return files, manifest, setup
 
 
 def _require_workspace(files: RunFiles, manifest: Manifest) -> None:

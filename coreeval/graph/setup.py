@@ -11,7 +11,7 @@ from typing import Literal
 
 from coreeval import tasks
 from coreeval.agents.rules import DEFAULT_POLICY, Rules
-from coreeval.agents.takedown import NOTHING, load_takedown
+from coreeval.agents.takedown import takedown_in_force
 from coreeval.config import ROLES, AnyConfig, Config, DatasetConfig, ModelConfig, TargetConfig
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
@@ -56,13 +56,20 @@ class Setup:
     rules: Rules
 
 
-def set_up(config: Config, now: datetime, began: Manifest | None = None) -> Setup:
+def set_up(
+    config: Config,
+    now: datetime,
+    began: Manifest | None = None,
+    *,
+    workspace: Workspace | None = None,
+) -> Setup:
     """Load the task and prompts and fix the window.
 
     Args:
         config: The config.
         now: The time of day that it is read at.
         began: Manifest of the run that it belongs to, whose window stays.
+        workspace: Whose takedown list is respected beside the config's.
 
     Raises:
         UsageError: something in the config does not hold.
@@ -79,20 +86,20 @@ def set_up(config: Config, now: datetime, began: Manifest | None = None) -> Setu
         control=fixed.control,
         target_dates=fixed.targets,
         now=now,
-        rules=rules_of(config),
+        rules=rules_of(config, workspace),
     )
 
 
-def rules_of(config: Config) -> Rules:
-    """Return what the config says about real people, defaults filled in.
+def rules_of(config: Config, workspace: Workspace | None = None) -> Rules:
+    """Return what the config and the workspace say about real people, defaults filled in.
 
     Raises:
-        ConfigError: the takedown list cannot be read.
+        ConfigError: a takedown list cannot be read.
     """
-    listed = config.knowledge.takedown
+    own = workspace.takedown if workspace else None
     return Rules(
         policy={**DEFAULT_POLICY, **config.safety.chosen()},
-        takedown=load_takedown(Path(listed)) if listed else NOTHING,
+        takedown=takedown_in_force(config.knowledge.takedown, own),
     )
 
 

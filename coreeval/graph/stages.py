@@ -16,7 +16,7 @@ KEPT_AT_A_TIME = 200
 
 def plan(job: Job) -> RunUpdate:
     """Read the benchmark into the run store, once."""
-    if job.store.total() == 0:
+    if job.store.total() == 0 and not job.store.bad_rows():  # all may have been taken down
         job.tell("plan")
         _read_benchmark(job)
         for note in job.current_manifest().notes:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from coreeval.agents.takedown import NOTHING, Takedown, load_takedown
+from coreeval.agents.takedown import Takedown, takedown_in_force
 from coreeval.config import Config, load_config
 from coreeval.errors import ReleaseError
 from coreeval.releases.arms import OnReject
@@ -14,7 +14,7 @@ from coreeval.releases.release import Release
 from coreeval.releases.release_manifest import Licence
 from coreeval.schema import Task
 from coreeval.tasks import fingerprint, load_task
-from coreeval.tools.workspace import RunFiles
+from coreeval.tools.workspace import RunFiles, Workspace
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Sources:
             ConfigError: the takedown list cannot be read.
         """
         config = load_config(files.config)
-        listed = takedown or config.knowledge.takedown
+        listed = str(takedown) if takedown else config.knowledge.takedown
         return cls(
             run=run,
             config=config,
             task=_task_of(run, config),
             licence=licence_of(config.dataset),
-            takedown=load_takedown(Path(listed)) if listed else NOTHING,
+            takedown=takedown_in_force(listed, Workspace(Path(run.workspace)).takedown),
             parent=parent,
             files=files,
         )

@@ -29,6 +29,11 @@ class Workspace:
         return self.root / "trusted.json"
 
     @property
+    def takedown(self) -> Path:
+        """Names that nothing of this workspace may rest on, whatever its configs say."""
+        return self.root / "takedown.txt"
+
+    @property
     def gdelt(self) -> Path:
         """What was made from GDELT files."""
         return self.root / "gdelt"

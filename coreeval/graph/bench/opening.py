@@ -58,8 +58,9 @@ def open_bench(config: Path, overrides: Sequence[str] = ()) -> Bench:
     """
     path = config.resolve()
     load_dotenv(path.parent / ".env")
-    setup = set_up(load_config(path, overrides), utc_now())
-    return Bench(setup=setup, config=path, workspace=workspace_for(path.parent))
+    workspace = workspace_for(path.parent)
+    setup = set_up(load_config(path, overrides), utc_now(), workspace=workspace)
+    return Bench(setup=setup, config=path, workspace=workspace)
 
 
 @contextmanager
@@ -89,8 +90,9 @@ def bench_of_run(run: Path) -> Bench:
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
     load_dotenv(Path(manifest.source.path).parent / ".env")
-    setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now), manifest)
-    return Bench(setup=setup, config=files.config, workspace=Workspace(Path(manifest.workspace)))
+    workspace, now = Workspace(Path(manifest.workspace)), datetime.fromisoformat(manifest.now)
+    setup = set_up(load_config(files.config), now, manifest, workspace=workspace)
+    return Bench(setup=setup, config=files.config, workspace=workspace)
 
 
 def with_prompts(bench: Bench, folder: str | None) -> Bench:

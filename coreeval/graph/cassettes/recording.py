@@ -89,7 +89,8 @@ def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> Re
 
 def _opened(files: RunFiles, manifest: Manifest, texts: bool | None, stack: ExitStack) -> Original:
     config = load_config(files.config)
-    setup = set_up(config, datetime.fromisoformat(manifest.now), manifest)
+    now, workspace = datetime.fromisoformat(manifest.now), workspace_of(manifest)
+    setup = set_up(config, now, manifest, workspace=workspace)
     stores: dict[kinds.Pass, RunStore] = {
         "refresh": stack.enter_context(closing(open_store(files, utc_now)))
     }
@@ -140,7 +141,7 @@ def _refuse_changed(original: Original) -> None:
     if task_fingerprint(setup) != manifest.fingerprints.task:
         changed.append(f"the task {setup.config.task}")
     if setup.rules.takedown.fingerprint != manifest.knowledge.takedown_sha256:
-        changed.append(f"the takedown list {setup.config.knowledge.takedown}")
+        changed.append("the takedown list of its config or its workspace")
     if changed:
         raise CassetteError(
             f"this has changed since the run: {', '.join(changed)}",

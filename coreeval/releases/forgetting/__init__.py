@@ -1,0 +1,1 @@
+"""Finding and deleting what a workspace holds of somebody who asked to be forgotten."""

@@ -1,0 +1,83 @@
+"""Rows that are changed or deleted so that their bytes are gone from the file."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from coreeval.errors import RunCorrupt, RunError, RunLocked
+
+AGAIN = "see to the disk, then give the same command again: it goes on"
+_PATIENCE_S = 10.0
+MAGIC = b"SQLite format 3\0"
+
+
+@contextmanager
+def opened(path: Path, *, dry: bool) -> Iterator[sqlite3.Connection]:
+    """Open a database for one process alone, or only to look at it.
+
+    When the block ends well the file is written anew without what was deleted, now or ever before,
+    and its log is emptied.
+
+    Raises:
+        RunLocked: another process uses it.
+        RunCorrupt: it is damaged.
+        RunError: it cannot be used now, as on a full disk.
+    """
+    mode = "ro" if dry else "rw"
+    try:
+        uri = f"{path.resolve().as_uri()}?mode={mode}"
+        with closing(
+            sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE_S)
+        ) as database:
+            database.row_factory = sqlite3.Row
+            database.text_factory = _read_any_text
+            if not dry:
+                _take(database)
+            yield database
+            if not dry:
+                database.execute("VACUUM")
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.OperationalError as error:
+        raise _unusable(error, path) from None
+    except sqlite3.DatabaseError as error:
+        raise RunCorrupt(
+            f"a database is damaged: {error}",
+            where=str(path),
+            hint="what it holds of the name cannot be deleted alone: delete the file, or restore "
+            "it from a copy and give the command again",
+        ) from None
+
+
+def _read_any_text(text: bytes) -> str:
+    return text.decode(errors="replace")
+
+
+def _take(database: sqlite3.Connection) -> None:
+    """Keep everybody else out; nothing is written yet."""
+    database.execute("PRAGMA secure_delete=ON")
+    database.execute("PRAGMA locking_mode=EXCLUSIVE")
+    database.execute("BEGIN IMMEDIATE")
+    database.execute("COMMIT")
+
+
+def _unusable(error: sqlite3.OperationalError, path: Path) -> RunError:
+    if "locked" in str(error):
+        return RunLocked(
+            "another process uses this database",
+            where=str(path),
+            hint="wait until it has ended; --dry-run only looks",
+        )
+    return RunError(f"a database cannot be used: {error}", where=str(path), hint=AGAIN)
+
+
+@contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """Commit what the block changes, all of it or nothing."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")

@@ -1,0 +1,53 @@
+"""Putting names on a takedown list."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from coreeval.agents.takedown import FEWEST_LETTERS, NOTHING, folded, load_takedown, takedown_of
+from coreeval.errors import UsageError
+from coreeval.tools.files import write_text
+
+_HEAD = "# Names that nothing of this workspace may rest on, one a line: docs/safety.md\n"
+
+
+def checked_names(names: Sequence[str]) -> list[str]:
+    """Return names as a list can hold them, each once.
+
+    Raises:
+        UsageError: one of them is too short to tell people apart, or would not be read as a name.
+    """
+    plain = [" ".join(name.split()) for name in names]
+    for name in plain:
+        if sum(map(str.isalnum, name)) < FEWEST_LETTERS or "#" in name or takedown_of([name]).ids:
+            raise UsageError(
+                f"{name!r} is no name that a takedown list can hold",
+                where="coreeval takedown",
+                hint="a name has at least three letters and no #; quote one of several words",
+            )
+    return list({folded(name): name for name in reversed(plain)}.values())[::-1]
+
+
+def missing_from(path: Path, names: Sequence[str]) -> list[str]:
+    """Return the names that a list does not have yet; it need not be there.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    there = load_takedown(path) if path.exists() else NOTHING
+    known = {folded(name) for name in there.names}
+    return [name for name in names if folded(name) not in known]
+
+
+def put_on_list(path: Path, names: Sequence[str]) -> None:
+    """Add the names that are not on a list; what stands in it stays as it is.
+
+    Raises:
+        ConfigError: it cannot be read.
+        OSError: it cannot be written.
+    """
+    new = missing_from(path, names)
+    if not new:
+        return
+    old = path.read_text(encoding="utf-8") if path.exists() else _HEAD
+    end = "" if old.endswith("\n") or not old else "\n"
+    write_text(path, old + end + "".join(f"{name}\n" for name in new))

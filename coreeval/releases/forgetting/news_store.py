@@ -1,0 +1,160 @@
+"""Articles of a news store that name somebody, or whose address does."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from coreeval.errors import RunLocked
+from coreeval.releases.forgetting.databases import opened, transaction
+from coreeval.releases.forgetting.documents import forget_in_document
+from coreeval.releases.forgetting.found import Found
+from coreeval.releases.forgetting.names import Finder
+from coreeval.tools.files import replacing
+from coreeval.tools.gdelt.parts.catalogue import catalogue, folder_of, parts
+from coreeval.tools.gdelt.parts.compact import compact
+from coreeval.tools.gdelt.store.layout import Layout
+from coreeval.tools.gdelt.store.segments import LEVEL
+from coreeval.tools.locks import held
+
+TAKEN = "taken down"
+"""Why rows of a file are none, in the store's counts."""
+_TEXTS = ("url", "title", "snippet")
+_WORTH_A_LOOK = ("%", "&", "\\")
+"""What an escape begins with."""
+
+
+def forget_news(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
+    """Delete the articles of a store that name somebody, and make what is searched anew.
+
+    Raises:
+        RunLocked: a sync is at work on the store.
+        RunError: its list cannot be used or is damaged.
+    """
+    if dry:
+        yield from _articles(root, finder, dry=True)
+        return
+    layout = Layout(root)
+    taken = RunLocked(
+        "a sync is at work on this news store", where=str(root), hint="wait until it has ended"
+    )
+    with held(layout.lock, taken):
+        with catalogue(root) as database:
+            listed = [path for (path,) in database.execute("SELECT path FROM segments")]
+        layout.clear_leftovers(listed)
+        yield from _articles(root, finder, dry=False)
+        compact(root)
+        with catalogue(root) as database:
+            current = {folder_of(root, part.id) for part in parts(database)}
+        for folder in (root / "parts").glob("[0-9]*"):
+            if folder not in current:  # replaced, and kept for whoever was searching in it
+                rmtree(folder)
+
+
+def _articles(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
+    with opened(Layout(root).ledger, dry=dry) as database:
+        listed = [row["path"] for row in database.execute("SELECT path FROM segments")]
+        count = sum(_forget_rows(root, path, finder, database, dry=dry) for path in listed)
+    if count:
+        yield Found(kind="news", path=root, count=count, action="deleted")
+    for file in sorted((root / "aside").glob("*")):
+        yield from forget_in_document(file, finder, dry=dry)
+
+
+def _forget_rows(
+    root: Path, path: str, finder: Finder, database: sqlite3.Connection, *, dry: bool
+) -> int:
+    """Write a file of rows anew without some, under another name; return how many these are.
+
+    The name tells the parts that were made of it that they are out of date.
+    """
+    table = pq.read_table(root / path)
+    named = np.fromiter(_named(table, finder), np.int64)
+    if not len(named) or dry:
+        return len(named)
+    left = table.take(pa.array(np.setdiff1d(np.arange(len(table)), named)))
+    new = f"{path.rpartition('-')[0]}-{sha256(f'{path} {named.tolist()}'.encode()).hexdigest()[:8]}"
+    if len(left):
+        with replacing(root / f"{new}.parquet") as draft:
+            pq.write_table(left, draft, compression="zstd", compression_level=LEVEL)
+    with transaction(database):
+        _list_anew(database, path, f"{new}.parquet", len(left))
+        if "file" in table.column_names:
+            _count_out(database, table["file"].take(pa.array(named)).to_numpy())
+    (root / path).unlink()
+    return len(named)
+
+
+def _list_anew(database: sqlite3.Connection, old: str, new: str, rows: int) -> None:
+    (day,) = database.execute("SELECT day FROM segments WHERE path = ?", (old,)).fetchone()
+    database.execute("DELETE FROM segments WHERE path = ?", (old,))
+    if rows:
+        database.execute("INSERT INTO segments VALUES (?, ?, ?)", (new, day, rows))
+        database.execute("UPDATE holds SET segment = ? WHERE segment = ?", (new, old))
+    else:
+        database.execute("DELETE FROM holds WHERE segment = ?", (old,))
+
+
+def _count_out(database: sqlite3.Connection, files: Any) -> None:  # noqa: ANN401 - numpy's
+    """Count rows as none, so that the rows of a file still add up."""
+    numbers, counts = np.unique(files, return_counts=True)
+    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+        where = "FROM files WHERE id = ?"
+        for row in database.execute(f"SELECT bad {where}", (number,)).fetchall():
+            bad = json.loads(row["bad"])
+            bad[TAKEN] = bad.get(TAKEN, 0) + count
+            change = "UPDATE files SET bad = ?, articles = articles - ? WHERE id = ?"
+            database.execute(change, (json.dumps(bad), count, number))
+
+
+# -- which ----------------------------------------------------------------------------------------
+
+
+def _named(table: Any, finder: Finder) -> Iterator[int]:  # noqa: ANN401 - Arrow has no types
+    """Yield the rows that name somebody."""
+    pieces = _ascii_pieces(finder.plainest)
+    texts = [name for name in _TEXTS if name in table.column_names]
+    likely = set[int]()
+    for name in texts:
+        likely.update(_likely(table[name].combine_chunks(), pieces))
+    if "entities" in table.column_names:
+        entities = table["entities"].combine_chunks()
+        owners = pc.list_parent_indices(entities).to_numpy()
+        names = pc.struct_field(pc.list_flatten(entities), "name")
+        likely.update(int(owners[at]) for at in _likely(names, pieces))
+        texts.append("entities")
+    chosen = table.select(texts)
+    for row in sorted(likely):
+        if finder.finds_in(chosen.slice(row, 1).to_pylist()):
+            yield row
+
+
+def _likely(texts: Any, pieces: Sequence[str]) -> list[int]:  # noqa: ANN401
+    """Return where a closer look is worth its time: Arrow looks at a million titles in a second."""
+    if not pieces:
+        return list(range(len(texts)))
+    plain = pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKD"), r"\p{Mn}", "")
+    plain = pc.utf8_lower(plain)
+    found = [pc.match_substring(plain, piece) for piece in (*pieces, *_WORTH_A_LOOK)]
+    either = found[0]
+    for each in found[1:]:
+        either = pc.or_(either, each)
+    rows: list[int] = np.flatnonzero(pc.fill_null(either, False).to_numpy(False)).tolist()
+    return rows
+
+
+def _ascii_pieces(pieces: Sequence[str]) -> tuple[str, ...]:
+    """Return what Arrow can look for; nothing if a name has no such part.
+
+    `ss` may be written as one letter, and other alphabets have more ways to be small.
+    """
+    plain = [max(piece.split("ss"), key=len) for piece in pieces]
+    return tuple(plain) if all(len(each) > 1 and each.isascii() for each in plain) else ()

@@ -1,0 +1,99 @@
+"""Where a person may be named: the stores, runs, releases and files below some folders."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coreeval.errors import UsageError
+from coreeval.releases.forgetting.caches import CACHE
+from coreeval.releases.forgetting.run_folder import written_by
+from coreeval.releases.release import MANIFEST
+from coreeval.tools.gdelt.parts.catalogue import DATABASE
+from coreeval.tools.workspace import RunFiles, Workspace
+
+_CALLS = "calls.db"
+_BESIDE = ("-wal", "-shm", "-journal")
+_OF_THE_RUN = ("config.yaml", "manifest.json", "run.lock")
+"""Files whose words decide what a run is: what they name is told, and the run would not be one."""
+
+
+@dataclass
+class Places:
+    """What is there to look through."""
+
+    calls: list[Path] = field(default_factory=list)
+    runs: list[RunFiles] = field(default_factory=list)
+    news: list[Path] = field(default_factory=list)
+    caches: list[Path] = field(default_factory=list)
+    releases: list[Path] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    fixed: list[Path] = field(default_factory=list)
+    """Files of which it is only told who stands in them."""
+
+    @property
+    def number(self) -> int:
+        """How many places there are."""
+        return sum(map(len, vars(self).values()))
+
+
+def places_in(workspace: Workspace, given: Sequence[Path]) -> Places:
+    """Find what is below a workspace and some further folders or files.
+
+    Raises:
+        UsageError: there is no such file or folder.
+    """
+    found, seen = Places(), set[Path]()
+    for path in given:
+        if not path.exists():
+            raise UsageError("there is nothing here", where=str(path), hint="name what is there")
+    for root in (workspace.root, *given):
+        if root.exists():
+            _walk(root.resolve(), found, seen)
+    listed = workspace.takedown.resolve()
+    found.files = [path for path in found.files if path != listed]
+    return found
+
+
+def _walk(path: Path, found: Places, seen: set[Path]) -> None:
+    """Sort a file, or a folder with all below it, into the places; links are left alone."""
+    if path in seen or path.is_symlink():
+        return
+    seen.add(path)
+    if path.is_file():
+        _sort_file(path, found)
+        return
+    names = {each.name for each in path.iterdir()}
+    if DATABASE in names:
+        found.news.append(path)
+    elif CACHE in names:
+        found.caches.append(path)
+    elif MANIFEST in names:
+        found.releases.append(path)
+    elif "run.db" in names:
+        _sort_run(RunFiles(path), found, seen)
+    else:
+        for each in sorted(path.iterdir()):
+            _walk(each, found, seen)
+
+
+def _sort_file(path: Path, found: Places) -> None:
+    if path.name == _CALLS:
+        found.calls.append(path)
+    elif not path.name.endswith((".lock", *(f"{_CALLS}{end}" for end in _BESIDE))):
+        found.files.append(path)
+
+
+def _sort_run(files: RunFiles, found: Places, seen: set[Path]) -> None:
+    found.runs.append(files)
+    own = {file for each in (files, files.control) for file in _databases(each)}
+    written = set(written_by(files))
+    for path in sorted(files.root.rglob("*")):
+        seen.add(path)
+        if not path.is_file() or path in own or path in written:
+            continue
+        (found.fixed if path.name in _OF_THE_RUN else found.files).append(path)
+
+
+def _databases(files: RunFiles) -> Iterator[Path]:
+    for path in (files.store, files.checkpoints):
+        yield from (path, *(path.with_name(path.name + end) for end in _BESIDE))

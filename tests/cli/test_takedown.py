@@ -1,0 +1,409 @@
+"""`coreeval takedown`: nothing that is kept names them any more, and all the rest still works."""
+
+import csv
+import gzip
+import io
+import json
+import shutil
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+from zipfile import ZipFile
+
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+import yaml
+import zstandard
+from filelock import FileLock
+from openpyxl import Workbook, load_workbook
+
+from coreeval.cli import main
+from coreeval.config import load_config
+from coreeval.graph.bundled import DATASETS, demo_data
+from coreeval.tools.json_cache import JsonCache
+from coreeval.tools.workspace import Workspace
+from coreeval.viewer.app import create_app
+from coreeval.viewer.shelf import Shelf
+from tests.cli.kit import CONFIG, Shell
+from tests.cli.test_docs import documented
+from tests.support.answers import OfflineAnswers
+from tests.support.llm_server import LLMServer
+from tests.viewer.kit import served
+
+NAME = "Taco Bell"
+"""The demo's news has it in the titles of two articles, its emotion benchmark in one sample."""
+FORMS = (b"taco bell", b"taco-bell", b"taco_bell", b"tacobell", b"taco\\u0020bell")
+LEFT = {(".coreeval", "releases"), (".coreeval", "takedown.txt"), ("sheets", "notes.txt")}
+"""What goes on naming them: what is published, the list, and a file of nobody's form."""
+PRICE = {"input": 1, "output": 2}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return a folder with two runs, one of a benchmark that names them, and a release.
+
+    The servers of their models stay up.
+    """
+    folder, news = tmp_path_factory.mktemp("made"), tmp_path_factory.mktemp("news")
+    with ExitStack() as up:
+        for task in ("rte", "emotion"):
+            data = {**DATASETS[task], "path": str(demo_data() / DATASETS[task]["path"])}
+            config = folder / f"{task}.yaml"
+            said: dict[str, Any] = {**CONFIG, "name": task, "task": task, "dataset": data}
+            config.write_text(yaml.safe_dump(said), encoding="utf-8")
+            answers = OfflineAnswers(load_config(config), news / task)
+            up.callback(answers.close)
+            server = up.enter_context(LLMServer(answers).in_thread())
+            player = {"model": "openai:good", "base_url": server.url, "price": PRICE}
+            said["models"] = {"default": player, "targets": [{"model": "offline:classifier"}]}
+            config.write_text(yaml.safe_dump(said), encoding="utf-8")
+            assert main(["refresh", str(config)]) == 0
+        assert main(["release", str(run_of(folder, "rte")), "--version", "1"]) == 0
+        yield folder
+
+
+@pytest.fixture
+def folder(made: Path, shell: Shell) -> Path:
+    """Return a copy of it that is the current folder, with more that names them."""
+    shutil.copytree(made, shell.folder, dirs_exist_ok=True)
+    old, new = str(made), str(shell.folder)
+    for path in (*shell.folder.rglob("manifest.json"), *shell.folder.rglob("config.yaml")):
+        path.write_text(path.read_text("utf-8").replace(old, new), encoding="utf-8")
+    plant(shell.folder)
+    return shell.folder
+
+
+def plant(folder: Path) -> None:
+    """Name them wherever no demo run does."""
+    home = folder / ".coreeval"
+    with JsonCache(home / "cache" / "doc") as cache:
+        cache.put("q taco bell", {"titles": ["quiet"]}, expire_s=1e6)
+        cache.put("q long", {"titles": ["TACO  BELL " * 9000]}, expire_s=1e6)
+        cache.put("q other", {"titles": ["Shell"]}, expire_s=1e6)
+    (home / "reviews").mkdir()
+    note = {"sample": "s", "digest": "d", "verdict": "rejected", "by": "ann", "at": "2026-01-01"}
+    lines = [note | {"note": "no T\u00e1co Bell here"}, note | {"sample": "t", "note": "fine"}]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (home / "reviews" / "rte.jsonl").write_text(text, encoding="utf-8")
+    (home / "pcr" / "x").mkdir(parents=True)
+    (home / "pcr" / "x" / "m.jsonl").write_text('{"a": "Taco Bell"}\n{"a": "b"}\n')
+    (home / "estimates").mkdir(exist_ok=True)
+    (home / "estimates" / "rte.json").write_text('{"first": ["Taco&nbsp;Bell", 1]}')
+    (home / ".draft.json.17.tmp").write_text('{"x": "taco bell"}')
+    run = run_of(folder, "rte")
+    (run / "ours.json").write_text('{"study": "1", "disagreed": ["on Taco Bell"]}')
+    with closing(sqlite3.connect(run / "checkpoints.db")) as file, file:
+        file.execute(
+            "INSERT INTO checkpoints (thread_id, checkpoint_id, type, checkpoint) "
+            "VALUES ('lost', '1', 'msgpack', ?)", (b"\xa9Taco Bell",),
+        )  # fmt: skip
+    (store,) = (path.parent for path in (home / "gdelt").glob("*/store.db"))
+    (store / "aside").mkdir(exist_ok=True)
+    with gzip.open(store / "aside" / "a.jsonl.gz", "wt") as lines_aside:
+        lines_aside.write('{"line": 1, "row": "Taco Bell"}\n{"line": 2, "row": "other"}\n')
+    sheets = folder / "sheets"
+    sheets.mkdir()
+    (sheets / "rater-1.csv").write_text(
+        '\ufeff"item","text","note"\r\n"1","said, taco\nbell","ok"\r\n"2","x","y"\r\n', "utf-8",
+        newline="",
+    )  # fmt: skip
+    book = Workbook()
+    assert book.active is not None
+    book.active.append(["1", "At Taco Bell", 4])
+    book.active.append(["2", "elsewhere", 5])
+    book.save(sheets / "rater-2.xlsx")
+    (sheets / "rater-3.html").write_text("<p>Taco <b>Bell</b></p>")
+    (sheets / "notes.txt").write_text("mine: Taco Bell")
+
+
+def run_of(folder: Path, name: str) -> Path:
+    (run,) = (folder / ".coreeval" / "runs" / name).iterdir()
+    return run
+
+
+def naming(root: Path) -> list[Path]:
+    """Return the files below a folder that name them, packed or not."""
+    return [path for path in sorted(root.rglob("*")) if path.is_file() and _names(path)]
+
+
+def _names(path: Path) -> bool:
+    return any(form in body.lower() for body in _bodies(path) for form in FORMS)
+
+
+def _bodies(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file, and what is packed in it, without the code under test."""
+    raw = path.read_bytes()
+    yield raw
+    if raw.startswith(b"SQLite format 3"):
+        yield from _blobs(path)
+    elif raw.startswith(b"PAR1"):
+        yield repr(pq.read_table(path).to_pylist()).encode()
+    elif raw.startswith(b"\x1f\x8b"):
+        yield gzip.decompress(raw)
+    elif raw.startswith(b"PK"):
+        with ZipFile(io.BytesIO(raw)) as packed:
+            yield from (packed.read(name) for name in packed.namelist())
+    elif path.name == "texts.bin":
+        yield from _blocks(raw)
+    elif path.suffix == ".val":
+        yield _inflated(raw)
+
+
+def _blobs(path: Path) -> Iterator[bytes]:
+    with closing(sqlite3.connect(path)) as file:
+        tables = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            for row in file.execute(f'SELECT * FROM "{table}"'):
+                yield from (_inflated(each) for each in row if isinstance(each, bytes))
+
+
+def _blocks(raw: bytes) -> Iterator[bytes]:
+    """Yield the packed blocks of the texts of a part (tools/gdelt/parts/texts.py)."""
+    number, start = int.from_bytes(raw[-8:], "little"), 0
+    for at in range(len(raw) - 8 - 16 * number, len(raw) - 8 - 8 * number, 8):
+        end = int.from_bytes(raw[at : at + 8], "little")
+        yield zstandard.decompress(raw[start:end])
+        start = end
+
+
+def _inflated(body: bytes) -> bytes:
+    try:
+        return zlib.decompress(body)
+    except zlib.error:
+        return body
+
+
+def kept_back(folder: Path) -> set[tuple[str, ...]]:
+    """Return the beginnings of the paths that still name them."""
+    return {path.relative_to(folder).parts[:2] for path in naming(folder)}
+
+
+def spent(folder: Path) -> tuple[float, int, int]:
+    """Return what all calls cost, their tokens and their number."""
+    with closing(sqlite3.connect(folder / ".coreeval" / "calls.db")) as file:
+        query = "SELECT sum(usd), sum(prompt_tokens + completion_tokens), count(*) FROM calls"
+        usd, tokens, calls = file.execute(query).fetchone()
+    return round(usd, 9), tokens, calls
+
+
+def test_no_byte_that_is_kept_names_them(folder: Path, shell: Shell) -> None:
+    before, home = naming(folder), folder / ".coreeval"
+    stores = {"calls.db", "run.db", "texts.bin", "cache.db", "store.db", "checkpoints.db"}
+    assert {path.name for path in before} >= stores - {"store.db"}
+    money, releases = spent(folder), digest(home / "releases")
+    told = shell("takedown", NAME, folder / "sheets", "--dry-run", "--json")
+    assert told.code == 0
+    assert naming(folder) == before
+    assert not told.document["done"] and not told.document["listed"]
+
+    said = shell("takedown", NAME, folder / "sheets", "--yes", "--json")
+    assert said.code == 0, said.out
+    assert set(said.document) == documented("coreeval takedown")
+    assert said.document["places"] == told.document["places"]
+    assert kept_back(folder) == LEFT
+    assert {row["kind"] for row in said.document["left"]} == {"release", "benchmark", "file"}
+    assert digest(home / "releases") == releases
+    assert spent(folder) == money
+    sheet = (folder / "sheets" / "rater-1.csv").read_text("utf-8-sig").splitlines()
+    assert list(csv.reader(sheet)) == [
+        ["item", "text", "note"], ["1", "(taken down)", "ok"], ["2", "x", "y"],
+    ]  # fmt: skip
+    page = load_workbook(folder / "sheets" / "rater-2.xlsx").active
+    assert page is not None
+    assert list(page.values) == [("1", "(taken down)", 4), ("2", "elsewhere", 5)]
+    again = shell("takedown", NAME, folder / "sheets", "--yes", "--json").document
+    assert again["places"] == []
+    assert again["left"] == said.document["left"]
+
+
+def digest(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def test_runs_are_finished_by_resume(folder: Path, shell: Shell) -> None:
+    rte, emotion = run_of(folder, "rte"), run_of(folder, "emotion")
+    counts = {run: shell("status", run, "--json").document["counts"] for run in (rte, emotion)}
+    assert shell("takedown", NAME, "--yes").code == 0
+    open_again = shell("status", rte, "--json").document
+    assert open_again["status"] == "interrupted"
+    assert open_again["counts"]["pending"] > 0
+    assert open_again["counts"]["total"] == counts[rte]["total"]
+    one_less = shell("status", emotion, "--json").document
+    assert one_less["counts"]["total"] == counts[emotion]["total"] - 1
+    assert "taken down" in one_less["bad_rows"][-1]["reason"]
+    for run in (rte, emotion):
+        assert shell("trace", run, "--json").code == 0
+        refused = shell("release", run, "--version", "2")
+        assert refused.code == 2
+        assert "coreeval resume" in refused.err
+    for run in (rte, emotion):
+        resumed = shell("resume", run)
+        assert resumed.code == 0, resumed.err
+    assert shell("status", rte, "--json").document["counts"]["pending"] == 0
+    assert shell("release", rte, "--version", "2").code == 0
+    release = folder / ".coreeval" / "releases" / "rte" / "2"
+    assert shell("verify", release).code == 0
+    assert naming(release) == naming(rte) == naming(emotion) == []
+    assert shell("verify", release.with_name("1")).code == 0
+
+
+def test_a_run_that_is_worked_on_is_refused(folder: Path, shell: Shell) -> None:
+    before = naming(folder)
+    with FileLock(run_of(folder, "rte") / "run.lock"):
+        said = shell("takedown", NAME, "--yes", "--json")
+        assert shell("takedown", NAME, "--dry-run").code == 0
+    assert (said.code, said.error["kind"]) == (1, "locked")
+    assert not (folder / ".coreeval" / "takedown.txt").exists()
+    assert naming(folder) == before
+
+
+def test_a_call_store_that_is_used_is_refused(folder: Path, shell: Shell) -> None:
+    with closing(sqlite3.connect(folder / ".coreeval" / "calls.db")) as file:
+        file.execute("BEGIN")
+        file.execute("SELECT count(*) FROM calls").fetchone()
+        said = shell("takedown", NAME, "--yes", "--json")
+    assert (said.code, said.error["kind"]) == (1, "locked")
+    assert shell("takedown", NAME, "--yes").code == 0
+
+
+def test_nobody_is_there_to_agree(folder: Path, shell: Shell) -> None:
+    before = naming(folder)
+    said = shell("takedown", NAME)
+    assert said.code == 2
+    assert "--dry-run" in said.err and "--yes" in said.err
+    assert naming(folder) == before
+    assert not (folder / ".coreeval" / "takedown.txt").exists()
+
+
+@pytest.mark.parametrize(("answer", "goes"), [("y", True), ("n", False)])
+def test_a_person_is_asked(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, answer: str, goes: bool
+) -> None:
+    before = naming(folder)
+    typed = io.StringIO(f"{answer}\n")
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", typed)
+    said = shell("takedown", NAME)
+    assert said.code == 0
+    assert "Delete this of Taco Bell for good?" in said.err
+    assert (naming(folder) != before) is goes
+    assert ("nothing was changed" in said.out) is not goes
+
+
+@pytest.mark.parametrize("name", ["Al", "a # b", "0123456789abcdef", " . "])
+def test_what_is_no_name(folder: Path, shell: Shell, name: str) -> None:
+    said = shell("takedown", name, "--yes")
+    assert said.code == 2
+    assert "at least three letters" in said.err
+
+
+def test_places_that_are_not_there(shell: Shell) -> None:
+    assert shell("takedown", NAME, "--yes").code == 2
+    assert shell("takedown", NAME, "nowhere", "--yes").code == 2
+
+
+def test_an_alias_and_a_list_elsewhere(folder: Path, shell: Shell) -> None:
+    (folder / "ours.txt").write_text("# ours\nMr Quux")
+    said = shell(
+        "takedown", "Quillfeather Inc", "--alias", NAME, "--alias", "mr  quux",
+        "--list", "ours.txt", "--yes", "--json",
+    )  # fmt: skip
+    assert said.code == 0
+    listed = (folder / "ours.txt").read_text("utf-8")
+    assert listed == "# ours\nMr Quux\nQuillfeather Inc\nTaco Bell\n"
+    assert not (folder / ".coreeval" / "takedown.txt").exists()
+    assert {row["action"] for row in said.document["places"]} == {"blanked", "deleted", "reopened"}
+
+
+def test_what_was_stopped_goes_on(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coreeval.releases.forgetting.news_store.compact", stop)
+    assert shell("takedown", NAME, "--yes").code == 130
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert (folder / ".coreeval" / "takedown.txt").exists()
+    assert any(path.name == "texts.bin" for path in naming(folder))
+    assert shell("takedown", NAME, folder / "sheets", "--yes").code == 0
+    assert kept_back(folder) == LEFT
+
+
+def test_new_runs_and_releases_respect_the_list_of_the_workspace(
+    folder: Path, shell: Shell
+) -> None:
+    (folder / ".coreeval" / "takedown.txt").write_text("Taco Bell\n")
+    rte = run_of(folder, "rte")
+    assert shell("release", rte, "--version", "2").code == 0
+    release = folder / ".coreeval" / "releases" / "rte" / "2"
+    made = json.loads((release / "release.json").read_text("utf-8"))
+    assert made["takedown"]["entries"] == 1
+    assert made["takedown"]["withheld"] > 0
+    config = folder / "rte.yaml"
+    said = shell("refresh", config, "--run-dir", folder / "new", "--json")
+    assert said.code == 0, said.out
+    manifest = json.loads((folder / "new" / "manifest.json").read_text("utf-8"))
+    assert manifest["knowledge"]["takedown"] == 1
+    assert naming(folder / "new") == []
+
+
+def test_the_words_of_a_person(folder: Path, shell: Shell) -> None:
+    said = shell("takedown", NAME, "--yes").out
+    assert "taken out: Taco Bell" in said
+    assert "coreeval resume" in said
+    assert "on the list: .coreeval/takedown.txt" in said
+    nobody = shell("takedown", "Nobody Atall", "--yes").out
+    assert "nothing that is kept here names Nobody Atall" in nobody
+
+
+def test_the_pages_of_a_run_that_was_changed(folder: Path, shell: Shell) -> None:
+    assert shell("takedown", NAME, "--yes").code == 0
+    home = Workspace(folder / ".coreeval")
+    keys = {path: key for key, path in Shelf(workspace=home).all_runs().items()}
+    with served(create_app([], workspace=home)) as address:
+        assert fetched(address).status == 200
+        for run in (run_of(folder, "rte"), run_of(folder, "emotion")):
+            page = f"{address}/run/{keys[run]}"
+            for part in ("", "/samples", "/detection", "/live"):
+                assert fetched(f"{page}{part}").status == 200
+            for sample in shell("trace", run, "--json").document["samples"]:
+                told = fetched(f"{page}/sample/{sample['sample']}")
+                assert told.status == 200
+                assert b"taco" not in told.read().lower()
+
+
+def fetched(address: str) -> HTTPResponse:
+    answer = urlopen(address)
+    assert isinstance(answer, HTTPResponse)
+    return answer
+
+
+def test_every_call_of_a_story_can_be_shown(folder: Path, shell: Shell) -> None:
+    assert shell("takedown", NAME, "--yes").code == 0
+    rte = run_of(folder, "rte")
+    for sample in shell("trace", rte, "--json").document["samples"]:
+        said = shell("trace", rte, sample["sample"], "--calls")
+        assert said.code == 0, said.err
+        assert "taco" not in said.out.lower()
+    assert '"taken_down": ' in shell("calls", "stats", "--json").out
+    assert shell("calls", "gc", "--dry-run").code == 0
+
+
+def test_a_run_of_which_nothing_is_left_does_not_begin_again(folder: Path, shell: Shell) -> None:
+    """Else `resume` would read the benchmark, which still names them."""
+    rte = run_of(folder, "rte")
+    with closing(sqlite3.connect(rte / "run.db")) as file, file:
+        file.execute(
+            """UPDATE samples SET fields = '{"sentence1": "Taco Bell", "sentence2": ""}'"""
+        )
+    assert shell("takedown", NAME, "--yes").code == 0
+    shell("resume", rte)
+    assert shell("status", rte, "--json").document["counts"]["total"] == 0
+    assert naming(rte) == []
