@@ -30,7 +30,7 @@ _SUBJECT: Final = (
     r"|post|author|writer|speaker|sentences?|pair|they|class|category|relation(?:ship)?|prediction"
     r"|verdict|choice)\b"
 )
-_FILLER: Final = r"[\s:=-]*(?:\b(?:the|a|an|of|in|label|emotion|class|clearly|mainly)\b\s*){0,4}$"
+_FILLER: Final = r"[\s:=-]{0,20}(?:\b(?:the|a|an|of|in|label|emotion|class|clearly|mainly)\b\s*){0,4}$"
 _CLAIM: Final = re.compile(
     rf"(?:{_SUBJECT}[^.!?\n,;]{{0,40}}?(?:\b(?:is|are|as|be)\b|'s\b)|\bit's\b"
     r"|\b(?:classif\w+|label(?:ed|led)?|categori[sz]ed?)\b[^.!?\n,;]{0,40}\bas\b"
