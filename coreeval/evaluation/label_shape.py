@@ -142,19 +142,22 @@ class LabelShape(AnswerShape[TargetAnswer]):
 
 def _denied(sentence: str, found: re.Match[str]) -> bool:
     """Whether a label is named to say that it is not the one."""
-    before = sentence[: found.start()]
-    return bool(_NOT.search(before[-_NEAR:])) or bool(_DENIED_BEHIND.match(sentence, found.end()))
+    return bool(_NOT.search(_before(sentence, found))) or bool(_DENIED_BEHIND.match(sentence, found.end()))
 
 
 def _begins(sentence: str, found: re.Match[str]) -> bool:
     """Whether a sentence begins with a label and a stop behind it: "Joy. The author smiles."."""
-    before, behind = sentence[: found.start()], sentence[found.end() :]
-    return bool(_OPENING.fullmatch(before) and _STOP.match(behind))
+    opens = _OPENING.fullmatch(sentence, 0, found.start())
+    return bool(opens and _STOP.match(sentence, found.end()))
 
 
 def _said_by(words: re.Pattern[str], sentence: str, found: re.Match[str]) -> bool:
-    before = sentence[: found.start()][-_NEAR:].rstrip("\"'*_`\u201c\u2018 (")
+    before = _before(sentence, found).rstrip("\"'*_`\u201c\u2018 (")
     return words.search(before) is not None
+
+
+def _before(sentence: str, found: re.Match[str]) -> str:
+    return sentence[max(0, found.start() - _NEAR) : found.start()]
 
 
 def _key(text: str) -> str:
