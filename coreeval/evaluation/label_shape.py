@@ -14,6 +14,8 @@ _LONGEST: Final = 4000
 """Characters of an answer that are looked at, from its end."""
 _NEAR: Final = 120
 """Characters before a label that tell whether it is the one."""
+_MOST_NAMED: Final = 100
+"""Labels in one sentence; one that names more claims none."""
 _LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|fbox)\b")
 _DECORATION: Final = re.compile(r"(?:[^\w\s]|_(?!\w)|(?<!\w)_|\ufe0f)+")
 """What may stand round a bare label: quotes, Markdown, brackets, full stops, emoji."""
@@ -132,6 +134,8 @@ class LabelShape(AnswerShape[TargetAnswer]):
                 continue
             places = [found for found in self._named_in.finditer(sentence)
                       if not _denied(sentence, found)]  # fmt: skip
+            if len(places) > _MOST_NAMED:
+                continue
             final = [found for found in places if _said_by(_FINAL, sentence, found)]
             sure = any(
                 _said_by(_CLAIM, sentence, found) or _begins(sentence, found) for found in places
