@@ -66,7 +66,8 @@ class Tried:
             self.pattern.fullmatch(text)
 
 
-def patterns() -> dict[str, Tried]:
+@cache
+def patterns() -> Mapping[str, Tried]:
     """Return the patterns of text of all modules by their place, each pattern and way once."""
     found = dict[Tried, str]()
     for module in _modules():

@@ -26,8 +26,8 @@ _MOST_COLUMNS: Final = 256
 _MOST_BYTES: Final = 200_000_000
 """Largest workbook that is unpacked: a sheet of 5,000 long texts has a tenth of it."""
 _UNREADABLE: Final = (
-    OSError, BadZipFile, zlib.error, EOFError, ValueError, KeyError, IndexError, SyntaxError,
-    TypeError, RuntimeError,
+    OSError, BadZipFile, zlib.error, EOFError, ValueError, LookupError, SyntaxError, TypeError,
+    RuntimeError,
 )  # fmt: skip
 """What openpyxl and zipfile raise for files that are damaged, locked, or no workbooks."""
 _UNWRITABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
