@@ -61,7 +61,7 @@ def quotations(text: str) -> list[str]:
 
 def closed_quotations(text: str) -> list[str]:
     """Return the quotations that both open and close in a text, marks and spelling as they are."""
-    pattern = r"\"[^\"]+\"|\u201c[^\u201c\u201d]+\u201d|``.+?''|&quot;.+?&quot;"
+    pattern = r"\"[^\"]+\"|\u201c[^\u201c\u201d]+\u201d|``(?:[^`\n]|`(?!`))+?''|&quot;.+?&quot;"
     return re.findall(pattern, text)
 
 

@@ -22,17 +22,21 @@ def _finite(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return values
 
 
+Dollars = Annotated[float, Field(ge=0, le=1e9)]
+"""For a million tokens: no sum of such prices is beyond what a float can hold."""
+
+
 class PriceConfig(Value):
     """What a model charges, in US dollars for a million tokens."""
 
-    input: Annotated[float, Field(ge=0)]
-    output: Annotated[float, Field(ge=0)]
-    cached_input: Annotated[float, Field(ge=0)] | None = None
+    input: Dollars
+    output: Dollars
+    cached_input: Dollars | None = None
     """Of prompt tokens that the provider had in its cache; like others where it is not told."""
-    cache_write: Annotated[float, Field(ge=0)] | None = None
+    cache_write: Dollars | None = None
     """Of prompt tokens that the provider was asked to keep; like others where it is not told."""
-    batch_input: Annotated[float, Field(ge=0)] | None = None
-    batch_output: Annotated[float, Field(ge=0)] | None = None
+    batch_input: Dollars | None = None
+    batch_output: Dollars | None = None
 
 
 class ModelConfig(Value):

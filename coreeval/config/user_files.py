@@ -151,6 +151,9 @@ class _BoundedLoader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, OverflowError) as error:
             raise _refused(f"{str(node.value)[:40]!r} cannot be read: {error}", node) from None
+        except (LookupError, AttributeError, TypeError):  # PyYAML's, of a tag such as !!int
+            kind = node.tag.rpartition(":")[2]
+            raise _refused(f"{str(node.value)[:40]!r} is no {kind}", node) from None
 
 
 def _parts(node: yaml.Node) -> list[yaml.Node]:

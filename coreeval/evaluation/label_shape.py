@@ -14,6 +14,8 @@ _LONGEST: Final = 4000
 """Characters of an answer that are looked at, from its end."""
 _NEAR: Final = 120
 """Characters before a label that tell whether it is the one."""
+_MOST_NAMED: Final = 100
+"""Labels in one sentence; one that names more claims none."""
 _LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|fbox)\b")
 _DECORATION: Final = re.compile(r"(?:[^\w\s]|_(?!\w)|(?<!\w)_|\ufe0f)+")
 """What may stand round a bare label: quotes, Markdown, brackets, full stops, emoji."""
@@ -30,7 +32,7 @@ _SUBJECT: Final = (
     r"|post|author|writer|speaker|sentences?|pair|they|class|category|relation(?:ship)?|prediction"
     r"|verdict|choice)\b"
 )
-_FILLER: Final = r"[\s:=-]*(?:\b(?:the|a|an|of|in|label|emotion|class|clearly|mainly)\b\s*){0,4}$"
+_FILLER: Final = r"[\s:=-]{0,20}(?:\b(?:the|a|an|of|in|label|emotion|class|clearly|mainly)\b\s*){0,4}$"
 _CLAIM: Final = re.compile(
     rf"(?:{_SUBJECT}[^.!?\n,;]{{0,40}}?(?:\b(?:is|are|as|be)\b|'s\b)|\bit's\b"
     r"|\b(?:classif\w+|label(?:ed|led)?|categori[sz]ed?)\b[^.!?\n,;]{0,40}\bas\b"
@@ -132,6 +134,8 @@ class LabelShape(AnswerShape[TargetAnswer]):
                 continue
             places = [found for found in self._named_in.finditer(sentence)
                       if not _denied(sentence, found)]  # fmt: skip
+            if len(places) > _MOST_NAMED:
+                continue
             final = [found for found in places if _said_by(_FINAL, sentence, found)]
             sure = any(
                 _said_by(_CLAIM, sentence, found) or _begins(sentence, found) for found in places
@@ -142,19 +146,22 @@ class LabelShape(AnswerShape[TargetAnswer]):
 
 def _denied(sentence: str, found: re.Match[str]) -> bool:
     """Whether a label is named to say that it is not the one."""
-    before = sentence[: found.start()]
-    return bool(_NOT.search(before[-_NEAR:])) or bool(_DENIED_BEHIND.match(sentence, found.end()))
+    return bool(_NOT.search(_before(sentence, found))) or bool(_DENIED_BEHIND.match(sentence, found.end()))
 
 
 def _begins(sentence: str, found: re.Match[str]) -> bool:
     """Whether a sentence begins with a label and a stop behind it: "Joy. The author smiles."."""
-    before, behind = sentence[: found.start()], sentence[found.end() :]
-    return bool(_OPENING.fullmatch(before) and _STOP.match(behind))
+    opens = _OPENING.fullmatch(sentence, 0, found.start())
+    return bool(opens and _STOP.match(sentence, found.end()))
 
 
 def _said_by(words: re.Pattern[str], sentence: str, found: re.Match[str]) -> bool:
-    before = sentence[: found.start()][-_NEAR:].rstrip("\"'*_`\u201c\u2018 (")
+    before = _before(sentence, found).rstrip("\"'*_`\u201c\u2018 (")
     return words.search(before) is not None
+
+
+def _before(sentence: str, found: re.Match[str]) -> str:
+    return sentence[max(0, found.start() - _NEAR) : found.start()]
 
 
 def _key(text: str) -> str:

@@ -60,8 +60,8 @@ def bca(found: Replicated) -> tuple[float, float]:
     below = np.mean((found.drawn < found.value) & ~near) + near.mean() / 2
     least = 0.5 / len(found.drawn)
     bias = ndtri(np.clip(below, least, 1 - least))
-    spread = float(np.sum(found.influence**2))
-    skew = float(np.sum(found.influence**3)) / (6 * spread**1.5) if spread > 0 else 0.0
+    scale = 6 * float(np.sum(found.influence**2)) ** 1.5
+    skew = float(np.sum(found.influence**3)) / scale if scale > 0 else 0.0
     ends = bias + ndtri([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     low, high = ndtr(bias + ends / (1 - skew * ends))
     return _ends(found.drawn, float(low), float(high))
@@ -104,8 +104,8 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     z = float(ndtri((1 + LEVEL) / 2))
     centre, size = share + z * z / (2 * n), 1 + z * z / n
     half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    low = 0.0 if share == 0 else float((centre - half) / size)
-    return low, 1.0 if share == 1 else float((centre + half) / size)
+    low = 0.0 if share == 0 else max(0.0, float((centre - half) / size))
+    return low, 1.0 if share == 1 else min(1.0, float((centre + half) / size))
 
 
 def with_width(value: float, low: float, high: float, n: int) -> tuple[float, float]:

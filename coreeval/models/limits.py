@@ -10,7 +10,7 @@ _REMAINING = re.compile(
     r"|anthropic-ratelimit-(?P<anthropic>[a-z-]+)-remaining"
 )
 _COUNT = re.compile(r"[0-9]{1,18}")
-_PART = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d)")
+_PART = re.compile(r"(?P<number>\d{1,18}(?:\.\d{1,18})?)(?P<unit>ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from coreeval.models.mending import put_right
+from coreeval.config.user_files import MOST_DEPTH
+from coreeval.models.mending import MOST_MENDED, put_right
 
 _THOUGHT_TAG: Final = re.compile(
     r"<(?P<end>/?)(?P<name>think|thinking|thoughts?|reasoning|seed:think)>"
@@ -142,10 +143,15 @@ def _object_length(text: str) -> int:
 
 
 def _first_object(text: str) -> str | None:
-    """Return the first object of a text, from its first brace to the one that closes it."""
+    """Return the first object of a text, from its first brace to the one that closes it.
+
+    One that is too long to be mended is not looked for.
+    """
     start = text.find("{")
+    if start < 0:
+        return None
     depth, in_string = 0, False
-    for found in _MARK.finditer(text, max(start, 0)):
+    for found in _MARK.finditer(text, start, start + MOST_MENDED):
         mark = found.group()
         if mark == '"':
             in_string = not in_string
@@ -161,6 +167,7 @@ def objects_in(
 ) -> Iterator[tuple[object, int, int]]:
     """Yield the JSON objects in a text, slips mended, each with its start and its end.
 
+    What has more than `MOST_DEPTH` levels is none: no answer is so deep but to break its reader.
     A text that is a list as a whole counts as one; what is no JSON is passed over.
     """
     found = _decoded(text, len(text) - len(text.lstrip()), decoder)
@@ -189,7 +196,20 @@ def _object_at(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object
 
 
 def _decoded(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, int] | None:
+    """Return the value that begins at a place, and where it ends; of one too deep nothing."""
     try:
-        return decoder.raw_decode(text, start)
+        value, end = decoder.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
+    opened = text.count("{", start, end) + text.count("[", start, end)
+    return None if opened > MOST_DEPTH and too_deep(value) else (value, end)
+
+
+def too_deep(value: object) -> bool:
+    """Whether a value has more levels than a reader that calls itself for each may be given."""
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        inner = (one.values() if isinstance(one, dict) else one for one in level
+                 if isinstance(one, dict | list))  # fmt: skip
+        level = [one for values in inner for one in values if isinstance(one, dict | list)]
+    return bool(level)

@@ -11,6 +11,9 @@ from coreeval.models.reading import json_text, mended, without_thoughts
 from coreeval.models.schemas import Narrowing, strict_schema
 
 T = TypeVar("T", bound=BaseModel)
+MOST_VALUES = 20_000
+"""Values that an answer may have, as far as commas and brackets tell. The largest that a role asks
+for have some hundreds; more than 100,000 take longer to check than the event loop may stand."""
 _MOST_TOLD = 1000
 """Faults of one answer beyond which they are only counted: listing 100,000 takes 0.3 s."""
 
@@ -58,6 +61,8 @@ class AnswerShape(Generic[T]):
         said = json_text(text)
         if not said:
             raise InvalidAnswer("empty")
+        if sum(map(said.count, ",[{")) > MOST_VALUES:
+            raise InvalidAnswer(f"it has more than {MOST_VALUES:,} values")
         try:
             value = self.model.model_validate(_mended(said) if mend else _read(said))
         except ValidationError as error:

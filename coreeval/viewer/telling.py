@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from coreeval.models.reading import too_deep
 from coreeval.schema import Evidence, Precision, ReplacedFact, Verdict
 from coreeval.viewer.story_values import ArmDiff, AttemptStory, SampleStory, StepStory
 
@@ -125,9 +126,10 @@ def diffs_between(story: SampleStory, before: str, after: str) -> dict[str, ArmD
 def pretty(text: str) -> str:
     """Return a model's words with its JSON indented; as they are where they are none."""
     try:
-        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    except ValueError:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
         return text
+    return text if too_deep(value) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def as_json(value: Mapping[str, object]) -> str:

@@ -21,7 +21,7 @@ _INSTRUCTIONS = re.compile(
     r"\bevidence[_ ]ids?\b|\bused_replacements\b|\blocked spans?\b|\bfacts_supported\b|"
     r"\blabel_carrier\b|\bnone_fits\b|\{\"|\"\}|```|\{\{|<\|\w+\|>|\[/?INST\]|"
     r"</?(?:news|evidence|sample|text|item|plan|drafts|feedback|script|img|system)\b|<!--|"
-    r"={3,} ?\w+ ?={3,}|^(?:system|assistant|user|human) ?:|"
+    r"(?<!=)={3,} ?\w+ ?={3,}|^(?:system|assistant|user|human) ?:|"
     r"\[(?:name|place|date|company|number|insert [^\]]+)\]|"
     r"\$\{?(?:target|text|sentence\d|labels|item|label|task|line)\b",
     re.IGNORECASE,

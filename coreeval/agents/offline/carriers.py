@@ -10,7 +10,7 @@ _CLAUSE_WORDS = (10, 6, 0)
 """Words up to which the clause around a label carrier is locked whole, tried in this order."""
 MOST_LOCKED = 0.6
 """Share of a text's words that may be locked for its label: the rest must have room for news."""
-_CLAUSE_CUT = re.compile(r",\s*|:\s+|;\s*|\s+(?:and|but|so|because|when|while|that)\s+|\\n")
+_CLAUSE_CUT = re.compile(r",\s*|:\s+|;\s*|(?<!\s)\s+(?:and|but|so|because|when|while|that)\s+|\\n")
 _DANGLING = re.compile(r"\b(?:when|like|how|says|than|because|who|of|to)$", re.IGNORECASE)
 
 

@@ -13,6 +13,7 @@ from coreeval.agents.offline.text import (
     capitalise,
     has_any,
     segments,
+    tags_start,
     words_of,
 )
 from coreeval.agents.offline.wording import ways_to_tell
@@ -20,7 +21,6 @@ from coreeval.agents.roles import Brief, Fields
 from coreeval.schema import Lock, Statement, Task
 
 _LEAD = re.compile(r"^(?:\s*@\w+)+")
-_TAGS = re.compile(rf"(?:\s*(?:#\w+|@\w+|{EMOJI.pattern}))+\s*$")
 OPENERS = (
     "",
     "So ",
@@ -33,7 +33,7 @@ OPENERS = (
 )
 """Ways to bring up a piece of news, in the first person of an anonymous author (pilot §4.5)."""
 LONGEST_OPENER = max(len(words_of(opener)) for opener in OPENERS)
-_CUT = re.compile(r"[,;:] +| +(?:and|but|so|because|when|while) +|\\\\n")
+_CUT = re.compile(r"[,;:] +|(?<! ) +(?:and|but|so|because|when|while) +|\\\\n")
 _BROKEN = "\0"
 """Stands for a piece that cannot be kept in this way."""
 _Shorten = Callable[[str, Sequence[str]], str]
@@ -86,8 +86,8 @@ def _frames(brief: Brief, field: str) -> list[_Frame]:
     """Return what stays: the clauses around the locks whole, or only the locked words."""
     text = brief.sample.fields[field]
     locks = [lock for lock in brief.extraction.locked if lock.field == field]
-    lead, tail = _LEAD.match(text), _TAGS.search(text)
-    start, end = lead.end() if lead else 0, tail.start() if tail else len(text)
+    lead = _LEAD.match(text)
+    start, end = lead.end() if lead else 0, tags_start(text)
     body = [part for part in segments(text[:end]) if part.end > start]
     frames = []
     for shorten in (_whole, _clauses, _locked_only):
@@ -160,7 +160,7 @@ def _locked_only(own: str, held: Sequence[str]) -> str:
     if len(outer) > 1:
         return _BROKEN
     text = outer.pop()
-    end = re.search(r"[!?…]+$", own)
+    end = re.search(r"(?<![!?…])[!?…]+$", own)
     return text if not end or text.endswith(end.group()) else text + end.group()
 
 

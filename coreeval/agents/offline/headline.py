@@ -12,7 +12,7 @@ from coreeval.agents.offline import lexicon
 from coreeval.agents.offline.text import numbers, words_of
 
 Tense = Literal["present", "past", "future", "modal", "passive"]
-_TAIL = re.compile(r"\s+(?:[|\u2013—-]|::)\s+[^|\u2013—]{2,40}$")
+_TAIL = re.compile(r"(?<!\s)\s+(?:[|\u2013—-]|::)\s+[^|\u2013—]{2,40}$")
 _KICKER = re.compile(
     r"^(?:update \d+|exclusive|breaking(?: news)?|watch|photos?|video|analysis|explainer|report|"
     r"study|survey|poll|in pictures|just in)\s*[:|\u2013-]\s+",

@@ -11,12 +11,15 @@ from coreeval.agents.offline import lexicon
 WORD = re.compile(r"[#@]?\w+(?:[.,]\d+)*(?:['\u2019\-]\w+)*")
 NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d]+")
-_END = re.compile(r"[.!?…]+[\"”']?(?=\s|$)|\\n|\n| - | \u2013 | — |\s\|\s")
+_END = re.compile(r"(?<![.!?…])[.!?…]+[\"”']?(?=\s|$)|\\n|\n| - | \u2013 | — |\s\|\s")
+_TAGS = re.compile(
+    rf"(?:(?<!\s)\s+)?(?:#\w+|@\w+|{EMOJI.pattern})(?:\s*+(?:#\w++|@\w++|{EMOJI.pattern}+))*+\s*"
+)
 _NUMBER_WORDS = {
     "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
     "seven": "7", "eight": "8", "nine": "9", "ten": "10", "percent": "%",
 }  # fmt: skip
-_LINK = re.compile(r"\s*(?:;|, while|, and|, but|, as|:)\s+", re.IGNORECASE)
+_LINK = re.compile(r"(?:(?<!\s)\s+)?(?:;|, while|, and|, but|, as|:)\s+", re.IGNORECASE)
 
 
 _COMPOUND = re.compile(r"\b(?:heat wave|wild fire|data cent(?:er|re)|bush fire|snow storm)", re.I)
@@ -124,8 +127,13 @@ def overlap(part: Sequence[str], whole: Iterable[str]) -> float:
     return sum(word in known for word in part) / len(part) if part else 0.0
 
 
+def tags_start(text: str) -> int:
+    """Return where the tags, mentions and emoji begin that a text ends with; its end if none."""
+    runs = (run for run in _TAGS.finditer(text) if run.end() == len(text))
+    return next((run.start() for run in runs), len(text))
+
+
 def without_edges(text: str) -> str:
     """Return a segment without mentions in front and tags, emoji and marks at the end."""
     front = re.sub(r"^(?:@\w+\s+)+", "", text)
-    bare = re.sub(rf"(?:\s*(?:#\w+|@\w+|{EMOJI.pattern}))+\s*$", "", front)
-    return bare.removesuffix("\\n").strip(" ,.!?…:;")
+    return front[: tags_start(front)].removesuffix("\\n").strip(" ,.!?…:;")

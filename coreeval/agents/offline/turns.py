@@ -152,5 +152,5 @@ def lower_first(text: str) -> str:
 
 
 def _split_end(sentence: str) -> tuple[str, str]:
-    found = re.search(r" ?[.!?]+$", sentence)
+    found = re.search(r"(?: |(?<![.!?]))[.!?]+$", sentence)
     return (sentence[: found.start()], found.group()) if found else (sentence, "")

@@ -19,11 +19,15 @@ RATINGS_SHEET: Final = "ratings"
 WIDTHS: Final = {"text": 70, "asks": 28, "label": 30, "news": 60, "note": 30}
 MOST_CHARACTERS: Final = 32_767
 """What a cell can hold (Microsoft, "Excel specifications and limits")."""
+_MOST_ROWS: Final = 100_000
+"""Rows of a sheet, and columns of a row below: a file of one kilobyte can claim a billion of them,
+and openpyxl makes each."""
+_MOST_COLUMNS: Final = 256
 _MOST_BYTES: Final = 200_000_000
 """Largest workbook that is unpacked: a sheet of 5,000 long texts has a tenth of it."""
 _UNREADABLE: Final = (
-    OSError, BadZipFile, zlib.error, EOFError, ValueError, KeyError, IndexError, SyntaxError,
-    TypeError, RuntimeError,
+    OSError, BadZipFile, zlib.error, EOFError, ValueError, LookupError, SyntaxError, TypeError,
+    RuntimeError,
 )  # fmt: skip
 """What openpyxl and zipfile raise for files that are damaged, locked, or no workbooks."""
 _UNWRITABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -131,7 +135,11 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         book = load_workbook(path, read_only=True, data_only=True)
         page = book[RATINGS_SHEET] if RATINGS_SHEET in book.sheetnames else book.worksheets[0]
         page.reset_dimensions()  # what a file says of its size may be less than it has
-        for line, row in enumerate(page.iter_rows(values_only=True), start=1):
+        rows = page.iter_rows(values_only=True, max_col=_MOST_COLUMNS)
+        for line, row in enumerate(rows, start=1):
+            if line > _MOST_ROWS:
+                hint = "give the sheet that was written, filled in"
+                raise unreadable(path, f"it has more than {_MOST_ROWS:,} rows", hint)
             yield line, ["" if cell is None else str(cell) for cell in row]
         book.close()
     except _UNREADABLE as error:

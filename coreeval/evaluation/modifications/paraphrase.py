@@ -20,7 +20,7 @@ FLOOR = 0.9
 """Least cosine similarity of the two inputs by MiniLM; see docs/scoring.md for what it rests on."""
 PIECE = 150
 """Words of a piece: with their parts and punctuation, what MiniLM reads at once."""
-_NUMBER = re.compile(r"[A-Za-z0-9]*\d+(?:[.,]\d+)*[A-Za-z0-9]*")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*\d+(?:[.,]\d+)*[A-Za-z0-9]*")
 """With the letters that it is written together with: `FY14`, and what a lost mark left behind."""
 _BLANK = "____"
 Answer = TypeVar("Answer", bound=BaseModel)

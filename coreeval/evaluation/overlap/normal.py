@@ -7,7 +7,7 @@ from coreeval.tools.words import UNSPACED
 
 _SIGN = re.compile(r"_|(?<!\d)[^\w\s]|[^\w\s](?!\d)")
 """A sign, but not one between two digits: 1.5 is not 15, 2-1 not 2+1."""
-_BLANK_BESIDE = re.compile(f"(?<=[{UNSPACED}])\\s+|\\s+(?=[{UNSPACED}])")
+_BLANK_BESIDE = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 
 
 def plain_words(text: str) -> str:

@@ -23,6 +23,8 @@ _PARTICIPLES = (
     "Quality|Ready|Related|Scale|Style|Term|Yield"
 )
 _DATE_BEFORE = re.compile(rf"{_MONTH} $", re.IGNORECASE)
+_LONGEST_MONTH = 12
+"""Characters of a month's name with what stands behind it."""
 _YEAR = re.compile(r"(?:19|20)\d\d$")
 
 _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -47,8 +49,8 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<=[#$£€]) (?=\d)", ""),  # # 1
         (r"° (?=[CF]\b)", "°"),
         (r"(?<=\d) (?=°)", " "),
-        (r" +([,;:!?%)\]…])", r"\1"),
-        (r" +\.(?= |$|[,;:)\]'\"-])", "."),
+        (r"(?<! ) +([,;:!?%)\]…])", r"\1"),
+        (r"(?<! ) +\.(?= |$|[,;:)\]'\"-])", "."),
         (r"([(\[]) +", r"\1"),
     )
 )
@@ -80,7 +82,7 @@ def repair(raw: str) -> str:
     """Undo the tokens of a DOC 2.0 title: `$4, 500`, `1. 5 °C`, ` : `, `two - month`."""
     text = clean(raw)
     text = re.sub(r"(?<!\d)(\d{1,3}(?: ?, ?\d{3})*) ?, (\d{3})(?!\d)", _thousands, text)
-    text = re.sub(r"(\d+) ?\. (?=\d)", _decimal, text)
+    text = re.sub(r"(?<!\d)(\d+) ?\. (?=\d)", _decimal, text)
     for pattern, replacement in _STEPS:
         text = pattern.sub(replacement, text)
     return " ".join(text.split())
@@ -88,11 +90,12 @@ def repair(raw: str) -> str:
 
 def _thousands(match: re.Match[str]) -> str:
     """Join `4 , 500`, but not `June 10 , 100 workers`."""
-    if _DATE_BEFORE.search(match.string[: match.start()]):
+    start = match.start()
+    if _DATE_BEFORE.search(match.string[max(0, start - _LONGEST_MONTH) : start]):
         return match[0]
     return re.sub(r" ?, ?", ",", match[0])
 
 
 def _decimal(match: re.Match[str]) -> str:
     """Join `1 . 5`, but not the end of a sentence in a year: `in 2025 . 5 ways`."""
-    return match[0] if _YEAR.search(match[1]) else f"{match[1]}."
+    return match[0] if _YEAR.search(match[1][-4:]) else f"{match[1]}."

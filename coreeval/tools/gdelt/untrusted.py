@@ -14,7 +14,7 @@ LONGEST_SNIPPET = 1000
 _MOST_LOOKED_AT = 20
 """Times its longest length that a raw text is looked at; a comment of markup may have no end."""
 
-_TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]{0,300}>", re.DOTALL)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,300}>")
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
     r"\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
@@ -46,7 +46,7 @@ _ORDER = re.compile(
     r"\b(?:answer|respond|reply|output|label)\b[^.!?]{0,20}"
     r"\b(?:only|exactly|the (?:word|label)|this as|with one json)\b|"
     r"\bmark (?:every|all|each)\b[^.!?]{0,20}\b(?:supported|true|correct)\b|"
-    r"<\|?\w*\|?>|\[/?INST\]|^(?:system|assistant|user|human|feedback) ?:|={3,} ?\w+ ?={3,}|```|"
+    r"<\|?\w*\|?>|\[/?INST\]|^(?:system|assistant|user|human|feedback) ?:|(?<!=)={3,} ?\w+ ?={3,}|```|"
     r"\{\s*\"\w+\"\s*:|</?(?:news|item|text|evidence|plan|drafts|feedback)\b|\\u00|\{\{|\{%|\$\{",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -57,8 +57,17 @@ def clean(raw: str, longest: int = LONGEST_TITLE) -> str:
     raw = raw[: _MOST_LOOKED_AT * longest]
     text = html.unescape(html.unescape(raw)) if "&" in raw else raw
     if "<" in text:
-        text = _TAG.sub(" ", text)
+        text = _TAG.sub(" ", _without_comments(text))
     return _cut(without_unseen(text), longest)
+
+
+def _without_comments(text: str) -> str:
+    """Drop what stands in a comment of markup; one without an end is none."""
+    kept, at = list[str](), 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + len("-->")
+    return " ".join((*kept, text[at:]))
 
 
 def without_unseen(text: str) -> str:

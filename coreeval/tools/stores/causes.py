@@ -7,7 +7,7 @@ from coreeval.schema import Flag
 
 MOST = 90
 """Characters of a cause."""
-_SAID = re.compile(r"'[^']*'|\"[^\"]*\"|\([^)]*\)|\d+[.,]\d+|\d{4,}")
+_SAID = re.compile(r"'[^']*'|\"[^\"]*\"|\([^)]{0,400}\)|\d+[.,]\d+|\d{4,}")
 """What differs from sample to sample: words that are quoted, remarks, measures."""
 _NOT_FOUND = re.compile(
     r"(?:(?:no_news|not_covered|throttled|rejected|unavailable)(?:, )?)+(?= for )"

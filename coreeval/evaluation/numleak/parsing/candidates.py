@@ -27,7 +27,7 @@ _BEFORE_BARE: Final = re.compile(
     r"[\s(]*$",
     re.IGNORECASE,
 )
-_BRACKET_BEFORE: Final = re.compile(r"(?:^|[:=\n])\s*\(\s*$")
+_BRACKET_BEFORE: Final = re.compile(r"(?:^|[:=\n])[^\S\n]*\(\s*$")
 _BRACKET_BEHIND: Final = re.compile(r"\s*\)")
 _DASH_BEFORE: Final = re.compile(r"(?:^|\n)[^\S\n]*-[^\S\n]+$")
 _SENTENCE_END: Final = re.compile(r"[.!?;](?=\s|$)|\n")

@@ -13,7 +13,7 @@ _SIZE: Final = (
 )
 _CHANGED_BY: Final = re.compile(rf"\b{_MOVED}{_SIZE} ?~?$", re.IGNORECASE)
 _COMPARED_BEHIND: Final = re.compile(
-    r"\s*(?:percentage )?(?:points?|pp)?\s*(?:higher|lower|more|less|above|below|rise|increase|drop"
+    r"\s*+(?:percentage )?(?:points?|pp)?\s*+(?:higher|lower|more|less|above|below|rise|increase|drop"
     r"|decline|fall|jump)\b",
     re.IGNORECASE,
 )
@@ -40,7 +40,7 @@ _FROM_PEAK: Final = re.compile(
     re.IGNORECASE,
 )
 _OF_LEVEL: Final = re.compile(r"\b(?:index|closed?|price|level)\b[^.;%\n]*$", re.IGNORECASE)
-_OTHER_LANGUAGE: Final = re.compile(r"[^\W\d_]{2,}\W+[^\W\d_]{2,}[^.:=;\n]*$")
+_TWO_WORDS: Final = re.compile(r"[^\W\d_]{2}\W+(?=[^\W\d_]{2})")
 _IS_LEVEL: Final = re.compile(
     r"\b(?:\u00e9tait|est|ist|war|betrug|betr\u00e4gt|lag|liegt|bei|fue|es|era|foi|\u00e8|was|is"
     r"|were|plus|m\u00e1s|pi\u00f9|mais|gewann|stieg|subi\u00f3|gagn\u00e9|gain\w*|rose|answer"
@@ -78,4 +78,6 @@ def sign_untold(before: str, digits: str) -> bool:
     """Whether a number with a decimal comma follows words that may say that it is a loss."""
     if not re.search(r"\d,\d{1,2}(?!\d)", digits):
         return False
-    return _OTHER_LANGUAGE.search(before) is not None and _IS_LEVEL.search(before) is None
+    clause = 1 + max(before.removesuffix("\n").rfind(sign) for sign in ".:=;\n")
+    worded = any(found.end() >= clause for found in _TWO_WORDS.finditer(before))
+    return worded and _IS_LEVEL.search(before) is None

@@ -48,7 +48,7 @@ _ORDINAL: Final = re.compile(
 _VALUE: Final = re.compile(r" \([-+~]?\d[^()\n]{0,30}\)")
 """A value in brackets behind its date."""
 _LEADING: Final = re.compile(rf"^\W*{_ONE}\W*?(?:$|\n|\.\s)")
-_HEADED: Final = re.compile(rf"^\W*{_ONE}", re.MULTILINE)
+_HEADED: Final = re.compile(rf"^[^\w\n]*{_ONE}", re.MULTILINE)
 _SIDES: Final[dict[str, Side]] = {_FIRST: "first", _SECOND: "second"}
 _OTHER: Final[dict[Side, Side]] = {"first": "second", "second": "first"}
 _Endorsed = set[Side]

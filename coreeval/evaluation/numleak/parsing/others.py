@@ -97,7 +97,7 @@ def without_others(text: str, name: str) -> str:
     own = "|".join(re.escape(one) for one in _own_names(name))
     words = rf"(?:(?!\b(?:{own}|the factor)\b){_WORDS})" if own else _WORDS
     about = rf"(?<![\w-])(?:{names})(?![\w-]){words}{{0,160}}(?:\(~?{NUMBER}\))?"
-    record = rf"^\W*(?:{_RECORD}) ?[:=] ?(?:{names})(?![\w-])(?:[^\n]*\n?(?!\n)){{1,12}}"
+    record = rf"^[^\w\n]*(?:{_RECORD}) ?[:=] ?(?:{names})(?![\w-])(?:[^\n]*\n?(?!\n)){{1,12}}"
     text = re.sub(record, _without_digits, text, flags=re.IGNORECASE | re.MULTILINE)
     return re.sub(about, _without_digits, text, flags=re.IGNORECASE)
 

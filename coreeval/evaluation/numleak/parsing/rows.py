@@ -19,7 +19,7 @@ _MARKUP: Final = " \t>*`|-"
 _DELIMITERS: Final = ("|", "\t", ";", ",")
 _COLON: Final = re.compile(r"(?<=\d):\s+(?=[-+]?\d)")
 """Between a date and its value, where no column is parted otherwise."""
-_BLANKS: Final = re.compile(r"\s+(?=[-+]?[\d.])")
+_BLANKS: Final = re.compile(r"(?<!\s)\s+(?=[-+]?[\d.])")
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d{2}")
 
 

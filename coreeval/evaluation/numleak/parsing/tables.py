@@ -7,7 +7,7 @@ from typing import Final
 _NUMBER: Final = re.compile(
     r"[*_` ~]*[-+]?[ ]?[$\u20ac\u00a3]?(?:\d[\d.,_]*|\.\d+) ?(?:%|[a-zA-Z%]{1,4})?[*_` ]*"
 )
-_RULE: Final = re.compile(r"[\s|:+-]*-[\s|:+-]*")
+_RULE: Final = re.compile(r"[\s|:+]*-[\s|:+-]*")
 _BLANKS: Final = re.compile(r"\t| {2,}")
 _WHOLE_YEAR: Final = re.compile(r"(?:1[5-9]|20)\d{2}")
 _MONTH_NUMBER: Final = re.compile(r"0?[1-9]|1[0-2]")

@@ -30,7 +30,7 @@ _SENDS_AWAY: Final = re.compile(
     re.IGNORECASE,
 )
 _TAKES_BACK: Final = re.compile(
-    r"(?:^|[.!?\n-]\s*)(?:(?:oh|hmm|no|sorry),? )?(?:wait|hold on|scratch that|correction:"
+    r"(?:^|[.!?\n-][^\S\n]*)(?:(?:oh|hmm|no|sorry),? )?(?:wait|hold on|scratch that|correction:"
     r"|(?:let me|i should|i need to) (?:re-?(?:consider|check|think|calculate|examine)|correct)"
     r"|on second thought|i meant|or rather|make that|actually, (?:no|let|that|i )"
     r"|i (?:misspoke|was wrong|made (?:a|an)))\b"
@@ -79,7 +79,7 @@ _BOUND: Final = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE: Final = re.compile(
-    r"(?<!\.[A-Za-z])(?<!approx)[.!?]+(?=\s|$)|(?<!:)\n+"
+    r"(?<!\.[A-Za-z])(?<!approx)[.!?](?=\s|$)|(?<!:)\n+"
     r"|\b(?:but|however|though|nevertheless)\b",
     re.IGNORECASE,
 )

@@ -16,7 +16,7 @@ LATEST: Final = 9000
 """Last year that is one: a date's arithmetic ends at 9999."""
 SHOWN: Final = 3
 """How many dates or lines a note lists before it counts the others."""
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[/:M](\d{1,2})(?:[/:](\d{1,2}))?")
 _FINER: Final = tuple(each for each in FREQUENCIES if each != "weekly")

@@ -17,7 +17,9 @@ _MONTHS: Final = (
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 )  # fmt: skip
 _QUARTER: Final = re.compile(r"q(?:tr)?\.?\s*([1-4])|([1-4])q?", re.IGNORECASE)
-_NOAA_MISSING: Final = re.compile(r"^#?\s*Missing:\s*(\S+?),*\s*$", re.IGNORECASE | re.MULTILINE)
+_NOAA_MISSING: Final = re.compile(
+    r"^#?[^\S\n]*Missing:\s*(\S*[^\s,]),*\s*$", re.IGNORECASE | re.MULTILINE
+)
 _NOTHING: Final = ("", ".", "NA", "N/A", "NaN", "nan", "null", "None", "-")
 
 

@@ -50,7 +50,7 @@ def read_label(answer: str) -> str:
 def _in_json(answer: str) -> str:
     try:
         said = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         return answer
     label = said.get("label") if isinstance(said, dict) else None
     return label if isinstance(label, str) else answer

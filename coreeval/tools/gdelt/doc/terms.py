@@ -21,7 +21,7 @@ OPERATORS = frozenset({"and", "or", "not"})
 
 _REFUSED = re.compile(r"[^\w&#+\-.,'/%$ ]|_")
 """What even a quoted phrase is not trusted to hold."""
-_SIGN = re.compile(r" *([^\w ]) *")
+_SIGN = re.compile(r"(?:(?<! ) +)?([^\w ]) *")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u00b4`", "'"))
 
 

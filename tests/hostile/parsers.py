@@ -1,0 +1,202 @@
+"""Every parser of foreign text, each given bytes: it reads them or says what is wrong.
+
+What a parser may raise is a message for the user or for whoever asks a model again. Anything else
+comes out of here, and is a defect.
+"""
+
+import gzip
+import io
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from coreeval.config.reading import load_config
+from coreeval.config.user_files import YamlError, parse_yaml
+from coreeval.errors import CoreEvalError
+from coreeval.evaluation.annotation.workbook import workbook_rows
+from coreeval.evaluation.benchmarks.records import Bad, read_records
+from coreeval.evaluation.benchmarks.table import csv_records, tab_records
+from coreeval.evaluation.label_shape import LabelShape
+from coreeval.evaluation.numleak.parsing import read_choice, read_value
+from coreeval.evaluation.numleak.parsing.disputed import read_disputed
+from coreeval.evaluation.numleak.parsing.prose import read_prose, read_reasoned
+from coreeval.evaluation.numleak.parsing.scores import read_score
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.series.units import known_units
+from coreeval.evaluation.scoring import choices
+from coreeval.models.limits import allowances
+from coreeval.models.shapes import AnswerShape, InvalidAnswer, PlainShape
+from coreeval.releases.cassettes.opening import open_cassette
+from coreeval.releases.gates.reading import load_gates
+from coreeval.tasks import load_task
+from coreeval.tools.gdelt import titles, untrusted
+from coreeval.tools.gdelt.artlist import read_artlist
+from coreeval.tools.gdelt.doc import answers
+from coreeval.tools.gdelt.doc.articles import articles
+from coreeval.tools.gdelt.doc.wire import Reply
+from coreeval.tools.gdelt.files import DamagedFile
+from coreeval.tools.gdelt.store.reading import Offer, read
+from coreeval.tools.prices import load_prices
+from coreeval.tools.sheets import sheet_rows
+from coreeval.viewer.telling import pretty
+
+Parser = Callable[[bytes, Path], None]
+"""Reads bytes; it may write them into an empty folder."""
+MONTH: Final = Period.parse("2008-09", "monthly")
+PERCENT: Final = known_units()["percent"]
+NAME: Final = "the Fama-French market excess return (Mkt-RF) factor, Mkt-RF, monthly return"
+
+
+class Item(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(extra="forbid")
+    a: int
+    b: str
+
+
+class Answer(BaseModel):
+    """What a model is asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+    items: tuple[Item, ...]
+
+
+SHAPE: Final = AnswerShape(Answer)
+LABELS: Final = LabelShape(load_task("emotion"))
+
+
+def answer(text: str) -> None:
+    for shape in (SHAPE, LABELS, PlainShape()):
+        for mend in (False, True):
+            with suppress(InvalidAnswer):
+                shape.parse(text, mend=mend)
+    choices.read_choice(text, {"A": "tin", "B": "gold"})
+    pretty(text)
+
+
+def numleak(text: str) -> None:
+    read_value(text, unit=PERCENT, period=MONTH, name=NAME)
+    read_prose(text, unit=PERCENT, period=MONTH, name=NAME)
+    read_reasoned(text, unit=PERCENT, period=MONTH, name=NAME)
+    read_disputed(text, stated=-42.0, unit=PERCENT, period=MONTH)
+    read_score(text, period=MONTH)
+    read_choice(text, first=MONTH, second=MONTH.shifted(1))
+
+
+def title(text: str) -> None:
+    for part in (text, *text.splitlines()):
+        titles.without_outlet(titles.repair(part))
+    untrusted.instruction_like(untrusted.clean(text))
+
+
+def header(text: str) -> None:
+    names = ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens",
+             "anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset")  # fmt: skip
+    allowances(dict.fromkeys(names, text) | {names[0]: "1", names[2]: "1"})
+
+
+def doc(content: bytes, _folder: Path) -> None:
+    found = answers.read(Reply(status=200, body=content, retry_after=content.decode("latin-1")))
+    if isinstance(found, answers.Listed):
+        _use_up(articles(found.rows, "doc"))
+
+
+def _of_text(read_text: Callable[[str], None]) -> Parser:
+    return lambda content, _: read_text(content.decode("utf-8", "replace"))
+
+
+def _of_file(name: str, read_file: Callable[[Path], object]) -> Parser:
+    def parse(content: bytes, folder: Path) -> None:
+        path = folder / name
+        path.write_bytes(content)
+        with suppress(CoreEvalError, DamagedFile):
+            _use_up(read_file(path))
+
+    return parse
+
+
+def _use_up(found: object) -> None:
+    if isinstance(found, Iterable) and not isinstance(found, str | BaseModel | Mapping):
+        deque(found, maxlen=0)
+
+
+def _yaml(text: str) -> None:
+    with suppress(YamlError):
+        parse_yaml(text)
+
+
+def _json_lines(path: Path) -> object:
+    return read_records(
+        path, lambda row: Bad("no") if "x" in row else str(row), key=str, twice=lambda *_: "twice"
+    )
+
+
+def _cassette(path: Path) -> object:
+    opened = open_cassette(path)
+    from tests.support.cassettes import lines_of
+
+    return lines_of(opened)
+
+
+def _packed(content: bytes, folder: Path) -> None:
+    """Read bytes as the lines of a cassette."""
+    _of_file("a.cassette", _cassette)(gzip.compress(content, 1), folder)
+
+
+def _sheet_xml(content: bytes, folder: Path) -> None:
+    """Read bytes as the one page of a workbook that is otherwise whole."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(_empty_book()) as whole, zipfile.ZipFile(made, "w") as new:
+        for member in whole.infolist():
+            page = member.filename == "xl/worksheets/sheet1.xml"
+            new.writestr(member.filename, content if page else whole.read(member))
+    _of_file("a.xlsx", workbook_rows)(made.getvalue(), folder)
+
+
+def _empty_book() -> io.BytesIO:
+    from openpyxl import Workbook
+
+    made = io.BytesIO()
+    Workbook().save(made)
+    return made
+
+
+def _news(name: str, feed: str) -> Parser:
+    def parse(content: bytes, folder: Path) -> None:
+        path = folder / name
+        path.write_bytes(content)
+        for known in (feed, None):
+            read(Offer(path=path, name=name, feed=known), ())  # type: ignore[arg-type]
+
+    return parse
+
+
+PARSERS: Final[Mapping[str, Parser]] = {
+    "answer": _of_text(answer),
+    "numleak": _of_text(numleak),
+    "title": _of_text(title),
+    "header": _of_text(header),
+    "yaml": _of_text(_yaml),
+    "config": _of_file("coreeval.yaml", load_config),
+    "task": _of_file("task.yaml", lambda path: load_task(str(path))),
+    "gates": _of_file("gates.yaml", load_gates),
+    "prices": _of_file("prices.yaml", load_prices),
+    "sheet": _of_file("a.csv", sheet_rows),
+    "workbook": _of_file("a.xlsx", workbook_rows),
+    "worksheet": _sheet_xml,
+    "csv": _of_file("a.csv", csv_records),
+    "tsv": _of_file("a.tsv", tab_records),
+    "jsonl": _of_file("a.jsonl", _json_lines),
+    "artlist": _of_file("a.json", lambda path: read_artlist(path, path.name)),
+    "gkg": _news("20260610033000.gkg.csv", "gkg"),
+    "gal": _news("20260610033000.gal.json", "gal"),
+    "doc": doc,
+    "cassette": _packed,
+}
+"""By the name of the folder of its corpus."""

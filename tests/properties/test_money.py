@@ -1,0 +1,168 @@
+"""The budget's arithmetic, whatever calls cost and endpoints say."""
+
+import asyncio
+import math
+import random
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+
+from coreeval.config import ModelConfig, PriceConfig
+from coreeval.errors import BudgetSpent
+from coreeval.models import Model, open_model
+from coreeval.models.counts import MOST_TOKENS, ImpossibleCount, is_count, possible_count
+from coreeval.models.purse import Purse, cost_of
+from coreeval.models.usage import plus, usage_of
+from coreeval.tools.prices import cost, worst_case
+from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.ledger import Reservation
+
+DOLLARS = st.floats(0, 1000)
+PRICES = st.builds(
+    PriceConfig, input=DOLLARS, output=DOLLARS,
+    cached_input=st.none() | DOLLARS, cache_write=st.none() | DOLLARS,
+)  # fmt: skip
+COUNTS = st.integers(0, MOST_TOKENS)
+ODD = st.sampled_from(
+    (math.nan, math.inf, -math.inf, -1, 2**63, MOST_TOKENS + 1, True, False, "5", "", b"5", 1.5,
+     -0.5, [], {}, object())
+)  # fmt: skip
+
+
+def model(price: PriceConfig) -> Model:
+    config = ModelConfig(model="openai:m", base_url="http://h/v1", price=price)
+    return open_model(config, {})
+
+
+# -- counts ---------------------------------------------------------------------------------------
+
+
+@given(COUNTS, COUNTS, COUNTS, COUNTS)
+def test_possible_counts_are_kept(prompt: int, completion: int, cached: int, written: int) -> None:
+    told = usage_of(prompt=prompt, completion=completion, cached=cached, written=written)
+    assert isinstance(told, ImpossibleCount) == (cached + written > prompt)
+    if not isinstance(told, ImpossibleCount):
+        assert told["total_tokens"] == prompt + completion
+
+
+@given(st.permutations([0, 1, 2, 3]), ODD, COUNTS)
+def test_one_odd_count_makes_the_cost_unknown(places: list[int], odd: object, even: int) -> None:
+    said: dict[str, object] = dict.fromkeys(("prompt", "completion", "cached", "written"), 0)
+    said["prompt"] = even
+    said[[*said][places[0]]] = odd
+    assert isinstance(usage_of(**said), ImpossibleCount)
+    assert not is_count(plus(even, odd)) and not is_count(plus(odd, even))
+
+
+@given(st.integers())
+def test_a_stored_count_is_taken_within_what_is_possible(tokens: int) -> None:
+    assert is_count(possible_count(tokens))
+    assert possible_count(tokens) == tokens or not is_count(tokens)
+
+
+@given(st.permutations([1, 2, None, 40, 0]))
+def test_counts_add_up_in_any_order(parts: list[object]) -> None:
+    assert plus(*parts) == 43
+
+
+# -- prices ---------------------------------------------------------------------------------------
+
+
+@given(PRICES, COUNTS, st.data())
+def test_a_cost_is_at_most_the_worst_case(price: PriceConfig, tokens: int, data: st.DataObject) -> None:
+    cached = data.draw(st.integers(0, tokens))
+    written = data.draw(st.integers(0, tokens - cached))
+    completion = data.draw(COUNTS)
+    if price.cached_input is not None and price.cached_input > price.input:
+        cached, written = 0, cached + written if price.cache_write is not None else 0
+    spent = cost(price, prompt=tokens, cached=cached, written=written, completion=completion)
+    most = worst_case(price, prompt_bytes=tokens, max_tokens=completion)
+    assert 0 <= spent <= most * (1 + 1e-12)
+
+
+@given(PRICES)
+def test_an_answer_without_a_count_has_no_known_cost(price: PriceConfig) -> None:
+    free = price == PriceConfig(input=0, output=0)
+    assert cost_of(AIMessage("x"), price) == (0.0 if free else None)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("key", ["input", "output", "cached_input", "cache_write"])
+def test_no_price_is_endless(key: str, bad: float) -> None:
+    with pytest.raises(ValueError, match=key):
+        PriceConfig.model_validate({"input": 1, "output": 1, key: bad})
+
+
+# -- the purse ------------------------------------------------------------------------------------
+
+ENDS = st.sampled_from(("settle", "settle unknown", "give back", "write off"))
+CALLS = st.lists(
+    st.tuples(st.integers(0, 9), ENDS, st.floats(0, 1)), max_size=12
+)  # dollars put aside, how it ends, share that is billed
+
+
+@settings(max_examples=40)
+@given(CALLS, st.floats(0, 30), st.integers(0, 2**32 - 1))
+@example([(9, "settle", 1.0)] * 3, 27.0, 0)
+def test_money_is_never_made_or_lost(
+    calls: Sequence[tuple[int, str, float]], budget: float, seed: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_spend(Path(folder), calls, budget, random.Random(seed)))
+
+
+async def _spend(
+    folder: Path, calls: Sequence[tuple[int, str, float]], budget: float, chance: random.Random
+) -> None:
+    store = open_calls(folder / "calls.db", "run")
+    try:
+        purse = Purse(store.ledger, {}, budget_usd=budget)
+        asked = model(PriceConfig(input=0, output=1_000_000))
+        spent, open_ = 0.0, list[tuple[Reservation, str, float]]()
+        for dollars, end, share in calls:
+            if spent + sum(one.usd for one, _, _ in open_) + dollars > budget and open_:
+                spent += await _end(purse, open_.pop(chance.randrange(len(open_))))
+            fits = spent + sum(one.usd for one, _, _ in open_) + dollars <= budget
+            if not fits and not open_:
+                with pytest.raises(BudgetSpent):
+                    await purse.reserve(asked, "k", prompt_bytes=0, max_tokens=dollars)
+            elif fits:
+                kept = await purse.reserve(asked, "k", prompt_bytes=0, max_tokens=dollars)
+                assert kept is not None and kept.usd == dollars
+                open_.append((kept, end, share))
+            _check(purse, spent, open_, budget)
+        chance.shuffle(open_)
+        while open_:
+            spent += await _end(purse, open_.pop())
+            _check(purse, spent, open_, budget)
+        assert purse._in_flight == 0
+    finally:
+        store.close()
+
+
+async def _end(purse: Purse, call: tuple[Reservation, str, float]) -> float:
+    """End a call, and return what it has cost."""
+    kept, end, share = call
+    if end == "give back":
+        await purse.give_back(kept)
+        return 0.0
+    if end == "write off":
+        await purse.write_off(kept)
+        return kept.usd
+    usd = None if end == "settle unknown" else share * kept.usd
+    await purse.settle(kept, usd)
+    return kept.usd if usd is None else usd
+
+
+def _check(
+    purse: Purse, spent: float, open_: Sequence[tuple[Reservation, str, float]], budget: float
+) -> None:
+    put_aside = sum(one.usd for one, _, _ in open_)
+    assert purse._taken == pytest.approx(spent + put_aside, abs=1e-9)
+    assert -1e-9 <= purse._taken <= budget + 1e-9
+    assert purse._in_flight == len(open_)

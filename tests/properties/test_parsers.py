@@ -1,0 +1,154 @@
+"""What holds for every parser of foreign text, whatever the text."""
+
+import json
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coreeval.agents.offline.text import segments, tags_start, without_edges
+from coreeval.config.user_files import MOST_DEPTH, YamlError, parse_yaml
+from coreeval.evaluation.numleak.parsing.text import plain
+from coreeval.evaluation.overlap.normal import plain_words
+from coreeval.models.reading import final_answer, json_text, objects_in, too_deep, without_thoughts
+from coreeval.tools.gdelt import titles, untrusted
+from coreeval.tools.sheets import as_meant, harmless, sheet_rows, sheet_text
+from tests.hostile.parsers import PARSERS
+
+SIGNS = st.text(alphabet=st.sampled_from("{}[]:,\"'\\/* \na1-.%()<>|&;#@`\u201c\u00e9\u4e2d\0"))
+WORDS = st.lists(
+    st.sampled_from(
+        ("<think>", "</think>", "<answer>", "</answer>", "```json\n", "```", '{"label":', "joy",
+         "not ", "is ", "1 , 000", "4.4% ", "September 2008", "&amp;", "<!--", "-->", "U . S . ",
+         "- ", "a: ", "&a ", "*a", "!!int ", "\t", "\r\n", " | ", "\u202e", "20260610033000")
+    )
+).map("".join)  # fmt: skip
+TEXTS = st.text() | SIGNS | WORDS
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+CELLS = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_characters="\0"))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # openpyxl's, of odd workbooks
+@pytest.mark.parametrize("parser", PARSERS)
+@given(st.binary(max_size=300) | TEXTS.map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_nothing_but_messages_comes_of_any_text(parser: str, content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        PARSERS[parser](content, Path(folder))
+
+
+# -- answers --------------------------------------------------------------------------------------
+
+
+@given(TEXTS)
+def test_an_answer_is_read_out_of_a_text_and_no_text_is_added(text: str) -> None:
+    for read in (without_thoughts, json_text):
+        assert len(read(text)) <= len(text) and read(text).strip() in text
+    assert len(final_answer(text)) <= len(text)
+
+
+@given(st.dictionaries(st.text(), VALUES, min_size=1, max_size=4))
+def test_an_object_is_found_among_words(value: dict[str, object]) -> None:
+    text = json.dumps(value)
+    (found,) = objects_in(f"Here it is: {text} as you asked")
+    assert found[0] == value
+    assert f"Here it is: {text} as you asked"[found[1] : found[2]] == text
+
+
+@given(st.integers(1, 3 * MOST_DEPTH), st.booleans())
+def test_an_object_is_too_deep_from_one_level_on(levels: int, lists: bool) -> None:
+    value: object = {}
+    for _ in range(levels - 1):
+        value = [value] if lists else {"a": value}
+    assert too_deep(value) == (levels > MOST_DEPTH)
+    if not lists:
+        assert bool([*objects_in(json.dumps({"a": value}))]) == (levels < MOST_DEPTH)
+
+
+@given(TEXTS)
+def test_a_plain_answer_is_as_long_as_what_was_said_or_a_few_times_so(text: str) -> None:
+    assert len(plain(text)) <= 40 * (len(text) + 1)
+
+
+# -- news -----------------------------------------------------------------------------------------
+
+
+@given(TEXTS)
+def test_a_cleaned_title_stays_as_it_is(text: str) -> None:
+    once = untrusted.clean(text)
+    assert len(once) <= untrusted.LONGEST_TITLE
+    assert untrusted.without_unseen(once) == once
+    assert "\n" not in once and "\x1b" not in once
+
+
+@given(TEXTS)
+def test_a_repaired_title_is_one_line_of_single_spaces(text: str) -> None:
+    repaired = titles.repair(text)
+    assert repaired == " ".join(repaired.split())
+    assert titles.without_outlet(repaired) in repaired
+
+
+@given(TEXTS)
+def test_plain_words_stay_as_they_are(text: str) -> None:
+    once = plain_words(text)
+    assert plain_words(once) == once or not once.isascii()
+
+
+# -- samples --------------------------------------------------------------------------------------
+
+
+@given(TEXTS)
+def test_segments_are_where_they_say(text: str) -> None:
+    ends = [0]
+    for part in segments(text):
+        assert text[part.start : part.end] == part.text and part.start >= ends[-1]
+        ends.append(part.end)
+
+
+@given(TEXTS, st.sampled_from(("", " #tag", " @name #a1 ", "\U0001f600\U0001f600", " #a @b\n")))
+def test_tags_at_the_end_are_cut_off(text: str, tags: str) -> None:
+    at = tags_start(f"{text}.{tags}")
+    assert at <= len(text) + 1 or not tags
+    assert without_edges(text) in text
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+PLAIN = st.text(alphabet=st.characters(codec="ascii", categories=("L", "N", "P", "Zs")))
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers(-(10**9), 10**9) | PLAIN,
+                    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(PLAIN, inner)))  # fmt: skip
+def test_yaml_reads_what_is_written_as_json(value: object) -> None:
+    assert parse_yaml(json.dumps(value)) == value
+
+
+@given(st.sampled_from(("int", "float", "bool", "timestamp", "binary", "null", "set", "omap",
+                        "pairs", "map", "seq", "str", "merge", "value")), TEXTS)  # fmt: skip
+def test_a_value_that_is_not_what_its_tag_says_is_a_mistake(tag: str, text: str) -> None:
+    for content in (f"a: !!{tag}", f"a: !!{tag} {text}", f"!!{tag} [{text}]", f"!!{tag} {{a: {text}"):
+        with suppress(YamlError):
+            parse_yaml(content)
+
+
+@given(st.lists(st.lists(CELLS, min_size=2, max_size=2), max_size=5))
+def test_a_sheet_comes_back_as_it_was_written(rows: list[list[str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.csv"
+        path.write_text(sheet_text(("a", "b"), rows), encoding="utf-8", newline="")
+        read = [[as_meant(cell) for cell in cells] for _, cells in sheet_rows(path)]
+    assert read == [["a", "b"], *rows]
+
+
+@given(st.text())
+def test_a_harmless_cell_is_no_formula(cell: str) -> None:
+    made = harmless(cell)
+    assert not made.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+    assert as_meant(made) == cell.replace("\0", "\N{REPLACEMENT CHARACTER}")
