@@ -35,14 +35,13 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Check config, task, data, news, keys: free of charge."""
-    from dotenv import load_dotenv
-
     from coreeval.config import load_config
     from coreeval.graph.lineage import lineage_of
+    from coreeval.tools.env_file import read_env_file
 
     lineage = lineage_of(release, stale_after)
-    load_dotenv(config.resolve().parent / ".env")
     loaded = load_config(config.resolve(), setting or ())
+    read_env_file(config.resolve().parent, loaded)
     checks = list(_checks(loaded, config, lineage))
     document = {"config": str(config), "ok": all(c["ok"] for c in checks), "checks": checks}
     run = command("refresh", config, *lineage_words(release, stale_after))
