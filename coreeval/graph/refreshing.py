@@ -96,9 +96,9 @@ def open_crew(job: Job, stack: AsyncExitStack) -> Crew:
 
 
 def _tell_notes(job: Job, calls: CallStore) -> None:
-    notes = [damage_note(calls.corrupt_found), *job.traffic.count_notes()]
-    for note in filter(None, notes):
+    if note := damage_note(calls.corrupt_found):
         job.tell(job.stage, note=note)
+    job.tell_counts(job.stage)
 
 
 def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
