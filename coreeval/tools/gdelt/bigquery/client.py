@@ -64,6 +64,7 @@ def open_client(config: BigQueryConfig, credentials: Credentials | None = None) 
             hint=f"name one there, or in the environment variable {PROJECT}",
         )
     session = AuthorizedSession(credentials, refresh_timeout=HTTP_S)  # type: ignore[no-untyped-call]
+    session.max_redirects = 0  # what is asked, and the token, stay where they were sent
     session.mount("https://", _Prompt())
     session.mount("http://", _Prompt())
     return Client(

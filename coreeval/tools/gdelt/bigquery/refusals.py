@@ -65,6 +65,9 @@ def explained(error: Exception, project: str) -> CoreEvalError | Refused:
             where="application-default credentials",
             hint="sign in again: gcloud auth application-default login",
         )
+    if isinstance(error, network.TooManyRedirects):
+        told = "BigQuery cannot be reached: it redirects, which is not followed"
+        return Refused("unavailable", told)
     return Refused("unavailable", f"BigQuery cannot be reached: {type(error).__name__}")
 
 
