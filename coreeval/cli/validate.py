@@ -35,14 +35,13 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Check config, task, data, news, keys: free of charge."""
-    from dotenv import load_dotenv
-
     from coreeval.config import load_config
     from coreeval.graph.lineage import lineage_of
+    from coreeval.tools.env_file import read_env_file
 
     lineage = lineage_of(release, stale_after)
-    load_dotenv(config.resolve().parent / ".env")
     loaded = load_config(config.resolve(), setting or ())
+    read_env_file(config.resolve().parent, loaded)
     checks = list(_checks(loaded, config, lineage))
     document = {"config": str(config), "ok": all(c["ok"] for c in checks), "checks": checks}
     run = command("refresh", config, *lineage_words(release, stale_after))
@@ -69,12 +68,12 @@ def _checks(config: "Config", path: Path, lineage: "Lineage | None") -> Iterator
     yield _check("benchmark", lambda: _benchmark(setup))
     yield _check("news", lambda: _news(setup, path))
     yield _check("models", lambda: _models(setup, path))
-    endpoints = _check("endpoints", lambda: _endpoints(config, path))
-    if endpoints["found"] or not endpoints["ok"]:
-        yield endpoints
-    told = _check("telemetry", lambda: _telemetry(setup))
-    if told["found"] or not told["ok"]:
-        yield told
+    some = (
+        _check("prices", lambda: _prices(config)),
+        _check("endpoints", lambda: _endpoints(config, path)),
+        _check("telemetry", lambda: _telemetry(setup)),
+    )
+    yield from (check for check in some if check["found"] or not check["ok"])
     if config.schedule and config.schedule.gates:
         yield _check("gates", lambda: _gates(config, path))
     if config.detect.pcr:
@@ -183,6 +182,20 @@ def _models(setup: "Setup", config: Path) -> list[str]:
     roles = [f"{model}: {', '.join(played)}" for model, played in players.items()]
     judges = [f"judge of defences: {judge.model}" for judge in setup.config.detect.judges]
     return [*roles, *(f"target: {target.model}" for target in models.targets), *judges]
+
+
+def _prices(config: "Config") -> list[str]:
+    """Return which models have a price, where the config names a file of prices."""
+    if not config.run.prices:
+        return []
+    from coreeval.config import ROLES
+    from coreeval.tools.prices import price_of, prices_of
+
+    prices, models = prices_of(config), config.models
+    asked = [*(models.of(role) for role in ROLES), *models.targets, *config.detect.judges]
+    names = dict.fromkeys(model.model for model in asked if not model.by_rules)
+    priced = {model.model for model in asked if price_of(model, prices)}
+    return [f"{name}: {'priced' if name in priced else 'no price'}" for name in names]
 
 
 def _telemetry(setup: "Setup") -> list[str]:

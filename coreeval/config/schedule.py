@@ -49,6 +49,11 @@ class HooksConfig(Value):
     gate: tuple[HookConfig, ...] = ()
     """It waits for something: a review, samples that failed, a gate; told once as well."""
 
+    @property
+    def all(self) -> tuple[HookConfig, ...]:
+        """All hooks, whatever they are told of."""
+        return (*self.success, *self.failure, *self.gate)
+
 
 class ScheduleConfig(Value):
     """When a benchmark is renewed: a cron expression, or a mapping that says more."""
@@ -89,6 +94,11 @@ class ScheduleConfig(Value):
     def times(self) -> Cron:
         """When it falls due."""
         return read_cron(self.cron, self.timezone)
+
+    @property
+    def webhooks(self) -> frozenset[str]:
+        """The variables that hold addresses of webhooks."""
+        return frozenset(hook.webhook_env for hook in self.hooks.all if hook.webhook_env)
 
     @property
     def pattern(self) -> str:

@@ -161,8 +161,6 @@ def _singled_out(found: ItemEvidence | None) -> Cell:
     verdict = f"{flagged} of {found.n} flagged"
     if not flagged:
         return Cell(said="not_shown", verdict=verdict, reason=found.note)
-    if found.base == "exchanged":
-        return Cell(said="cannot_tell", verdict=verdict, reason=found.note)
     wrong = sum(each.expected_false for each in found.kinds.values())
     reason = f"of them at most {wrong:.1f} falsely, on average"
     return Cell(said="remembered", verdict=verdict, reason=reason)

@@ -55,7 +55,7 @@ class _Tally:
     """Counts a target's answers and shows them."""
 
     def __init__(self, job: Job, target: TargetConfig, chunks: Chunks, stage: str) -> None:
-        self._job, self._stage = job, stage
+        self._job, self.stage = job, stage
         self._kinds = Counter[str]()
         templates = 1 if target.embedded else len(job.task.templates)
         self.total = sum(len(samples) * templates for _, samples in chunks())
@@ -72,9 +72,7 @@ class _Tally:
         self.done += 1
         self._kinds[prediction.kind] += 1
         counts = {kind: number for kind, number in self._kinds.items() if number}
-        self._job.watch(
-            Progress(stage=self._stage, done=self.done, total=self.total, counts=counts)
-        )
+        self._job.watch(Progress(stage=self.stage, done=self.done, total=self.total, counts=counts))
 
 
 # -- embedded targets -----------------------------------------------------------------------------
@@ -127,6 +125,7 @@ async def _put_to_model(job: Job, target: TargetConfig, chunks: Chunks, tally: _
     finally:
         await close_models()
         await asyncio.to_thread(calls.close)
+        job.tell_counts(tally.stage)
     if line.troubles and not job.stop.asked:
         left = tally.total - tally.done
         raise line.unanswered(target.model, left, tally.total, where="models.targets")

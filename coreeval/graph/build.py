@@ -30,11 +30,12 @@ def build_sample_graph(nodes: "SampleNodes", wrap: Wrap) -> SampleGraph:
     for name in SAMPLE_NODES:
         builder.add_node(name, wrap(name, getattr(nodes, name)))
     builder.add_edge(START, "extract")
-    builder.add_conditional_edges("extract", _after_extract, ["judge_original", END])
-    builder.add_conditional_edges("judge_original", _after_original, ["reword", "retrieve"])
+    builder.add_conditional_edges("extract", _after_extract, ["judge_original", "retrieve", END])
+    after_original = ["reword", "retrieve", "replace"]
+    builder.add_conditional_edges("judge_original", _after_original, after_original)
     builder.add_edge("reword", "judge_semantic")
     builder.add_edge("judge_semantic", END)
-    builder.add_conditional_edges("retrieve", _route, ["replace", END])
+    builder.add_conditional_edges("retrieve", _route, ["judge_original", "replace", END])
     builder.add_conditional_edges("replace", _route, ["compose", "replace", "retrieve", END])
     builder.add_edge("compose", "check")
     back = ["compose", "replace", "retrieve", END]
@@ -74,13 +75,17 @@ def build_run_graph(nodes: "RunNodes") -> RunGraph:
 
 
 def _after_extract(state: SampleState) -> str:
-    """A sample that is to be skipped is not even reworded."""
-    return END if state["policy"] == "skip" else "judge_original"
+    """A sample that is to be skipped is not even reworded; one that ends here needs no news."""
+    if state["policy"] == "skip":
+        return END
+    return "judge_original" if "outcome" in state else state["route"]
 
 
-def _after_original(state: SampleState) -> list[Literal["reword", "retrieve"]]:
-    """Every sample is reworded; news is looked for only while it has no outcome."""
-    return ["reword"] if "outcome" in state else ["reword", "retrieve"]
+def _after_original(state: SampleState) -> list[Literal["reword", "retrieve", "replace"]]:
+    """Every sample is reworded; news is looked for, once, only while it has no outcome."""
+    if "outcome" in state:
+        return ["reword"]
+    return ["reword", "replace" if "evidence" in state else "retrieve"]
 
 
 def _route(state: SampleState) -> str:

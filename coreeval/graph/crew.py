@@ -1,7 +1,8 @@
 """What the nodes of the sample graph work with: live objects, kept out of the state."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from coreeval.agents.roles import Team
 from coreeval.agents.rules import Rules
@@ -34,3 +35,5 @@ class Crew:
     candidates: int
     """Items of evidence shown to the replacer."""
     max_attempts: int
+    newest: Mapping[str, datetime] = field(default_factory=dict)
+    """By sample, the newest evidence of a text that is kept unless there is newer news."""

@@ -12,6 +12,7 @@ from coreeval.graph.pool import Stop, work_through
 from coreeval.graph.progress import Progress, Watch
 from coreeval.models import Asker, PlainShape
 from coreeval.models.draws import Message
+from coreeval.models.traffic import Traffic
 from coreeval.schema import AnswerKind
 
 Asked = TypeVar("Asked", bound=Hashable)
@@ -59,6 +60,8 @@ class Desk:
     concurrency: int
     watch: Watch
     stop: Stop = field(default_factory=Stop)
+    traffic: Traffic = field(default_factory=Traffic)
+    """Where each call stands."""
 
     async def gather(
         self,

@@ -160,6 +160,11 @@ class Job:
         counts = self.store.counts()
         self.watch(Progress(stage=stage, done=done, total=total, counts=counts, note=note))
 
+    def tell_counts(self, stage: str) -> None:
+        """Tell whoever watches of counts of tokens that cannot be true."""
+        for note in self.traffic.count_notes():
+            self.tell(stage, note=note)
+
     def current_manifest(self) -> Manifest:
         """Return the manifest with the counts and the cost of this moment."""
         update = {

@@ -44,11 +44,16 @@ class SampleNodes:
         found = checks.clean_extraction(task, sample, await team.extractor(sample))
         screened = screen.screen(sample, found, self._crew.rules.policy)
         update = SampleUpdate(extraction=found.model_dump(mode="json"), policy=screened.policy)
+        update |= SampleUpdate(route=self._after_extract(state))
         if screened.policy in ("skip", "semantic_only"):
             update |= _end("unsafe", screened.reason)
         if screened.policy == "skip":
             update |= SampleUpdate(semantic_status="policy")
         return update
+
+    def _after_extract(self, state: SampleState) -> str:
+        """Return what comes first: news, where a text is kept unless there is newer news."""
+        return "retrieve" if state["sample_id"] in self._crew.newest else "judge_original"
 
     async def judge_original(self, state: SampleState) -> SampleUpdate:
         """Label the original blind: a definite contrary label makes the sample unrecoverable."""
@@ -117,7 +122,12 @@ class SampleNodes:
         note("asked", list(offered.asked))
         await crew.store.add_evidence(offered.items)
         rungs = {item.id: rung for item, rung in offered.items.items()}
-        update = SampleUpdate(evidence=rungs, tried=tried, route="replace")
+        first = "original_label" not in state
+        route = "judge_original" if first else "replace"
+        update = SampleUpdate(evidence=rungs, tried=tried, route=route)
+        newest = crew.newest.get(state["sample_id"])
+        if rungs and newest and all(item.published_at <= newest for item in offered.items):
+            return update | _end("no_knowledge", f"no news after {newest:%Y-%m-%d %H:%M}")
         if rungs:
             return update | SampleUpdate(rung=queries.best_rung(rungs.values()))
         return update | _end("no_knowledge", _why_none(offered.asked, state))

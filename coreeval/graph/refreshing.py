@@ -5,13 +5,16 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from datetime import datetime
 
 from coreeval.agents.hiring import Materials
+from coreeval.errors import ReleaseError
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.graph.crew import Crew, Part
 from coreeval.graph.gathering import gather_news
 from coreeval.graph.job import Job
+from coreeval.graph.lineage import keeper_of
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import work_through
 from coreeval.graph.progress import Progress
@@ -96,9 +99,9 @@ def open_crew(job: Job, stack: AsyncExitStack) -> Crew:
 
 
 def _tell_notes(job: Job, calls: CallStore) -> None:
-    notes = [damage_note(calls.corrupt_found), *job.traffic.count_notes()]
-    for note in filter(None, notes):
+    if note := damage_note(calls.corrupt_found):
         job.tell(job.stage, note=note)
+    job.tell_counts(job.stage)
 
 
 def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
@@ -123,7 +126,27 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
         rules=job.setup.rules,
         candidates=job.config.knowledge.candidates,
         max_attempts=job.config.run.max_attempts,
+        newest=_newest(job),
     )
+
+
+def _newest(job: Job) -> dict[str, datetime]:
+    """Return what news must be newer than, by sample that is made anew because of its age alone.
+
+    A release that is gone, as it may be once a run has begun, says nothing of it.
+    """
+    parent = job.manifest.parent
+    if parent is None or parent.stale_after is None or job.before or job.manifest.cassette:
+        return {}
+    found = dict[str, datetime]()
+    try:
+        keeper = keeper_of(parent, job.setup)
+        for sample_id in job.store.pending():
+            if newest := keeper.newest_of(job.store.sample(sample_id)):
+                found[sample_id] = newest
+    except ReleaseError:
+        return {}
+    return found
 
 
 def _parts(job: Job, materials: Materials) -> Callable[[Sample], Part]:

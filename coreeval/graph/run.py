@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
-from dotenv import load_dotenv
 
 from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
@@ -42,6 +41,7 @@ from coreeval.releases.manifest import (
     read_manifest,
     write_manifest,
 )
+from coreeval.tools.env_file import read_env_file
 from coreeval.tools.files import write_text
 from coreeval.tools.locks import held
 from coreeval.tools.stores.runs import RunStore
@@ -85,8 +85,8 @@ def refresh(
         RunError: the run could not go on; it can be resumed.
     """
     lineage, path = lineage_of(parent, stale_after), Path(config).resolve()
-    load_dotenv(path.parent / ".env")
     loaded = load_config(path, overrides)
+    read_env_file(path.parent, loaded)
     workspace = workspace_for(path.parent)
     start = around.now()
     files = RunFiles(Path(run_dir).resolve() if run_dir else workspace.new_run(loaded.name, start))
@@ -216,7 +216,6 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
             where=str(files.root),
             hint="repeat it from the beginning: coreeval cassette replay FILE --out DIR",
         )
-    load_dotenv(Path(manifest.source.path).parent / ".env")
     if not files.config.exists():
         raise RunStateError(
             "the run has lost its config.yaml",
@@ -225,6 +224,7 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
         )
     _require_workspace(files, manifest)
     frozen = load_config(files.config)
+    read_env_file(Path(manifest.source.path).parent, frozen)
     config = with_free_keys(frozen, manifest, budget_usd)
     check_telemetry(config)
     if config != frozen:

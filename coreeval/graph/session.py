@@ -66,6 +66,8 @@ class Session:
         finally:
             await close_models()
             await asyncio.to_thread(calls.close)
+            for note in desk.traffic.count_notes():
+                self.watch(Progress(stage="asked", note=note))
 
 
 _STOPPING = Progress(

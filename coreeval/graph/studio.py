@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dotenv import load_dotenv
-
 from coreeval.config import load_config
 from coreeval.graph.build import RunGraph, SampleGraph, build_run_graph, build_sample_graph
 from coreeval.graph.bundled import write_configs
@@ -27,6 +25,7 @@ from coreeval.graph.run_nodes import RunNodes
 from coreeval.graph.setup import set_up
 from coreeval.graph.stages import plan
 from coreeval.graph.work import REAL, job_of
+from coreeval.tools.env_file import read_env_file
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.workspace import RunFiles, workspace_for
 
@@ -48,8 +47,9 @@ def _job() -> Job:
     """Prepare a run in a temporary folder; its calls go to the call store beside the config."""
     folder = Path(tempfile.mkdtemp(prefix="coreeval-studio-"))
     config = studio_config(folder, os.environ)
-    load_dotenv(config.parent / ".env")
-    setup = set_up(load_config(config), datetime.now(UTC))
+    loaded = load_config(config)
+    read_env_file(config.parent, loaded)
+    setup = set_up(loaded, datetime.now(UTC))
     workspace, files = workspace_for(config.parent), RunFiles(folder / "run")
     manifest = first_manifest(setup, workspace, files, source_of(config), limit=None)
     files.root.mkdir()

@@ -67,18 +67,20 @@ class Traffic:
         self._troubles: dict[str, _Trouble] = {}
         """Why a model's last request came to nothing, until one is answered."""
         self._impossible: dict[str, str] = {}
-        """The first count of each model that cannot be true."""
+        """The first count of each model that cannot be true; empty once it was told."""
 
     def counted_impossibly(self, model: str, told: str) -> None:
         """Note that a model's endpoint told a count of tokens that cannot be true."""
         self._impossible.setdefault(model, told)
 
     def count_notes(self) -> list[str]:
-        """Return what to tell people of such counts: a line for each model."""
+        """Return what to tell people of such counts: a line for each model, and that once."""
+        new = {model: told for model, told in self._impossible.items() if told}
+        self._impossible |= dict.fromkeys(new, "")
         return [
             f"{model}: its endpoint told an impossible count ({told}); each such call is charged "
             "the most that it can cost"
-            for model, told in self._impossible.items()
+            for model, told in new.items()
         ]
 
     @contextmanager

@@ -89,13 +89,31 @@ class Keeper:
         """
         if ended.result.kept_from or ended.result.outcome not in ("accepted", "no_knowledge"):
             return None
-        row = next(iter(self._samples.of(ended.sample.id)), None)
-        if row is None or _outdated(ended.sample, row) or not self._only_too_old(row):
+        found = self._kept_but_for_age(ended.sample)
+        if found is None or (newest and newest > found[1]):
             return None
-        if newest and (not row.newest_evidence or newest > _moment(row.newest_evidence)):
+        return found[0]
+
+    def newest_of(self, sample: Sample) -> datetime | None:
+        """Return what news must be newer than for a sample to be made anew because of its age.
+
+        None for a sample that is made anew in any case, or not at all. Ask as for `kept_again`.
+
+        Raises:
+            ReleaseError: the release contradicts itself.
+        """
+        found = self._kept_but_for_age(sample)
+        return found and found[1]
+
+    def _kept_but_for_age(self, sample: Sample) -> tuple[Kept, datetime] | None:
+        """Return a sample that nothing but old evidence makes anew, and its newest evidence."""
+        row = next(iter(self._samples.of(sample.id)), None)
+        if row is None or _outdated(sample, row) or not self._only_too_old(row):
             return None
-        found = self._as_released(ended.sample, row)
-        return found if isinstance(found, Kept) else None
+        found = self._as_released(sample, row)
+        if not isinstance(found, Kept) or not row.newest_evidence:
+            return None
+        return found, _moment(row.newest_evidence)
 
     def told(self, parent: Followed) -> str:
         """Return how many samples were kept, and why the others are made anew."""

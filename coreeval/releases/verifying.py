@@ -15,6 +15,10 @@ ProblemKind = Literal[
     "missing", "extra", "changed", "link", "digest", "manifest", "parent_missing", "parent_changed"
 ]
 _LINK = "it is a link, and a release has none: its files may lie anywhere"
+_IN_CACHE = (
+    "fetch a copy with real files: hf download REPOSITORY --repo-type dataset --local-dir DIR"
+)
+"""What to do about the hub's cache, all of whose files are links to its folder of blobs."""
 _OF_A_HUB = (".gitattributes", ".cache/huggingface/")
 """What the Hugging Face hub keeps beside the files of a release, and its client beside a copy."""
 
@@ -63,6 +67,9 @@ def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Veri
     """
     if not (path / MANIFEST).exists() and not (path / DIGEST).exists():
         read_release(path)  # raises: there is nothing to verify
+    if _is_of_cache(path):
+        cached = Problem(kind="link", file=MANIFEST, message=_IN_CACHE)
+        return Verified(release=str(path), problems=(cached,))
     problems = [*_digest_problems(path, digest)]
     try:
         release = read_release(path)
@@ -83,6 +90,13 @@ def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Veri
         chain=tuple(ancestors),
         problems=(*problems, *([broken] if broken else [])),
     )
+
+
+def _is_of_cache(path: Path) -> bool:
+    """Tell a snapshot in the Hugging Face cache: its files are links to a folder of blobs."""
+    kept = path.resolve().parent
+    is_linked = (path / MANIFEST).is_symlink()
+    return is_linked and kept.name == "snapshots" and (kept.parent / "blobs").is_dir()
 
 
 def require_whole(path: Path) -> Release:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from coreeval.config.schedule import HookConfig
+from coreeval.tools.env_file import address_of_hook
 
 SECONDS = (1.0, 30.0)
 """First and longest pause between two tries; each is twice the one before."""
@@ -115,11 +116,11 @@ def _run(hook: HookConfig, news: News, folder: Path) -> None:
         raise NotTold(f"ended with exit code {code}")
 
 
-def _post(hook: HookConfig, news: News, _folder: Path) -> None:
+def _post(hook: HookConfig, news: News, folder: Path) -> None:
     """Post the news; the address is secret, so no error of the client is repeated."""
     import httpx2
 
-    address = os.environ.get(hook.webhook_env or "", "")
+    address = address_of_hook(hook.webhook_env or "", folder)
     try:
         sent = httpx2.stream("POST", address, json=asdict(news), timeout=hook.timeout_s)
         with sent as answer:  # its body says nothing, and may have no end

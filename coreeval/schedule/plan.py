@@ -9,14 +9,13 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dotenv import load_dotenv
-
 from coreeval.config import ROLES, Config, load_config
 from coreeval.config.cron import Cron
 from coreeval.config.schedule import HookConfig, ScheduleConfig
 from coreeval.config.versions import version_at
 from coreeval.errors import ConfigError, CredentialError, UsageError
 from coreeval.schedule.state import Book
+from coreeval.tools.env_file import address_of_hook, read_env_file
 from coreeval.tools.workspace import Workspace, workspace_for
 
 if TYPE_CHECKING:
@@ -85,13 +84,7 @@ class Plan:
     @property
     def hooks(self) -> tuple[HookConfig, ...]:
         """All hooks, whatever they are told of."""
-        hooks = self.schedule.hooks
-        return (*hooks.success, *hooks.failure, *hooks.gate)
-
-    @property
-    def webhooks(self) -> set[str]:
-        """The variables that hold addresses of webhooks."""
-        return {hook.webhook_env for hook in self.hooks if hook.webhook_env}
+        return self.schedule.hooks.all
 
     @property
     def secrets(self) -> set[str]:
@@ -99,7 +92,7 @@ class Plan:
         models, judges = self.config.models, self.config.detect.judges
         asked = [*(models.of(role) for role in ROLES), *models.targets, *judges]
         keyed = [each for each in asked if not each.by_rules and each.provider != "replay"]
-        return {model.key_env for model in keyed} | self.webhooks
+        return {model.key_env for model in keyed} | self.schedule.webhooks
 
     def gates(self) -> "Gates | None":
         """Return the gates that its releases must keep; None where it asks for none.
@@ -119,8 +112,8 @@ class Plan:
         Raises:
             CredentialError: the variable of a webhook is not set.
         """
-        for name in sorted(self.webhooks):
-            if not os.environ.get(name):
+        for name in sorted(self.schedule.webhooks):
+            if not address_of_hook(name, self.path.parent):
                 raise CredentialError(
                     f"{name} is not set: a hook takes its address from it",
                     where=str(self.path),
@@ -137,8 +130,8 @@ def planned(path: Path) -> Iterator[Plan]:
     """
     config_path, before = path.resolve(), dict(os.environ)
     try:
-        load_dotenv(config_path.parent / ".env")
         config = load_config(config_path)
+        read_env_file(config_path.parent, config, quiet=True)
         if config.schedule is None:
             raise ConfigError(
                 "this config has no schedule",

@@ -141,3 +141,31 @@ def test_the_installed_program_says_the_same() -> None:
     assert json.loads(done.stdout)["error"]["kind"] == "run_state"
     assert done.stderr == ""
     assert main(["status", "/nowhere"]) == 2
+
+
+ENDING = """
+import atexit, sys, weakref
+from coreeval.__main__ import run
+
+class Last:
+    pass
+
+kept = Last()
+weakref.finalize(kept, print, "tidied")
+atexit.register(print, "registered")
+sys.argv = ["coreeval", *sys.argv[1:]]
+run()
+"""
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(("--version",), 0), (("nonsense",), 2)])
+def test_a_process_ends_with_its_code_and_all_that_is_registered(
+    arguments: tuple[str, ...], code: int
+) -> None:
+    """It leaves its objects as they are, which is for nobody to see."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING, *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == code
+    assert done.stdout.endswith("registered\ntidied\n")
+    assert ("No such command" in done.stderr) == (code == 2)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from tests.cli.kit import Said, Shell
+from tests.support.llm_server import LLMServer, empty_objects
 from tests.support.tides import tides
 
 KEY = "sk-do-not-send-4711"
@@ -117,6 +119,21 @@ def test_validate_lists_the_pairs_and_sends_none(shell: Shell, proxy: Proxy) -> 
     shell("models", "check", config, "--trust-endpoints")
     assert f"{PAIR}: remembered" in shell("validate", config).out
     assert proxy.keys and set(proxy.keys) == {f"Bearer {KEY}"}
+
+
+def test_the_env_file_of_a_folder_names_no_proxy(
+    shell: Shell, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = os.environ["HTTP_PROXY"]
+    monkeypatch.delenv("HTTP_PROXY")
+    shell.write(".env", f"HTTP_PROXY={theirs}\nSSL_CERT_FILE=/no/such/file\n")
+    with LLMServer(empty_objects).in_thread() as server:
+        server.models = ["m"]
+        config = shell.config({"models": {"default": {**MODEL, "base_url": server.url}}})
+        said = shell("models", "check", config)
+        assert server.keys and set(server.keys) == {f"Bearer {KEY}"}
+    assert "left out: HTTP_PROXY, SSL_CERT_FILE" in said.err
+    assert proxy.keys == []
 
 
 def test_what_was_agreed_to_is_remembered(shell: Shell, proxy: Proxy) -> None:

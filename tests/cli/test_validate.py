@@ -1,5 +1,7 @@
 """`coreeval validate` lists everything at once and spends nothing."""
 
+import json
+
 import pytest
 
 from tests.cli.kit import Shell
@@ -139,3 +141,29 @@ def test_validate_says_where_spans_go(shell: Shell, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     refused = shell("validate", config)
     assert (refused.code, "NOT telemetry" in refused.out) == (2, True)
+
+
+ROW = {"input": 1, "output": 2, "as_of": "2026-10-01", "source": "https://prices.example"}
+
+
+def test_a_file_of_prices_is_read(shell: Shell) -> None:
+    shell.write("prices.yaml", json.dumps({"offline:none": ROW}))
+    config = shell.config({"run": {"prices": "prices.yaml"}})
+    assert shell("validate", config).code == 0
+    shell.write("prices.yaml", json.dumps({"offline:none": {"input": 1, "output": -2}}))
+    checks = shell("validate", config, "--json").document["checks"]
+    (wrong,) = [check for check in checks if not check["ok"]]
+    assert wrong["name"] == "prices" and "prices.yaml" in wrong["error"]["where"]
+    shell.folder.joinpath("prices.yaml").unlink()
+    assert "NOT prices" in shell("validate", config).out
+
+
+def test_which_models_have_a_price_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIAL_KEY", "sk-very-secret")
+    shell.write("prices.yaml", json.dumps({"openai:priced": ROW}))
+    models = {
+        "default": {"model": "openai:priced", "api_key_env": "TRIAL_KEY"},
+        "composer": {"model": "openai:unheard-of", "api_key_env": "TRIAL_KEY"},
+    }
+    said = shell("validate", shell.config({"models": models, "run": {"prices": "prices.yaml"}}))
+    assert "openai:priced: priced" in said.out and "openai:unheard-of: no price" in said.out

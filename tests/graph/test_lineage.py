@@ -81,3 +81,23 @@ def test_a_renewal_that_finds_nothing_newer_keeps_the_sample_and_says_so(finishe
     (found,) = gate_release(second.path, gates, chain=False).gates
     assert found.score is not None and found.score.estimate == 1.0
     assert found.stops
+
+
+def test_a_renewal_without_newer_news_costs_no_more_than_an_extraction(finished: Lab) -> None:
+    """Every question is paid anew: the call store is gone, as on another machine."""
+    release = make_release(finished.files.root, version="1", out=finished.folder / "released")
+    newest = min(row.newest_evidence for row in release.samples() if row.newest_evidence)
+    over, asked = [f"knowledge.window.end={newest}"], dict[str | None, Counter[str]]()
+    for stale_after in (None, "1d"):
+        finished.workspace.calls.unlink()
+        finished.forget()
+        done = refresh(
+            finished.config,
+            limit=SAMPLES,
+            overrides=over,
+            parent=release.path,
+            stale_after=stale_after,
+        )
+        asked[stale_after] = Counter(finished.asked_shapes())
+        assert done.manifest.kept == finished.manifest.counts["accepted"]
+    assert asked["1d"] - asked[None] == {"extraction": done.manifest.kept}

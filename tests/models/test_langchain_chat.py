@@ -18,6 +18,7 @@ from coreeval.errors import (
 )
 from coreeval.models import AnswerShape, Asker, Retry, open_model, record_calls
 from coreeval.schema import Value
+from coreeval.tools.bodies import MOST_BYTES
 from coreeval.tools.endpoints import EndpointPair
 from coreeval.tools.stores.calls import CallStore
 from tests.models.conftest import KEY, MakeAsker, Naps
@@ -205,6 +206,63 @@ async def test_an_endpoint_of_ones_own_gets_no_other_key(
     assert KEY not in server.keys[0]
 
 
+@pytest.mark.parametrize(
+    ("usage", "impossible"),
+    [
+        ({"prompt_tokens": "many", "completion_tokens": 3, "total_tokens": 15}, "'many'"),
+        ({"prompt_tokens": 1.5, "completion_tokens": 3, "total_tokens": 4.5}, "'1.5'"),
+        ({"prompt_tokens": 2**63, "completion_tokens": 2**63, "total_tokens": 2**64}, f"'{2**63}'"),
+        ({"prompt_tokens": [1], "completion_tokens": {}, "total_tokens": True}, "'[1]'"),
+        (
+            {
+                "prompt_tokens": 5,
+                "completion_tokens": 5,
+                "total_tokens": 10,
+                "prompt_tokens_details": {"cached_tokens": "x"},
+            },
+            "cached tokens: 'x'",
+        ),
+        ({"prompt_tokens": 5, "completion_tokens": 5, "prompt_tokens_details": "no"}, None),
+        ({"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}, None),
+        ({"total_tokens": 10}, None),
+        ("many", None),
+        ([1, 2], None),
+    ],
+)
+@pytest.mark.parametrize("method", ["json_schema", "text"])
+@pytest.mark.parametrize("package", ["deepseek", "azure"])
+async def test_odd_counts_cost_no_answer(
+    make_asker: MakeAsker,
+    server: LLMServer,
+    store: CallStore,
+    package: str,
+    method: str,
+    usage: object,
+    impossible: str | None,
+) -> None:
+    """Packages calculate with counts before anybody can look, and raise over odd ones."""
+    server.answers = script(Reply(content=GOOD, usage=usage))
+    asker = make_asker(**(azure(server) if package == "azure" else {}), structured=method)
+    assert await asker.ask(ASKED, SHAPE) == JOY
+    assert len(server.requests) == 1
+    notes = asker.sender.traffic.count_notes()
+    assert len(notes) == (1 if impossible else 0)
+    assert not impossible or impossible in notes[0]
+    (kept,) = store.records()
+    assert (kept.prompt_tokens, kept.completion_tokens) == (0, 0)
+
+
+async def test_cached_tokens_are_counted_on(
+    make_asker: MakeAsker, server: LLMServer, store: CallStore
+) -> None:
+    usage = {"prompt_tokens": 90, "completion_tokens": 5, "total_tokens": 95}
+    details = {"prompt_tokens_details": {"cached_tokens": 60}}
+    server.answers = script(Reply(content=GOOD, usage=usage | details))
+    assert await make_asker(**azure(server)).ask(ASKED, SHAPE) == JOY
+    (kept,) = store.records()
+    assert (kept.prompt_tokens, kept.completion_tokens) == (90, 5)
+
+
 # -- a provider with a protocol of its own ------------------------------------------------------
 
 
@@ -214,16 +272,36 @@ class Ollama:
     def __init__(self) -> None:
         self.requests: list[dict[str, object]] = []
         self.done_reason = "stop"
+        self.endless = False
+        self.packed = False
+        self.sent_bytes = 0
 
-    async def chat(self, http: web.Request) -> web.Response:
+    async def chat(self, http: web.Request) -> web.StreamResponse:
         self.requests.append(await http.json())
+        if self.endless:
+            return await self._endless(http)
         said = {"role": "assistant", "content": GOOD}
         counts = {"prompt_eval_count": 11, "eval_count": 7, "done_reason": self.done_reason}
         lines = [
             {"model": "llama", "message": said, "done": False},
             {"model": "llama", "message": {**said, "content": ""}, "done": True, **counts},
         ]
-        return web.Response(text="".join(f"{json.dumps(line)}\n" for line in lines))
+        answer = web.Response(text="".join(f"{json.dumps(line)}\n" for line in lines))
+        if self.packed:
+            answer.enable_compression(web.ContentCoding.gzip)
+        return answer
+
+    async def _endless(self, http: web.Request) -> web.StreamResponse:
+        """Send one line without end, until the client has had enough."""
+        response = web.StreamResponse()
+        await response.prepare(http)
+        try:
+            while self.sent_bytes < 10 * MOST_BYTES:
+                await response.write(b" " * (1 << 16))
+                self.sent_bytes += 1 << 16
+        except (ConnectionResetError, ConnectionError):
+            return response
+        return response
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[str]:
@@ -264,6 +342,27 @@ async def test_ollama_says_when_it_was_cut_off_and_when_it_is_not_there(
             await asker.ask(ASKED, SHAPE)
     with pytest.raises(ModelUnusable):
         await asker.ask([{"role": "user", "content": "another"}], SHAPE)
+
+
+async def test_ollamas_own_client_reads_no_body_without_end(store: CallStore, naps: Naps) -> None:
+    ollama = Ollama()
+    ollama.endless = True
+    connected = exchange(store, retry=Retry(sleep=naps.sleep, attempts=1))
+    async with ollama.running() as url:
+        config = ModelConfig(model="ollama:llama", base_url=url)
+        with pytest.raises(ModelCallError, match="more than 8 MiB"):
+            await connected.asker(config, "extractor", max_draws=1).ask(ASKED, SHAPE)
+    assert ollama.sent_bytes < 5 * MOST_BYTES
+
+
+async def test_ollamas_own_client_unpacks_nothing(store: CallStore, naps: Naps) -> None:
+    ollama = Ollama()
+    ollama.packed = True
+    connected = exchange(store, retry=Retry(sleep=naps.sleep, attempts=1))
+    async with ollama.running() as url:
+        config = ModelConfig(model="ollama:llama", base_url=url)
+        with pytest.raises(ModelCallError, match="packed, unasked: 'gzip'"):
+            await connected.asker(config, "extractor", max_draws=1).ask(ASKED, SHAPE)
 
 
 # -- opening ------------------------------------------------------------------------------------

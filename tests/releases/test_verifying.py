@@ -128,3 +128,20 @@ def test_a_damaged_table_is_an_error_that_names_the_file(second: Path) -> None:
     with pytest.raises(ReleaseError, match="cannot be read") as caught:
         list(release.samples())
     assert "samples" in caught.value.where
+
+
+def test_a_snapshot_of_the_hubs_cache_is_told_as_such(second: Path, tmp_path: Path) -> None:
+    """As `hf download` leaves it: links into a folder of blobs, whose names are digests."""
+    blobs, snapshot = tmp_path / "cache" / "blobs", tmp_path / "cache" / "snapshots" / "4e1f"
+    blobs.mkdir(parents=True)
+    for file in (each for each in second.rglob("*") if each.is_file()):
+        blob, link = blobs / sha256_of(file), snapshot / file.relative_to(second)
+        shutil.copy(file, blob)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(blob)
+    (problem,) = verify(snapshot).problems
+    assert (problem.kind, problem.file) == ("link", "release.json")
+    assert "hf download REPOSITORY --repo-type dataset --local-dir DIR" in problem.message
+    shutil.rmtree(second)
+    shutil.copytree(snapshot, second)  # follows the links
+    assert verify(second).ok

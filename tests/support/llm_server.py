@@ -43,6 +43,8 @@ class Reply:
     cached: int = 0
     """Tokens of the prompt that were in the cache; `written` ones were put there."""
     written: int = 0
+    usage: object = None
+    """What a completion tells of tokens, in place of a count."""
     tool: str = ""
     """The function that is called with the content, be it asked for or not."""
     body: str | None = None
@@ -282,7 +284,8 @@ def _completion(request: Request, reply: Reply) -> dict[str, object]:
                 "logprobs": reply.logprobs,
             }
         ],
-        "usage": {"prompt_tokens": sent, "completion_tokens": said, "total_tokens": sent + said},
+        "usage": reply.usage
+        or {"prompt_tokens": sent, "completion_tokens": said, "total_tokens": sent + said},
     }
 
 

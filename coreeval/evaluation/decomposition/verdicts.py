@@ -105,10 +105,10 @@ def _excess(check: Check) -> str:
 
 
 def _lost(case: Case, kind: Kind) -> str:
-    (name, raw), (_, left) = (
+    (name, raw), (rest, left) = (
         (name, _beyond(case.losses.accuracy.terms.get(name))) for name in CLAIMS[kind]
     )
-    return f"{name} ({_span(raw)}), of which the control arm leaves {_span(left)}"
+    return f"{name} ({_span(raw)}), of which the control arm leaves {_words(rest)} ({_span(left)})"
 
 
 def _not_separable(case: Case) -> Why | None:
@@ -139,11 +139,26 @@ def _without_control(parts: Parts, beside: TermName) -> str:
 def _nothing(case: Case) -> Why:
     parts = case.losses.accuracy
     return tuple(
-        f"{name} ({_span(raw)}): nothing beyond label noise and rewriting is shown; a loss of "
-        f"{_detectable(parts, name, beside):.3f} would be found in 80 % of such tests"
+        f"{_decisive(parts, name, beside)}: nothing beyond label noise and rewriting is shown; a "
+        f"loss of {_detectable(parts, name, beside):.3f} would be found in 80 % of such tests"
         for name, beside in CLAIMS.values()
-        if (raw := _beyond(parts.terms.get(name)))
+        if _beyond(parts.terms.get(name))
     )
+
+
+def _decisive(parts: Parts, name: TermName, beside: TermName) -> str:
+    """Return the term that decides, with its interval: what the control arm leaves of a loss.
+
+    A loss that is not above 0 itself decides whatever the control arm leaves of it.
+    """
+    raw, left = _beyond(parts.terms.get(name)), _beyond(parts.terms.get(beside))
+    if left is None or raw is None or not _above_one_sided(raw):
+        return f"{_words(name)} ({_span(raw)})"
+    return f"{_words(beside)} ({_span(left)}; {_words(name)} alone {_span(raw)})"
+
+
+def _words(name: TermName) -> str:
+    return name.replace("_", " ")
 
 
 def _detectable(parts: Parts, *names: TermName) -> float:

@@ -79,9 +79,12 @@ def _few_dates(case: Case) -> Why | None:
         return None
     statuses = case.measured.overall.statuses
     ends = ", ".join(f"{count} {name}" for name, count in statuses.items() if count)
+    lacking = MIN_DATES - case.dates
+    more = "1 more is needed" if lacking == 1 else f"{lacking} more are needed"
+    dates = "1 date" if case.dates == 1 else f"{case.dates} dates"
     return (
-        f"Answers for {case.dates} dates could be read ({ends}); {MIN_DATES} are the least for a "
-        f"verdict: {MIN_DATES - case.dates} more are needed.",
+        f"Answers for {dates} could be read ({ends}); {MIN_DATES} are the least for a "
+        f"verdict: {more}.",
     )
 
 

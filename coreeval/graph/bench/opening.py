@@ -7,8 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dotenv import load_dotenv
-
 from coreeval.config import load_config
 from coreeval.errors import UsageError
 from coreeval.evaluation.benchmarks import iter_benchmark
@@ -22,6 +20,7 @@ from coreeval.releases.manifest import read_manifest
 from coreeval.schema import RoleName, Sample
 from coreeval.tasks import load_task
 from coreeval.tools.clock import utc_now
+from coreeval.tools.env_file import read_env_file
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
 
@@ -57,9 +56,9 @@ def open_bench(config: Path, overrides: Sequence[str] = ()) -> Bench:
         UsageError: the config, its task or its prompts cannot be used.
     """
     path = config.resolve()
-    load_dotenv(path.parent / ".env")
-    workspace = workspace_for(path.parent)
-    setup = set_up(load_config(path, overrides), utc_now(), workspace=workspace)
+    loaded, workspace = load_config(path, overrides), workspace_for(path.parent)
+    read_env_file(path.parent, loaded)
+    setup = set_up(loaded, utc_now(), workspace=workspace)
     return Bench(setup=setup, config=path, workspace=workspace)
 
 
@@ -89,9 +88,10 @@ def bench_of_run(run: Path) -> Bench:
     """
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
-    load_dotenv(Path(manifest.source.path).parent / ".env")
+    loaded = load_config(files.config)
+    read_env_file(Path(manifest.source.path).parent, loaded)
     workspace, now = Workspace(Path(manifest.workspace)), datetime.fromisoformat(manifest.now)
-    setup = set_up(load_config(files.config), now, manifest, workspace=workspace)
+    setup = set_up(loaded, now, manifest, workspace=workspace)
     return Bench(setup=setup, config=files.config, workspace=workspace)
 
 

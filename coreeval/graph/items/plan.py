@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dotenv import load_dotenv
-
 from coreeval.config import ItemConfig, ModelConfig, load_item_config
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks.defaults import defaults
@@ -14,6 +12,7 @@ from coreeval.evaluation.pcr.study import CONSISTENCIES, METRICS, Settings
 from coreeval.evaluation.pcr.twins import Drawn, Twins, by_rule, draw, recorded, twins_of
 from coreeval.evaluation.scoring import THRESHOLD
 from coreeval.graph.setup import check_reached
+from coreeval.tools.env_file import read_env_file
 from coreeval.tools.workspace import Workspace, item_payer, workspace_for
 
 PARAPHRASE, RECORDED = "paraphrase", "recorded"
@@ -70,8 +69,8 @@ def plan_of(path: Path, *, overrides: Sequence[str], settings: Settings) -> Plan
         ModelUnusable: an endpoint does not answer.
     """
     path = path.resolve()
-    load_dotenv(path.parent / ".env")
     config = load_item_config(path, overrides)
+    read_env_file(path.parent, config)
     modification, chosen = _modification(config), settings_of(config, settings)
     drawn = tuple(_drawn(config, split) for split in (chosen.train, chosen.test))
     _check_options(chosen, drawn)

@@ -67,7 +67,8 @@ async def _asked(
     plan: Plan, out: Path, embeds: Embeds | None, desk: Desk, calls: CallStore
 ) -> Found:
     """Have twins written where a model has to, then ask one target after the other."""
-    exchange = open_exchange(plan.config, calls, trusted=trusted_endpoints(plan.workspace))
+    trusted = trusted_endpoints(plan.workspace)
+    exchange = open_exchange(plan.config, calls, trusted=trusted, traffic=desk.traffic)
     twins = plan.twins or await _paraphrased(plan, exchange, embeds, desk)
     names, asked = file_names(plan.config.models.targets), dict[str, TargetAsked]()
     files = {target: out / name for target, name in names.items()}

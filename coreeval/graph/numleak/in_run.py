@@ -103,6 +103,7 @@ async def _asked(job: Job) -> dict[str, list[str]]:
     finally:
         await close_models()
         await asyncio.to_thread(calls.close)
+        job.tell_counts(STAGE)
     asked = [files[audit.target.model] for audit in audits]
     replies = [reply for file in asked for reply in read_replies(file).good]
     return {

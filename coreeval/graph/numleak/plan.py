@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from dotenv import load_dotenv
-
 from coreeval.config import (
     Config,
     NumleakConfig,
@@ -27,6 +25,7 @@ from coreeval.graph.numleak.universe import Universe, open_universe
 from coreeval.graph.setup import check_reached
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.cutoffs import dates_of, load_cutoffs
+from coreeval.tools.env_file import read_env_file
 from coreeval.tools.workspace import Workspace, series_payer, workspace_for
 
 TARGET_ROLE = "target_series"
@@ -136,8 +135,8 @@ def numleak_plan_of(path: Path, *, overrides: Sequence[str], now: Clock = utc_no
         ModelUnusable: an endpoint does not answer.
     """
     path = path.resolve()
-    load_dotenv(path.parent / ".env")
     config = load_series_config(path, overrides)
+    read_env_file(path.parent, config)
     return plan_for(config, source=path, base=path.parent, now=now)
 
 

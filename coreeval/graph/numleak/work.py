@@ -77,7 +77,8 @@ def ask_numleak(plan: NumleakPlan, *, watch: Watch = unwatched) -> NumleakFound:
 async def _asked(
     plan: NumleakPlan, desk: Desk, calls: CallStore, folder: Path
 ) -> tuple[list[Reply], list[UtilityReply]]:
-    exchange = open_exchange(plan.config, calls, trusted=trusted_endpoints(plan.workspace))
+    trusted = trusted_endpoints(plan.workspace)
+    exchange = open_exchange(plan.config, calls, trusted=trusted, traffic=desk.traffic)
     replies, utility = list[Reply](), list[UtilityReply]()
     for audit in plan.audits:
         taught, seed = plan.universe.all, plan.config.run.seed

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from coreeval.models.chat import ai_message
-from coreeval.models.counts import ImpossibleCount
+from coreeval.models.counts import IMPOSSIBLE_COUNT, ImpossibleCount
 from coreeval.models.forms import Finish
 from coreeval.models.usage import usage_of
 
@@ -39,7 +39,7 @@ def answer_of(message: AIMessage) -> AIMessage:
         str(refusal or _text(message)),
         finish="refusal" if refusal else _finish(metadata),
         model=str(metadata.get("model_name") or metadata.get("model") or ""),
-        usage=_usage(message.usage_metadata),
+        usage=_impossible(metadata) or _usage(message.usage_metadata),
     )
 
 
@@ -53,6 +53,13 @@ def _text(message: AIMessage) -> str:
 def _finish(metadata: Mapping[str, object]) -> Finish:
     said = next((metadata[name] for name in _REASONS if metadata.get(name)), "")
     return _FINISH.get(str(said).rpartition(".")[2].lower(), "stop")
+
+
+def _impossible(metadata: Mapping[str, object]) -> ImpossibleCount | None:
+    """Return what our HTTP client found impossible about the counts."""
+    told = metadata.get("token_usage")
+    named = told.get(IMPOSSIBLE_COUNT) if isinstance(told, Mapping) else None
+    return ImpossibleCount(named) if named else None
 
 
 def _usage(usage: UsageMetadata | None) -> UsageMetadata | ImpossibleCount | None:

@@ -53,15 +53,7 @@ def arguments_of(
     }
     _refuse_endpoints(config)
     taken = _taken(chosen)
-    given: dict[str, Any] = {"cache": False}
-    if "max_retries" in taken:
-        given["max_retries"] = 0
-    if "http_async_client" in taken:
-        given |= _clients(config)
-    elif config.ca_file is not None:
-        raise _refusal(config, "ca_file", "set SSL_CERT_FILE in the environment instead")
-    if "client_kwargs" in taken:
-        given["client_kwargs"] = {"follow_redirects": False}
+    given: dict[str, Any] = {"cache": False, **_transport(config, taken)}
     for ours, value in wanted.items():
         name = next((name for name in _NAMES[ours] if name in taken), None)
         if value is not None and name is not None:
@@ -69,6 +61,22 @@ def arguments_of(
         elif value is not None and _must_be_taken(config, ours):
             raise _refusal(config, ours, f"take `{ours}` out of this model's config")
     return given | config.extra
+
+
+def _transport(config: ModelConfig, taken: set[str]) -> dict[str, Any]:
+    """Return what keeps retries, redirects and the length of bodies in our hands."""
+    given: dict[str, Any] = {"max_retries": 0} if "max_retries" in taken else {}
+    if "http_async_client" in taken:
+        given |= _clients(config)
+    elif config.ca_file is not None:
+        raise _refusal(config, "ca_file", "set SSL_CERT_FILE in the environment instead")
+    if "client_kwargs" in taken:
+        given["client_kwargs"] = {"follow_redirects": False}
+    if "async_client_kwargs" in taken:
+        from coreeval.models.langchain.bounded_httpx import bounded_settings  # few have httpx
+
+        given["async_client_kwargs"] = bounded_settings()
+    return given
 
 
 def _refuse_endpoints(config: ModelConfig) -> None:

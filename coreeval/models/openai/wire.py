@@ -138,7 +138,7 @@ def read_answer(
         choice.message.refusal or _text(choice.message),
         finish="refusal" if choice.message.refusal else _finish(choice),
         model=done.model or "",
-        usage=_usage(done.usage),
+        usage=usage_told(done.usage),
         headers=headers,
         logprobs=choice.logprobs,
     )
@@ -180,7 +180,8 @@ def _arguments(function: _Function | None) -> str:
     return json.dumps(said, ensure_ascii=False) if isinstance(said, dict) else said or ""
 
 
-def _usage(told: object) -> UsageMetadata | ImpossibleCount | None:
+def usage_told(told: object) -> UsageMetadata | ImpossibleCount | None:
+    """Return what the `usage` of a completion counts; None where it does not count."""
     try:
         usage = _Usage.model_validate(told)
     except ValidationError:

@@ -23,10 +23,10 @@ from opentelemetry.trace.status import Status, StatusCode
 from coreeval.tools.straight_session import StraightSession
 from coreeval.tools.telemetry.spans import Attribute, Attributes, Event, Place, Span
 
-PATIENCE_S = 3.5
+PATIENCE_S = 2.0
 """Longest that the end of a run waits for what is still to be sent; no more is lost by it than
 spans, which a collector that is up takes in a fraction of that (our choice: with all else that a
-process does at its end, it is gone within 5 s)."""
+process does at its end, it is gone within 5 s, also on a busy machine)."""
 _GIVING_UP_S = 0.5
 """Longest that a batch may take to be given up after that."""
 _LOGGERS = (

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import subprocess
 import sys
 import time
 from contextlib import closing
@@ -13,6 +14,7 @@ import pytest
 from coreeval import cli
 from coreeval.graph.work import open_store
 from coreeval.tools.clock import utc_now
+from tests.cli.kit import config_text
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import KEY, Lab, ended
 from tests.support import worker
@@ -124,6 +126,35 @@ def test_a_finished_process_is_not_held(make_lab: MakeLab, tmp_path: Path, manne
     finished = (lab.files.root / "report.html").stat().st_mtime
     assert left - finished < 5 + SLACK_S
     assert f"LangSmith at 127.0.0.1:{port}: " in said.read_text()
+
+
+@pytest.mark.parametrize("manner", ["never answers", "refuses connections"])
+def test_two_collectors_that_are_silent_hold_no_command(tmp_path: Path, manner: str) -> None:
+    """As a user has it: a process of its own, with all that its exit does."""
+    config = tmp_path / "trial.yaml"
+    config.write_text(config_text({}), encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        if manner == "refuses connections":
+            silent.close()
+        environment = {
+            "LANGSMITH_TRACING": "true",
+            "LANGSMITH_ENDPOINT": f"http://127.0.0.1:{port}",
+            "LANGSMITH_API_KEY": "ls-key",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
+        }
+        line = ["refresh", config, "--limit", "3", "--run-dir", tmp_path / "run"]
+        done = subprocess.run(
+            [sys.executable, "-m", "coreeval", *map(str, line)],
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+        )
+        left = time.time()
+    assert done.returncode == 0, done.stderr
+    assert left - (tmp_path / "run" / "report.html").stat().st_mtime < 5 + SLACK_S
+    assert f"LangSmith at 127.0.0.1:{port}: " in done.stderr
+    assert f"spans did not arrive at http://127.0.0.1:{port}/v1/traces" in done.stderr
 
 
 SLACK_S = 2.0

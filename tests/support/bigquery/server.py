@@ -61,6 +61,10 @@ class BigQueryServer:
         self.page_rows = 10_000
         """Rows of a page, at most."""
         self.cancelled: list[str] = []
+        self.redirect: tuple[int, str] | None = None
+        """Status and server with which each request is sent elsewhere."""
+        self.headers: list[dict[str, str]] = []
+        """Those of each request."""
         self.port = 0
         self._ending = threading.Event()
 
@@ -115,25 +119,33 @@ class BigQueryServer:
         body = await request.json()
         dry = bool(body["configuration"].get("dryRun"))
         work = self._priced if dry else self._started
-        return await self._step("dry_run" if dry else "insert", body, lambda: work(request, body))
+        return await self._step(
+            request, "dry_run" if dry else "insert", body, lambda: work(request, body)
+        )
 
     async def _get(self, request: Request) -> Response:
         job = self.jobs.get(request.path_params["job"])
-        return await self._step("get", {}, lambda: _shown(job))
+        return await self._step(request, "get", {}, lambda: _shown(job))
 
     async def _results(self, request: Request) -> Response:
         job, asked = self.jobs[request.path_params["job"]], request.query_params
         size = min(int(asked.get("maxResults") or self.page_rows), self.page_rows)
         start = int(asked.get("pageToken") or 0)
-        return await self._step("results", dict(asked), lambda: job.page(start, size))
+        return await self._step(request, "results", dict(asked), lambda: job.page(start, size))
 
     async def _cancel(self, request: Request) -> Response:
         job = self.jobs.get(request.path_params["job"])
-        return await self._step("cancel", {}, lambda: self._stop(job))
+        return await self._step(request, "cancel", {}, lambda: self._stop(job))
 
-    async def _step(self, step: Step, body: Json, work: Callable[[], Json]) -> Response:
+    async def _step(
+        self, request: Request, step: Step, body: Json, work: Callable[[], Json]
+    ) -> Response:
         """Answer one request, unless it is to fail."""
         self.asked.append((step, body))
+        self.headers.append(dict(request.headers))
+        if self.redirect:
+            status, elsewhere = self.redirect
+            return Response(status_code=status, headers={"Location": elsewhere + request.url.path})
         fault = next((each for each in self.faults if each.step == step and each.times), None)
         if fault:
             fault.times -= 1

@@ -57,8 +57,9 @@ _POINT_CUE: Final = re.compile(
     re.IGNORECASE,
 )
 _CUE: Final = re.compile(
-    r"\b(?:estimate[sd]?|guess|i (?:would|'d) (?:say|put)|i (?:recall|remember|believe|think)"
-    r"|answer|so (?=about|around|roughly|approximately)|settle on|therefore|hence)\b"
+    r"\b(?:estimate[sd]?|guess|i(?: would|'d|'ll| will) (?:say|put|go with)"
+    r"|i (?:recall|remember|believe|think)|answer"
+    r"|so (?=about|around|roughly|approximately)|settle on|therefore|hence)\b"
     rf"[^!?]{{0,90}}$|\b{_SUBJECT}\b[^.!?]{{0,30}}?{_SAID} ?{_LIKELY}$",
     re.IGNORECASE,
 )

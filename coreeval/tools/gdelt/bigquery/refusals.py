@@ -56,6 +56,9 @@ def is_transient(error: BaseException) -> bool:
 
 def explained(error: Exception, project: str) -> CoreEvalError | Refused:
     """Return an error of the client as what it means here."""
+    if isinstance(error, api.Redirection):
+        told = "BigQuery cannot be reached: it redirects, which is not followed"
+        return Refused("unavailable", told)
     if isinstance(error, api.GoogleAPICallError):
         reason, message = _told(error)
         return refusal(reason, message, project, status=error.code)

@@ -67,6 +67,10 @@ class Asking:
                     return self.tally
                 ask = self._queue.popleft()
                 self._take(ask, await self._answer(ask))
+                if self.tally.rejects_all:
+                    self.tally.gave_up = True
+                    self._give_up(more=at + 1 < len(spans))
+                    return self.tally
         return self.tally
 
     def _left_s(self) -> float:
@@ -76,7 +80,7 @@ class Asking:
         """Leave what waits, and what would be asked about older spans."""
         if not self.tally.requests:
             self.tally.trouble = self.pace.trouble()
-        elif self.tally.only_rejected:
+        elif self.tally.only_rejected or self.tally.gave_up:
             self.tally.trouble = "rejected"
         if more:
             self.tally.left(self.wanted())
@@ -106,8 +110,10 @@ class Asking:
     def _take(self, ask: Ask, answer: Answer) -> None:
         match answer:
             case Listed(rows):
+                self.tally.answered += 1
                 self._take_rows(ask, list(articles(rows, _origin(ask))), full=len(rows))
             case Nothing():
+                self.tally.answered += 1
                 if not ask.empty:
                     self._queue.append(replace(ask, empty=True))
             case Throttled():
@@ -119,6 +125,7 @@ class Asking:
                 self._again(replace(ask, failed=ask.failed + 1))
             case Rejected(message):
                 self.tally.refusals += 1
+                self.tally.refused_as.add(message)
                 self._divide(ask, message)
 
     def _again(self, ask: Ask) -> None:

@@ -28,7 +28,8 @@ def notes(tally: Tally, *, shut_until: float | None, gaps: tuple[str, ...]) -> I
     if tally.unasked and not tally.requests and alone:
         yield f"DOC 2.0 was not asked, because it failed before{alone}."
     if tally.unasked:
-        yield f"{_terms(len(tally.unasked))} not put to DOC 2.0 for the whole window in time."
+        why = "" if tally.gave_up else " in time"
+        yield f"{_terms(len(tally.unasked))} not put to DOC 2.0 for the whole window{why}."
     yield from _rejections(tally)
     if tally.cut:
         yield (
@@ -38,10 +39,12 @@ def notes(tally: Tally, *, shut_until: float | None, gaps: tuple[str, ...]) -> I
 
 
 def _rejections(tally: Tally) -> Iterator[str]:
-    if tally.only_rejected:
-        yield f"DOC 2.0 rejected {tally.refusals} of {_requests(tally.requests)}."
+    if tally.only_rejected or tally.gave_up:
+        end = ", all for one reason, and was asked no more" if tally.gave_up else ""
+        yield f"DOC 2.0 rejected {tally.refusals} of {_requests(tally.requests)}{end}."
+    late = "" if tally.gave_up else " in time"
     for message, count in tally.together.most_common():
-        yield f"{_terms(count)} rejected beside others, and not asked for alone in time: {message}"
+        yield f"{_terms(count)} rejected beside others, and not asked for alone{late}: {message}"
     for message, count in tally.rejected.most_common():
         yield f"DOC 2.0 rejected {count} of the terms asked for: {message}"
 

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 
 from coreeval.schema import NoEvidence
 
+MOST_REFUSED = 10
+"""Requests that are refused for the same reason, and none answered, before asking ends (our choice:
+80 s at the usual spacing; a service that is well has answered one of ten by then)."""
+
 
 @dataclass
 class Tally:
@@ -18,6 +22,12 @@ class Tally:
     """Terms refused, by what the service said."""
     refusals: int = 0
     """Requests refused for what they ask, with one term or with several."""
+    answered: int = 0
+    """Requests answered with a list, empty ones included."""
+    refused_as: set[str] = field(default_factory=set)
+    """What the service said of refused requests."""
+    gave_up: bool = False
+    """Whether asking ended because the service refuses whatever it is asked."""
     together: Counter[str] = field(default_factory=Counter)
     """Terms refused beside others and not asked for alone in time, by what the service said."""
     last_failure: str = ""
@@ -34,6 +44,11 @@ class Tally:
     def only_rejected(self) -> bool:
         """True if every request so far was refused for what it asks."""
         return self.requests > 0 and self.refusals == self.requests
+
+    @property
+    def rejects_all(self) -> bool:
+        """True if so many requests were refused for one reason, and none answered, that all are."""
+        return not self.answered and self.refusals >= MOST_REFUSED and len(self.refused_as) == 1
 
     def is_rejected(self, term: str) -> bool:
         """Tell whether a term was refused when it was asked for alone: asking again is no use."""

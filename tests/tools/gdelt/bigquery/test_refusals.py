@@ -5,9 +5,14 @@ import socket
 from typing import Literal
 
 import pytest
+from google.oauth2.credentials import Credentials
 
+from coreeval.config.remote_news import BigQueryConfig
 from coreeval.errors import BudgetSpent, ConfigError, CoreEvalError, CredentialError
 from coreeval.schema import NoEvidence
+from coreeval.tools.gdelt.bigquery.client import open_client
+from coreeval.tools.gdelt.bigquery.jobs import Jobs
+from coreeval.tools.gdelt.bigquery.source import BigQueryKnowledge
 from tests.support.bigquery.server import BigQueryServer, Step
 from tests.tools.gdelt.bigquery.conftest import HASTE, Opener
 from tests.tools.gdelt.bigquery.news import GAL, GKG, JUNE, named
@@ -160,3 +165,22 @@ async def test_nobody_answers(opened: Opener) -> None:
     assert found.reasons == {NAME: "unavailable"}
     assert "cannot be reached" in found.notes[0]
     assert found.cost_usd == 0.0
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_what_is_asked_and_the_token_stay_where_they_were_sent(
+    server: BigQueryServer, status: int
+) -> None:
+    with BigQueryServer().running() as other:
+        other.engine.add(gkg=GKG, gal=GAL)
+        server.redirect = (status, other.url)
+        config = BigQueryConfig(endpoint=server.url, project="p", feeds=("gkg",))
+        client = open_client(config, Credentials(token="s3cret-token"))  # type: ignore[no-untyped-call]
+        source = BigQueryKnowledge(Jobs(client, patience=HASTE), config, min_precision="cluster")
+        found = await source.fetch(named(NAME), JUNE, 5)
+        source.close()
+        assert other.asked == []
+    assert len(server.asked) == 1, "it is not asked again"
+    assert server.headers[0]["authorization"] == "Bearer s3cret-token"
+    assert found.reasons == {NAME: "unavailable"}
+    assert any("it redirects" in note for note in found.notes)

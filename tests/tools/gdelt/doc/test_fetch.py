@@ -1,6 +1,7 @@
 """The whole backend against a server that keeps DOC 2.0's rules and has its moods."""
 
 import asyncio
+import itertools
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -352,6 +353,38 @@ def test_an_endpoint_that_rejects_everything_is_told_so_within_the_deadline(tmp_
     assert len(found.reasons) == len(MANY)
     assert f"DOC 2.0 rejected {len(wire.asked)} of {len(wire.asked)} requests." in found.notes
     assert any(REFUSAL in note for note in found.notes)
+
+
+@pytest.mark.parametrize("others", ["nothing", "throttled"])
+def test_an_endpoint_that_rejects_everything_is_soon_asked_no_more(
+    tmp_path: Path, others: str
+) -> None:
+    """Ten refusals for one reason and not one answer: the other 600 s would bring no more."""
+    times = itertools.count()
+
+    async def refuse(_parameters: Mapping[str, str]) -> Reply:
+        slow = others == "throttled" and next(times) == 4
+        return said("Please limit requests to one every 5 seconds.") if slow else said(REFUSAL)
+
+    wire = ScriptedWire(refuse)
+    many = [query(f"Person Number{n}", id=str(n)) for n in range(300)]
+    found = in_virtual_time(virtual(tmp_path, wire, deadline_s=6000.0).fetch(many, JUNE, 5))
+    assert len(wire.asked) == (10 if others == "nothing" else 11)
+    assert set(found.reasons.values()) == {"rejected"} and len(found.reasons) == len(many)
+    requests = f"DOC 2.0 rejected 10 of {len(wire.asked)} requests"
+    assert f"{requests}, all for one reason, and was asked no more." in found.notes
+    assert not any("in time" in note for note in found.notes)
+
+
+def test_an_endpoint_that_rejects_for_many_reasons_is_asked_on(tmp_path: Path) -> None:
+    times = itertools.count()
+
+    async def refuse(_parameters: Mapping[str, str]) -> Reply:
+        return said(f"One or more of your keywords were too short: {next(times) % 2}.")
+
+    wire = ScriptedWire(refuse)
+    in_virtual_time(virtual(tmp_path, wire, deadline_s=300.0).fetch(MANY, JUNE, 5))
+    assert len(wire.asked) > 20
 
 
 def test_a_rejection_is_not_forgotten_in_older_slices(tmp_path: Path) -> None:

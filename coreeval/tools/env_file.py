@@ -1,0 +1,119 @@
+"""The `.env` file beside a config: keys and a few switches, and nothing that decides where they go.
+
+A folder of somebody else's may bring such a file along. So it sets no address, proxy, certificate,
+file, folder or program: a key of the user's own shell would go there, or their code would run.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from io import StringIO
+from pathlib import Path
+
+from coreeval.config import AnyConfig, Config
+from coreeval.errors import ConfigError
+
+FILE = ".env"
+MOST_BYTES = 1_000_000
+_SECRET = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD)")
+"""Names of secrets by their last word; what such a variable holds is sent, not obeyed."""
+_NOT_SECRET = re.compile(r"LANGGRAPH_.*|OTEL_.*|PYTHON.*|SSL.*|COREEVAL_.*")
+_SWITCHES = frozenset(
+    {
+        *("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGSMITH_PROJECT"),
+        *("LANGSMITH_HIDE_INPUTS", "LANGSMITH_HIDE_OUTPUTS"),
+        *("LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2", "LANGCHAIN_PROJECT"),
+        *("LANGCHAIN_HIDE_INPUTS", "LANGCHAIN_HIDE_OUTPUTS"),
+        *("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
+        *("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_SDK_DISABLED"),
+    }
+)
+_REFERENCE = "${"
+"""What takes the value of another variable, which may be a secret under its own name only."""
+_told = set[tuple[Path, tuple[str, ...]]]()
+"""Files and names that this process has told of already."""
+
+
+def read_env_file(folder: Path, config: AnyConfig | None = None, *, quiet: bool = False) -> None:
+    """Put what the `.env` of a folder may set into the environment, where it is not set yet.
+
+    What it may not set is left out and named once on stderr.
+
+    Args:
+        folder: The config's, or the current one where there is no config.
+        config: Whose webhooks' addresses are not named: hooks read them themselves.
+        quiet: Whether to leave the naming to a later reading.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    path = (folder / FILE).resolve()
+    values = _read(path)
+    for name, value in values.items():
+        if _may_set(name, value):
+            os.environ.setdefault(name, value)
+    known = _hook_variables(config)
+    left = tuple(
+        name
+        for name, value in values.items()
+        if not (_may_set(name, value) or name in known or os.environ.get(name) == value)
+    )
+    if left and not quiet and (path, left) not in _told:
+        _told.add((path, left))
+        sys.stderr.write(f"{_note(path, left)}\n")
+
+
+def address_of_hook(variable: str, folder: Path) -> str:
+    """Return the address of a webhook: the environment's, else that of a folder's `.env`.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    return os.environ.get(variable) or _read((folder / FILE).resolve()).get(variable, "")
+
+
+def _read(path: Path) -> Mapping[str, str]:
+    """Return what the file says; nothing where there is none."""
+    from dotenv import dotenv_values
+
+    try:
+        if not path.is_file():
+            return {}
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise _unreadable(path, "it is not UTF-8") from None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or "it cannot be opened") from None
+    if len(text.encode()) > MOST_BYTES:
+        raise _unreadable(path, f"it has more than {MOST_BYTES:,} bytes")
+    said = dotenv_values(stream=StringIO(text), interpolate=False)
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _may_set(name: str, value: str) -> bool:
+    if _REFERENCE in value or "\0" in value:
+        return False
+    return name in _SWITCHES or bool(_SECRET.fullmatch(name) and not _NOT_SECRET.fullmatch(name))
+
+
+def _hook_variables(config: AnyConfig | None) -> frozenset[str]:
+    schedule = config.schedule if isinstance(config, Config) else None
+    return schedule.webhooks if schedule else frozenset()
+
+
+def _unreadable(path: Path, trouble: str) -> ConfigError:
+    return ConfigError(
+        f"the {FILE} file cannot be read: {trouble}",
+        where=str(path),
+        hint="write one NAME=value a line, or remove it and export the keys in the shell",
+    )
+
+
+def _note(path: Path, names: Iterable[str]) -> str:
+    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names)
+    return (
+        f"{path} sets what a {FILE} file may not set, left out: {shown[:500]}\n"
+        "  to do: export it in the shell if it is meant (docs/config.md, The .env file)"
+    )

@@ -1,0 +1,131 @@
+"""A `.env` brings keys and switches; it decides about no address, file, proxy or program."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from coreeval.config import parse_config
+from coreeval.errors import ConfigError
+from coreeval.tools.env_file import MOST_BYTES, address_of_hook, read_env_file
+from tests.cli.kit import CONFIG
+
+HOSTILE = {
+    "HTTPS_PROXY": "http://192.0.2.1:8080",
+    "https_proxy": "http://192.0.2.1:8080",
+    "ALL_PROXY": "http://192.0.2.1:8080",
+    "NO_PROXY": "",
+    "SSL_CERT_FILE": "/tmp/theirs.pem",
+    "SSLKEYLOGFILE": "/tmp/keys",
+    "REQUESTS_CA_BUNDLE": "/tmp/theirs.pem",
+    "PYTHONPATH": "/tmp/theirs",
+    "PYTHONSTARTUP_TOKEN": "/tmp/theirs.py",
+    "LD_PRELOAD": "/tmp/theirs.so",
+    "PATH": "/tmp/theirs",
+    "HOME": "/tmp/theirs",
+    "TMPDIR": "/tmp/theirs",
+    "COREEVAL_HOME": "/tmp/theirs",
+    "COREEVAL_SIGNING_KEY": "theirs",
+    "LANGGRAPH_STRICT_MSGPACK": "false",
+    "LANGGRAPH_AES_KEY": "0123456789abcdef",
+    "LANGSMITH_ENDPOINT": "http://192.0.2.1",
+    "OPENAI_BASE_URL": "http://192.0.2.1/v1",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "http://192.0.2.1",
+    "OTEL_EXPORTER_OTLP_CLIENT_KEY": "/tmp/theirs.key",
+    "HF_ENDPOINT": "http://192.0.2.1",
+    "GOOGLE_APPLICATION_CREDENTIALS": "/tmp/theirs.json",
+    "BIGQUERY_EMULATOR_HOST": "http://192.0.2.1",
+}
+HARMLESS = {
+    "OPENAI_API_KEY": "sk-of-the-file",
+    "MY_GATEWAY_KEY": "k1",
+    "HF_TOKEN": "hf-of-the-file",
+    "AWS_ACCESS_KEY_ID": "id",
+    "LANGSMITH_TRACING": "false",
+    "LANGSMITH_API_KEY": "ls",
+    "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20x",
+}
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a test an environment that is taken back after it."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    for name in {*HOSTILE, *HARMLESS} - {"HOME", "PATH", "PYTHONPATH"}:
+        os.environ.pop(name, None)
+
+
+def written(folder: Path, values: dict[str, str]) -> Path:
+    folder.mkdir(exist_ok=True)
+    lines = (f"{name}={value}\n" for name, value in values.items())
+    (folder / ".env").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+def test_nothing_but_keys_and_switches_is_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = dict(os.environ)
+    read_env_file(written(tmp_path, {**HOSTILE, **HARMLESS}))
+    assert {name: os.environ[name] for name in HARMLESS} == HARMLESS
+    assert {k: v for k, v in os.environ.items() if k not in HARMLESS} == before
+    told = capsys.readouterr().err
+    assert all(name in told for name in list(HOSTILE)[:10])
+    assert "export it in the shell" in told
+    assert not any(value in told for value in HARMLESS.values())
+
+
+def test_what_is_left_out_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = written(tmp_path, {"HTTPS_PROXY": "http://192.0.2.1"})
+    read_env_file(folder, quiet=True)
+    assert not capsys.readouterr().err
+    read_env_file(folder)
+    assert capsys.readouterr().err.count("HTTPS_PROXY") == 1
+    read_env_file(folder)
+    assert not capsys.readouterr().err
+    read_env_file(written(tmp_path / "other", {"HTTPS_PROXY": "http://192.0.2.1"}))
+    assert "HTTPS_PROXY" in capsys.readouterr().err
+
+
+def test_the_shell_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.environ |= {"OPENAI_API_KEY": "sk-of-the-shell", "HTTPS_PROXY": "http://127.0.0.1:1"}
+    read_env_file(written(tmp_path, {**HARMLESS, "HTTPS_PROXY": "http://127.0.0.1:1"}))
+    assert os.environ["OPENAI_API_KEY"] == "sk-of-the-shell"
+    assert not capsys.readouterr().err, "what the shell says too is no news"
+
+
+def test_no_variable_of_the_shell_is_taken_under_another_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.environ["PRIVATE_THING"] = "not for them"
+    read_env_file(written(tmp_path, {"THEIR_KEY": "x${PRIVATE_THING}"}))
+    assert "THEIR_KEY" not in os.environ
+    assert "THEIR_KEY" in capsys.readouterr().err
+
+
+def test_the_address_of_a_hook_stays_out_of_the_environment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hooks = {"success": [{"webhook_env": "HTTP_PROXY"}, {"webhook_env": "ALERTS_URL"}]}
+    config = parse_config(
+        {**CONFIG, "schedule": {"cron": "0 3 * * MON", "hooks": hooks}}, where="t", base=tmp_path
+    )
+    said = {"HTTP_PROXY": "http://192.0.2.1", "ALERTS_URL": "http://192.0.2.2"}
+    read_env_file(written(tmp_path, said), config)
+    assert not {"HTTP_PROXY", "ALERTS_URL"} & set(os.environ)
+    assert not capsys.readouterr().err
+    assert address_of_hook("ALERTS_URL", tmp_path) == "http://192.0.2.2"
+    os.environ["ALERTS_URL"] = "http://192.0.2.3"
+    assert address_of_hook("ALERTS_URL", tmp_path) == "http://192.0.2.3"
+
+
+@pytest.mark.parametrize("content", [b"OPENAI_API_KEY=\xff\xfe\n", b"#" * (MOST_BYTES + 1)])
+def test_a_file_that_is_none_is_told(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / ".env").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"the \.env file cannot be read"):
+        read_env_file(tmp_path)
+
+
+def test_a_pipe_in_its_place_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".env")
+    read_env_file(tmp_path)
