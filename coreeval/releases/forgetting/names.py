@@ -37,17 +37,23 @@ class Finder:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
         self._pieces = tuple({_longest_piece(name) for name in names})
+        self._ascii = _ascii_pieces(self._pieces)
         self._patterns = [_pattern(name) for name in names]
         self._reach = _AROUND + 2 * max(map(len, names))
 
     @property
     def plainest(self) -> tuple[str, ...]:
-        """A part of each name that stands in every text that has the name, once made light."""
-        return self._pieces
+        """A part of each name without which no text has it, but for marks, case and escapes.
+
+        There is none for names of other alphabets.
+        """
+        return tuple(piece.decode() for piece in self._ascii)
 
     def finds(self, text: str) -> bool:
         """Tell whether a text names somebody."""
         decoded = _decoded(text)
+        if not self._may_name(decoded):
+            return False
         return any(
             pattern.search(folded(part))
             for part in self._near(_light(decoded))
@@ -70,6 +76,13 @@ class Finder:
             return {str(self.blanked(key)): self.blanked(each) for key, each in value.items()}
         return [self.blanked(each) for each in value] if isinstance(value, list) else value
 
+    def _may_name(self, text: str) -> bool:
+        """Tell whether a closer look is worth its time, which is ten times that of this one."""
+        if text.isascii() or not self._ascii:
+            return True
+        plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").lower()
+        return any(piece in plain for piece in self._ascii)
+
     def _near(self, light: str) -> Iterator[str]:
         """Yield the stretches of a text in which a name may stand."""
         for piece in self._pieces:
@@ -77,6 +90,16 @@ class Finder:
             while at >= 0:
                 yield light[max(0, at - self._reach) : at + self._reach]
                 at = light.find(piece, at + self._reach // 2)
+
+
+def _ascii_pieces(pieces: Sequence[str]) -> tuple[bytes, ...]:
+    """Return what can be looked for in ASCII; nothing if a name has no such part.
+
+    `ss` may be written as one letter, and other alphabets have more ways to be small.
+    """
+    plain = [max(piece.split("ss"), key=len) for piece in pieces]
+    whole = all(len(each) > 1 and each.isascii() for each in plain)
+    return tuple(each.encode() for each in plain) if whole else ()
 
 
 def _decoded(text: str) -> str:

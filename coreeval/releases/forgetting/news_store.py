@@ -120,7 +120,7 @@ def _count_out(database: sqlite3.Connection, files: Any) -> None:  # noqa: ANN40
 
 def _named(table: Any, finder: Finder) -> Iterator[int]:  # noqa: ANN401 - Arrow has no types
     """Yield the rows that name somebody."""
-    pieces = _ascii_pieces(finder.plainest)
+    pieces = finder.plainest
     texts = [name for name in _TEXTS if name in table.column_names]
     likely = set[int]()
     for name in texts:
@@ -149,12 +149,3 @@ def _likely(texts: Any, pieces: Sequence[str]) -> list[int]:  # noqa: ANN401
         either = pc.or_(either, each)
     rows: list[int] = np.flatnonzero(pc.fill_null(either, False).to_numpy(False)).tolist()
     return rows
-
-
-def _ascii_pieces(pieces: Sequence[str]) -> tuple[str, ...]:
-    """Return what Arrow can look for; nothing if a name has no such part.
-
-    `ss` may be written as one letter, and other alphabets have more ways to be small.
-    """
-    plain = [max(piece.split("ss"), key=len) for piece in pieces]
-    return tuple(plain) if all(len(each) > 1 and each.isascii() for each in plain) else ()
