@@ -14,7 +14,8 @@ TrustOption = Annotated[
     bool,
     typer.Option(
         "--trust-endpoints",
-        help="Send keys to the endpoints that the config names, without asking; it is remembered.",
+        help="Send keys and texts to the endpoints that the config names, without asking; it is "
+        "remembered.",
     ),
 ]
 
@@ -45,7 +46,7 @@ def _agrees(error: UntrustedEndpoint) -> bool:
     """Ask on the terminal; without one the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    note("The config names endpoints that no key of this workspace was sent to before:")
+    note("The config names endpoints to which this workspace has sent nothing before:")
     for variable, origin in error.pairs:
         note(f"  {plain(one_line(variable))} would be sent to {plain(one_line(origin))}")
     return typer.confirm("Send it there from now on?", default=False, err=True)

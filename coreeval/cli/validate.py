@@ -155,13 +155,13 @@ def _news(setup: "Setup", config: Path) -> list[str]:
 
 def _endpoints(config: "Config", path: Path) -> list[str]:
     """Return which variables a run would send where, and whether anybody has agreed to it."""
-    from coreeval.tools.endpoints import run_pairs
+    from coreeval.tools.endpoints import is_agreed, run_pairs
     from coreeval.tools.trust import trusted_endpoints
     from coreeval.tools.workspace import workspace_for
 
     trusted = trusted_endpoints(workspace_for(path.resolve().parent))
     return [
-        f"{pair}: {'remembered' if pair in trusted else _NOT_TRUSTED}"
+        f"{pair}: {'remembered' if is_agreed(pair, trusted) else _NOT_TRUSTED}"
         for pair in run_pairs(config, os.environ)
     ]
 

@@ -25,6 +25,7 @@ from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
 from coreeval.tools.cutoffs import Latest, TargetDates
 from coreeval.tools.endpoints import (
+    is_agreed,
     model_pairs,
     refuse_untrusted,
     run_pairs,
@@ -215,7 +216,7 @@ def check_reached(
         refuse_untrusted(pairs, trusted, record=record.path)
     distinct = {(model.model, model.base_url, model.key_env): model for model in reversed(models)}
     for model in reversed(distinct.values()):
-        if trusted.issuperset(model_pairs([model], env)):
+        if all(is_agreed(pair, trusted) for pair in model_pairs([model], env)):
             preflight(model, trusted=trusted)
     check_money(config, models)
 

@@ -1,8 +1,9 @@
-"""Which variables of the environment would be sent where: each pair needs consent once.
+"""Which variables of the environment, and whose texts, would be sent where: consent, once a pair.
 
 A key goes to its own provider without asking, and nothing that stays on this machine is asked
 about. Any other pair of a variable and an origin comes from a config, which may be somebody
-else's: `api_key_env` and `base_url` together could send any variable anywhere.
+else's: `api_key_env` and `base_url` together could send any variable anywhere, and a `base_url`
+alone the texts of any file that a config can name.
 """
 
 import ipaddress
@@ -16,6 +17,8 @@ from coreeval.config import ROLES, AnyConfig, Config, ModelConfig
 from coreeval.errors import ConfigError, UntrustedEndpoint
 
 GOOGLE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
+TEXTS = "texts without a key"
+"""Stands for the variable where none is sent: prompts alone."""
 COLLECTOR_VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
 _OWN_ORIGINS = {
     "openai": "https://api.openai.com",
@@ -29,6 +32,7 @@ class EndpointPair(NamedTuple):
     """A variable of the environment, and an origin that a config would send it to."""
 
     variable: str
+    """Its name; `TEXTS` where an endpoint is asked without a key."""
     origin: str
     """Scheme, host and port, as in `https://models.example`; `langchain:NAME` for the endpoint
     that a provider's package knows."""
@@ -81,13 +85,14 @@ def model_pairs(
         ConfigError: a base_url is no http address.
     """
     for model in models:
-        if model.by_rules or model.provider == "replay" or not _is_set(model.key_env, env):
+        if model.by_rules or model.provider == "replay":
             continue
-        origin = origin_of(model.base_url) if model.base_url else _own_origin(model.provider)
-        own = f"{model.provider.upper()}_API_KEY"
-        if is_loopback(origin) or (model.key_env == own and origin == _own_origin(model.provider)):
-            continue
-        yield EndpointPair(model.key_env, origin)
+        own_origin, own_key = _own_origin(model.provider), f"{model.provider.upper()}_API_KEY"
+        origin = origin_of(model.base_url) if model.base_url else own_origin
+        sends_key = _is_set(model.key_env, env)
+        at_home = origin == own_origin and (model.key_env == own_key or not sends_key)
+        if not (at_home or is_loopback(origin)):
+            yield EndpointPair(model.key_env if sends_key else TEXTS, origin)
 
 
 def service_pairs(config: AnyConfig, env: Mapping[str, str] | None) -> Iterator[EndpointPair]:
@@ -128,6 +133,13 @@ def bigquery_pairs(config: Config) -> Iterator[EndpointPair]:
             yield EndpointPair(GOOGLE_VARIABLE, origin)
 
 
+def is_agreed(pair: EndpointPair, trusted: Pairs) -> bool:
+    """Return whether a pair was agreed to; where a key may go, texts without one may go too."""
+    if pair.variable == TEXTS:
+        return any(known.origin == pair.origin for known in trusted)
+    return pair in trusted
+
+
 def refuse_untrusted(
     pairs: Iterable[EndpointPair], trusted: Pairs, *, record: Path | None = None
 ) -> None:
@@ -141,13 +153,13 @@ def refuse_untrusted(
     Raises:
         UntrustedEndpoint: a pair is not among the trusted ones.
     """
-    new = tuple(dict.fromkeys(pair for pair in pairs if pair not in trusted))
+    new = tuple(dict.fromkeys(pair for pair in pairs if not is_agreed(pair, trusted)))
     if new:
         raise UntrustedEndpoint(
             f"this would send {', '.join(map(str, new))}, for the first time in this workspace",
             where=str(record or new[0].origin),
             hint="if that is meant, --trust-endpoints sends it and remembers it; if not, name "
-            "another variable with api_key_env, or another base_url",
+            "another base_url, or another variable with api_key_env",
             pairs=new,
             record=record,
         )

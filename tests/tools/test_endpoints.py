@@ -7,6 +7,7 @@ import pytest
 from coreeval.config import Config, ModelConfig, parse_config
 from coreeval.errors import ConfigError, UntrustedEndpoint
 from coreeval.tools.endpoints import (
+    TEXTS,
     EndpointPair,
     is_loopback,
     model_pairs,
@@ -72,7 +73,11 @@ def test_what_only_looks_like_this_machine_is_not(host: str) -> None:
         ({"model": "groq:m"}, None),
         ({"model": "offline"}, None),
         ({"model": "replay:x.jsonl", "api_key_env": "OTHER"}, None),
-        ({"model": "openai:m", "api_key_env": "UNSET", "base_url": "https://x.example"}, None),
+        ({"model": "openai:m", "api_key_env": "UNSET"}, None),
+        (
+            {"model": "openai:m", "api_key_env": "UNSET", "base_url": "https://x.example"},
+            (TEXTS, "https://x.example"),
+        ),
         (
             {"model": "openai:m", "base_url": "http://api.openai.com/v1"},
             ("OPENAI_API_KEY", "http://api.openai.com"),
@@ -115,6 +120,15 @@ def test_news_and_telemetry_count_too() -> None:
     assert list(service_pairs(config, env)) == [google, collector]
     same = env | {"OTEL_EXPORTER_OTLP_ENDPOINT": "https://collector.example/v1"}
     assert list(service_pairs(config, same)) == [google]
+
+
+def test_where_a_key_may_go_texts_without_one_may_go_too() -> None:
+    texts, key = EndpointPair(TEXTS, "https://a.example"), EndpointPair("A", "https://a.example")
+    refuse_untrusted([texts], [key])
+    with pytest.raises(UntrustedEndpoint, match="texts without a key to"):
+        refuse_untrusted([texts], [EndpointPair("A", "https://b.example")])
+    with pytest.raises(UntrustedEndpoint):
+        refuse_untrusted([key], [texts])
 
 
 def test_a_refusal_names_all_pairs_and_no_value() -> None:
