@@ -1,6 +1,5 @@
 """Many at once: two syncs, people who look on, a stopped process, a thousand requests in flight."""
 
-import json
 import re
 import resource
 import signal
@@ -14,12 +13,9 @@ from typing import Final
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-import yaml
-
 from benchmarks.chaos.cases import Outcome
 from benchmarks.chaos.commands import (
     MOST,
-    Json,
     Place,
     begin,
     end,
@@ -31,7 +27,7 @@ from benchmarks.chaos.commands import (
 )
 from benchmarks.chaos.moved_clock import HOUR_S, MovedClock
 from benchmarks.chaos.score import Score
-from benchmarks.chaos.works import Work, item, syncing
+from benchmarks.chaos.works import Work, syncing, write_items
 from tests.support.mirror_server import MirrorServer
 
 A_SECOND: Final = 50
@@ -245,22 +241,7 @@ def many_in_flight(folder: Path, _chance: Random) -> Outcome:
 
 def crowded(at: Place, most: int, files: int) -> tuple[list[str], str]:
     """Ask about many items at once; return what did not hold, and what was measured."""
-    config = at.root / "many.yaml"
-    bench = at.root / "bench"
-    bench.mkdir()
-    for split, first in (("train", 0), ("test", 10 * ITEMS)):
-        lines = [json.dumps(item(number)) for number in range(first, first + ITEMS)]
-        (bench / f"{split}.jsonl").write_text("\n".join(lines), "utf-8")
-    settings: Json = {
-        "name": "many",
-        "dataset": {"format": "jsonl", "path": str(bench)},
-        "models": {"targets": [at.model("letters")]},
-        "run": {"concurrency": most},
-        "detect": {"pcr": {"metric": "exact_match", "consistency": "option",
-                           "modification": "option_shuffle", "answer": "letter",
-                           "exchangeable_splits": True}},
-    }  # fmt: skip
-    config.write_text(yaml.safe_dump(settings), "utf-8")
+    config = write_items(at, ITEMS, most)
     process = start(at.out, "detect", "pcr", config, "--draws", "100", files=files)
     open_files, memory = 0, 0
     proc = Path(f"/proc/{process.pid}")

@@ -50,6 +50,8 @@ from tests.support.mirror_server import MirrorServer
 
 TRIES: Final = 8
 """Draws of a moment, until one lies before the end of the command."""
+FEW_TRIES: Final = 3
+"""Runs in which a file is waited for: one that is there for a moment may not be seen."""
 Make = Callable[[Place], Work]
 
 
@@ -153,6 +155,19 @@ def killed_at_files(folder: Path, _chance: Random) -> Outcome:
     return score.outcome(f"{score.again} calls asked again of {score.lost} in flight")
 
 
+RUN_FILES),
+            (lambda at: syncing(at, mirror), STORE_FILES),
+        )
+        for make, names in aims:
+            at.restore("fresh")
+            work = make(at)
+            alone = left_alone(at, work)
+            for name in names:
+                for delay_s in (0.0, 0.002):
+                    killed_at(at, work, alone, name, delay_s, score)
+    return score.outcome(f"{score.again} calls asked again of {score.lost} in flight")
+
+
 def killed_at(
     at: Place, work: Work, alone: Undisturbed, name: str, delay_s: float, score: Score
 ) -> None:
@@ -180,7 +195,7 @@ RUN_FILES: Final = (
     "report.html",
     "report.json",
 )
-STORE_FILES: Final = ("downloads/", "segments/", "aside/", "parts/.work/", "parts/1/")
+STORE_FILES: Final = ("downloads/", "segments/", "parts/.work/", "parts/1/")
 """Parts of names, in the order in which they appear."""
 MAKES: list[Make] = [
     refreshing,

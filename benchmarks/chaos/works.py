@@ -277,23 +277,8 @@ def scheduled(at: Place) -> Work:
 
 
 def comparing(at: Place) -> Work:
-    """Return PCR: two targets are asked about items of two splits."""
-    bench = at.root / "bench"
-    bench.mkdir()
-    for split, first in (("train", 0), ("test", 1000)):
-        lines = [json.dumps(item(number)) for number in range(first, first + ITEMS)]
-        (bench / f"{split}.jsonl").write_text("\n".join(lines), "utf-8")
-    asked = {"metric": "exact_match", "consistency": "option", "modification": "option_shuffle",
-             "answer": "letter", "exchangeable_splits": True}  # fmt: skip
-    settings = {
-        "name": "items",
-        "dataset": {"format": "jsonl", "path": str(bench)},
-        "models": {"targets": [at.model("letters")]},
-        "run": {"concurrency": CONCURRENCY},
-        "detect": {"pcr": asked},
-    }
-    config = at.root / "items.yaml"
-    config.write_text(yaml.safe_dump(settings), "utf-8")
+    """Return PCR: a target is asked about items of two splits."""
+    config = write_items(at, ITEMS, CONCURRENCY)
     given = command("detect", "pcr", config, "--draws", "100", "--out", at.root / "pairs")
     return Work(
         name="detect pcr",
@@ -302,6 +287,32 @@ def comparing(at: Place) -> Work:
         came_to=lambda said: (stable(said), digests(at.root / "pairs")),
         kills=8,
     )
+
+
+def write_items(at: Place, number: int, concurrency: int) -> Path:
+    """Write two splits of so many items, and a config that asks a target about them."""
+    bench = at.root / "bench"
+    bench.mkdir()
+    for split, first in (("train", 0), ("test", 10 * number)):
+        lines = [json.dumps(item(each)) for each in range(first, first + number)]
+        (bench / f"{split}.jsonl").write_text("\n".join(lines), "utf-8")
+    asked = {
+        "metric": "exact_match",
+        "consistency": "option",
+        "modification": "option_shuffle",
+        "answer": "letter",
+        "exchangeable_splits": True,
+    }
+    settings = {
+        "name": "items",
+        "dataset": {"format": "jsonl", "path": str(bench)},
+        "models": {"targets": [at.model("letters")]},
+        "run": {"concurrency": concurrency},
+        "detect": {"pcr": asked},
+    }
+    config = at.root / "items.yaml"
+    config.write_text(yaml.safe_dump(settings), "utf-8")
+    return config
 
 
 def item(number: int) -> Json:
