@@ -2,12 +2,9 @@
 
 import httpx2
 import pytest
-from google.auth.credentials import AnonymousCredentials
 
-from coreeval.config.remote_news import BigQueryConfig
 from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.numleak.series.fetching import fetch
-from coreeval.tools.gdelt.bigquery.client import open_client
 from coreeval.tools.gdelt.doc.wire import http
 from coreeval.tools.gdelt.store.mirror import checked_mirror
 from coreeval.tools.redirects import LedElsewhere, to_public_stores, to_same_host
@@ -27,17 +24,6 @@ async def test_doc_leads_nowhere() -> None:
         async with http(named.url) as wire:
             assert (await wire.get({"query": "x"}, 10)).status == 302
         assert aside.asked == []
-
-
-def test_bigquery_leads_nowhere() -> None:
-    with bystander() as aside, lure(aside.url) as named:
-        client = open_client(
-            BigQueryConfig(project="p", endpoint=named.url),
-            AnonymousCredentials(),  # type: ignore[no-untyped-call]
-        )
-        with pytest.raises(Exception, match="307"):
-            client.query("SELECT 1", job_retry=None, timeout=5)
-        assert named.asked and aside.asked == []
 
 
 def led(check: object, url: str, **headers: str) -> bool:
