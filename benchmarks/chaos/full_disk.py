@@ -1,12 +1,13 @@
-"""A disk that is full at twenty points, from "hardly begins" to "almost all".
+"""A disk that is full at twenty points: at four in each of five commands.
 
-The disk is a tmpfs of that size, with the workspace, the run and what is made of it. Each command
-of a benchmark's life follows the one before until one finds no room; then the disk grows, and that
-command, or `resume`, goes on to the end.
+The disk is a tmpfs with the workspace, the run and what is made of it. Each command of a
+benchmark's life follows the one before; one of them finds a part of the room that it needs, from
+nothing to almost all. Then the disk grows, and that command, or `resume`, goes on to the end.
 """
 
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,11 +23,12 @@ from benchmarks.kills import Lab, lab, outcome
 from benchmarks.volume import answered, get, server
 from coreeval.graph.bundled import demo_data
 
-POINTS = 20
 SAMPLES = 10
 ROOMY = 64 << 20
 PAGE = 4096
-COMMANDS = ("refresh", "evaluate", "gdelt sync", "release", "verify", "export")
+WRITING = ("refresh", "evaluate", "gdelt sync", "release", "export")
+PARTS = (0.0, 0.2, 0.5, 0.8)
+"""Of what a command leaves on the disk; on its way it takes more."""
 _NO_ROOM = ("full", "no space", "room")
 
 
@@ -95,7 +97,10 @@ class Life:
     def stored(self) -> int:
         """How many answers the call store has."""
         store = self.disk / "home" / "calls.db"
-        return answered(store) if store.exists() else 0
+        try:
+            return answered(store) if store.exists() else 0
+        except sqlite3.OperationalError:  # it has not come to its tables
+            return 0
 
     @property
     def made(self) -> Mapping[str, object]:
@@ -113,43 +118,61 @@ class Life:
 
 
 def attempt(folder: Path, _chance: Random) -> Outcome:
-    """Find out how much room all takes, then take it away at twenty points."""
+    """Find out how much room each command takes, then leave it a part of that."""
     served = lab(folder / "any", "emotion", "http://127.0.0.1:9", 0)
     with server(served.config, 0.0) as url:
-        with on_disk(folder, url, 0, ROOMY) as (life, disk):
-            found = defects(*(life.say(name).defect(0) for name in life.commands))
-            expected, whole = life.made, disk.used
-        sizes = [max(PAGE, whole * point // POINTS) for point in range(1, POINTS + 1)]
-        hit, broken = set[str](), list(found)
-        for number, size in enumerate(sizes, start=1):
-            with on_disk(folder, url, number, size) as (life, disk):
-                where, trouble = fill(life, disk, expected, url)
-            hit.add(where)
-            broken += [f"{size >> 10} KiB: {one}" for one in trouble[:1]]
-    names = [name for name in COMMANDS if name in hit]
-    measured = f"{sizes[0] >> 10} to {sizes[-1] >> 10} KiB; stopped in {', '.join(names)}"
-    return Outcome(tried=POINTS, held=POINTS - len(broken), measured=measured, broken=tuple(broken))
+        with on_disk(folder, url, 0) as (life, disk):
+            taken = {name: needed(life, disk, name) for name in life.commands}
+            expected = life.made
+        points = [(name, part) for name in WRITING for part in PARTS]
+        hit, broken = list[str](), list[str]()
+        for number, (name, part) in enumerate(points, start=1):
+            room = max(PAGE, int(taken[name] * part))
+            with on_disk(folder, url, number) as (life, disk):
+                stopped, trouble = fill(life, disk, expected, at=name, room=room)
+            hit += [stopped] if stopped else []
+            broken += [f"{name} with {room >> 10} KiB: {one}" for one in trouble[:1]]
+    counted = ", ".join(f"{name} {hit.count(name)}" for name in WRITING)
+    return Outcome(
+        tried=len(points),
+        held=len(points) - len(broken),
+        measured=f"found no room: {counted}",
+        broken=tuple(broken),
+    )
 
 
-def fill(life: Life, disk: Disk, expected: object, url: str) -> tuple[str, tuple[str, ...]]:
-    """Go through the commands, with more room from the one on that finds none.
+def needed(life: Life, disk: Disk, name: str) -> int:
+    """Give a command and return how many bytes it leaves on the disk."""
+    before = disk.used
+    said = life.say(name)
+    assert not said.defect(0), said.defect(0)
+    return disk.used - before
+
+
+def fill(
+    life: Life, disk: Disk, expected: object, *, at: str, room: int
+) -> tuple[str, tuple[str, ...]]:
+    """Go through the commands, one of which has only so much room, and then all it wants.
 
     Returns:
-        The command that found no room, and what did not hold.
+        The command that found no room, empty where it had enough, and what did not hold.
     """
+    url = life.lab.url
     began, stopped, found = get(f"{url}/counts"), "", list[str]()
     unstored = 0
     for name in life.commands:
+        if name == at:
+            disk.resize(disk.used + room)
         said = life.say(name)
-        if said.code and not stopped:
+        if name == at and said.code:
             stopped = name
-            found.append(said.defect(1))
-            found.append(told(said))
-            unstored = get(f"{url}/counts")["requests"] - began["requests"] - life.stored
+            found += [said.defect(1), told(said)]
             found += torn(life)
             disk.resize(ROOMY)
+            unstored = get(f"{url}/counts")["requests"] - began["requests"] - life.stored
             said = life.say(name, again=True)
         found.append(said.defect(0))
+        disk.resize(ROOMY)
     again = get(f"{url}/counts")["repeats"] - began["repeats"]
     if again > unstored:
         found.append(f"{again} calls were asked again, {unstored} were not stored")
@@ -177,15 +200,15 @@ def torn(life: Life) -> Iterator[str]:
             yield f"{path.name} is torn: {error}"
     if (life.run / "run.db").exists():
         said = say("status", life.run, folder=life.disk, env=life.env)
-        yield said.defect(0, 1)
+        yield said.defect(0, 1, 2)  # 2: it had not begun
 
 
 @contextmanager
-def on_disk(folder: Path, url: str, number: int, size: int) -> Iterator[tuple[Life, Disk]]:
-    """Mount a disk of a size for the block."""
+def on_disk(folder: Path, url: str, number: int) -> Iterator[tuple[Life, Disk]]:
+    """Mount a disk for the block."""
     one, root = lab(folder / f"lab{number}", "emotion", url, number), folder / f"disk{number}"
     root.mkdir()
-    _mount("-t", "tmpfs", "-o", f"size={size}", "chaos", str(root))
+    _mount("-t", "tmpfs", "-o", f"size={ROOMY}", "chaos", str(root))
     try:
         yield Life(lab=one, disk=root), Disk(root=root)
     finally:

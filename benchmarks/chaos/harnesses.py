@@ -33,7 +33,7 @@ TEXTS = (
     "prompt",
     "label_text",
     "attachment://0123 and data:text/html;base64,PHNjcmlwdD4=",
-    "very long " * 20_000,
+    "very long " * 20_000 + "end",
     "combining e\u0301 and \u212b and \U0001f9d1\u200d\U0001f680",
     "control \x01\x1b[31m\x7f and \u2028 and \u0085 end",
 )
@@ -43,15 +43,15 @@ from lm_eval import tasks
 known = tasks.TaskManager(include_path=sys.argv[1], include_defaults=False)
 names = [name for name in known.all_tasks if "_original_" in name]
 found = tasks.get_task_dict(names, known)
-said = [(task.doc_to_text(doc), doc["label_text"]) for task in found.values() for doc in task.test_docs()]
-print("SAID" + json.dumps(said))
+print("SAID" + json.dumps([
+    task.doc_to_text(doc) for task in found.values() for doc in task.test_docs()
+]))
 """
 INSPECT = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import coreeval_task
-said = [(one.input, one.target) for one in coreeval_task.coreeval(arm="original").dataset]
-print("SAID" + json.dumps(said))
+print("SAID" + json.dumps([one.input for one in coreeval_task.coreeval("original").dataset]))
 """
 
 
@@ -61,7 +61,7 @@ def attempt(folder: Path, _chance: Random) -> Outcome:
     release = folder / ".coreeval" / "releases" / "hostile" / "1"
     commands = [
         ["refresh", hostile(folder), "--run-dir", run],
-        ["release", run, "--version", "1"],
+        ["release", run, "--version", "1", "--allow-empty-arm"],
         ["export", release, "--to", "lm-eval", "--out", folder / "lm"],
         ["export", release, "--to", "inspect", "--out", folder / "inspect"],
     ]
@@ -90,13 +90,16 @@ def attempt(folder: Path, _chance: Random) -> Outcome:
 def hostile(folder: Path) -> Path:
     """Write a benchmark of the texts, and its config."""
     rows = [{COLUMN: text, "label": number % 4} for number, text in enumerate(TEXTS)]
-    (folder / "test.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    (folder / "data").mkdir()
+    for split in ("train", "test"):
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (folder / "data" / f"{split}.jsonl").write_text(lines, "utf-8")
     written = next(path for path in write_configs(folder) if path.stem == "emotion")
     raw = yaml.safe_load(written.read_text("utf-8"))
     raw["name"] = "hostile"
     raw["dataset"] = {
         "format": "jsonl",
-        "path": str(folder / "test.jsonl"),
+        "path": str(folder / "data"),
         "split": "test",
         "columns": {"text": COLUMN, "label": "label"},
         "licence": {"name": "CC0-1.0", "redistribute": True},
@@ -119,7 +122,8 @@ def read(code: str, place: Path, folder: Path) -> list[str]:
     said = [line for line in done.stdout.splitlines() if line.startswith("SAID")]
     if not said:
         return [done.stderr[-500:]]
-    return [prompt for prompt, _ in json.loads(said[-1].removeprefix("SAID"))]
+    prompts: list[str] = json.loads(said[-1].removeprefix("SAID"))
+    return prompts
 
 
 def no_harness() -> str:

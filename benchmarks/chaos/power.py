@@ -87,22 +87,35 @@ def attempt(folder: Path, chance: Random) -> Outcome:
     library = folder / "durable.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, _SOURCE], check=True)
     any_lab = lab(folder / "any", "emotion", "http://127.0.0.1:9", 0)
+    lost, events, broken = 0, 0, list[str]()
     with server(any_lab.config, 0.02) as url:
-        made = record(priced(lab(folder / "lab", "emotion", url, 1)), folder / "log", library)
-        step = len(made.events) / CUTS
-        cuts = [int(number * step + chance.random() * step) for number in range(CUTS)]
-        lost, broken = 0, list[str]()
-        for number, cut in enumerate(cuts):
-            gone, found = go_on(made, cut, chance, torn=number % 2 == 1)
-            lost += gone
-            broken += [f"after event {cut} of {len(made.events)}: {one}" for one in found[:1]]
+        for number, budget in enumerate((True, False)):
+            place = folder / f"recording{number}"
+            place.mkdir()
+            one = lab(place / "lab", "emotion", url, number)
+            made = record(priced(one) if budget else one, place / "log", library)
+            gone, found = cut_all(made, chance, budget=budget)
+            lost, events, broken = lost + gone, events + len(made.events), [*broken, *found]
     return Outcome(
         tried=CUTS,
         held=CUTS - len(broken),
-        measured=f"{len(made.events)} flushes, renames and removals; {len(made.answered)} answers, "
-        f"{lost / CUTS:.1f} a cut lost on average, none older than {FLUSH_S} s",
+        measured=f"{events} flushes, renames and removals; {lost / CUTS:.1f} answers a cut were "
+        f"lost, none older than {FLUSH_S} s",
         broken=tuple(broken),
     )
+
+
+def cut_all(made: Recording, chance: Random, *, budget: bool) -> tuple[int, list[str]]:
+    """Cut the power at moments spread over a recording; return what was lost, and did not hold."""
+    most = CUTS // 2
+    step = len(made.events) / most
+    lost, broken = 0, list[str]()
+    for number in range(most):
+        cut = int(number * step + chance.random() * step)
+        gone, found = go_on(made, cut, chance, torn=number % 2 == 1, budget=budget)
+        lost += gone
+        broken += [f"after event {cut} of {len(made.events)}: {one}" for one in found[:1]]
+    return lost, broken
 
 
 def priced(one: Lab) -> Lab:
@@ -157,7 +170,9 @@ def released(release: Path) -> object:
     }
 
 
-def go_on(made: Recording, cut: int, chance: Random, *, torn: bool) -> tuple[int, Sequence[str]]:
+def go_on(
+    made: Recording, cut: int, chance: Random, *, torn: bool, budget: bool
+) -> tuple[int, Sequence[str]]:
     """Put together what a cut leaves, and go on from there.
 
     Returns:
@@ -170,7 +185,7 @@ def go_on(made: Recording, cut: int, chance: Random, *, torn: bool) -> tuple[int
     late = {key for key in came - stored if made.answered[key] < moment - FLUSH_S - SLACK_S}
     found = [*whole(made)]
     found += [f"{len(late)} answers older than {FLUSH_S} s were lost"] if late else []
-    unpaid = len(came - stored - reserved)
+    unpaid = len(came - stored - reserved) if budget else 0
     found += [f"{unpaid} requests were sent and nothing was put aside for them"] if unpaid else []
     before = get(f"{made.lab.url}/counts")["requests"]
     found += finish(made)

@@ -86,7 +86,7 @@ def say(
 def environment(more: Mapping[str, str]) -> dict[str, str]:
     """Return this process's environment without what concerns a workspace, and with more."""
     kept = {name: value for name, value in os.environ.items() if name not in _OWN}
-    return kept | {"PYTHONPATH": str(ROOT)} | more
+    return {**kept, "PYTHONPATH": str(ROOT), **more}
 
 
 def bound(memory: int, seconds: int) -> Callable[[], None] | None:

@@ -129,8 +129,9 @@ def ask_collector(url: str, _folder: Path) -> None:
 
 def ask_bigquery(url: str, _folder: Path) -> None:
     """Ask BigQuery."""
-    client = open_client(BigQueryConfig(project="p", endpoint=url), AnonymousCredentials())
-    client.query("SELECT 1", retry=None, job_retry=None, timeout=5)
+    anybody = AnonymousCredentials()  # type: ignore[no-untyped-call]
+    client = open_client(BigQueryConfig(project="p", endpoint=url), anybody)
+    client.query("SELECT 1", job_retry=None, timeout=5)
 
 
 CLIENTS: dict[str, Ask] = {
@@ -152,11 +153,13 @@ def redirected(folder: Path, _chance: Random) -> Outcome:
         for name, ask in CLIENTS.items():
             for number, place in enumerate(places(aside)):
                 status = STATUSES[number % len(STATUSES)]
-                with lure(place, status) as named:
-                    with suppress(
+                with (
+                    lure(place, status) as named,
+                    suppress(
                         CoreEvalError, CallFailure, NoReply, OSError, ValueError, GoogleAPICallError
-                    ):
-                        ask(named.url, folder)
+                    ),
+                ):
+                    ask(named.url, folder)
                 tried += 1
                 if not named.asked or aside.asked:
                     heard = f"heard {aside.asked}" if aside.asked else "was never asked"

@@ -44,8 +44,8 @@ from coreeval.releases.manifest import (
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.files import write_text
 from coreeval.tools.locks import held
-from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.stores.looking import looked_at
+from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import (
     HOME_VARIABLE,
     RunFiles,

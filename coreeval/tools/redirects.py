@@ -45,7 +45,9 @@ def to_public_stores(hub: str) -> Check:
             return
         trusted = found[0] == "https" and _is_public(found[1])
         if not trusted or "authorization" in request.headers:
-            raise LedElsewhere(f"the hub leads to {_shown(found)}, which is not its own", request=request)
+            raise LedElsewhere(
+                f"the hub leads to {_shown(found)}, which is not its own", request=request
+            )
 
     return check
 

@@ -11,5 +11,5 @@ class Straight:
         return
 
 
-class StraightSession(Straight, requests.Session):  # type: ignore[misc]
+class StraightSession(Straight, requests.Session):
     """A session that follows no redirect."""

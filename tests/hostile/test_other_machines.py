@@ -1,4 +1,4 @@
-"""A run on a medium that cannot be written, and one that was moved with or without its workspace."""
+"""A run on a medium that cannot be written, and one that was moved, or its workspace was."""
 
 import os
 import shutil
@@ -11,7 +11,6 @@ import pytest
 from coreeval.errors import RunError
 from coreeval.tools.clock import utc_now
 from coreeval.tools.locks import is_held
-from coreeval.tools.stores import looking
 from coreeval.tools.stores.looking import COPYING, looked_at
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import found_workspace
@@ -22,7 +21,10 @@ from tests.cli.kit import Shell
 def forbid_writing(patch: pytest.MonkeyPatch) -> None:
     """Let this process write nothing, by what the system tells: root may write any folder."""
     really = os.access
-    patch.setattr(looking.os, "access", lambda path, mode: mode != os.W_OK and really(path, mode))
+    patch.setattr(
+        "coreeval.tools.stores.looking.os.access",
+        lambda path, mode: mode != os.W_OK and really(path, mode),
+    )
 
 
 def names(folder: Path) -> set[str]:

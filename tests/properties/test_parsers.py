@@ -133,7 +133,12 @@ def test_yaml_reads_what_is_written_as_json(value: object) -> None:
 @given(st.sampled_from(("int", "float", "bool", "timestamp", "binary", "null", "set", "omap",
                         "pairs", "map", "seq", "str", "merge", "value")), TEXTS)  # fmt: skip
 def test_a_value_that_is_not_what_its_tag_says_is_a_mistake(tag: str, text: str) -> None:
-    for content in (f"a: !!{tag}", f"a: !!{tag} {text}", f"!!{tag} [{text}]", f"!!{tag} {{a: {text}"):
+    for content in (
+        f"a: !!{tag}",
+        f"a: !!{tag} {text}",
+        f"!!{tag} [{text}]",
+        f"!!{tag} {{a: {text}",
+    ):
         with suppress(YamlError):
             parse_yaml(content)
 

@@ -18,7 +18,14 @@ LONGEST_LINE = 1 << 24
 """A line beyond this is no GDELT row; the real ones stay below 100 kB (research: gdelt §2)."""
 LOOKED_AT = 1000
 """Lines after which a file with nothing in them is taken for empty."""
+MOST_LOOKED_AT = 8 * LONGEST_LINE
+"""Bytes after which the same holds: what is packed well has few lines, and no end."""
 _GKG_ID = re.compile(rb"\d{14}-T?\d+$")
+_TROUBLE = (
+    EOFError, OSError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError,
+    UnicodeDecodeError,
+)  # fmt: skip
+"""What unpacking a file raises that is damaged, encrypted (RuntimeError) or named in no UTF-8."""
 UNDERSTOOD = "GKG 2.1 rows, GAL article lists, DOC 2.0 article lists (JSON, JSONL, CSV)"
 """The kinds of files that are read, as messages name them."""
 
@@ -49,8 +56,8 @@ def lines(path: Path) -> Iterator[bytes]:
         for stream in _streams(path):
             while line := stream.readline(LONGEST_LINE):
                 yield line.rstrip(b"\r\n")
-    except (EOFError, OSError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
-        raise DamagedFile(str(error)) from error
+    except _TROUBLE as error:
+        raise DamagedFile(str(error) or type(error).__name__) from error
 
 
 def text(line: bytes) -> str:
@@ -106,12 +113,21 @@ def head(path: Path) -> list[bytes]:
     """
     found: list[bytes] = []
     try:
-        first = itertools.islice(lines(path), LOOKED_AT)
+        first = itertools.islice(_beginning(lines(path)), LOOKED_AT)
         found.extend(itertools.islice((line for line in first if line.strip()), 8))
     except DamagedFile:
         if not found:
             raise
     return found
+
+
+def _beginning(every: Iterator[bytes]) -> Iterator[bytes]:
+    size = 0
+    for line in every:
+        yield line
+        size += len(line)
+        if size > MOST_LOOKED_AT:
+            return
 
 
 def _is_gkg(line: bytes) -> bool:

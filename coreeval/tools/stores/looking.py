@@ -50,7 +50,9 @@ def looked_at(path: Path, *, what: str) -> Iterator[sqlite3.Connection]:
     """
     where = str(path)
     try:
-        with closing(sqlite3.connect(reading_uri(path), uri=True, timeout=_PATIENCE_S)) as connection:
+        with closing(
+            sqlite3.connect(reading_uri(path), uri=True, timeout=_PATIENCE_S)
+        ) as connection:
             connection.row_factory = sqlite3.Row
             yield connection
     except sqlite3.OperationalError as error:

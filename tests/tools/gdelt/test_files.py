@@ -1,8 +1,13 @@
+import gzip
+import io
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from coreeval.tools.gdelt.files import DamagedFile, find_files, lines, sniff
+from coreeval.tools.gdelt import files
+from coreeval.tools.gdelt.files import DamagedFile, find_files, head, lines, sniff
+from coreeval.tools.gdelt.store.streams import line_groups
 from tests.tools.gdelt.writing import gal_line, gkg_line, listed, write, write_artlist
 
 
@@ -68,3 +73,38 @@ def test_hidden_files_and_folders_are_left_out(tmp_path: Path) -> None:
         write(tmp_path / name, "x")
     assert [path.name for path in find_files(tmp_path)] == ["c.csv", "b.csv"]
     assert find_files(tmp_path / "b.csv") == [tmp_path / "b.csv"]
+
+
+def test_an_archive_that_is_encrypted_is_damaged(tmp_path: Path) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("a.csv", "x\n")
+    data = bytearray(made.getvalue())
+    data[6] |= 1
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    path = tmp_path / "a.zip"
+    path.write_bytes(data)
+    with pytest.raises(DamagedFile, match="encrypted"):
+        list(lines(path))
+
+
+def test_what_begins_without_end_is_looked_at_within_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 10)
+    monkeypatch.setattr(files, "MOST_LOOKED_AT", 1 << 13)
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b" " * (1 << 16) + b"\n" + b'{"url": "u", "desc": "d"}\n'))
+    assert head(path) == []
+
+
+def test_an_archive_whose_names_are_no_text_is_damaged(tmp_path: Path) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("\u00e9.csv", "x\n")
+    path = tmp_path / "a.zip"
+    path.write_bytes(made.getvalue().replace("\u00e9".encode(), b"\xe9\xff"))
+    with pytest.raises(DamagedFile, match="codec"):
+        list(lines(path))
+    with pytest.raises(DamagedFile, match="codec"):
+        list(line_groups(path, 1 << 20))

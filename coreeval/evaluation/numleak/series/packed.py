@@ -16,8 +16,9 @@ _BROKEN: Final = (
     zipfile.BadZipFile,
     NotImplementedError,
     RuntimeError,
+    UnicodeDecodeError,
 )
-"""What a damaged or encrypted archive raises."""
+"""What an archive raises that is damaged, encrypted, or names files in no UTF-8."""
 
 
 def text_of(data: bytes) -> str:

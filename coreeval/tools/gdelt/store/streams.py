@@ -23,7 +23,8 @@ _LOCAL_HEADER = 30
 _ENCRYPTED = 1
 _ISAL: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # not an instance
 TROUBLE = (
-    EOFError, OSError, zlib.error, _ISAL, zipfile.BadZipFile, NotImplementedError, struct.error
+    EOFError, OSError, zlib.error, _ISAL, zipfile.BadZipFile, NotImplementedError, struct.error,
+    UnicodeDecodeError,
 )  # fmt: skip
 """What unpacking damaged files raises."""
 

@@ -12,9 +12,11 @@ from pydantic import ValidationError
 
 from coreeval.config.remote_news import BigQueryConfig
 from coreeval.errors import ConfigError, CredentialError
+from coreeval.tools.gdelt.bigquery.client import open_client
 from coreeval.tools.gdelt.bigquery.outcome import Refused
 from coreeval.tools.gdelt.bigquery.refusals import explained
 from coreeval.tools.gdelt.bigquery.source import open_bigquery
+from tests.support.lures import bystander, lure
 
 
 @pytest.fixture
@@ -90,3 +92,14 @@ def test_long_and_unstructured_messages() -> None:
     told = explained(Forbidden("x\n" * 999), "p")  # type: ignore[no-untyped-call]
     assert isinstance(told, CredentialError)
     assert "\n" not in told.message and len(told.message) < 400
+
+
+def test_bigquery_leads_nowhere() -> None:
+    with bystander() as aside, lure(aside.url) as named:
+        client = open_client(
+            BigQueryConfig(project="p", endpoint=named.url),
+            AnonymousCredentials(),  # type: ignore[no-untyped-call]
+        )
+        with pytest.raises(Exception, match="307"):
+            client.query("SELECT 1", job_retry=None, timeout=5)
+        assert named.asked and aside.asked == []

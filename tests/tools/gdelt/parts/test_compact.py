@@ -224,3 +224,27 @@ def test_a_changed_byte_is_found_by_the_next_sync(store: Path) -> None:
     data[data.index(b"plant")] ^= 1
     index.write_bytes(data)
     assert compact(store) == Made(parts=1, rows=1)
+
+
+def test_a_part_is_on_the_disk_before_the_store_lists_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a power cut leaves a part that is listed, and whose files are empty."""
+    really, flushed, listed = os.fsync, set[str](), list[set[str]]()
+    publish = compacting.replace_parts
+
+    def note(file: int) -> None:
+        really(file)
+        flushed.add(Path(f"/proc/self/fd/{file}").readlink().name)
+
+    def noted(database: Connection, gone: Sequence[Part], new: Sequence[Part]) -> None:
+        listed.extend(
+            {path.name for path in folder_of(store, part.id).rglob("*")} - flushed for part in new
+        )
+        publish(database, gone, new)
+
+    monkeypatch.setattr("coreeval.tools.files.os.fsync", note)
+    monkeypatch.setattr(compacting, "replace_parts", noted)
+    add_rows(store, on(1, "flushed"))
+    assert compact(store).parts
+    assert listed and not any(listed)
