@@ -32,7 +32,9 @@ _SUBJECT: Final = (
     r"|post|author|writer|speaker|sentences?|pair|they|class|category|relation(?:ship)?|prediction"
     r"|verdict|choice)\b"
 )
-_FILLER: Final = r"[\s:=-]{0,20}(?:\b(?:the|a|an|of|in|label|emotion|class|clearly|mainly)\b\s*){0,4}$"
+_FILLER: Final = (
+    r"[\s:=-]{0,20}(?:\b(?:the|a|an|of|in|label|emotion|class|clearly|mainly)\b\s*){0,4}$"
+)
 _CLAIM: Final = re.compile(
     rf"(?:{_SUBJECT}[^.!?\n,;]{{0,40}}?(?:\b(?:is|are|as|be)\b|'s\b)|\bit's\b"
     r"|\b(?:classif\w+|label(?:ed|led)?|categori[sz]ed?)\b[^.!?\n,;]{0,40}\bas\b"
@@ -146,7 +148,9 @@ class LabelShape(AnswerShape[TargetAnswer]):
 
 def _denied(sentence: str, found: re.Match[str]) -> bool:
     """Whether a label is named to say that it is not the one."""
-    return bool(_NOT.search(_before(sentence, found))) or bool(_DENIED_BEHIND.match(sentence, found.end()))
+    return bool(_NOT.search(_before(sentence, found))) or bool(
+        _DENIED_BEHIND.match(sentence, found.end())
+    )
 
 
 def _begins(sentence: str, found: re.Match[str]) -> bool:

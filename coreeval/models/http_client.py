@@ -15,6 +15,8 @@ import orjson
 from coreeval.models.network import proxy_for, trusted
 from coreeval.tools.bounded_http import read_bounded
 
+MOST_LISTED = 128
+"""Parts of an answer, such as choices, of which one is asked for."""
 _KEEP_ALIVE_S = 5.0
 """As httpx2 does: servers let go of idle connections a little later."""
 parsed = lru_cache(maxsize=64)(httpx2.URL)

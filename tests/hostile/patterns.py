@@ -162,9 +162,7 @@ def _calls_of_re(module: ModuleType) -> Iterator[tuple[ast.Call, str]]:
     inside = {node: None for function in functions for node in ast.walk(function)}
     for node in inside:
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attr)) if (
-                attr in _CALLS
-            ):
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attr)) if attr in _CALLS:
                 yield node, attr
 
 

@@ -74,7 +74,9 @@ def test_counts_add_up_in_any_order(parts: list[object]) -> None:
 
 
 @given(PRICES, COUNTS, st.data())
-def test_a_cost_is_at_most_the_worst_case(price: PriceConfig, tokens: int, data: st.DataObject) -> None:
+def test_a_cost_is_at_most_the_worst_case(
+    price: PriceConfig, tokens: int, data: st.DataObject
+) -> None:
     cached = data.draw(st.integers(0, tokens))
     written = data.draw(st.integers(0, tokens - cached))
     completion = data.draw(COUNTS)

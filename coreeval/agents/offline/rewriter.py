@@ -61,7 +61,13 @@ def _turned(sentence: str, turns: Sequence[Turn]) -> str:
 def _outside(text: str, locked: Sequence[str]) -> str:
     """Return a text with its words swapped wherever nothing is locked."""
     spans = sorted({span for span in locked if span}, key=len, reverse=True)
-    marks = [r"[#@]\w+", r"\"[^\"]*\"", r"``(?:[^`\n]|`(?!`))*?''", r"https?://\S+", r"\b[A-Z]{2,}\b"]
+    marks = [
+        r"[#@]\w+",
+        r"\"[^\"]*\"",
+        r"``(?:[^`\n]|`(?!`))*?''",
+        r"https?://\S+",
+        r"\b[A-Z]{2,}\b",
+    ]
     held = "|".join([*map(re.escape, spans), *marks])
     return "".join(_pieces(text, re.compile(held)))
 
