@@ -79,9 +79,10 @@ def _run(folder: Path, kind: str) -> dict[str, Any]:
         command += ["refresh", str(wired), "--run-dir", str(place / "run"), "--json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WAIT_S)
         counts = get(f"{url}/counts")
-    told = json.loads(done.stdout or "{}").get("counts", {})
+    told = json.loads(done.stdout or "{}").get("counts")
     found: dict[str, Any] = json.loads(figures.read_text(encoding="utf-8"))
-    return found | {"hostile": counts["hostile"], "samples": told.get("samples", done.stderr)}
+    ended = sum(told.values()) if told else done.stderr[-300:]
+    return found | {"hostile": counts["hostile"], "samples": ended}
 
 
 @contextmanager

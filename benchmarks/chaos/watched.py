@@ -2,8 +2,9 @@
 
     python -m benchmarks.chaos.watched FIGURES.json refresh CONFIG …
 
-Every callback of an event loop is timed by the CPU seconds of its thread: a busy machine makes
-none of them longer.
+The callbacks of the event loop that follow on an answer are timed by the CPU seconds of their
+thread: a busy machine makes none of them longer. What the stages before and after all answers take
+is not counted: nothing waits for the loop then.
 """
 
 import asyncio
@@ -13,10 +14,16 @@ import sys
 import time
 from pathlib import Path
 
+from httpx2 import Request, Response
+
 from coreeval.__main__ import run
+from coreeval.models.http_client import HttpClient
 
 _longest: list[tuple[float, str]] = []
 _KEPT = 5
+_FOLLOWING = 100
+"""Callbacks after an answer by which it was read, checked and stored; all others between two
+answers of a busy run are among them."""
 
 
 def main() -> None:
@@ -32,22 +39,35 @@ def main() -> None:
 
 
 def _watch() -> None:
-    plain = asyncio.Handle._run
+    run_plainly, send_plainly = asyncio.Handle._run, HttpClient.send
+    left = 0
+
+    async def send(client: HttpClient, request: Request, **options: object) -> Response:
+        nonlocal left
+        try:
+            return await send_plainly(client, request, **options)
+        finally:
+            left = _FOLLOWING
 
     def timed(handle: asyncio.Handle) -> None:
+        nonlocal left
         began = time.thread_time()
         try:
-            plain(handle)
+            run_plainly(handle)
         finally:
-            _note(time.thread_time() - began, handle)
+            if left:
+                left -= 1
+                _note(time.thread_time() - began, handle)
 
-    asyncio.Handle._run = timed  # type: ignore[method-assign]
+    HttpClient.send = send  # type: ignore[method-assign, assignment]
+    asyncio.Handle._run = timed  # type: ignore[method-assign, assignment]
 
 
 def _note(seconds: float, handle: asyncio.Handle) -> None:
     if len(_longest) == _KEPT and seconds <= _longest[-1][0]:
         return
-    _longest.append((seconds, repr(handle)[:300]))
+    step = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]
+    _longest.append((seconds, repr(step or handle)[:300]))
     _longest.sort(reverse=True)
     del _longest[_KEPT:]
 

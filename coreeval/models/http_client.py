@@ -16,6 +16,8 @@ from coreeval.models.network import proxy_for, trusted
 from coreeval.tools.bounded_http import read_bounded
 from coreeval.tools.open_files import connections_allowed
 
+MOST_LISTED = 128
+"""Parts of an answer, such as choices, of which one is asked for."""
 _KEEP_ALIVE_S = 5.0
 """As httpx2 does: servers let go of idle connections a little later."""
 parsed = lru_cache(maxsize=64)(httpx2.URL)

@@ -11,6 +11,9 @@ import httpx2
 
 from coreeval.tools.bodies import MOST_BYTES, Body, BodyTooLong
 
+MOST_PARTS: Final = 300_000
+"""Commas of an answer: more than the longest that is read has characters. One of millions of empty
+lists has few bytes, and takes gigabytes once it is read."""
 _OF_THE_BODY: Final = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
@@ -50,10 +53,11 @@ class BoundedClient(httpx2.Client):
 async def read_bounded(
     response: httpx2.Response, *, most_bytes: int = MOST_BYTES
 ) -> httpx2.Response:
-    """Return a response with its body; whoever calls bounds the time.
+    """Return a model's response with its body; whoever calls bounds the time.
 
     Raises:
-        ResponseTooLong: it has more bytes than `most_bytes` when unpacked.
+        ResponseTooLong: it has more bytes than `most_bytes` when unpacked, or more than
+            `MOST_PARTS` parts.
         httpx2.RequestError: its body is broken.
     """
     body = Body(most_bytes)
@@ -64,7 +68,11 @@ async def read_bounded(
         raise ResponseTooLong(str(error), request=response.request) from None
     finally:
         await response.aclose()
-    return unpacked(response, body)
+    read = unpacked(response, body)
+    if read.content.count(b",") > MOST_PARTS:
+        told = f"the response has more than {MOST_PARTS:,} parts"
+        raise ResponseTooLong(told, request=response.request)
+    return read
 
 
 def unpacked(response: httpx2.Response, body: Body) -> httpx2.Response:

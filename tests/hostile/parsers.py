@@ -96,8 +96,12 @@ def title(text: str) -> None:
 
 
 def header(text: str) -> None:
-    names = ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens",
-             "anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset")  # fmt: skip
+    names = (
+        "x-ratelimit-remaining-tokens",
+        "x-ratelimit-reset-tokens",
+        "anthropic-ratelimit-tokens-remaining",
+        "anthropic-ratelimit-tokens-reset",
+    )
     allowances(dict.fromkeys(names, text) | {names[0]: "1", names[2]: "1"})
 
 

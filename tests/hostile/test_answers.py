@@ -5,12 +5,15 @@ import time
 import pytest
 from pydantic import BaseModel, ConfigDict
 
+from coreeval.evaluation.label_shape import LabelShape
 from coreeval.models.asker import MOST_KEPT
+from coreeval.models.mending import MOST_MENDED
 from coreeval.models.reading import without_thoughts
-from coreeval.models.shapes import AnswerShape, InvalidAnswer
+from coreeval.models.shapes import MOST_VALUES, AnswerShape, InvalidAnswer
+from coreeval.tasks import load_task
 
-LONGEST_S = 1.0
-"""CPU time that one answer of the greatest length may take here; 0.12 s when this was written."""
+LONGEST_S = 0.5
+"""CPU time that one answer of the greatest length may take here; 0.04 s when this was written."""
 
 
 class Item(BaseModel):
@@ -29,6 +32,7 @@ class Answer(BaseModel):
 
 
 SHAPE = AnswerShape(Answer)
+LABELS = LabelShape(load_task("emotion"))
 KEYS = ",".join(f'"k{number}":0' for number in range(MOST_KEPT // 13))
 ANSWERS = {
     "thoughts opened": "<think>" * (MOST_KEPT // 7),
@@ -41,17 +45,31 @@ ANSWERS = {
     "a key twice": f'{{{KEYS},"k{MOST_KEPT // 13 - 1}":0}}',
     "other keys": f"{{{KEYS}}}",
     "empty items": '{"items":[' + ",".join(["{}"] * (MOST_KEPT // 4)) + "]}",
+    "numbers": '{"items":[' + "1," * (MOST_KEPT // 2 - 9) + "1]}",
+    "good items": '{"items":[' + ",".join(['{"a":1,"b":"x"}'] * (MOST_KEPT // 17)) + "]}",
+    "nested objects": '{"a":' * 900 + "1" + "}" * 900,
+    "nested lists": '{"items":' + "[" * 900 + "]" * 900 + "}",
+    "labels": "joy " * (MOST_KEPT // 4 - 1),
+    "quotes in a string": '{"a":"' + '"' * (MOST_MENDED - 8) + '"}',
     "a number": '{"items":' + "9" * (MOST_KEPT - 20) + "}",
 }
 
 
+@pytest.mark.parametrize("shape", [SHAPE, LABELS], ids=["object", "label"])
 @pytest.mark.parametrize("mend", [True, False])
 @pytest.mark.parametrize("text", ANSWERS.values(), ids=ANSWERS.keys())
-def test_no_answer_takes_long_to_read(text: str, mend: bool) -> None:
+def test_no_answer_takes_long_to_read(text: str, mend: bool, shape: AnswerShape[BaseModel]) -> None:
     began = time.process_time()
     with pytest.raises(InvalidAnswer):
-        SHAPE.parse(text, mend=mend)
+        shape.parse(text, mend=mend)
     assert time.process_time() - began < LONGEST_S
+
+
+def test_an_answer_may_have_so_many_values_and_no_more() -> None:
+    items = ['{"a":1,"b":"x"}'] * (MOST_VALUES // 3)  # a brace and two commas each, nearly
+    assert len(SHAPE.parse(f'{{"items":[{",".join(items[:-1])}]}}').items) == len(items) - 1
+    with pytest.raises(InvalidAnswer, match="more than 20,000 values"):
+        SHAPE.parse(f'{{"items":[{",".join([*items, items[0]])}]}}')
 
 
 def test_thoughts_of_a_megabyte_take_time_in_proportion() -> None:

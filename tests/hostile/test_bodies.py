@@ -64,6 +64,18 @@ async def test_a_models_endless_answer_is_a_failed_call(provider: str, kind: Kin
     assert "the response has more than 8 MiB" in caught.value.message
 
 
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "deepseek"])
+@pytest.mark.parametrize("parts", [100_000, 2_700_000])
+async def test_a_models_answer_of_many_parts_is_a_failed_call(provider: str, parts: int) -> None:
+    lists = ",".join(["[]"] * parts)
+    reply = Reply(body=f'{{"choices": [{lists}], "content": [{lists}]}}'[: 8 << 20])
+    async with LLMServer(script(reply)).running() as server:
+        url = server.url.removesuffix("/v1")
+        with bounded_memory(), pytest.raises(CallFailure) as caught:
+            await asked(provider, url)
+    assert caught.value.retryable
+
+
 @pytest.mark.parametrize("kind", [*KINDS, "redirect"])
 def test_an_endless_list_of_models_tells_nothing(kind: Kind) -> None:
     with endless(kind) as url, bounded_memory():

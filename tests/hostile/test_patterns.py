@@ -9,13 +9,10 @@ import pytest
 from coreeval.agents.marks import closed_quotations
 from coreeval.agents.offline import lexicon
 from coreeval.agents.offline.rewriter import reword
-from coreeval.agents.screen import screen
 from coreeval.agents.words import span_pattern
 from coreeval.evaluation.numleak.parsing import read_choice
-from coreeval.evaluation.numleak.parsing.choices import mentions
-from coreeval.evaluation.numleak.parsing.dates import dates_in
+from coreeval.evaluation.numleak.parsing.dates import dates_in, mentions
 from coreeval.evaluation.numleak.parsing.others import labelled, without_others
-from coreeval.schema import Extraction, Sample
 from tests.hostile.parsers import MONTH, NAME
 from tests.hostile.patterns import Tried, made_elsewhere, patterns, seconds, slowest, texts
 
@@ -33,16 +30,8 @@ _SPAN: Final = span_pattern("said 's not - a  b")
 assert _SPAN is not None
 
 
-def _screened(text: str) -> object:
-    return screen(
-        Sample.model_construct(id="1", fields={"text": text}),
-        Extraction.model_construct(sensitive=()),
-        dict.fromkeys(("self_harm", "protected_group", "abuse"), "allow"),  # type: ignore[arg-type]
-    )
-
-
-def _phrases(names: Mapping[str, object]) -> Tried:
-    every = [str(one) for words in names.values() for one in words]  # type: ignore[attr-defined]
+def _phrases(names: Mapping[str, tuple[str, ...]]) -> Tried:
+    every = [one for words in names.values() for one in words]
     return Tried(re.compile(lexicon.phrase_pattern(every), re.IGNORECASE), "anywhere")
 
 

@@ -75,7 +75,7 @@ def test_the_schema_is_strict_and_holds_what_the_task_adds() -> None:
         (GOOD.replace('"only":"x"', '"only":"x","only":"x"'), "'only' stands twice"),
         (GOOD.replace('"score":null', '"score":NaN'), "NaN is not JSON"),
         (GOOD.replace('"score":null', '"score":' + "9" * 5000), "cannot be read"),
-        ("[" * 100_000, "cannot be read"),
+        ("[" * 10_000, "cannot be read"),
         (GOOD.replace('"1"', '"\\ud800"'), "surrogate"),
         (GOOD.replace('"kind":"b"', '"kind":"c"'), "parts.0.kind"),
         (GOOD.replace(',"kind":"b"', ""), "parts[0].kind is missing"),

@@ -1,6 +1,7 @@
 """Intervals have an order, hold their estimate, and do not depend on the order of items."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given
@@ -51,7 +52,7 @@ def test_more_trials_make_it_no_wider(counted: tuple[int, int]) -> None:
 def test_bounds_are_in_order_and_within_the_draws(values: Floats) -> None:
     found = mean_of(values)
     for way in ("percentile", "bca"):
-        made = estimate_of(found, way)  # type: ignore[arg-type]
+        made = estimate_of(found, way)
         assert found.drawn.min() <= made.ci_low <= made.ci_high <= found.drawn.max()
         assert values.min() - 1e-6 <= made.estimate <= values.max() + 1e-6
 
@@ -82,4 +83,4 @@ def test_adjusting_raises_p_values_and_keeps_their_order(p_values: list[float]) 
     made = adjusted(p_values)
     assert all(before <= after <= 1 for before, after in zip(p_values, made, strict=True))
     ordered = sorted(zip(p_values, made, strict=True))
-    assert all(one[1] <= other[1] for one, other in zip(ordered, ordered[1:], strict=False))
+    assert all(one[1] <= other[1] for one, other in pairwise(ordered))

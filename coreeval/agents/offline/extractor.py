@@ -32,7 +32,8 @@ _HASHTAG = re.compile(r"#\w*[A-Za-z]\w*")
 _MENTION = re.compile(r"@\w+")
 _QUANTITY = re.compile(
     r"[$£€]\s?\d[\d,.]*(?:\s?(?:million|billion|trillion|bn|m|k)\b)?|"
-    r"\d[\d,.]{0,29}\s?(?:%|percent\b|per cent\b|million\b|billion\b|degrees\b|acres\b|miles\b|km\b)",
+    r"\d[\d,.]{0,29}\s?(?:%|percent\b|per cent\b|million\b|billion\b|degrees\b|acres\b|miles\b"
+    r"|km\b)",
     re.IGNORECASE,
 )
 _DATE = re.compile(

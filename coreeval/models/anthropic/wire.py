@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, FailFast, ValidationError
 
 from coreeval.config import ModelConfig
 from coreeval.models.chat import ai_message
@@ -103,7 +103,7 @@ class _Message(BaseModel):
     """What is read of a message; servers differ in all the rest."""
 
     model: str | None = None
-    content: list[_Block]
+    content: Annotated[list[_Block], FailFast()]
     stop_reason: str | None = None
     stop_details: _StopDetails | None = None
     usage: Any = None

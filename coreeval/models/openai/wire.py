@@ -14,6 +14,7 @@ from coreeval.models.chat import ai_message
 from coreeval.models.counts import ImpossibleCount
 from coreeval.models.failures import CallFailure, clean
 from coreeval.models.forms import Finish, Form
+from coreeval.models.http_client import MOST_LISTED
 from coreeval.models.statuses import kind_told
 from coreeval.models.telling import with_schema
 from coreeval.models.usage import usage_of
@@ -80,7 +81,7 @@ class _Call(BaseModel):
 class _Message(BaseModel):
     content: str | list[Any] | None = None
     refusal: str | None = None
-    tool_calls: list[_Call] | None = None
+    tool_calls: list[_Call] | None = Field(None, max_length=MOST_LISTED)
 
 
 class _Choice(BaseModel):
@@ -106,7 +107,7 @@ class _Completion(BaseModel):
     """What is read of a completion; servers differ in all the rest."""
 
     model: str | None = None
-    choices: list[_Choice] = Field(min_length=1)
+    choices: list[_Choice] = Field(min_length=1, max_length=MOST_LISTED)
     usage: Any = None
     """Read apart: where it cannot be read, the answer still counts."""
 

@@ -46,7 +46,8 @@ _ORDER = re.compile(
     r"\b(?:answer|respond|reply|output|label)\b[^.!?]{0,20}"
     r"\b(?:only|exactly|the (?:word|label)|this as|with one json)\b|"
     r"\bmark (?:every|all|each)\b[^.!?]{0,20}\b(?:supported|true|correct)\b|"
-    r"<\|?\w*\|?>|\[/?INST\]|^(?:system|assistant|user|human|feedback) ?:|(?<!=)={3,} ?\w+ ?={3,}|```|"
+    r"<\|?\w*\|?>|\[/?INST\]|^(?:system|assistant|user|human|feedback) ?:|"
+    r"(?<!=)={3,} ?\w+ ?={3,}|```|"
     r"\{\s*\"\w+\"\s*:|</?(?:news|item|text|evidence|plan|drafts|feedback)\b|\\u00|\{\{|\{%|\$\{",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -13,8 +13,8 @@ _SIZE: Final = (
 )
 _CHANGED_BY: Final = re.compile(rf"\b{_MOVED}{_SIZE} ?~?$", re.IGNORECASE)
 _COMPARED_BEHIND: Final = re.compile(
-    r"\s*+(?:percentage )?(?:points?|pp)?\s*+(?:higher|lower|more|less|above|below|rise|increase|drop"
-    r"|decline|fall|jump)\b",
+    r"\s*+(?:percentage )?(?:points?|pp)?\s*+(?:higher|lower|more|less|above|below|rise|increase"
+    r"|drop|decline|fall|jump)\b",
     re.IGNORECASE,
 )
 _COMPARED_TO: Final = re.compile(
