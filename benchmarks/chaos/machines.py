@@ -10,8 +10,8 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.chaos.cases import Case, Outcome
-from benchmarks.chaos.processes import defects, say
 from benchmarks.chaos.power import priced
+from benchmarks.chaos.processes import defects, say
 from benchmarks.kills import Lab, lab
 from benchmarks.volume import get, server
 from coreeval.tools.clock import utc_now

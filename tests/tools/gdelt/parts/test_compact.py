@@ -231,7 +231,7 @@ def test_a_part_is_on_the_disk_before_the_store_lists_it(
 ) -> None:
     """Or a power cut leaves a part that is listed, and whose files are empty."""
     really, flushed, listed = os.fsync, set[str](), list[set[str]]()
-    publish = compacting.replace_parts
+    publish = replace_parts
 
     def note(file: int) -> None:
         really(file)
