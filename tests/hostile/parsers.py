@@ -90,7 +90,7 @@ def numleak(text: str) -> None:
 
 
 def title(text: str) -> None:
-    for part in (text, *text.splitlines()):
+    for part in (text, *text.splitlines()[:1000]):
         titles.without_outlet(titles.repair(part))
     untrusted.instruction_like(untrusted.clean(text))
 

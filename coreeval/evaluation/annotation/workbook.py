@@ -4,7 +4,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 from zipfile import BadZipFile, ZipFile
 
 from coreeval.errors import UsageError
@@ -13,6 +13,7 @@ from coreeval.evaluation.annotation.sheets import COLUMNS, SheetItem, cells_of
 from coreeval.tools.sheets import unreadable
 
 if TYPE_CHECKING:
+    from openpyxl import Workbook
     from openpyxl.worksheet.worksheet import Worksheet
 
 RATINGS_SHEET: Final = "ratings"
@@ -131,24 +132,27 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     from openpyxl import load_workbook
 
     try:
-        _refuse_bomb(path)
-        book = load_workbook(path, read_only=True, data_only=True)
-        page = book[RATINGS_SHEET] if RATINGS_SHEET in book.sheetnames else book.worksheets[0]
-        page.reset_dimensions()  # what a file says of its size may be less than it has
-        rows = page.iter_rows(values_only=True, max_col=_MOST_COLUMNS)
-        for line, row in enumerate(rows, start=1):
-            if line > _MOST_ROWS:
-                hint = "give the sheet that was written, filled in"
-                raise unreadable(path, f"it has more than {_MOST_ROWS:,} rows", hint)
-            yield line, ["" if cell is None else str(cell) for cell in row]
-        book.close()
+        with path.open("rb") as file:  # openpyxl leaves a file open that it cannot read
+            _refuse_bomb(path, file)
+            yield from _rows(path, load_workbook(file, read_only=True, data_only=True))
     except _UNREADABLE as error:
         hint = "save it as XLSX, as it was written"
         raise unreadable(path, str(error) or type(error).__name__, hint) from None
 
 
-def _refuse_bomb(path: Path) -> None:
-    with ZipFile(path) as packed:
+def _rows(path: Path, book: "Workbook") -> Iterator[tuple[int, list[str]]]:
+    page = book[RATINGS_SHEET] if RATINGS_SHEET in book.sheetnames else book.worksheets[0]
+    page.reset_dimensions()  # what a file says of its size may be less than it has
+    rows = page.iter_rows(values_only=True, max_col=_MOST_COLUMNS)
+    for line, row in enumerate(rows, start=1):
+        if line > _MOST_ROWS:
+            hint = "give the sheet that was written, filled in"
+            raise unreadable(path, f"it has more than {_MOST_ROWS:,} rows", hint)
+        yield line, ["" if cell is None else str(cell) for cell in row]
+
+
+def _refuse_bomb(path: Path, file: BinaryIO) -> None:
+    with ZipFile(file) as packed:
         size = sum(member.file_size for member in packed.infolist())
     if size > _MOST_BYTES:
         raise unreadable(
