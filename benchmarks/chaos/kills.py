@@ -155,24 +155,11 @@ def killed_at_files(folder: Path, _chance: Random) -> Outcome:
     return score.outcome(f"{score.again} calls asked again of {score.lost} in flight")
 
 
-RUN_FILES),
-            (lambda at: syncing(at, mirror), STORE_FILES),
-        )
-        for make, names in aims:
-            at.restore("fresh")
-            work = make(at)
-            alone = left_alone(at, work)
-            for name in names:
-                for delay_s in (0.0, 0.002):
-                    killed_at(at, work, alone, name, delay_s, score)
-    return score.outcome(f"{score.again} calls asked again of {score.lost} in flight")
-
-
 def killed_at(
     at: Place, work: Work, alone: Undisturbed, name: str, delay_s: float, score: Score
 ) -> None:
     """Kill a work when a file of some name appears or changes, go on with it, and look."""
-    for _ in range(TRIES):
+    for _ in range(FEW_TRIES):
         at.restore()
         before = files_of(at.root)
         process = work.begin(at.out)
