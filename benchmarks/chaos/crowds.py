@@ -120,6 +120,7 @@ class Crowd:
         at, out = self._at, self._at.out.with_name("view.txt")
         while not (at.run / "manifest.json").exists():
             time.sleep(0.01)
+        out.touch()
         viewer = begin(out, "view", at.run, "--port", "0", "--no-browser")
         while not (found := re.search(r'"address": "([^"]+)"', out.read_text("utf-8"))):
             assert viewer.is_alive(), out.read_text("utf-8")

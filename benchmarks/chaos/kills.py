@@ -159,7 +159,7 @@ def killed_at(
     at: Place, work: Work, alone: Undisturbed, name: str, delay_s: float, score: Score
 ) -> None:
     """Kill a work when a file of some name appears or changes, go on with it, and look."""
-    for _ in range(TRIES):
+    for _ in range(FEW_TRIES):
         at.restore()
         before = files_of(at.root)
         process = work.begin(at.out)
