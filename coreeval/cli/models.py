@@ -27,14 +27,13 @@ def check(
     """Ask each configured model a tiny question; costs a handful of calls."""
     import asyncio
 
-    from dotenv import load_dotenv
-
     from coreeval.cli.model_words import check_document, check_lines
     from coreeval.config import load_config
+    from coreeval.config.env_file import load_env_file
     from coreeval.tools.workspace import workspace_for
 
     path = config.resolve()
-    load_dotenv(path.parent / ".env")
+    load_env_file(path.parent)
     loaded, workspace = load_config(path, setting or ()), workspace_for(path.parent)
     checked = with_trusted_endpoints(
         trust_endpoints, lambda: asyncio.run(_check(loaded, workspace))

@@ -103,12 +103,11 @@ def _plan(asking: Asking) -> "NumleakPlan":
     if asking.config:
         money = of_money(asking.budget, asking.allow_unpriced)
         return numleak_plan_of(asking.config, overrides=(*asking.overrides, *money))
-    from dotenv import load_dotenv
-
     from coreeval.config import parse_series_config
+    from coreeval.config.env_file import load_env_file
 
     folder = Path.cwd()
-    load_dotenv(folder / ".env")
+    load_env_file(folder)
     config = parse_series_config(_preset(asking), where="--backtest", base=folder)
     return plan_for(config, source=folder, base=folder)
 

@@ -36,9 +36,9 @@ def push(
     as_json: AsJson = False,
 ) -> None:
     """Publish a release on the Hugging Face hub, in one commit."""
-    from dotenv import load_dotenv
+    from coreeval.config.env_file import load_env_file
 
-    load_dotenv(Path.cwd() / ".env")
+    load_env_file(Path.cwd())
     try:
         from coreeval.releases.exports.hub import push as work
     except ImportError:

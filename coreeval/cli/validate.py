@@ -35,13 +35,12 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Check config, task, data, news, keys: free of charge."""
-    from dotenv import load_dotenv
-
     from coreeval.config import load_config
+    from coreeval.config.env_file import load_env_file
     from coreeval.graph.lineage import lineage_of
 
     lineage = lineage_of(release, stale_after)
-    load_dotenv(config.resolve().parent / ".env")
+    load_env_file(config.resolve().parent)
     loaded = load_config(config.resolve(), setting or ())
     checks = list(_checks(loaded, config, lineage))
     document = {"config": str(config), "ok": all(c["ok"] for c in checks), "checks": checks}

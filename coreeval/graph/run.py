@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
-from dotenv import load_dotenv
 
 from coreeval.config import Config, load_config
+from coreeval.config.env_file import load_env_file
 from coreeval.errors import RunLocked, RunStateError
 from coreeval.graph.changes import sha256_of, what_changed, with_added, with_free_keys
 from coreeval.graph.control import control_used
@@ -85,7 +85,7 @@ def refresh(
         RunError: the run could not go on; it can be resumed.
     """
     lineage, path = lineage_of(parent, stale_after), Path(config).resolve()
-    load_dotenv(path.parent / ".env")
+    load_env_file(path.parent)
     loaded = load_config(path, overrides)
     workspace = workspace_for(path.parent)
     start = around.now()
@@ -216,7 +216,7 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
             where=str(files.root),
             hint="repeat it from the beginning: coreeval cassette replay FILE --out DIR",
         )
-    load_dotenv(Path(manifest.source.path).parent / ".env")
+    load_env_file(Path(manifest.source.path).parent)
     if not files.config.exists():
         raise RunStateError(
             "the run has lost its config.yaml",

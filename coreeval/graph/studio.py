@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dotenv import load_dotenv
-
 from coreeval.config import load_config
+from coreeval.config.env_file import load_env_file
 from coreeval.graph.build import RunGraph, SampleGraph, build_run_graph, build_sample_graph
 from coreeval.graph.bundled import write_configs
 from coreeval.graph.job import Job
@@ -48,7 +47,7 @@ def _job() -> Job:
     """Prepare a run in a temporary folder; its calls go to the call store beside the config."""
     folder = Path(tempfile.mkdtemp(prefix="coreeval-studio-"))
     config = studio_config(folder, os.environ)
-    load_dotenv(config.parent / ".env")
+    load_env_file(config.parent)
     setup = set_up(load_config(config), datetime.now(UTC))
     workspace, files = workspace_for(config.parent), RunFiles(folder / "run")
     manifest = first_manifest(setup, workspace, files, source_of(config), limit=None)

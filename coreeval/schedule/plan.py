@@ -9,10 +9,9 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dotenv import load_dotenv
-
 from coreeval.config import ROLES, Config, load_config
 from coreeval.config.cron import Cron
+from coreeval.config.env_file import load_env_file
 from coreeval.config.schedule import HookConfig, ScheduleConfig
 from coreeval.config.versions import version_at
 from coreeval.errors import ConfigError, CredentialError, UsageError
@@ -137,7 +136,7 @@ def planned(path: Path) -> Iterator[Plan]:
     """
     config_path, before = path.resolve(), dict(os.environ)
     try:
-        load_dotenv(config_path.parent / ".env")
+        load_env_file(config_path.parent)
         config = load_config(config_path)
         if config.schedule is None:
             raise ConfigError(

@@ -7,9 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dotenv import load_dotenv
-
 from coreeval.config import load_config
+from coreeval.config.env_file import load_env_file
 from coreeval.errors import UsageError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.graph.bench.recorded import Recorded
@@ -57,7 +56,7 @@ def open_bench(config: Path, overrides: Sequence[str] = ()) -> Bench:
         UsageError: the config, its task or its prompts cannot be used.
     """
     path = config.resolve()
-    load_dotenv(path.parent / ".env")
+    load_env_file(path.parent)
     setup = set_up(load_config(path, overrides), utc_now())
     return Bench(setup=setup, config=path, workspace=workspace_for(path.parent))
 
@@ -88,7 +87,7 @@ def bench_of_run(run: Path) -> Bench:
     """
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
-    load_dotenv(Path(manifest.source.path).parent / ".env")
+    load_env_file(Path(manifest.source.path).parent)
     setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now), manifest)
     return Bench(setup=setup, config=files.config, workspace=Workspace(Path(manifest.workspace)))
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dotenv import load_dotenv
-
 from coreeval.config import ItemConfig, ModelConfig, load_item_config
+from coreeval.config.env_file import load_env_file
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks.defaults import defaults
 from coreeval.evaluation.benchmarks.items import item_splits, load_items, load_modified
@@ -70,7 +69,7 @@ def plan_of(path: Path, *, overrides: Sequence[str], settings: Settings) -> Plan
         ModelUnusable: an endpoint does not answer.
     """
     path = path.resolve()
-    load_dotenv(path.parent / ".env")
+    load_env_file(path.parent)
     config = load_item_config(path, overrides)
     modification, chosen = _modification(config), settings_of(config, settings)
     drawn = tuple(_drawn(config, split) for split in (chosen.train, chosen.test))

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from dotenv import load_dotenv
-
 from coreeval.config import (
     Config,
     NumleakConfig,
@@ -16,6 +14,7 @@ from coreeval.config import (
     load_series_config,
     series_part,
 )
+from coreeval.config.env_file import load_env_file
 from coreeval.errors import ConfigError
 from coreeval.evaluation.embedded import is_classifier
 from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, refuse_strangers
@@ -136,7 +135,7 @@ def numleak_plan_of(path: Path, *, overrides: Sequence[str], now: Clock = utc_no
         ModelUnusable: an endpoint does not answer.
     """
     path = path.resolve()
-    load_dotenv(path.parent / ".env")
+    load_env_file(path.parent)
     config = load_series_config(path, overrides)
     return plan_for(config, source=path, base=path.parent, now=now)
 
