@@ -56,7 +56,8 @@ def checked_mirror(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        scheme, host, secret = parts.scheme, parts.hostname, "@" in parts.netloc or parts.query
+        scheme, host = parts.scheme, parts.hostname
+        secret = "@" in parts.netloc or bool(parts.query)
     except ValueError:
         scheme, host, secret = "", None, "@" in url
     if secret:

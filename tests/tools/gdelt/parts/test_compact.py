@@ -231,7 +231,6 @@ def test_a_part_is_on_the_disk_before_the_store_lists_it(
 ) -> None:
     """Or a power cut leaves a part that is listed, and whose files are empty."""
     really, flushed, listed = os.fsync, set[str](), list[set[str]]()
-    publish = compacting.replace_parts
 
     def note(file: int) -> None:
         really(file)
@@ -241,7 +240,7 @@ def test_a_part_is_on_the_disk_before_the_store_lists_it(
         listed.extend(
             {path.name for path in folder_of(store, part.id).rglob("*")} - flushed for part in new
         )
-        publish(database, gone, new)
+        replace_parts(database, gone, new)
 
     monkeypatch.setattr("coreeval.tools.files.os.fsync", note)
     monkeypatch.setattr(compacting, "replace_parts", noted)
