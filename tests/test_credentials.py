@@ -10,6 +10,7 @@ import yaml
 from coreeval.config import load_config, parse_config, parse_target
 from coreeval.config.credentials import hide_credentials, refuse_credentials
 from coreeval.errors import ConfigError
+from coreeval.tools.env_file import read_env_file
 from coreeval.tools.prices import load_prices
 from tests.test_config import BASE
 
@@ -122,3 +123,11 @@ def test_a_text_of_a_megabyte_takes_no_longer_than_it_must(piece: str) -> None:
     began = time.process_time()
     hide_credentials(piece * (1_000_000 // len(piece)))
     assert time.process_time() - began < 5
+
+
+def test_an_env_file_that_is_no_text_is_told_without_its_values(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"OPENAI_API_KEY=s3cret\xff\n")
+    with pytest.raises(ConfigError, match="not UTF-8") as caught:
+        read_env_file(tmp_path)
+    assert caught.value.where == str(tmp_path / ".env")
+    assert "s3cret" not in str(caught.value)

@@ -102,6 +102,8 @@ def service_pairs(config: AnyConfig, env: Mapping[str, str] | None) -> Iterator[
     yield from bigquery_pairs(config)
     collector = config.telemetry.otlp
     names = [name for name in COLLECTOR_VARIABLES if _is_set(name, env)]
+    if not names and config.telemetry.content:
+        names = [TEXTS]
     if collector and names and not is_loopback(origin := origin_of(collector)):
         stated = (env or {}).get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or (env or {}).get(
             "OTEL_EXPORTER_OTLP_ENDPOINT"

@@ -21,14 +21,15 @@ _SECRET = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|KEY_ID|TOKEN|SECRET|PASSWORD)")
 _NOT_SECRET = re.compile(r"LANGGRAPH_.*|OTEL_.*|PYTHON.*|SSL.*|COREEVAL_.*")
 _SWITCHES = frozenset(
     {
-        *("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGSMITH_PROJECT"),
-        *("LANGSMITH_HIDE_INPUTS", "LANGSMITH_HIDE_OUTPUTS"),
-        *("LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2", "LANGCHAIN_PROJECT"),
-        *("LANGCHAIN_HIDE_INPUTS", "LANGCHAIN_HIDE_OUTPUTS"),
+        *("LANGSMITH_PROJECT", "LANGSMITH_HIDE_INPUTS", "LANGSMITH_HIDE_OUTPUTS"),
+        *("LANGCHAIN_PROJECT", "LANGCHAIN_HIDE_INPUTS", "LANGCHAIN_HIDE_OUTPUTS"),
         *("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
         *("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_SDK_DISABLED"),
     }
 )
+_TRACING = re.compile(r"LANG(?:SMITH|CHAIN)_TRACING(?:_V2)?")
+"""Switches that may be turned off here and not on: with a key beside it, the file would send the
+user's texts to an account of its writer's."""
 _REFERENCE = "${"
 """What takes the value of another variable, which may be a secret under its own name only."""
 _told = set[tuple[Path, tuple[str, ...]]]()
@@ -95,6 +96,8 @@ def _read(path: Path) -> Mapping[str, str]:
 def _may_set(name: str, value: str) -> bool:
     if _REFERENCE in value or "\0" in value:
         return False
+    if _TRACING.fullmatch(name):
+        return value.lower() == "false"
     return name in _SWITCHES or bool(_SECRET.fullmatch(name) and not _NOT_SECRET.fullmatch(name))
 
 

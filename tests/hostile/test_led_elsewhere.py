@@ -76,3 +76,10 @@ def test_a_hub_leads_to_public_stores_without_its_token() -> None:
 def test_what_is_no_address_of_a_mirror_is_told(url: str) -> None:
     with pytest.raises(UsageError, match="no address of a mirror"):
         checked_mirror(url)
+
+
+@pytest.mark.parametrize("url", ["https://u:s3cret@m.example", "https://m.example?key=s3cret"])
+def test_a_mirrors_password_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(UsageError, match="must not hold a password") as caught:
+        checked_mirror(url)
+    assert "s3cret" not in str(caught.value)

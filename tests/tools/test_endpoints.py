@@ -115,6 +115,8 @@ def test_news_and_telemetry_count_too() -> None:
     config = _config(knowledge=news, telemetry=telemetry)
     google = EndpointPair("GOOGLE_APPLICATION_CREDENTIALS", "https://gateway.example")
     assert list(service_pairs(config, {})) == [google]
+    telling = _config(telemetry={**telemetry, "content": True})
+    assert list(service_pairs(telling, {})) == [EndpointPair(TEXTS, "https://collector.example")]
     env = {"OTEL_EXPORTER_OTLP_HEADERS": "authorization=x"}
     collector = EndpointPair("OTEL_EXPORTER_OTLP_HEADERS", "https://collector.example")
     assert list(service_pairs(config, env)) == [google, collector]

@@ -29,6 +29,7 @@ HOSTILE = {
     "LANGGRAPH_STRICT_MSGPACK": "false",
     "LANGGRAPH_AES_KEY": "0123456789abcdef",
     "LANGSMITH_ENDPOINT": "http://192.0.2.1",
+    "LANGCHAIN_TRACING_V2": "true",
     "OPENAI_BASE_URL": "http://192.0.2.1/v1",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "http://192.0.2.1",
     "OTEL_EXPORTER_OTLP_CLIENT_KEY": "/tmp/theirs.key",

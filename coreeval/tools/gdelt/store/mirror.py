@@ -57,8 +57,15 @@ def checked_mirror(url: str) -> str:
     try:
         parts = urlsplit(url)
         scheme, host = parts.scheme, parts.hostname
+        secret = "@" in parts.netloc or bool(parts.query)
     except ValueError:
-        scheme, host = "", None
+        scheme, host, secret = "", None, "@" in url
+    if secret:
+        raise UsageError(
+            "the address of a mirror must not hold a password or a query",
+            where="--mirror",
+            hint="name a mirror that asks for none; a command line is seen by others",
+        )
     local = scheme == "http" and host in _LOOPBACK
     if not host or not (scheme == "https" or local):
         raise UsageError(
