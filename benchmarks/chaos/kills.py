@@ -218,7 +218,7 @@ CASES: tuple[Case, ...] = (
         attempt=two_syncs,
     ),
     Case(
-        name=f"`view` and `status` beside a run, {A_SECOND} requests a second",
+        name=f"`view` and `status` beside a run, up to {A_SECOND} requests a second",
         promise="the run comes to the same; no page fails, no database is locked",
         attempt=looked_at,
     ),
