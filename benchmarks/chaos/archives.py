@@ -198,7 +198,8 @@ def sync(place: Path, name: str, content: bytes) -> Said:
 def refresh(place: Path, _name: str, content: bytes) -> Said:
     """Read a table as a benchmark."""
     (place / "data").mkdir()
-    (place / "data" / "test.parquet").write_bytes(content)
+    for split in ("train", "test"):
+        (place / "data" / f"{split}.parquet").write_bytes(content)
     written = next(path for path in write_configs(place) if path.stem == "emotion")
     raw = yaml.safe_load(written.read_text("utf-8"))
     raw["dataset"] = {"format": "parquet", "path": str(place / "data"), "split": "test"}
@@ -221,11 +222,11 @@ def cassette(place: Path, _name: str, content: bytes) -> Said:
     return bounded("cassette", "replay", place / "c.cassette", "--out", place / "out", place=place)
 
 
-def overlap(place: Path, _name: str, content: bytes) -> Said:
-    """Read a packed file as items of a benchmark."""
+def answers(place: Path, _name: str, content: bytes) -> Said:
+    """Read a packed file as recorded answers."""
     (place / "a.jsonl.gz").write_bytes(content)
-    (place / "b.jsonl").write_text('{"id": "1", "text": "t"}\n', "utf-8")
-    return bounded("detect", "overlap", place / "a.jsonl.gz", place / "b.jsonl", place=place)
+    asked = ("--metric", "rouge_l", "--consistency", "jaccard")
+    return bounded("detect", "pcr", "--pairs", place / "a.jsonl.gz", *asked, place=place)
 
 
 def bounded(*arguments: object, place: Path) -> Said:
@@ -290,7 +291,7 @@ ARCHIVES = tuple(
         ("archives of news", sync, news),
         ("archives of a series", series, numbers),
         ("cassettes", cassette, items),
-        ("packed items", overlap, items),
+        ("packed answers", answers, items),
         ("Parquet files", refresh, parquets),
     )
 )

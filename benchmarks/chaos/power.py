@@ -10,11 +10,13 @@ what a disk holds when the power fails there:
   XFS. This is the least that a disk may keep.
 * Renames and removals are kept in their order, up to the last flush of any file: a journalling
   file system commits them together. Of those after it a prefix of any length is kept.
-* At every second cut the power fails within a flush: of the file that was being flushed, each
+* At every third cut the power fails within a flush: of the file that was being flushed, each
   sector of 512 bytes is the old or the new one, by chance.
 
-The run that is recorded comes to its end, so that it is known what had been answered when. From
-each cut the workspace is put together anew, and `resume` and `release` go on.
+The run that is recorded comes to its end, so that it is known what had been answered when. A third
+of the cuts are at moments while answers came, the others at any event: most of those are of the
+news store and the release. From each cut the workspace is put together anew, and `resume` and
+`release` go on.
 """
 
 import json
@@ -40,6 +42,8 @@ from coreeval.tools.stores.sql import FLUSH_S
 CUTS = 24
 SAMPLES = "10"
 SECTOR = 512
+LATENCY_S = 0.3
+"""Of an answer, so that they come over several times `FLUSH_S`."""
 SLACK_S = 1.0
 """How much longer than `FLUSH_S` a flush may take to begin on a crowded machine."""
 PRICE = {"input": 1.0, "output": 1.0}
@@ -57,6 +61,20 @@ class Event:
     path: Path
     other: str
     """The copy of a flushed file; where a file was renamed to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """When the power fails."""
+
+    done: int
+    """How many events the disk has behind it."""
+    moment: float
+    torn: bool
+    """Whether it is in the middle of the next one."""
+
+    def __str__(self) -> str:
+        return f"{'within the flush ' if self.torn else ''}after event {self.done}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +106,7 @@ def attempt(folder: Path, chance: Random) -> Outcome:
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, _SOURCE], check=True)
     any_lab = lab(folder / "any", "emotion", "http://127.0.0.1:9", 0)
     lost, events, broken = 0, 0, list[str]()
-    with server(any_lab.config, 0.02) as url:
+    with server(any_lab.config, LATENCY_S) as url:
         for number, budget in enumerate((True, False)):
             place = folder / f"recording{number}"
             place.mkdir()
@@ -106,16 +124,26 @@ def attempt(folder: Path, chance: Random) -> Outcome:
 
 
 def cut_all(made: Recording, chance: Random, *, budget: bool) -> tuple[int, list[str]]:
-    """Cut the power at moments spread over a recording; return what was lost, and did not hold."""
-    most = CUTS // 2
-    step = len(made.events) / most
+    """Cut the power again and again; return how many answers were lost, and what did not hold."""
     lost, broken = 0, list[str]()
-    for number in range(most):
-        cut = int(number * step + chance.random() * step)
-        gone, found = go_on(made, cut, chance, torn=number % 2 == 1, budget=budget)
+    for cut in cuts_of(made, chance):
+        gone, found = go_on(made, cut, chance, budget=budget)
         lost += gone
-        broken += [f"after event {cut} of {len(made.events)}: {one}" for one in found[:1]]
+        broken += [f"{cut} of {len(made.events)}: {one}" for one in found[:1]]
     return lost, broken
+
+
+def cuts_of(made: Recording, chance: Random) -> Iterator[Cut]:
+    """Yield cuts: one third each while answers come, between events, and within a flush."""
+    times = made.answered.values()
+    for number in range(CUTS // 2):
+        if number % 3 == 0:
+            moment = chance.uniform(min(times), max(times))
+            done = sum(event.at <= moment for event in made.events)
+            yield Cut(done=done, moment=moment, torn=False)
+        else:
+            done = chance.randrange(1, len(made.events))
+            yield Cut(done=done, moment=made.events[done].at, torn=number % 3 == 2)
 
 
 def priced(one: Lab) -> Lab:
@@ -170,16 +198,14 @@ def released(release: Path) -> object:
     }
 
 
-def go_on(
-    made: Recording, cut: int, chance: Random, *, torn: bool, budget: bool
-) -> tuple[int, Sequence[str]]:
+def go_on(made: Recording, cut: Cut, chance: Random, *, budget: bool) -> tuple[int, Sequence[str]]:
     """Put together what a cut leaves, and go on from there.
 
     Returns:
         How many answers were lost, and what did not hold.
     """
-    restore(made, cut, chance, torn=torn)
-    moment = made.events[cut + 1].at if cut + 1 < len(made.events) else made.events[cut].at
+    restore(made, cut, chance)
+    moment = cut.moment
     stored, reserved = kept(made.folder)
     came = {key for key, at in made.answered.items() if at < moment}
     late = {key for key in came - stored if made.answered[key] < moment - FLUSH_S - SLACK_S}
@@ -195,16 +221,16 @@ def go_on(
     return len(came - stored), defects(*found)
 
 
-def restore(made: Recording, cut: int, chance: Random, *, torn: bool) -> None:
-    """Put the workspace together as a disk has it after the events up to a cut."""
+def restore(made: Recording, cut: Cut, chance: Random) -> None:
+    """Put the workspace together as a disk has it at a cut."""
     shutil.rmtree(made.folder)
     shutil.copytree(made.log.parent / "before", made.folder)
-    done = made.events[: cut + 1]
+    done = made.events[: cut.done]
     flushed = max((n for n, event in enumerate(done) if event.kind in "SD"), default=-1)
     for event in done[: chance.randint(flushed + 1, len(done))]:
         apply(event, made.log)
-    if torn and cut + 1 < len(made.events) and made.events[cut + 1].kind == "S":
-        tear(made.events[cut + 1], made.log, chance)
+    if cut.torn and made.events[cut.done].kind == "S":
+        tear(made.events[cut.done], made.log, chance)
 
 
 def apply(event: Event, log: Path) -> None:

@@ -44,6 +44,10 @@ def _opened(path: Path) -> _File:
         file: _File = module.ParquetFile(path)
     except invalid as error:
         raise DatasetError(f"this is no Parquet file: {error}", where=str(path)) from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise DatasetError(f"the Parquet file cannot be read: {error}", where=str(path)) from None
     return file
 
 
