@@ -1,6 +1,5 @@
 """Texts as words: one way to normalise, tokenise, stem, find and overlap, used by every check."""
 
-import html
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -8,6 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from coreeval.agents.lexicon import FUNCTION_WORDS, IRREGULAR
+from coreeval.tools.html_references import unescape
 
 Trigram = tuple[str, str, str]
 GAP = "\x00"
@@ -37,7 +37,7 @@ _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
 def normalise(text: str) -> str:
     """Return text with entities resolved and quotes, dashes and whitespace written one way."""
     plain = unicodedata.normalize("NFC", text)
-    plain = _ENTITY.sub(lambda found: html.unescape(found.group()), plain)
+    plain = _ENTITY.sub(lambda found: unescape(found.group()), plain)
     plain = plain.replace("\\n", " ").translate(_INVISIBLE).replace("``", '"').replace("''", '"')
     return " ".join(plain.translate(_SAME).split())
 

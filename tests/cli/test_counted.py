@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from coreeval.config import load_config
+from coreeval.tools.html_references import unescape
 from coreeval.viewer.app import create_app
 from tests.cli.kit import CONFIG, Said, Shell
 from tests.cli.test_trust import item_config

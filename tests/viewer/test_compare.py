@@ -2,7 +2,6 @@
 
 import json
 import re
-from html import unescape
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from starlette.testclient import TestClient
 
 from coreeval.releases.manifest import read_manifest
 from coreeval.releases.release import texts_sha256
+from coreeval.tools.html_references import unescape
 from coreeval.tools.stores.run_standings import Standing
 from coreeval.tools.workspace import Workspace
 from coreeval.viewer.addresses import compare_url

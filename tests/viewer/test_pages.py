@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from html import unescape
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from starlette.testclient import TestClient
 from coreeval.meanings import OUTCOMES
 from coreeval.releases.manifest import Control, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
+from coreeval.tools.html_references import unescape
 from coreeval.tools.stores.runs import RunStore
 from coreeval.viewer.app import create_app
 from tests.viewer.kit import Finished

@@ -3,7 +3,6 @@
 import re
 import shutil
 from contextlib import closing
-from html import unescape
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from starlette.testclient import TestClient
 
 from coreeval.schema import Outcome, Result
 from coreeval.tools.clock import utc_now
+from coreeval.tools.html_references import unescape
 from coreeval.tools.stores.runs import RunStore
 from coreeval.viewer.addresses import sample_url
 from coreeval.viewer.app import create_app

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import unescape
 from pathlib import Path
 from typing import Final, Literal
 
@@ -10,6 +9,7 @@ from coreeval.errors import UsageError
 from coreeval.evaluation.annotation.collecting import SheetRow
 from coreeval.evaluation.annotation.drawing import Drawn, Excerpt
 from coreeval.evaluation.annotation.guideline import CRITERIA
+from coreeval.tools.html_references import unescape
 from coreeval.tools.sheets import as_meant, one_cell, places_of, sheet_rows, sheet_text
 
 Form = Literal["csv", "xlsx", "page"]

@@ -5,7 +5,6 @@ JSON inside JSON. It reads gigabytes, so a text is looked at closely only where 
 a name stands.
 """
 
-import html
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from urllib.parse import unquote
 from pydantic import JsonValue
 
 from coreeval.agents.takedown import folded
+from coreeval.tools.html_references import unescape
 
 TAKEN_DOWN = "(taken down)"
 """Stands where a text named somebody."""
@@ -108,7 +108,7 @@ def _decoded(text: str) -> str:
         text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
     if "%" in text:
         text = unquote(text, errors="replace")
-    return html.unescape(text) if "&" in text and _REFERENCE.search(text) else text
+    return unescape(text) if "&" in text and _REFERENCE.search(text) else text
 
 
 def _light(text: str) -> str:

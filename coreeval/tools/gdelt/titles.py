@@ -4,8 +4,9 @@ What is gone stays gone: a double space shows that quotation marks were dropped,
 it becomes a single one; nothing may be quoted that the source did not show (pilot §2).
 """
 
-import html
 import re
+
+from coreeval.tools.html_references import unescape
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]*\.?"
 _PREFIXES = (
@@ -74,7 +75,7 @@ def without_outlet(title: str) -> str:
 
 def clean(raw: str) -> str:
     """Resolve HTML entities and CSV's doubled quotes, and leave single spaces only."""
-    text = html.unescape(html.unescape(raw)).replace('""', '"')
+    text = unescape(unescape(raw)).replace('""', '"')
     return " ".join(text.split())
 
 

@@ -4,9 +4,10 @@ A flagged text stays what it is, data: it is shown to models in a block of news,
 a mark. The checks on what is written (agents/checks) decide what may come of it.
 """
 
-import html
 import re
 import unicodedata
+
+from coreeval.tools.html_references import unescape
 
 LONGEST_TITLE = 500
 LONGEST_SNIPPET = 1000
@@ -56,7 +57,7 @@ _ORDER = re.compile(
 def clean(raw: str, longest: int = LONGEST_TITLE) -> str:
     """Return a text as one line without markup and unseen characters, cut at a word."""
     raw = raw[: _MOST_LOOKED_AT * longest]
-    text = html.unescape(html.unescape(raw)) if "&" in raw else raw
+    text = unescape(unescape(raw))
     if "<" in text:
         text = _TAG.sub(" ", _without_comments(text))
     return _cut(without_unseen(text), longest)
@@ -100,4 +101,4 @@ def _plain(text: str) -> str:
     """Undo what hides letters: entities, wide and fancy forms, look-alikes."""
     if text.isascii() and "&" not in text:
         return text
-    return unicodedata.normalize("NFKC", html.unescape(text)).translate(_FOLDED)
+    return unicodedata.normalize("NFKC", unescape(text)).translate(_FOLDED)
