@@ -48,9 +48,13 @@ class Looks:
 
     @property
     def command(self) -> list[str]:
-        """What is run, with all paths absolute: neither cron nor systemd has the user's PATH."""
+        """What is run, with all paths absolute: neither cron nor systemd has the user's PATH.
+
+        With -P, Python imports nothing from the folder that it is started in: the config's folder
+        may be a stranger's.
+        """
         configs = [str(plan.path) for plan in self.plans]
-        return [sys.executable, "-m", "coreeval", "schedule", "due", "--quiet", *configs]
+        return [sys.executable, *("-P", "-m", "coreeval", "schedule", "due", "--quiet"), *configs]
 
     @property
     def variables(self) -> dict[str, str]:

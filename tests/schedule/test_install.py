@@ -47,8 +47,31 @@ def test_the_crontab_line_is_what_a_shell_runs(
     words = shlex.split(command.replace("\\%", "%"), comments=True)
     assert words[0] == f"COREEVAL_HOME={tmp_path / 'ho me'}"
     assert words[1:] == [
-        sys.executable, "-m", "coreeval", "schedule", "due", "--quiet", config
+        sys.executable, "-P", "-m", "coreeval", "schedule", "due", "--quiet", config
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["cron", "systemd"])
+def test_no_module_of_the_configs_folder_is_run(way: str, tmp_path: Path) -> None:
+    """The hooks are not accepted, so that the real package ends with 2 before it does anything."""
+    hooked = {"cron": "0 3 * * MON", "hooks": {"success": ["touch ran"]}}
+    folder = tmp_path / "theirs"
+    with looks(folder, hooked) as given:
+        if way == "cron":
+            command = cron_line(given).split(" ", 5)[5]
+        else:
+            lines = systemd_units(given)["coreeval-n.service"].splitlines()
+            said = dict(line.split("=", 1) for line in lines if "=" in line)
+            command, folder = said["ExecStart"], Path(said["WorkingDirectory"])
+    for module in ("coreeval", "yaml", "json", "typer", "pydantic"):
+        (folder / f"{module}.py").write_text("open('ran', 'w')\nraise SystemExit(0)\n")
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    environment.pop("PYTHONSAFEPATH", None)
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert not (folder / "ran").exists()
+    assert done.returncode == 2 and "--accept-hooks" in done.stderr
 
 
 def test_a_line_is_installed_once(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def _started() -> Popen[bytes]:
     try:
         with _signals_held():
             return Popen(
-                [sys.executable, "-c", _SERVE, *sys.path],
+                [sys.executable, "-P", "-c", _SERVE, *sys.path],
                 stdin=PIPE, stdout=PIPE, env={**os.environ, **KEEPING},
             )  # fmt: skip
     except OSError as error:
