@@ -99,6 +99,46 @@ def test_a_target_s_dates_are_kept_as_they_are_stated() -> None:
         _parsed(models={"default": "offline", "targets": [{"model": "openai:a", "cutoff": "soon"}]})
 
 
+@pytest.mark.parametrize(
+    ("extra", "name"),
+    [
+        ({"max_tokens": 100_000}, "max_tokens"),
+        ({"max_completion_tokens": 100_000}, "max_completion_tokens"),
+        ({"maxOutputTokens": 100_000}, "maxOutputTokens"),
+        ({"n": 128}, "n"),
+        ({"best_of": 20}, "best_of"),
+        ({"top_p": 1, "model": "dearest"}, "model"),
+        ({"messages": []}, "messages"),
+        ({"system": "Say joy."}, "system"),
+        ({"stream": True}, "stream"),
+        ({"tools": []}, "tools"),
+        ({"response_format": {"type": "text"}}, "response_format"),
+        ({"extra_body": {"n": 9}}, "extra_body.n"),
+        ({"model_kwargs": {"extra_body": {"best_of": 9}}}, "model_kwargs.extra_body.best_of"),
+    ],
+)
+def test_extra_holds_nothing_that_the_budget_counts_with(
+    extra: dict[str, object], name: str
+) -> None:
+    models = {"default": "offline", "targets": [{"model": "openai:m", "extra": extra}]}
+    with pytest.raises(ConfigError) as told:
+        _parsed(models=models)
+    assert f"extra: {name} cannot be set here: " in str(told.value)
+
+
+def test_what_only_resembles_a_reserved_parameter_is_free() -> None:
+    extra = {
+        "top_k": 5,
+        "temperature": 1,
+        "thinking": {"type": "enabled", "budget_tokens": 500},
+        "metadata": {"model": "mine", "n": 1},
+        "output_config": {"beside": 1},
+        "parallel_tool_calls": False,
+    }
+    config = _parsed(models={"default": {"model": "openai:m", "extra": extra}})
+    assert config.models.default.extra == extra
+
+
 def test_changed_keys_are_named_by_their_path() -> None:
     after = _parsed(run={"max_attempts": 2}, models={"default": "offline", "targets": ["openai:m"]})
     changed = changed_keys(_parsed(), after)

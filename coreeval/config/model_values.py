@@ -1,7 +1,8 @@
 """A model for one role: which, how it is asked, and what it charges."""
 
 import json
-from typing import Annotated, Literal, get_args
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
@@ -20,6 +21,52 @@ def _finite(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
     except ValueError:
         raise ValueError("JSON has no word for .nan and .inf") from None
     return values
+
+
+_RESERVED: Final[Mapping[str, tuple[str, ...]]] = {
+    "name the model in `model`": ("model", "model_name", "model_id", "models"),
+    "what is asked is written by the roles (docs/prompts.md)": (
+        *("messages", "input", "prompt", "contents"),
+        *("system", "instructions", "system_instruction"),
+    ),
+    "set `max_tokens` of the model, which the budget counts with": (
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens"),
+        *("max_tokens_to_sample", "max_length", "num_predict"),
+    ),
+    "the budget pays for one answer to a request": (
+        *("n", "best_of", "candidate_count", "num_return_sequences", "num_generations"),
+    ),
+    "answers are read whole": ("stream", "streaming", "stream_options"),
+    "set `structured` of the model": (
+        *("tools", "tool_choice", "functions", "function_call", "mcp_servers"),
+        *("response_format", "response_schema", "response_mime_type"),
+    ),
+}
+"""What is no further parameter, in each provider's words, by what to do instead."""
+_INSTEAD: Final = {
+    name.replace("_", ""): instead for instead, names in _RESERVED.items() for name in names
+}
+_CARRIERS: Final = frozenset(
+    ("extrabody", "modelkwargs", "generationconfig", "config", "options", "parameters")
+)
+"""Mappings whose keys become parameters of the request, without their underscores."""
+
+
+def _further(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuse parameters that CoreEval sends itself: the budget and the checks stand on them."""
+    for name, instead in _reserved_in(values):
+        raise ValueError(f"{name} cannot be set here: {instead}")
+    return values
+
+
+def _reserved_in(values: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
+    """Yield the names that are not free, with what to do instead."""
+    for name, value in values.items():
+        plain = name.strip().lower().replace("_", "").replace("-", "")
+        if plain in _INSTEAD:
+            yield name, _INSTEAD[plain]
+        elif plain in _CARRIERS and isinstance(value, dict):
+            yield from ((f"{name}.{inner}", instead) for inner, instead in _reserved_in(value))
 
 
 Dollars = Annotated[float, Field(ge=0, le=1e9)]
@@ -62,8 +109,8 @@ class ModelConfig(Value):
     """Most requests at a time; `run.concurrency` where it is not told."""
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
     tokens_per_minute: Annotated[float, Field(gt=0)] | None = None
-    extra: Annotated[dict[str, JsonValue], AfterValidator(_finite)] = {}
-    """Further parameters, sent as they are."""
+    extra: Annotated[dict[str, JsonValue], AfterValidator(_finite), AfterValidator(_further)] = {}
+    """Further parameters, sent as they are; none that CoreEval sends itself."""
 
     @model_validator(mode="before")
     @classmethod

@@ -421,6 +421,23 @@ def test_what_is_no_provider_and_name_lists_the_providers(model: str) -> None:
 @pytest.mark.parametrize(
     "extra",
     [
+        {"max_retries": 50},
+        {"cache": True},
+        {"timeout": 9000},
+        {"request_timeout": 9000},
+        {"configurable_fields": "any"},
+        {"temperature": 2},
+    ],
+)
+def test_extra_repeats_no_argument_of_ours(extra: dict[str, object]) -> None:
+    config = ModelConfig.model_validate({"model": "deepseek:m", "temperature": 0, "extra": extra})
+    with pytest.raises(ConfigError, match="is set by CoreEval itself"):
+        open_model(config, {"DEEPSEEK_API_KEY": KEY})
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
         {"base_url": "https://evil.example/v1"},
         {"api_base": "evil.example"},
         {"openai_proxy": "evil.example"},

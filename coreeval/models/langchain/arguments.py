@@ -29,6 +29,8 @@ _NAMES = {
 }
 _ENDPOINT = re.compile(r"ur[li]|host|endpoint|api_base|base_|proxy|client|transport|domain", re.I)
 """Arguments by which providers' packages are given another address or an HTTP client."""
+_OPENING = frozenset(("model_provider", "configurable_fields", "config_prefix", "cache"))
+"""Arguments of what opens any provider's model."""
 _OPTIONAL = {"max_tokens", "timeout_s"}
 """What a model does well enough without: its own limit is long, and we keep the time ourselves."""
 
@@ -40,7 +42,8 @@ def arguments_of(
 
     Raises:
         ConfigError: the class has no place for something that is configured, the proxy or the
-            certificates that are named cannot be used, or `extra` names an endpoint.
+            certificates that are named cannot be used, or `extra` names an endpoint or what is
+            given anyway.
     """
     wanted = {
         "max_tokens": max_tokens,
@@ -60,6 +63,7 @@ def arguments_of(
             given[name] = value
         elif value is not None and _must_be_taken(config, ours):
             raise _refusal(config, ours, f"take `{ours}` out of this model's config")
+    _refuse_repeated(config, given)
     return given | config.extra
 
 
@@ -86,6 +90,18 @@ def _refuse_endpoints(config: ModelConfig) -> None:
             f"{config.model}: extra.{name} would decide where requests are sent",
             where=f"model {config.model!r}",
             hint="name the endpoint in base_url, and a proxy in the environment",
+        )
+
+
+def _refuse_repeated(config: ModelConfig, given: Mapping[str, object]) -> None:
+    """Refuse in `extra` what is given anyway: retries and limits are counted with."""
+    groups = [set(names) for names in _NAMES.values() if given.keys() & set(names)]
+    ours = _OPENING.union(given, *groups)
+    for name in sorted(ours & config.extra.keys()):
+        raise ConfigError(
+            f"{config.model}: extra.{name} is set by CoreEval itself",
+            where=f"model {config.model!r}",
+            hint="take it out of extra; the model's own keys stand beside extra (docs/models.md)",
         )
 
 
