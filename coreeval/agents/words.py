@@ -30,6 +30,11 @@ _STATES = re.compile(r"\bU\.?S\.?(?:A\.?)?(?!\w)")
 _SPLIT_CONTRACTION = re.compile(r"(\w) ?' ?(t|re|ve|ll|d|m)\b")
 _POSSESSIVE = re.compile(r"(\w) ?'s\b")
 _WORD = re.compile(r"\d+(?:[.,:]\d+)+|[^\W_]+(?:'[^\W_]+)*")
+_CHUNK = re.compile(r"\w+|\.\.\.|[^\w\s]")
+_SIGN = re.compile(r"[^\w\s]")
+_WORDY = re.compile(r"\w+")
+_LONGEST_SPELLING = 8
+"""Characters that a span may have for each of a text's, `&quot;` among them."""
 _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
 
 
@@ -116,7 +121,7 @@ def span_pattern(span: str) -> re.Pattern[str] | None:
 
     It looks past entities, kinds of quotes and dashes, and spaces around punctuation.
     """
-    chunks = re.findall(r"\w+|\.\.\.|[^\w\s]", normalise(span))
+    chunks = _CHUNK.findall(normalise(span))
     if not chunks:
         return None
     body = _spelling(chunks[0])
@@ -148,9 +153,31 @@ def _is_word(chunk: str) -> bool:
     return chunk[0].isalnum() or chunk[0] == "_"
 
 
+def _may_hold(text: str, span: str) -> bool:
+    """Tell whether a text has the words of a span, and signs enough.
+
+    Making a pattern takes time for each word and sign, and models may answer with spans of any
+    length: no pattern is made that is larger than the text.
+    """
+    if len(span) > _LONGEST_SPELLING * len(text):
+        return False
+    chunks = _CHUNK.findall(normalise(span))
+    wanted = [chunk for chunk in chunks if _is_word(chunk)]
+    signs = len(_SIGN.findall(text))
+    if len(chunks) - len(wanted) > signs or len(wanted) > len(_WORDY.findall(text)):
+        return False
+    own = _caseless(text)
+    return all(_caseless(word) in own for word in wanted)
+
+
+def _caseless(text: str) -> str:
+    """Return a text in which all letters that a pattern takes for the same are the same."""
+    return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
+
+
 def locate(text: str, span: str) -> str | None:
     """Return the span as the text spells it, preferring its own case; None if it is not there."""
-    pattern = span_pattern(span)
+    pattern = span_pattern(span) if _may_hold(text, span) else None
     if pattern is None:
         return None
     found = [match.group() for match in pattern.finditer(text)]
@@ -159,10 +186,10 @@ def locate(text: str, span: str) -> str | None:
 
 def holds(text: str, span: str, *, any_case: bool = True) -> bool:
     """Tell whether a span occurs in a text, whole words only."""
-    pattern = span_pattern(span)
+    text = unicodedata.normalize("NFC", text)
+    pattern = span_pattern(span) if _may_hold(text, span) else None
     if pattern is None:
         return False
-    text = unicodedata.normalize("NFC", text)
     if any_case:
         return pattern.search(text) is not None
     wanted = _spelled(span)

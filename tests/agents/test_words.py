@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coreeval.agents import words as words_module
 from coreeval.agents.words import (
     containment,
     content_words,
@@ -140,6 +141,31 @@ def test_locate_returns_the_span_as_the_text_spells_it(
     text: str, span: str, found: str | None
 ) -> None:
     assert locate(text, span) == found
+
+
+@pytest.mark.parametrize(
+    "span", ['"' * 20_000, ". " * 20_000, "a " * 20_000, "&quot;" * 20_000, "x" * 200_000]
+)
+def test_no_pattern_is_made_that_is_larger_than_the_text(
+    span: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = list[str]()
+    monkeypatch.setattr(words_module, "span_pattern", lambda span: made.append(span))
+    for text in ('A text with "signs", and some words.', "x", "", "a " * 3000 + '."' * 3000):
+        assert locate(text, span) is None
+        assert not holds(text, span)
+    assert made == []
+
+
+LIKE = "aAiI\u0130\u0131sS\u017fkK\u212a\u00df\u1e9e\u03c2\u03a3\u03c3 .'\"&;\u2026-`\u201c_"
+"""Letters that a pattern takes for one another, and signs with several spellings."""
+
+
+@given(st.text(alphabet=LIKE, max_size=12), st.text(alphabet=LIKE, max_size=4))
+def test_every_span_that_its_pattern_finds_is_looked_for(text: str, span: str) -> None:
+    pattern = span_pattern(span)
+    found = pattern.search(text) if pattern else None
+    assert (locate(text, span) is None) == (found is None)
 
 
 def test_holds_can_ask_for_the_same_case() -> None:

@@ -1,6 +1,8 @@
 """The words round a number: declining, taking back, being cut off, saying what it is."""
 
 import re
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import Final
 
 _DECLINES: Final = re.compile(
@@ -39,7 +41,7 @@ _TAKES_BACK: Final = re.compile(
     r"|- no[,:]? wait[,:]?",
     re.IGNORECASE,
 )
-_ENDED: Final = re.compile(r"[.!?)\]\"'%…]\W*$")
+_ENDS: Final = frozenset(".!?)]\"'%…")
 _LIKELY: Final = (
     r"(?:[\s~:=('\"*]|\b(?:approximately|approx\.?|about|around|roughly|nearly|likely|probably|some"
     r"|somewhere|circa|of|at|in|the|an?|range|between|negative|positive)\b)*"
@@ -105,7 +107,12 @@ def stands(text: str) -> str:
 
 def cut_off(text: str) -> bool:
     """Whether a plain text of some words ends in the middle of a sentence."""
-    return len(text.split()) > 3 and _ENDED.search(text) is None
+    return len(text.split()) > 3 and not _ENDS & set(_behind_words(text))
+
+
+def _behind_words(text: str) -> Iterator[str]:
+    """Yield the signs and spaces behind the last word, from the end."""
+    return takewhile(lambda sign: not (sign.isalnum() or sign == "_"), reversed(text))
 
 
 def sentence_before(text: str, at: int) -> str:
