@@ -18,7 +18,8 @@ from coreeval.tools.trust import TrustRecord
 def hooks_digest(plan: Plan) -> str:
     """Return the sha256 of a schedule's hooks: commands, variables of webhooks, tries, limits.
 
-    It does not cover the files that a command runs.
+    It covers neither the files that a command runs nor the folder that it runs in, which the
+    record has beside it.
     """
     return _digest(plan.schedule.hooks.model_dump(mode="json"))
 
@@ -42,10 +43,10 @@ def require_hooks(plan: Plan) -> None:
         UnacceptedHooks: they are not.
     """
     record = TrustRecord(plan.workspace)
-    if plan.hooks and not record.accepts_hooks(plan.name, hooks_digest(plan)):
+    if plan.hooks and not record.accepts_hooks(plan.name, plan.path.parent, hooks_digest(plan)):
         said = "; ".join(hook.words for hook in plan.hooks)
         raise UnacceptedHooks(
-            f"the hooks of {plan.name} are new or have changed, and nobody has accepted them: "
+            f"the hooks of {plan.name} are new here or have changed, and nobody has accepted them: "
             f"{said}",
             where=str(plan.path),
             hint=f"read them, then: coreeval schedule install {plan.path} --accept-hooks",
@@ -68,7 +69,7 @@ def require_consent(plan: Plan) -> None:
 def accept_hooks(plan: Plan) -> None:
     """Remember the hooks of a schedule as accepted."""
     if plan.hooks:
-        TrustRecord(plan.workspace).accept_hooks(plan.name, hooks_digest(plan))
+        TrustRecord(plan.workspace).accept_hooks(plan.name, plan.path.parent, hooks_digest(plan))
 
 
 def accept_stated(plan: Plan, digests: Collection[str]) -> None:

@@ -30,7 +30,7 @@ class TrustEntry(Value):
 
     kind: Kind
     what: tuple[str, ...]
-    """`variable, origin` of an endpoint; `name, digest` of a config's hooks."""
+    """`variable, origin` of an endpoint; `name, folder, digest` of a config's hooks."""
     since: AwareDatetime
     seal: str
     """HMAC-SHA256 over the workspace's place, the kind and what."""
@@ -78,22 +78,24 @@ class TrustRecord:
         for pair in pairs:
             self._add("endpoint", tuple(pair))
 
-    def accepts_hooks(self, name: str, digest: str) -> bool:
-        """Return whether a config's hooks are the ones that were accepted last.
+    def accepts_hooks(self, name: str, folder: Path, digest: str) -> bool:
+        """Return whether a config's hooks are the ones that were accepted last in its folder.
 
         Raises:
             RunCorrupt: the file is damaged.
         """
-        return (name, digest) in {entry.what for entry in self._sealed("hooks")}
+        return (name, _place(folder), digest) in {entry.what for entry in self._sealed("hooks")}
 
-    def accept_hooks(self, name: str, digest: str) -> None:
-        """Remember a config's hooks in place of those accepted before.
+    def accept_hooks(self, name: str, folder: Path, digest: str) -> None:
+        """Remember a config's hooks in place of those accepted before in its folder.
+
+        A command such as `./notify.sh` is another one in another folder.
 
         Raises:
             RunCorrupt: the file is damaged.
             OSError: the file or the user's key cannot be written.
         """
-        self._add("hooks", (name, digest))
+        self._add("hooks", (name, _place(folder), digest))
 
     def _sealed(self, kind: Kind) -> list[TrustEntry]:
         key = _read_key()
@@ -107,7 +109,7 @@ class TrustRecord:
         sealed = TrustEntry(
             kind=kind, what=what, since=self._now(), seal=self._seal(key, kind, what)
         )
-        same = what if kind == "endpoint" else what[:1]
+        same = what if kind == "endpoint" else what[:2]
         kept = (
             entry
             for entry in self._read().trusted
@@ -140,6 +142,10 @@ def trusted_endpoints(workspace: Workspace) -> frozenset[EndpointPair]:
         RunCorrupt: its record is damaged.
     """
     return TrustRecord(workspace).endpoints()
+
+
+def _place(folder: Path) -> str:
+    return str(folder.resolve())
 
 
 # -- the user's key -----------------------------------------------------------------------------

@@ -79,6 +79,25 @@ def test_hooks_of_another_name_or_workspace_are_others(office: Office, tmp_path:
     assert other.look_once().exit_code == 2
 
 
+def test_hooks_of_another_folder_are_others_in_the_same_workspace(
+    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`touch ran`, or `./notify.sh`, is run in the config's folder."""
+    monkeypatch.setenv("COREEVAL_HOME", str(tmp_path / "home"))
+    accept(office)
+    other = Office(tmp_path / "other", schedule=HOOKED, consent=require_consent)
+    with planned(office.config) as first, planned(other.config) as second:
+        assert first.workspace.root == second.workspace.root
+        assert hooks_digest(first) == hooks_digest(second)
+    done = other.look_once()
+    assert done.exit_code == 2 and other.told == []
+    assert done.trouble and done.trouble.kind == "unaccepted_hooks"
+    accept(other)
+    for each in (other, office):
+        with planned(each.config) as plan:
+            require_consent(plan)
+
+
 def test_an_endpoint_that_nobody_agreed_to_ends_the_look(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,12 +47,16 @@ def test_pairs_are_remembered_once(workspace: Workspace, own_home: Path) -> None
 def test_hooks_are_those_accepted_last(workspace: Workspace) -> None:
     record = TrustRecord(workspace)
     record.trust_endpoints([PAIR])
-    record.accept_hooks("n", "first")
-    record.accept_hooks("other", "first")
-    record.accept_hooks("n", "second")
-    accepted = [record.accepts_hooks(*pair) for pair in (("n", "first"), ("n", "second"))]
+    here, there = Path("/here"), Path("/there")
+    record.accept_hooks("n", here, "first")
+    record.accept_hooks("other", here, "first")
+    record.accept_hooks("n", here, "second")
+    accepted = [record.accepts_hooks("n", here, digest) for digest in ("first", "second")]
     assert accepted == [False, True]
-    assert record.accepts_hooks("other", "first")
+    assert record.accepts_hooks("other", here, "first")
+    assert not record.accepts_hooks("n", there, "second")
+    record.accept_hooks("n", there, "first")
+    assert record.accepts_hooks("n", there, "first") and record.accepts_hooks("n", here, "second")
     assert record.endpoints() == {PAIR}
 
 
