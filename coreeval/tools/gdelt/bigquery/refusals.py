@@ -56,7 +56,7 @@ def is_transient(error: BaseException) -> bool:
 
 def explained(error: Exception, project: str) -> CoreEvalError | Refused:
     """Return an error of the client as what it means here."""
-    if isinstance(error, api.Redirection):
+    if isinstance(error, api.GoogleAPICallError) and error.code and 300 <= error.code < 400:
         told = "BigQuery cannot be reached: it redirects, which is not followed"
         return Refused("unavailable", told)
     if isinstance(error, api.GoogleAPICallError):
