@@ -29,7 +29,7 @@ _MOST_ESCAPES = 4
 _SELECTORS = "\u034f\ufe00-\ufe0f\U000e0000-\U000e01ef"
 """What cannot be seen, besides marks and formats: it chooses among glyphs."""
 _BETWEEN = r"(?:\\{1,8}[nrtfbv]|\\{0,8}[\W_])"
-"""What may stand between two words of a name, up to three times."""
+"""What may stand between two words of a name, up to three times besides its own signs."""
 _BEGIN, _END = r"(?:(?<![^\W_])|(?<=\\[nrtfbv]))", r"(?![^\W_])"
 _TOGETHER = 8
 """Letters of a name that is looked for without spaces too: `Li Ke` would be found in `like`."""
@@ -193,7 +193,9 @@ def _pattern(name: str) -> re.Pattern[str]:
     pattern = re.escape(words[0][0])
     for one, other in pairwise(words):
         initials = len(one[0]) == len(other[0]) == 1
-        spaced = any(map(str.isspace, light[one.end() : other.start()]))
+        own = light[one.end() : other.start()]
+        spaced = any(map(str.isspace, own))
         least = 0 if close or initials or not spaced else 1
-        pattern += f"{_BETWEEN}{{{least},3}}{re.escape(other[0])}"
+        most = 3 + len(own.replace(" ", ""))
+        pattern += f"{_BETWEEN}{{{least},{most}}}{re.escape(other[0])}"
     return re.compile(f"{_BEGIN}{pattern}{_END}")
