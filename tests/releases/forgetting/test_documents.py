@@ -185,6 +185,7 @@ def test_a_workbook_keeps_the_name_nowhere(tmp_path: Path) -> None:
     page["A2"] = "x"
     page["A2"].comment = Comment("well", NAME)
     page.title = NAME
+    assert page.oddHeader is not None
     page.oddHeader.center.text = f"of {NAME}"
     choice = DataValidation(type="list", formula1=f'"{NAME},x"')
     choice.add("D1")
