@@ -24,7 +24,7 @@ _MOST_ROWS: Final = 100_000
 """Rows of a sheet, and columns of a row below: a file of one kilobyte can claim a billion of them,
 and openpyxl makes each."""
 _MOST_COLUMNS: Final = 256
-_MOST_BYTES: Final = 200_000_000
+MOST_BYTES: Final = 200_000_000
 """Largest workbook that is unpacked: a sheet of 5,000 long texts has a tenth of it."""
 _UNREADABLE: Final = (
     OSError, BadZipFile, zlib.error, EOFError, ValueError, LookupError, SyntaxError, TypeError,
@@ -154,7 +154,7 @@ def _rows(path: Path, book: "Workbook") -> Iterator[tuple[int, list[str]]]:
 def _refuse_bomb(path: Path, file: BinaryIO) -> None:
     with ZipFile(file) as packed:
         size = sum(member.file_size for member in packed.infolist())
-    if size > _MOST_BYTES:
+    if size > MOST_BYTES:
         raise unreadable(
             path, f"it unpacks to {size:,} bytes", "give the sheet that was written, filled in"
         )

@@ -3,52 +3,83 @@
 A file is written anew as a whole or not at all.
 """
 
+import codecs
 import csv
 import gzip
 import io
 import json
-import re
+import lzma
+import sqlite3
+import stat
+import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 from zipfile import BadZipFile, ZipFile
 
+from coreeval.errors import RunError
 from coreeval.releases.forgetting.databases import MAGIC
 from coreeval.releases.forgetting.found import Found
 from coreeval.releases.forgetting.names import TAKEN_DOWN, Finder
-from coreeval.tools.files import replacing, write_text
+from coreeval.releases.forgetting.workbooks import blank_workbook
+from coreeval.tools.files import replacing
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
 _PIECE = 1 << 20
 """Characters of a line that are read at once."""
 _TAIL = 256
 """Characters before a line that are looked at with it: a name may be broken over two."""
-_TAG = re.compile(r"<[^>]{0,500}>")
-_BOM = "\ufeff"
-_TABLES = (".csv", ".tsv")
-UNREADABLE = (ValueError, csv.Error, BadZipFile, zlib.error, EOFError, KeyError, SyntaxError)
-"""What the readers of tables, JSON, workbooks, Parquet and packed files raise for damaged ones."""
+_MOST_UNPACKED = 4 << 30
+"""Characters of a packed file that are looked through (own choice)."""
+_MOST_LINE = 16 << 20
+"""Characters of a line that is changed (own choice)."""
+_MOST_WHOLE = 128 << 20
+"""Bytes of a table or of JSON, which are read whole to be changed (own choice)."""
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
+"""What a text begins with, and how it is written then; the longer ones first."""
+UNREADABLE = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError,
+    SyntaxError, csv.Error, BadZipFile, zlib.error, lzma.LZMAError, struct.error, sqlite3.Error,
+    RunError,
+)  # fmt: skip
+"""What the readers of tables, JSON, workbooks, Parquet, databases and packed files raise for odd
+ones: JSON that is nested too deeply and packing that is not known among them."""
 REMADE = ("pcr", "numleak")
 """Folders of files that a command writes anew: there a line that names somebody goes."""
-Blanker = Callable[[Path, Finder], int]
+
+
+class Changer(Protocol):
+    """Changes a file and returns how much was changed, or would be where it is only looked at."""
+
+    def __call__(self, path: Path, finder: Finder, *, dry: bool) -> int:
+        """Change it."""
+        ...
 
 
 def count_in(path: Path, finder: Finder) -> int:
-    """Return how many rows, lines or cells of a file name somebody."""
+    """Return how many rows or lines of a file name somebody, or how many of its members' names.
+
+    Raises:
+        UNREADABLE: it cannot be read, or unpacks to more than is looked through.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is no plain file")
     with path.open("rb") as file:
         start = file.read(16)
     if start.startswith(_PARQUET):
         return _count_parquet(path, finder)
     if start.startswith(MAGIC):
         return _count_database(path, finder)
-    if start.startswith(_ZIP) and path.suffix.casefold() == ".xlsx":
-        return sum(1 for _ in _cells(_workbook(path), finder))
     if start.startswith(_ZIP):
         return _count_zip(path, finder)
-    if path.suffix.casefold() in _TABLES:
-        return sum(finder.finds(cell) for row in _Table(path) for cell in row)
     with _opened(path) as lines:
         return _count_lines(lines, finder)
 
@@ -59,6 +90,9 @@ def forget_in_document(path: Path, finder: Finder, *, dry: bool) -> Iterator[Fou
         yield from _forget(path, finder, dry=dry)
     except UNREADABLE as error:
         yield unreadable(path, error)
+    if finder.finds(path.name) and path.exists():
+        to_do = "give it another name, or delete it"
+        yield Found(kind="name of a file", path=path, count=1, action="reported", to_do=to_do)
 
 
 def unreadable(path: Path, error: Exception) -> Found:
@@ -76,30 +110,27 @@ def _forget(path: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
     count = count_in(path, finder)
     if not count:
         return
-    suffix, blank = path.suffix.casefold(), _blanker(path)
-    if blank is None and not _is_ours_to_delete(path):
-        yield Found(
-            kind="file",
-            path=path,
-            count=count,
-            action="reported",
-            to_do="see to it yourself: it is not of a form that can be cleaned",
-        )
-        return
-    if blank is None:
+    suffix, change = path.suffix.casefold(), _changer(path)
+    if change is None and _is_ours_to_delete(path):
         if not dry:
             path.unlink()
         yield Found(kind=f"file {suffix}".strip(), path=path, count=1, action="deleted")
         return
-    if not dry:
-        count = blank(path, finder)
-    dropped = blank is _drop_lines
-    yield Found(
-        kind="lines" if dropped or suffix == ".jsonl" else "texts",
-        path=path,
-        count=count,
-        action="deleted" if dropped else "blanked",
-    )
+    changed = change(path, finder, dry=dry) if change else 0
+    if changed:
+        dropped = change is _drop_lines
+        yield Found(
+            kind="lines" if dropped or suffix == ".jsonl" else "texts",
+            path=path,
+            count=changed,
+            action="deleted" if dropped else "blanked",
+        )
+        count = 0 if dry else count_in(path, finder)
+    if count:
+        where = "it names them across values, or where nothing is blanked"
+        problem = where if change else "it is not of a form that can be cleaned"
+        to_do = f"see to it yourself: {problem}"
+        yield Found(kind="file", path=path, count=count, action="reported", to_do=to_do)
 
 
 def _is_ours_to_delete(path: Path) -> bool:
@@ -109,7 +140,7 @@ def _is_ours_to_delete(path: Path) -> bool:
     )
 
 
-def _blanker(path: Path) -> Blanker | None:
+def _changer(path: Path) -> Changer | None:
     suffixes = [each.casefold() for each in path.suffixes]
     if suffixes[-2:] == [".jsonl", ".gz"]:
         return _drop_lines
@@ -121,29 +152,59 @@ def _blanker(path: Path) -> Blanker | None:
         case [".csv"] | [".tsv"]:
             return _blank_cells
         case [".xlsx"]:
-            return _blank_workbook
+            return blank_workbook
     return None
 
 
 # -- reading --------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[str]]:
-    """Open a file of text, packed by gzip or not; bytes that are none cost a character."""
+def _encoding(start: bytes) -> str:
+    """Return how a text is written that begins like this."""
+    for mark, encoding in _MARKS.items():
+        if start.startswith(mark):
+            return encoding
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if not even and odd > len(start) // 4:
+        return "utf-16-le"
+    return "utf-16-be" if not odd and even > len(start) // 4 else "utf-8"
+
+
+def _errors(encoding: str) -> str:
+    """Return what is done with bytes that are no text: those of UTF-8 are written as they were."""
+    return "surrogateescape" if encoding.startswith("utf-8") else "strict"
+
+
+def _is_packed(path: Path) -> bool:
     with path.open("rb") as file:
-        packed = file.read(2) == _GZIP
-    opener: Any = gzip.open if packed else open
-    with opener(path, "rt", encoding="utf-8", errors="replace", newline="") as lines:
+        return file.read(2) == _GZIP
+
+
+def _encoding_of(path: Path) -> str:
+    opener: Any = gzip.open if _is_packed(path) else open
+    with opener(path, "rb") as file:
+        return _encoding(file.read(64))
+
+
+@contextmanager
+def _opened(path: Path, encoding: str = "") -> Iterator[IO[str]]:
+    """Open a file of text, packed by gzip or not; without an encoding, only to look at it."""
+    opener: Any = gzip.open if _is_packed(path) else open
+    known = encoding or _encoding_of(path)
+    errors = _errors(known) if encoding or known.startswith("utf-8") else "replace"
+    with opener(path, "rt", encoding=known, errors=errors, newline="") as lines:
         yield lines
 
 
 def _count_lines(lines: IO[str], finder: Finder) -> int:
-    """Count the lines that name somebody, tags left out or not; a long one in parts."""
-    count, before = 0, ""
+    """Count the lines that name somebody; a long one in parts."""
+    count, before, length = 0, "", 0
     while part := lines.readline(_PIECE):
+        length += len(part)
+        if length > _MOST_UNPACKED:
+            raise ValueError(f"it has more than {_MOST_UNPACKED:,} characters")
         whole = before + part
-        named = finder.finds(whole) or ("<" in whole and finder.finds(_TAG.sub("", whole)))
+        named = finder.finds(whole)
         count += named
         before = "" if named else whole[-_TAIL:]
     return count
@@ -152,11 +213,9 @@ def _count_lines(lines: IO[str], finder: Finder) -> int:
 class _Table:
     """The rows of a table of text, and how they are written."""
 
-    def __init__(self, path: Path) -> None:
-        text = path.read_bytes().decode("utf-8", "replace")
-        self.mark = _BOM if text.startswith(_BOM) else ""
-        self._text = text.removeprefix(_BOM)
-        first = self._text.partition("\n")[0]
+    def __init__(self, text: str) -> None:
+        self._text = text
+        first = text.partition("\n")[0]
         self.delimiter = max(",;\t", key=first.count)
         self.end = "\r\n" if "\r\n" in text else "\n"
 
@@ -179,19 +238,28 @@ def _count_database(path: Path, finder: Finder) -> int:
     with opened(path, dry=True) as database:
         tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         for (table,) in tables:
-            for row in database.execute(f'SELECT * FROM "{table}"'):
+            for row in database.execute(f"SELECT * FROM {_quoted(table)}"):
                 texts = (each.decode(errors="replace") if isinstance(each, bytes) else str(each)
                          for each in row)  # fmt: skip
                 count += any(map(finder.finds, texts))
     return count
 
 
+def _quoted(table: str) -> str:
+    return '"' + table.replace('"', '""') + '"'
+
+
 def _count_zip(path: Path, finder: Finder) -> int:
     with ZipFile(path) as packed:
-        count = 0
+        if sum(member.file_size for member in packed.infolist()) > _MOST_UNPACKED:
+            raise ValueError(f"it unpacks to more than {_MOST_UNPACKED:,} bytes")
+        count = sum(map(finder.finds, packed.namelist()))
         for name in packed.namelist():
             with packed.open(name) as member:
-                lines = io.TextIOWrapper(member, "utf-8", errors="replace", newline="")
+                encoding = _encoding(member.read(64))
+            errors = "surrogateescape" if encoding.startswith("utf-8") else "replace"
+            with packed.open(name) as member:
+                lines = io.TextIOWrapper(member, encoding, errors=errors, newline="")
                 count += _count_lines(lines, finder)
         return count
 
@@ -199,11 +267,34 @@ def _count_zip(path: Path, finder: Finder) -> int:
 # -- writing --------------------------------------------------------------------------------------
 
 
-def _blank_json(path: Path, finder: Finder) -> int:
-    value = json.loads(path.read_text(encoding="utf-8"))
+def _read_whole(path: Path, encoding: str) -> str:
+    if path.stat().st_size > _MOST_WHOLE:
+        raise ValueError(f"it has more than {_MOST_WHOLE:,} bytes")
+    return path.read_bytes().decode(encoding, _errors(encoding))
+
+
+def _write_whole(path: Path, text: str, encoding: str) -> None:
+    with replacing(path) as draft:
+        draft.write_bytes(text.encode(encoding, _errors(encoding)))
+
+
+def _blank_json(path: Path, finder: Finder, *, dry: bool) -> int:
+    encoding = _encoding_of(path)
+    value = json.loads(_read_whole(path, encoding))
     count = _count_texts(value, finder)
-    write_text(path, json.dumps(finder.blanked(value), indent=2, ensure_ascii=False) + "\n")
+    if count and not dry:
+        _write_whole(path, _dumped(finder.blanked(value), indent=2) + "\n", encoding)
     return count
+
+
+def _dumped(value: object, indent: int | None = None) -> str:
+    """Return a value as JSON; halves of characters are escaped, as no file can hold them."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=indent)
+    return text
 
 
 def _count_texts(value: object, finder: Finder) -> int:
@@ -214,37 +305,65 @@ def _count_texts(value: object, finder: Finder) -> int:
     return sum(_count_texts(each, finder) for each in value) if isinstance(value, list) else 0
 
 
-def _blank_lines(path: Path, finder: Finder) -> int:
-    return _rewrite_lines(path, finder, _blank_line)
+def _blank_lines(path: Path, finder: Finder, *, dry: bool) -> int:
+    """Blank the texts of lines of JSON; a line that is none goes, or is nested too deeply."""
+    return _rewrite_lines(path, (_blank_line(line, finder) for line in _lines(path)), dry=dry)
 
 
-def _drop_lines(path: Path, finder: Finder) -> int:
-    return _rewrite_lines(path, finder, lambda _line, _finder: "")
+def _drop_lines(path: Path, finder: Finder, *, dry: bool) -> int:
+    lines = ((line, "" if finder.finds(line) else line) for line in _lines(path))
+    return _rewrite_lines(path, lines, dry=dry)
 
 
-def _blank_line(line: str, finder: Finder) -> str:
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a file.
+
+    Raises:
+        ValueError: one is too long.
+    """
+    with _opened(path, _encoding_of(path)) as lines:
+        length = 0
+        while line := lines.readline(_MOST_LINE):
+            length += len(line)
+            if len(line) == _MOST_LINE:
+                raise ValueError(f"a line has {_MOST_LINE:,} characters or more")
+            if length > _MOST_UNPACKED:
+                raise ValueError(f"it has more than {_MOST_UNPACKED:,} characters")
+            yield line
+
+
+def _blank_line(line: str, finder: Finder) -> tuple[str, str]:
+    """Return a line and what it becomes."""
+    if not finder.finds(line):
+        return line, line
     try:
-        return json.dumps(finder.blanked(json.loads(line)), ensure_ascii=False) + "\n"
-    except ValueError:
-        return ""
+        value = json.loads(line)
+        blanked = finder.blanked(value)
+        return line, line if blanked == value else _dumped(blanked) + "\n"
+    except (ValueError, RecursionError):
+        return line, ""
 
 
-def _rewrite_lines(path: Path, finder: Finder, change: Callable[[str, Finder], str]) -> int:
-    count = 0
-    packed = path.suffix.casefold() == ".gz"
-    with _opened(path) as lines, replacing(path) as draft:
-        opener: Any = gzip.open if packed else open
-        with opener(draft, "wt", encoding="utf-8", newline="") as written:
-            for line in lines:
-                named = finder.finds(line)
-                count += named
-                written.write(change(line, finder) if named else line)
+def _rewrite_lines(path: Path, changes: Iterator[tuple[str, str]], *, dry: bool) -> int:
+    """Write each line as what it becomes; return how many were changed."""
+    if dry:
+        return sum(old != new for old, new in changes)
+    count, encoding = 0, _encoding_of(path)
+    opener: Any = gzip.open if _is_packed(path) else open
+    with (
+        replacing(path) as draft,
+        opener(draft, "wt", encoding=encoding, errors=_errors(encoding), newline="") as written,
+    ):
+        for old, new in changes:
+            count += old != new
+            written.write(new)
     return count
 
 
-def _blank_cells(path: Path, finder: Finder) -> int:
+def _blank_cells(path: Path, finder: Finder, *, dry: bool) -> int:
     """Blank the cells of a table; the others stay what they were, their quotes may not."""
-    table, count = _Table(path), 0
+    encoding = _encoding_of(path)
+    table, count = _Table(_read_whole(path, encoding)), 0
     made = io.StringIO(newline="")
     writer = csv.writer(made, delimiter=table.delimiter, lineterminator=table.end)
     for row in table:
@@ -252,32 +371,6 @@ def _blank_cells(path: Path, finder: Finder) -> int:
         count += sum(named)
         cells = zip(row, named, strict=True)
         writer.writerow([TAKEN_DOWN if is_named else cell for cell, is_named in cells])
-    with replacing(path) as draft:
-        draft.write_text(table.mark + made.getvalue(), encoding="utf-8", newline="")
-    return count
-
-
-def _workbook(path: Path) -> Any:  # noqa: ANN401 - openpyxl's
-    from openpyxl import load_workbook
-
-    return load_workbook(path)
-
-
-def _cells(book: Any, finder: Finder) -> Iterator[Any]:  # noqa: ANN401
-    """Yield the cells that name somebody, or whose comments do."""
-    for page in book.worksheets:
-        for row in page.iter_rows():
-            for cell in row:
-                said = str(cell.comment.text) if cell.comment else ""
-                if finder.finds(f"{cell.value or ''}\n\n{said}"):
-                    yield cell
-
-
-def _blank_workbook(path: Path, finder: Finder) -> int:
-    book, count = _workbook(path), 0
-    for cell in _cells(book, finder):
-        cell.value, cell.comment = TAKEN_DOWN, None
-        count += 1
-    with replacing(path) as draft:
-        book.save(draft)
+    if count and not dry:
+        _write_whole(path, made.getvalue(), encoding)
     return count

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from coreeval.agents.takedown import FEWEST_LETTERS, NOTHING, folded, load_takedown, takedown_of
-from coreeval.errors import UsageError
+from coreeval.errors import RunLocked, UsageError
 from coreeval.tools.files import write_text
 
 _HEAD = "# Names that nothing of this workspace may rest on, one a line: docs/safety.md\n"
+_PATIENCE_S = 60.0
 
 
 def checked_names(names: Sequence[str]) -> list[str]:
@@ -41,10 +42,26 @@ def missing_from(path: Path, names: Sequence[str]) -> list[str]:
 def put_on_list(path: Path, names: Sequence[str]) -> None:
     """Add the names that are not on a list; what stands in it stays as it is.
 
+    Processes that add names at the same time wait for each other.
+
     Raises:
+        RunLocked: another process has kept the list for longer than is waited.
         ConfigError: it cannot be read.
         OSError: it cannot be written.
     """
+    from filelock import FileLock, Timeout
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_PATIENCE_S):
+            _add(path, names)
+    except Timeout:
+        raise RunLocked(
+            "another process writes this list", where=str(path), hint="wait until it has ended"
+        ) from None
+
+
+def _add(path: Path, names: Sequence[str]) -> None:
     new = missing_from(path, names)
     if not new:
         return

@@ -1,30 +1,41 @@
 """Finding a person in any text that is kept: as the takedown list does, and in URLs and escapes.
 
 What the list finds is found, and more: `jose-nunez` in an address, an accent that is an escape of
-JSON inside JSON. It reads gigabytes, so a text is looked at closely only where the longest part of
-a name stands.
+JSON inside JSON, a name with a tag in it. It reads gigabytes, so a text is looked at closely only
+where the longest part of a name stands.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from urllib.parse import unquote
 
 from pydantic import JsonValue
 
-from coreeval.agents.takedown import folded
 from coreeval.tools.html_references import unescape
 
 TAKEN_DOWN = "(taken down)"
 """Stands where a text named somebody."""
-_ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_ESCAPE = re.compile(r"(?<!\\)\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+"""A character beyond the first 65,536, as escapes write it."""
 _REFERENCE = re.compile(r"&#?\w+;")
-_INVISIBLE = "\u200b\u2060\ufeff\u00ad\ufe0f\u200e\u200f"
-_BETWEEN = r"[\W_]{1,3}"
-"""What may stand between two words of a name."""
+_TAG = re.compile(r"<[^<>]{0,500}>")
+_BYTES = {0xDC00 + byte: chr(byte) for byte in range(0x80, 0x100)}
+"""Bytes of a text that is not in UTF-8, as `surrogateescape` reads them, in Latin-1."""
+_MOST_ESCAPES = 4
+"""How often a text may have been escaped."""
+_SELECTORS = "\u034f\ufe00-\ufe0f\U000e0000-\U000e01ef"
+"""What cannot be seen, besides marks and formats: it chooses among glyphs."""
+_BETWEEN = r"(?:\\{1,8}[nrtfbv]|\\{0,8}[\W_])"
+"""What may stand between two words of a name, up to three times besides its own signs."""
+_BEGIN, _END = r"(?:(?<![^\W_])|(?<=\\[nrtfbv]))", r"(?![^\W_])"
+_TOGETHER = 8
+"""Letters of a name that is looked for without spaces too: `Li Ke` would be found in `like`."""
 _AROUND = 64
-"""Characters on both sides of a name that are looked at with it: references and escapes shrink."""
+"""Characters on both sides of a name that are looked at with it."""
 
 
 class Finder:
@@ -39,7 +50,7 @@ class Finder:
         self._pieces = tuple({_longest_piece(name) for name in names})
         self._ascii = _ascii_pieces(self._pieces)
         self._patterns = [_pattern(name) for name in names]
-        self._reach = _AROUND + 2 * max(map(len, names))
+        self._reach = _AROUND + 32 * max(map(len, map(_words, names)))
 
     @property
     def plainest(self) -> tuple[str, ...]:
@@ -51,14 +62,16 @@ class Finder:
 
     def finds(self, text: str) -> bool:
         """Tell whether a text names somebody."""
-        decoded = _decoded(text)
-        if not self._may_name(decoded):
+        return any(map(self._finds_plainly, _forms(text)))
+
+    def _finds_plainly(self, text: str) -> bool:
+        """Tell whether a text names somebody as it stands."""
+        if not self._may_name(text):
             return False
-        return any(
-            pattern.search(folded(part))
-            for part in self._near(_light(decoded))
-            for pattern in self._patterns
-        )
+        light = _light(text)
+        if not any(piece in light for piece in self._pieces):
+            return False
+        return self._finds_closely(" ".join(light.split()))
 
     def finds_in(self, value: object) -> bool:
         """Tell whether any text of a value, keys of mappings included, names somebody."""
@@ -83,13 +96,18 @@ class Finder:
         plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").lower()
         return any(piece in plain for piece in self._ascii)
 
-    def _near(self, light: str) -> Iterator[str]:
-        """Yield the stretches of a text in which a name may stand."""
+    def _finds_closely(self, light: str) -> bool:
+        """Look at the stretches of a text in which a name may stand."""
         for piece in self._pieces:
             at = light.find(piece)
             while at >= 0:
-                yield light[max(0, at - self._reach) : at + self._reach]
+                end = at + self._reach
+                for pattern in self._patterns:
+                    found = pattern.search(light, max(0, at - self._reach), end)
+                    if found and (found.end() < end or end >= len(light)):
+                        return True
                 at = light.find(piece, at + self._reach // 2)
+        return False
 
 
 def _ascii_pieces(pieces: Sequence[str]) -> tuple[bytes, ...]:
@@ -102,17 +120,45 @@ def _ascii_pieces(pieces: Sequence[str]) -> tuple[bytes, ...]:
     return tuple(each.encode() for each in plain) if whole else ()
 
 
+def _forms(text: str) -> Iterator[str]:
+    """Yield a text as it stands, without its escapes one by one, and each without its tags."""
+    for _ in range(_MOST_ESCAPES):
+        yield text
+        if "<" in text:
+            yield from {_TAG.sub("", text), _TAG.sub(" ", text)} - {text}
+        decoded = _decoded(text)
+        if decoded == text:
+            return
+        text = decoded
+
+
 def _decoded(text: str) -> str:
-    """Return a text without the escapes of JSON, addresses and HTML."""
-    if "\\u" in text:
-        text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+    """Return a text without the outermost escapes of JSON, addresses and HTML."""
+    if not text.isascii():
+        text = text.translate(_BYTES) if _has_bytes(text) else text
+    if "\\" in text:
+        text = _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
+        text = _PAIR.sub(_joined, text)
     if "%" in text:
         text = unquote(text, errors="replace")
     return unescape(text) if "&" in text and _REFERENCE.search(text) else text
 
 
+def _has_bytes(text: str) -> bool:
+    """Tell whether a text was read with bytes that are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _joined(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+
+
 def _light(text: str) -> str:
-    """Return a text without case, marks and what cannot be seen; `folded` does more, slower."""
+    """Return a text without case, marks and what cannot be seen."""
     if text.isascii():
         return text.lower()
     return _unmarked().sub("", unicodedata.normalize("NFKD", text)).casefold()
@@ -121,16 +167,36 @@ def _light(text: str) -> str:
 @cache
 def _unmarked() -> re.Pattern[str]:
     """Return a pattern of all characters that `_light` leaves out."""
-    marks = (chr(code) for code in range(0x20000) if unicodedata.combining(chr(code)))
-    return re.compile(f"[{''.join(marks)}{_INVISIBLE}]")
+    every = map(chr, range(0x20000))
+    left_out = (
+        each for each in every if unicodedata.combining(each) or unicodedata.category(each) == "Cf"
+    )
+    return re.compile(f"[{re.escape(''.join(left_out))}{_SELECTORS}]")
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name, without points and hyphens."""
+    words: list[str] = re.findall(r"[^\W_]+", _light(name))
+    return words
 
 
 def _longest_piece(name: str) -> str:
-    parts: list[str] = re.findall(r"[^\W_]+", _light(folded(name)))
-    return max(parts, key=len)
+    return max(_words(name), key=len)
 
 
 def _pattern(name: str) -> re.Pattern[str]:
-    """Return what a name looks like, whatever stands between its words."""
-    words = (re.escape(word) for word in re.split(r"[\s_-]+", folded(name)) if word)
-    return re.compile(rf"(?<![^\W_]){_BETWEEN.join(words)}(?![^\W_])")
+    """Return what a name looks like, whatever stands between its words.
+
+    Nothing need stand between initials, where the name itself has no space, or in a long name.
+    """
+    light, words = _light(name), list(re.finditer(r"[^\W_]+", _light(name)))
+    close = sum(len(word[0]) for word in words) >= _TOGETHER
+    pattern = re.escape(words[0][0])
+    for one, other in pairwise(words):
+        initials = len(one[0]) == len(other[0]) == 1
+        own = light[one.end() : other.start()]
+        spaced = any(map(str.isspace, own))
+        least = 0 if close or initials or not spaced else 1
+        most = 3 + len(own.replace(" ", ""))
+        pattern += f"{_BETWEEN}{{{least},{most}}}{re.escape(other[0])}"
+    return re.compile(f"{_BEGIN}{pattern}{_END}")

@@ -129,9 +129,9 @@ def _blanked(text: object, finder: Finder) -> object:
         return text
     try:
         value = json.loads(text)
-    except ValueError:
+        blanked = json.dumps(finder.blanked(value))
+    except (ValueError, RecursionError):
         return TAKEN_DOWN
-    blanked = json.dumps(finder.blanked(value))
     return TAKEN_DOWN if isinstance(value, str) or finder.finds(blanked) else blanked
 
 
@@ -184,8 +184,15 @@ def _blank_evidence(database: sqlite3.Connection, table: str, ids: Iterable[str]
     """Leave of a piece of news its id and its time: stories refer to it."""
     for each in ids:
         (row,) = database.execute(f"SELECT body FROM {table} WHERE id = ?", (each,)).fetchall()
-        body = json.dumps(json.loads(row["body"]) | _NO_NEWS)
+        body = json.dumps(_without_news(row["body"]))
         database.execute(f"UPDATE {table} SET body = ? WHERE id = ?", (body, each))
+
+
+def _without_news(body: str) -> dict[str, object]:
+    try:
+        return dict(json.loads(body)) | _NO_NEWS
+    except (ValueError, TypeError, RecursionError):
+        return dict(_NO_NEWS)
 
 
 def _drop(database: sqlite3.Connection, sample: str) -> None:

@@ -177,7 +177,7 @@ def test_what_is_no_sheet(
     told: str,
 ) -> None:
     if make is _bomb:
-        monkeypatch.setattr(workbook, "_MOST_BYTES", 1_000)
+        monkeypatch.setattr(workbook, "MOST_BYTES", 1_000)
     make(tmp_path / name)
     with pytest.raises(UsageError) as error:
         list(read_sheets([tmp_path / name]))

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from coreeval.agents.takedown import takedown_of
 from coreeval.releases.forgetting.names import TAKEN_DOWN, Finder
+from tests.hostile.patterns import seconds
 
 NAMES = ["José Núñez", "Acme Corp", "Anna-Lena Strauß", "Лев Яшин"]
 FINDER = Finder(NAMES)
@@ -45,6 +46,55 @@ def test_what_the_list_finds(text: str) -> None:
 )
 def test_what_else_names_them(text: str) -> None:
     assert FINDER.finds(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://example.org/jane-q-example",
+        "jane q example",
+        "JaneQExample",
+        "at /conan-obrien/",
+        "at /conan-o-brien/",
+        "Conan O\u2019Brien",
+        '{"a": "Jane\\tQ. Example"}',
+        '{"a": "so\\r\\nJane Q.\\r\\nExample"}',
+        '"{\\"a\\": \\"Jane Q.\\\\r\\\\nExample\\"}"',
+        "Ja\u200cne Q. Exa\u200dmple",
+        "q=Jane%2520Q.%2520Example",
+        "Jane&amp;nbsp;Q.&amp;nbsp;Example",
+        "<b>Jane</b> Q. Ex<i>ample</i>",
+        "<p>Jane Q.</p><p>Example</p>",
+        "&lt;b&gt;Jane&lt;/b&gt; Q. Example",
+        "50%Jane Q. Example",
+        b"Jos\xe9 N\xfa\xf1ez".decode("utf-8", "surrogateescape"),
+        "Jos\\xe9 N\\xfa\\xf1ez",
+        "C:\\nina tomas",
+        "Jane Q.             " * 9 + "\n" * 200 + "Example",
+        "said JQ Doe",
+    ],
+)
+def test_other_ways_to_write_a_name_are_found(text: str) -> None:
+    names = ("Jane Q. Example", "Conan O'Brien", "José Núñez", "Nina Tomas", "J. Q. Doe")
+    assert Finder(names).finds(text)
+
+
+@pytest.mark.parametrize("text", ["I like it", "Jane P. Example", "the example of Jane", "J Doe"])
+def test_no_more_is_found_than_a_name(text: str) -> None:
+    assert not Finder(["Li Ke", "Jane Q. Example", "J. Q. Doe"]).finds(text)
+
+
+def test_a_name_in_escaped_letters_of_another_plane_is_found() -> None:
+    assert Finder(["\U00010414\U00010415\U00010416"]).finds(r"\ud801\udc14\ud801\udc15\ud801\udc16")
+
+
+@pytest.mark.parametrize(
+    "piece", ["\\", "<", "<a ", "&", "&amp;", "%25", "\\n", "jane ", "jane\\", "\ud83d", " "]
+)
+def test_texts_of_one_sign_take_time_in_proportion(piece: str) -> None:
+    """Where each sign is held against all others it takes a minute."""
+    text = piece * (200_000 // len(piece)) + r" \u00e9"
+    assert seconds(Finder(["Jane Example"]).finds, text, 20.0) < 20.0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -186,3 +187,10 @@ def test_a_list_is_added_to(tmp_path: Path) -> None:
     assert not missing_from(path, names)
     with pytest.raises(UsageError, match="no name"):
         checked_names(["Al"])
+
+
+def test_names_that_are_listed_at_the_same_time_are_all_there(tmp_path: Path) -> None:
+    path, names = tmp_path / "takedown.txt", [f"Jane Number {number}" for number in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: put_on_list(path, [name]), names))
+    assert not missing_from(path, names)
