@@ -42,8 +42,11 @@ def links_below(path: Path) -> Iterator[Path]:
     if path.is_symlink():
         yield path
     elif path.is_dir():
-        with os.scandir(path) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
+        try:
+            with os.scandir(path) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except FileNotFoundError:  # another process has just deleted it
+            return
         for entry in found:
             if entry.is_symlink():
                 yield Path(entry.path)

@@ -1,16 +1,25 @@
 """Names and links in stores, runs and caches that somebody else made: none leads out of them."""
 
 import os
+import shutil
 import sqlite3
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from coreeval.errors import KnowledgeError
 from coreeval.releases.forgetting.caches import forget_cached
 from coreeval.releases.forgetting.names import Finder
+from coreeval.releases.forgetting.news_store import forget_news
+from coreeval.tools.gdelt.local import open_local
+from coreeval.tools.gdelt.parts.compact import compact
+from coreeval.tools.gdelt.store.layout import Layout
+from coreeval.tools.gdelt.store.sync import Around, sync_folder
 from coreeval.tools.json_cache import JsonCache
+from tests.cli.kit import DEMO
 
 NAME = "Taco Bell"
 FINDER = Finder([NAME])
@@ -109,3 +118,92 @@ def test_a_cache_puts_no_tables_into_another_database(tmp_path: Path) -> None:
         assert cache.put("key", 1, expire_s=60)
         assert cache.get("key") == 1
     assert other.read_bytes() == before
+
+
+# -- news stores ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def made_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a news store of the demo's news."""
+    store = tmp_path_factory.mktemp("made") / "store"
+    sync_folder(store, DEMO / "news", around=Around(finish=compact))
+    return store
+
+
+@pytest.fixture
+def store(made_store: Path, tmp_path: Path) -> Path:
+    """Return a copy of it."""
+    return Path(shutil.copytree(made_store, tmp_path / "store"))
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Return all files of a folder."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def use_store(store: Path) -> Iterator[Callable[[], object]]:
+    """Yield all that is done with a store."""
+    yield lambda: list(forget_news(store, FINDER, dry=True))
+    yield lambda: list(forget_news(store, FINDER, dry=False))
+    yield lambda: sync_folder(store, DEMO / "news", around=Around(finish=compact))
+    yield lambda: compact(store)
+    yield lambda: open_local(store, store.parent)
+    yield Layout(store).require
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["segments", "signals", "parts", "aside", "downloads", "lock", "store.db",
+     "segments/2026-01-01", "signals/2026-01-01", "parts/000099", "parts/.work",
+     "aside/x.jsonl.gz"],
+)  # fmt: skip
+def test_a_news_store_with_a_link_in_it_is_refused(store: Path, tmp_path: Path, entry: str) -> None:
+    home = tmp_path / "home"
+    for name in ("a/b.parquet", "20260101/photo.jpg", "letter.txt"):
+        mine(home / Path(name).parent)
+    link, target = store / entry, home
+    if link.is_dir():
+        shutil.rmtree(link)
+    if entry in ("lock", "store.db", "aside/x.jsonl.gz"):
+        target = home / "letter.txt"
+        link.unlink(missing_ok=True)
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(target)
+    for number in range(2):  # what was replaced a day ago is deleted
+        os.utime(home / "20260101", (number, number))
+    before = tree(home)
+    for use in use_store(store):
+        with pytest.raises(KnowledgeError, match="holds a link") as told:
+            use()
+        assert told.value.where == str(link)
+        assert "gdelt sync" not in told.value.hint
+        assert tree(home) == before
+
+
+@pytest.mark.parametrize("way", ["absolute", "above", "in the store"])
+def test_a_news_store_that_lists_files_outside_is_refused(
+    store: Path, tmp_path: Path, way: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    segment = next(store.glob("segments/*/*.parquet"))
+    own = home / "mydata.parquet"
+    shutil.copy(segment, own)
+    paths = {"absolute": str(own), "above": "segments/../../home/mydata.parquet",
+             "in the store": "lock"}  # fmt: skip
+    with closing(sqlite3.connect(store / "store.db")) as database, database:
+        listed = segment.relative_to(store).as_posix()
+        change = "UPDATE segments SET path = ? WHERE path = ?"
+        assert database.execute(change, [paths[way], listed]).rowcount == 1
+    before = tree(home)
+    for use in [*use_store(store)][:4]:
+        with pytest.raises(KnowledgeError, match="outside of its folders"):
+            use()
+        assert tree(home) == before
+
+
+def test_a_news_store_may_be_reached_by_a_link(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "news").symlink_to(store)
+    assert [*forget_news(tmp_path / "news", FINDER, dry=False)]
+    open_local(tmp_path / "news", tmp_path).close()
