@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 
 
@@ -35,6 +35,15 @@ def is_plain_file(folder: Path, name: str) -> bool:
         return stat.S_ISREG((folder / name).lstat().st_mode)
     except (OSError, ValueError):
         return False
+
+
+def links_among(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Yield the links among some files and folders of a folder, below them and on the way there."""
+    for name in names:
+        if leads_through_link(folder, str(PurePath(name).parent)):
+            yield (folder / name).parent
+        else:
+            yield from links_below(folder / name)
 
 
 def links_below(path: Path) -> Iterator[Path]:

@@ -1,5 +1,6 @@
 """Names and links in stores, runs and caches that somebody else made: none leads out of them."""
 
+import asyncio
 import os
 import shutil
 import sqlite3
@@ -10,16 +11,24 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.errors import KnowledgeError
+from coreeval.cli import main
+from coreeval.errors import KnowledgeError, RunCorrupt
+from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.releases.forgetting.caches import forget_cached
 from coreeval.releases.forgetting.names import Finder
 from coreeval.releases.forgetting.news_store import forget_news
+from coreeval.releases.forgetting.run_folder import written_by
+from coreeval.tools.clock import utc_now
+from coreeval.tools.files import write_text
 from coreeval.tools.gdelt.local import open_local
 from coreeval.tools.gdelt.parts.compact import compact
 from coreeval.tools.gdelt.store.layout import Layout
 from coreeval.tools.gdelt.store.sync import Around, sync_folder
 from coreeval.tools.json_cache import JsonCache
+from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.runs import RunStore
 from tests.cli.kit import DEMO
+from tests.releases.kit import make_run
 
 NAME = "Taco Bell"
 FINDER = Finder([NAME])
@@ -207,3 +216,119 @@ def test_a_news_store_may_be_reached_by_a_link(store: Path, tmp_path: Path) -> N
     (tmp_path / "news").symlink_to(store)
     assert [*forget_news(tmp_path / "news", FINDER, dry=False)]
     open_local(tmp_path / "news", tmp_path).close()
+
+
+# -- runs -----------------------------------------------------------------------------------------
+
+
+COMMANDS = ("resume", "trace", "status", "release", "takedown")
+
+
+def give(command: str, run: Path) -> int:
+    """Give a command about a run."""
+    if command == "takedown":
+        return main(["takedown", NAME, str(run), "--yes"])
+    more = ["--version", "1"] if command == "release" else []
+    return main([command, str(run), *more])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "entry",
+    ["dataset", "dataset/README.md", "run.db", "checkpoints.db", "control", "manifest.json",
+     "report.json", "run.lock"],
+)  # fmt: skip
+def test_a_run_with_a_link_in_it_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    entry: str,
+) -> None:
+    files, home = make_run(tmp_path).files, tmp_path / "home"
+    monkeypatch.chdir(tmp_path)
+    link, target = files.root / entry, home
+    if link.is_dir():
+        shutil.copytree(link, home)
+        shutil.rmtree(link)
+    mine(home)
+    (home / "README.md").write_text(f"of {NAME}")
+    if entry not in ("dataset", "control"):
+        target = home / "a"
+        link.replace(target) if link.is_file() else target.touch()
+    if entry in ("run.db", "checkpoints.db"):
+        target.unlink(missing_ok=True)
+        with closing(sqlite3.connect(target)) as database, database:
+            database.execute("CREATE TABLE mine (a)")
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(target)
+    before = tree(home)
+    assert give(command, files.root) != 0
+    assert "holds a link" in capsys.readouterr().err
+    assert tree(home) == before
+
+
+def test_a_run_may_be_reached_by_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = make_run(tmp_path).files
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latest").symlink_to(files.root)
+    assert give("trace", tmp_path / "latest") == 0
+    assert "holds a link" not in capsys.readouterr().err
+
+
+def test_takedown_deletes_of_a_run_only_what_a_run_writes(tmp_path: Path) -> None:
+    files = make_run(tmp_path).files
+    for name in ("updated/train-00000-of-00001.parquet", "README.md", "notes.md", "mine/a.parquet"):
+        path = files.dataset / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    written = {path.relative_to(files.root).as_posix() for path in written_by(files)}
+    assert {"dataset/updated/train-00000-of-00001.parquet", "dataset/README.md"} <= written
+    assert not {"dataset/notes.md", "dataset/mine/a.parquet"} & written
+
+
+@pytest.mark.parametrize("name", ["run.db", "calls.db", "checkpoints.db"])
+def test_no_tables_are_put_into_the_database_of_another_program(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE mine (a)")
+
+    def use() -> None:
+        if name == "run.db":
+            RunStore.open(path, now=utc_now).close()
+        elif name == "calls.db":
+            open_calls(path).close()
+        else:
+            asyncio.run(use_checkpoints(path))
+
+    with pytest.raises(RunCorrupt, match="another program"):
+        use()
+    with closing(sqlite3.connect(path)) as database:
+        assert [*database.execute("SELECT name FROM sqlite_master")] == [("mine",)]
+
+
+async def use_checkpoints(path: Path) -> None:
+    async with open_checkpoints(path):
+        pass
+
+
+@pytest.mark.parametrize("name", ["run.db", "checkpoints.db"])
+def test_a_store_of_a_run_that_is_a_link_is_not_opened(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.symlink_to(tmp_path / "other")
+    with pytest.raises(RunCorrupt, match="is a link"):
+        if name == "run.db":
+            RunStore.open(path, now=utc_now).close()
+        else:
+            asyncio.run(use_checkpoints(path))
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_draft_that_is_a_link_empties_nothing(tmp_path: Path) -> None:
+    own = mine(tmp_path / "home")
+    (tmp_path / ".README.md.0.tmp").symlink_to(own)
+    write_text(tmp_path / "README.md", "words")
+    assert (tmp_path / "README.md").read_text() == "words"
+    assert own.read_bytes() == LETTER

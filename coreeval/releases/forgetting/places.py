@@ -89,7 +89,7 @@ def _sort_run(files: RunFiles, found: Places, seen: set[Path]) -> None:
     written = set(written_by(files))
     for path in sorted(files.root.rglob("*")):
         seen.add(path)
-        if not path.is_file() or path in own or path in written:
+        if path.is_symlink() or not path.is_file() or path in own or path in written:
             continue
         (found.fixed if path.name in _OF_THE_RUN else found.files).append(path)
 

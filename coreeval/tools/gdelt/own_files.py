@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from coreeval.errors import KnowledgeError
-from coreeval.tools.links import is_inside, links_below
+from coreeval.tools.links import is_inside, links_among
 
 ENTRIES = ("store.db", "lock", "segments", "signals", "parts", "aside", "downloads")
 """What is in a store's folder."""
@@ -20,15 +20,14 @@ def refuse_links(store: Path) -> None:
     Raises:
         KnowledgeError: something is.
     """
-    for entry in ENTRIES:
-        for link in links_below(store / entry):
-            raise KnowledgeError(
-                "this news store holds a link, and CoreEval makes none: what it leads to would be "
-                "read, written over or deleted",
-                where=str(link),
-                hint="delete the link, or put what it leads to in its place; if you do not know "
-                "where this store comes from, use another one",
-            )
+    for link in links_among(store, ENTRIES):
+        raise KnowledgeError(
+            "this news store holds a link, and CoreEval makes none: what it leads to would be "
+            "read, written over or deleted",
+            where=str(link),
+            hint="delete the link, or put what it leads to in its place; if you do not know "
+            "where this store comes from, use another one",
+        )
 
 
 def own_paths(store: Path, listed: Iterable[str]) -> list[str]:
