@@ -8,8 +8,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from coreeval.cli import main
 from coreeval.errors import KnowledgeError, RunCorrupt
@@ -27,6 +29,7 @@ from coreeval.tools.gdelt.store.sync import Around, sync_folder
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.workspace import RunFiles
 from tests.cli.kit import DEMO
 from tests.releases.kit import make_run
 
@@ -332,3 +335,67 @@ def test_a_draft_that_is_a_link_empties_nothing(tmp_path: Path) -> None:
     write_text(tmp_path / "README.md", "words")
     assert (tmp_path / "README.md").read_text() == "words"
     assert own.read_bytes() == LETTER
+
+
+# -- what a config calls a benchmark --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("named", [".", "..", "sheets", ".coreeval"])
+def test_a_config_exempts_nothing_that_was_given_or_is_in_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    files = with_dataset(tmp_path, tmp_path / named)
+    monkeypatch.chdir(tmp_path)
+    kept = (tmp_path / ".coreeval" / "noted.jsonl", tmp_path / "sheets" / "a.jsonl")
+    for path in kept:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'{{"said": "{NAME}"}}\n')
+    shutil.move(files.root, tmp_path / ".coreeval" / "runs" / "weekly" / "1")
+    assert main(["takedown", NAME, "sheets", "--yes"]) == 0
+    for path in kept:
+        assert NAME not in path.read_text()
+
+
+def test_a_benchmark_in_what_was_given_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_dataset(tmp_path, tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine" / "a.jsonl"
+    path.parent.mkdir()
+    path.write_text(f'{{"said": "{NAME}"}}\n')
+    assert main(["takedown", NAME, ".", "--yes"]) == 0
+    assert NAME in path.read_text()
+
+
+def test_a_benchmark_that_cannot_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    files = with_dataset(tmp_path, folder)
+    monkeypatch.chdir(tmp_path)
+    folder.mkdir()
+    for name in ("broken.jsonl", "whole.jsonl"):
+        (folder / name).write_text(f'{{"said": "{NAME}"}}\n')
+    real = Path.open
+
+    def failing(path: Path, *how: Any, **more: Any) -> Any:  # noqa: ANN401 - as Path.open
+        if path.name == "broken.jsonl":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *how, **more)
+
+    monkeypatch.setattr(Path, "open", failing)
+    assert main(["takedown", NAME, str(files.root), "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "broken.jsonl" in said
+    assert "benchmark" in said
+
+
+def with_dataset(folder: Path, path: Path) -> RunFiles:
+    """Return the files of a run whose config names another folder as its benchmark."""
+    files = make_run(folder).files
+    said = yaml.safe_load(files.config.read_text())
+    said["dataset"]["path"] = str(path)
+    files.config.write_text(yaml.safe_dump(said))
+    (folder / ".coreeval" / "runs" / "weekly").mkdir(parents=True)
+    return files
