@@ -148,6 +148,8 @@ def _files_in(path: Path) -> Iterator[Path | OSError]:
         for file in (Path(folder, name) for name in sorted(names)):
             try:
                 found = file.lstat()
+            except FileNotFoundError:  # another process has just deleted it
+                continue
             except OSError as error:
                 errors.append(error)
                 continue
