@@ -344,6 +344,8 @@ def test_a_draft_that_is_a_link_empties_nothing(tmp_path: Path) -> None:
 def test_a_config_exempts_nothing_that_was_given_or_is_in_the_workspace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
+    tmp_path = tmp_path / "project"  # of which `..` holds no other test's files
+    tmp_path.mkdir()
     files = with_dataset(tmp_path, tmp_path / named)
     monkeypatch.chdir(tmp_path)
     kept = (tmp_path / ".coreeval" / "noted.jsonl", tmp_path / "sheets" / "a.jsonl")
@@ -377,6 +379,7 @@ def test_a_benchmark_that_cannot_be_read_is_told(
     folder.mkdir()
     for name in ("broken.jsonl", "whole.jsonl"):
         (folder / name).write_text(f'{{"said": "{NAME}"}}\n')
+    (folder / "damaged.db").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
     real = Path.open
 
     def failing(path: Path, *how: Any, **more: Any) -> Any:  # noqa: ANN401 - as Path.open
@@ -388,6 +391,7 @@ def test_a_benchmark_that_cannot_be_read_is_told(
     assert main(["takedown", NAME, str(files.root), "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "broken.jsonl" in said
+    assert "damaged.db" in said
     assert "benchmark" in said
 
 

@@ -117,7 +117,7 @@ class Forgetting:
             elif belongs(file):
                 try:
                     count += count_in(file, self.finder)
-                except (*UNREADABLE, OSError) as error:
+                except (*UNREADABLE, OSError, CoreEvalError) as error:
                     yield unreadable(file, error)
         if count:
             yield Found(kind=kind, path=path, count=count, action="reported", to_do=to_do)
