@@ -36,8 +36,8 @@ class Places:
     @property
     def number(self) -> int:
         """How many places there are."""
-        lists = (self.calls, self.runs, self.news, self.caches, self.releases)
-        return sum(map(len, lists)) + len(self.files) + len(self.fixed)
+        folders = (*self.news, *self.caches, *self.releases)
+        return len([*self.calls, *self.runs, *folders, *self.files, *self.fixed])
 
     def is_from(self, path: Path, benchmark: Path) -> bool:
         """Tell whether a file is of a benchmark that a run's config names.
