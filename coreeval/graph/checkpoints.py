@@ -27,6 +27,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from coreeval.errors import RunCorrupt, RunError
+from coreeval.tools.stores.looking import refuse_link
 
 _PLAIN_KINDS = frozenset({"null", "msgpack"})
 """Encodings that this serializer reads; LangGraph's others (json, pickle) can build objects."""
@@ -216,15 +217,29 @@ async def open_checkpoints(path: Path) -> AsyncIterator[HeldCheckpoints]:
     """Open the checkpoints of a run.
 
     Raises:
-        RunCorrupt: the file is damaged.
+        RunCorrupt: the file is damaged, a link to one elsewhere, or another program's.
     """
+    refuse_link(path)
     async with aiosqlite.connect(path) as connection:
         with damage_told(path):
+            await _refuse_foreign(connection, path)
             await connection.execute("PRAGMA synchronous=NORMAL")
             disk = AsyncSqliteSaver(connection, serde=PlainValueSerializer())
             await disk.setup()
             found = await connection.execute_fetchall("SELECT DISTINCT thread_id FROM checkpoints")
         yield HeldCheckpoints(disk, {row[0] for row in found})
+
+
+async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:
+    """Refuse a database of another program: the tables of checkpoints do not belong in it."""
+    tables = await connection.execute_fetchall("SELECT name FROM sqlite_master WHERE type='table'")
+    names = {row[0] for row in tables}
+    if names and not names & {"checkpoints", "writes"}:
+        raise RunCorrupt(
+            "checkpoints.db is a database of another program, and nothing was written into it",
+            where=str(path),
+            hint="move it away, then resume the run",
+        )
 
 
 @contextmanager

@@ -4,7 +4,6 @@ A release comes from whoever published it. A name such as `../../.ssh/id_rsa` in
 link beside it, must not make us read, hash, copy or publish a file of the reader's.
 """
 
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -42,25 +41,6 @@ PlainName = Annotated[str, AfterValidator(_one_name)]
 VersionName = Annotated[str, StringConstraints(pattern=f"^{VERSION_NAME}$")]
 RelativePath = Annotated[str, AfterValidator(_relative)]
 """Path from a release's folder, which may lead out of it."""
-
-
-def leads_through_link(folder: Path, name: str) -> bool:
-    """Tell whether a file of a folder, or a folder on the way to it, is a link."""
-    place = folder
-    for part in name.split("/"):
-        place = place / part
-        if place.is_symlink():
-            return True
-    return False
-
-
-def is_plain_file(folder: Path, name: str) -> bool:
-    """Tell whether a folder has a regular file of this name that no link leads to."""
-    try:
-        mode = (folder / name).lstat().st_mode
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISREG(mode) and not leads_through_link(folder, name)
 
 
 def names_in(folder: Path) -> Iterator[str]:

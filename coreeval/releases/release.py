@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from coreeval.config.user_files import read_bytes
 from coreeval.errors import ReleaseError
 from coreeval.releases.arms import shard_of
-from coreeval.releases.contained import leads_through_link
 from coreeval.releases.release_manifest import (
     SCHEMA_VERSION,
     ArmRow,
@@ -22,6 +21,7 @@ from coreeval.releases.release_manifest import (
     SampleRow,
 )
 from coreeval.schema import Task
+from coreeval.tools.links import leads_through_link
 from coreeval.tools.parquet import Row, read_parquet, read_some
 
 MANIFEST = "release.json"

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Literal
 
 from coreeval.errors import ReleaseError
-from coreeval.releases.contained import is_plain_file, leads_through_link, names_in
+from coreeval.releases.contained import names_in
 from coreeval.releases.release import DIGEST, MANIFEST, Release, read_release, sha256_of
 from coreeval.releases.release_manifest import FileDigest, ParentRelease
 from coreeval.schema import Value
+from coreeval.tools.links import is_plain_file, leads_through_link
 from coreeval.tools.workspace import command
 
 ProblemKind = Literal[
@@ -18,6 +19,7 @@ _LINK = "it is a link, and a release has none: its files may lie anywhere"
 _IN_CACHE = (
     "fetch a copy with real files: hf download REPOSITORY --repo-type dataset --local-dir DIR"
 )
+
 """What to do about the hub's cache, all of whose files are links to its folder of blobs."""
 _OF_A_HUB = (".gitattributes", ".cache/huggingface/")
 """What the Hugging Face hub keeps beside the files of a release, and its client beside a copy."""

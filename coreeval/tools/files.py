@@ -42,6 +42,8 @@ def _draft_of(path: Path) -> Iterator[Path]:
     """
     for number in itertools.count():
         draft = path.with_name(f".{path.name}.{number}.tmp")
+        if draft.is_symlink():  # CoreEval makes none, and what it leads to would be emptied
+            continue
         with draft.open("ab") as mine:
             state = _locked(mine, draft)
             if state == "mine":

@@ -1,14 +1,18 @@
 """What may be lost and made again, on disk as JSON: never as pickle."""
 
+import os
 import sqlite3
 import time
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 import diskcache
 from diskcache.core import MODE_BINARY, MODE_RAW
 from pydantic import JsonValue
+
+from coreeval.tools.links import is_plain_file, leads_out
 
 MOST_BYTES = 1 << 30
 """Beyond this size the least recently stored goes (own choice: 1 GiB)."""
@@ -31,9 +35,30 @@ class _JsonOnly(diskcache.JSONDisk):  # type: ignore[misc]  # the library has no
         """Read a value from the row, or from a file of the cache's own folder."""
         if mode not in (MODE_RAW, MODE_BINARY):
             raise ValueError("a value of the cache is neither bytes nor a file of bytes")
-        if filename and not _inside(Path(self._directory), filename):
+        if filename and leads_out(Path(self._directory), filename):
             raise ValueError("a value of the cache is a file outside of it")
         return super().fetch(mode, filename, value, read)
+
+    def remove(self, file_path: str) -> None:
+        """Delete the file of an entry that goes, if it is one of the cache's own folder.
+
+        diskcache does so for each entry that is replaced or too old, wherever the row says that
+        its file is, and deletes the folders above it once they are empty.
+        """
+        folder = Path(self._directory)
+        if is_plain_file(folder, str(file_path)):
+            with suppress(OSError):  # another process was faster
+                (folder / str(file_path)).unlink()
+
+    def _write(
+        self, full_path: str, iterator: object, mode: str, encoding: str | None = None
+    ) -> int:
+        """Write the file of an entry, not through a link."""
+        folder = Path(self._directory)
+        if leads_out(folder, os.path.relpath(full_path, folder)):
+            raise OSError(f"a folder of the cache is a link: {full_path}")
+        written: int = super()._write(full_path, iterator, mode, encoding)
+        return written
 
 
 class JsonCache:
@@ -80,8 +105,7 @@ class JsonCache:
 
 
 def _open(folder: Path) -> diskcache.Cache:
+    database = folder / diskcache.core.DBNAME
+    if database.is_symlink():  # diskcache would put its tables into what it leads to
+        database.unlink()
     return diskcache.Cache(str(folder), disk=_JsonOnly, size_limit=MOST_BYTES)
-
-
-def _inside(folder: Path, filename: str) -> bool:
-    return (folder / filename).resolve().is_relative_to(folder.resolve())

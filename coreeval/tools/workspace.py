@@ -7,7 +7,8 @@ from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
-from coreeval.errors import RunCorrupt
+from coreeval.errors import RunCorrupt, RunStateError
+from coreeval.tools.links import links_among
 
 HOME_VARIABLE = "COREEVAL_HOME"
 
@@ -131,11 +132,38 @@ def user_cache() -> Path:
     return Path(home or "~/.cache").expanduser() / "coreeval"
 
 
+_OF_A_PASS = tuple(
+    f"{name}{end}" for name in ("run.db", "checkpoints.db") for end in ("", "-wal", "-shm")
+)
+_OF_A_RUN = (
+    *_OF_A_PASS,
+    *(f"control/{name}" for name in _OF_A_PASS),
+    *("config.yaml", "manifest.json", "run.lock", "dataset", "numleak"),
+    *("report.json", "report.html", "items.csv", "annotation.json"),
+)
+
+
 @dataclass(frozen=True)
 class RunFiles:
-    """The files of a run directory (a contract: other programs read them)."""
+    """The files of a run directory (a contract: other programs read them).
+
+    The directory itself may be reached by a link; what is in it may come from somebody else.
+
+    Raises:
+        RunStateError: one of a run's files, or one of their folders, is a link.
+    """
 
     root: Path
+
+    def __post_init__(self) -> None:
+        for link in links_among(self.root, _OF_A_RUN):
+            raise RunStateError(
+                "this run's folder holds a link, and CoreEval makes none: what it leads to would "
+                "be read, written over or deleted",
+                where=str(link),
+                hint="delete the link, or put what it leads to in its place; if you do not know "
+                "where this run comes from, do not resume it",
+            )
 
     @property
     def config(self) -> Path:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from coreeval.errors import RunStateError
 from coreeval.releases.arms import shard_of
-from coreeval.releases.contained import leads_through_link
 from coreeval.releases.dataset_info import dataset_info, with_dataset_info
 from coreeval.releases.exports.material import Material
 from coreeval.tools.files import write_text
+from coreeval.tools.links import leads_through_link
 
 CARD = "README.md"
 

@@ -7,39 +7,53 @@ from pathlib import Path
 from coreeval.releases.forgetting.databases import opened, transaction
 from coreeval.releases.forgetting.found import Found
 from coreeval.releases.forgetting.names import Finder
+from coreeval.tools.links import is_plain_file, leads_out
 
 CACHE = "cache.db"
+_FOREIGN = (
+    "its list names files outside of its folder, which CoreEval never writes: those files were "
+    "neither read nor deleted. Delete the cache: what is in it is asked again"
+)
 
 
 def forget_cached(folder: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
     """Delete the entries of a cache (tools/json_cache.py) that name somebody.
+
+    Somebody else may have made the cache: only files in its folder are read and deleted.
 
     Raises:
         RunError: it cannot be used, is damaged, or another process uses it.
     """
     path = folder / CACHE
     with opened(path, dry=dry) as database:
+        rows = database.execute("SELECT rowid, key, filename, value FROM Cache").fetchall()
         entries = [
             (row["rowid"], row["filename"])
-            for row in database.execute("SELECT rowid, key, filename, value FROM Cache")
+            for row in rows
             if any(map(finder.finds, _texts(folder, row["key"], row["filename"], row["value"])))
         ]
+        foreign = sum(leads_out(folder, str(row["filename"])) for row in rows if row["filename"])
         if not dry:
             with transaction(database):
                 database.executemany(
                     "DELETE FROM Cache WHERE rowid = ?", [(rowid,) for rowid, _ in entries]
                 )
-                for file in (folder / name for _, name in entries if name):
-                    file.unlink(missing_ok=True)
+                for _, name in entries:
+                    if name and is_plain_file(folder, str(name)):
+                        (folder / str(name)).unlink(missing_ok=True)
     if entries:
         yield Found(kind="cached answers", path=path, count=len(entries), action="deleted")
+    if foreign:
+        yield Found(
+            kind="cached answers", path=path, count=foreign, action="reported", to_do=_FOREIGN
+        )
 
 
-def _texts(folder: Path, key: object, filename: str | None, value: object) -> Iterator[str]:
+def _texts(folder: Path, key: object, filename: object, value: object) -> Iterator[str]:
     yield _unpacked(key)
     yield _unpacked(value)
-    if filename and (file := folder / filename).is_file():
-        yield _unpacked(file.read_bytes())
+    if filename and is_plain_file(folder, str(filename)):
+        yield _unpacked((folder / str(filename)).read_bytes())
 
 
 def _unpacked(value: object) -> str:

@@ -21,9 +21,15 @@ def opened(path: Path, *, dry: bool) -> Iterator[sqlite3.Connection]:
 
     Raises:
         RunLocked: another process uses it.
-        RunCorrupt: it is damaged.
+        RunCorrupt: it is damaged, or a link to a file elsewhere.
         RunError: it cannot be used now, as on a full disk.
     """
+    if path.is_symlink():
+        raise RunCorrupt(
+            "a database is a link to a file elsewhere, of which nothing is read or deleted",
+            where=str(path),
+            hint="delete the link, or put the file in its place, and give the command again",
+        )
     mode = "ro" if dry else "rw"
     try:
         uri = f"{path.resolve().as_uri()}?mode={mode}"

@@ -19,7 +19,8 @@ from coreeval.releases.forgetting.documents import forget_in_document
 from coreeval.releases.forgetting.found import Found
 from coreeval.releases.forgetting.names import Finder
 from coreeval.tools.files import replacing
-from coreeval.tools.gdelt.parts.catalogue import catalogue, folder_of, parts
+from coreeval.tools.gdelt.own_files import refuse_links
+from coreeval.tools.gdelt.parts.catalogue import catalogue, folder_of, parts, segments
 from coreeval.tools.gdelt.parts.compact import compact
 from coreeval.tools.gdelt.store.layout import Layout
 from coreeval.tools.gdelt.store.segments import LEVEL
@@ -38,7 +39,9 @@ def forget_news(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
     Raises:
         RunLocked: a sync is at work on the store.
         RunError: its list cannot be used or is damaged.
+        KnowledgeError: there is a link in it, or its list names files outside of it.
     """
+    refuse_links(root)
     if dry:
         yield from _articles(root, finder, dry=True)
         return
@@ -48,8 +51,7 @@ def forget_news(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
     )
     with held(layout.lock, taken):
         with catalogue(root) as database:
-            listed = [path for (path,) in database.execute("SELECT path FROM segments")]
-        layout.clear_leftovers(listed)
+            layout.clear_leftovers(segments(root, database))
         yield from _articles(root, finder, dry=False)
         compact(root)
         with catalogue(root) as database:
@@ -61,7 +63,7 @@ def forget_news(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
 
 def _articles(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
     with opened(Layout(root).ledger, dry=dry) as database:
-        listed = [row["path"] for row in database.execute("SELECT path FROM segments")]
+        listed = segments(root, database)
         count = sum(_forget_rows(root, path, finder, database, dry=dry) for path in listed)
     if count:
         yield Found(kind="news", path=root, count=count, action="deleted")

@@ -29,11 +29,26 @@ class Places:
     files: list[Path] = field(default_factory=list)
     fixed: list[Path] = field(default_factory=list)
     """Files of which it is only told who stands in them."""
+    workspace: Path = field(default_factory=Path)
+    given: list[Path] = field(default_factory=list)
+    """The folders and files that the user named."""
 
     @property
     def number(self) -> int:
         """How many places there are."""
-        return sum(map(len, vars(self).values()))
+        folders = (*self.news, *self.caches, *self.releases)
+        return len([*self.calls, *self.runs, *folders, *self.files, *self.fixed])
+
+    def is_from(self, path: Path, benchmark: Path) -> bool:
+        """Tell whether a file is of a benchmark that a run's config names.
+
+        Nothing in the workspace is, nor what the user named, whatever the config says.
+        """
+        if path.is_relative_to(self.workspace) or not path.is_relative_to(benchmark):
+            return False
+        return not any(
+            path.is_relative_to(given) and given.is_relative_to(benchmark) for given in self.given
+        )
 
 
 def places_in(workspace: Workspace, given: Sequence[Path]) -> Places:
@@ -42,7 +57,8 @@ def places_in(workspace: Workspace, given: Sequence[Path]) -> Places:
     Raises:
         UsageError: there is no such file or folder.
     """
-    found, seen = Places(), set[Path]()
+    found = Places(workspace=workspace.root.resolve(), given=[path.resolve() for path in given])
+    seen = set[Path]()
     for path in given:
         if not path.exists():
             raise UsageError("there is nothing here", where=str(path), hint="name what is there")
@@ -89,7 +105,7 @@ def _sort_run(files: RunFiles, found: Places, seen: set[Path]) -> None:
     written = set(written_by(files))
     for path in sorted(files.root.rglob("*")):
         seen.add(path)
-        if not path.is_file() or path in own or path in written:
+        if path.is_symlink() or not path.is_file() or path in own or path in written:
             continue
         (found.fixed if path.name in _OF_THE_RUN else found.files).append(path)
 

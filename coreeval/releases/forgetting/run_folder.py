@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from coreeval.releases.arms import shard_of
 from coreeval.releases.forgetting.caches import forget_places
 from coreeval.releases.forgetting.documents import count_in
 from coreeval.releases.forgetting.found import Found
@@ -13,11 +14,16 @@ from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
+_ARMS = ("updated", "semantic", "control", "provenance")
+_SHARD = shard_of("*")
+"""Every file of an arm, whatever its split is called."""
+
 
 def written_by(files: RunFiles) -> list[Path]:
     """Return what a run has written of its results: `resume` writes it again."""
-    tables = [path for path in sorted(files.dataset.rglob("*")) if path.is_file()]
-    return [*tables, *filter(Path.exists, (files.report_html, files.report_json, files.items))]
+    shards = (path for arm in _ARMS for path in sorted(files.dataset.glob(f"{arm}/{_SHARD}")))
+    others = (files.dataset / "README.md", files.report_html, files.report_json, files.items)
+    return [path for path in (*shards, *others) if path.is_file() and not path.is_symlink()]
 
 
 def forget_run(files: RunFiles, finder: Finder, *, dry: bool) -> Iterator[Found]:

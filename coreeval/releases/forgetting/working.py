@@ -1,6 +1,8 @@
 """Taking somebody out of all places, or looking where that would be done."""
 
-from collections.abc import Iterator, Sequence
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,8 @@ _OF_A_RELEASE = (
 )
 _OF_A_BENCHMARK = "it is yours and stays as it is: while it names them, new runs read it again"
 _OF_A_FILE = "it decides what the run is: delete the run if the name must go"
+_ENDLESS = 1 << 40
+"""Bytes of which no file of a benchmark is: what a system shows as one may have no end."""
 _Work = tuple[Path, Iterator[Found]]
 
 
@@ -82,7 +86,8 @@ class Forgetting:
         places, finder = self.places, self.finder
         runs = {files.root: files for files in places.runs}
         stores = dict.fromkeys((*places.news, *self._stores()))
-        files = [path for path in places.files if not _is_below(path, benchmarks)]
+        files = [path for path in places.files
+                 if not any(places.is_from(path, each) for each in benchmarks)]  # fmt: skip
         yield from ((path, forget_calls(path, finder, dry=dry)) for path in places.calls)
         yield from ((path, forget_run(run, finder, dry=dry)) for path, run in runs.items())
         yield from ((path, forget_cached(path, finder, dry=dry)) for path in places.caches)
@@ -96,22 +101,30 @@ class Forgetting:
         for path in self.places.releases:
             yield path, self._reported("release", path, _OF_A_RELEASE)
         for path in benchmarks:
-            yield path, self._reported("benchmark", path, _OF_A_BENCHMARK)
+            yield path, self._reported("benchmark", path, _OF_A_BENCHMARK, self._is_of(path))
 
-    def _reported(self, kind: str, path: Path, to_do: str) -> Iterator[Found]:
+    def _is_of(self, benchmark: Path) -> Callable[[Path], bool]:
+        return lambda path: self.places.is_from(path, benchmark)
+
+    def _reported(
+        self, kind: str, path: Path, to_do: str, belongs: Callable[[Path], bool] = lambda _: True
+    ) -> Iterator[Found]:
         """Yield how much of a file or folder names them, of which nothing is taken."""
         count = 0
         for file in _files_in(path):
-            try:
-                count += count_in(file, self.finder)
-            except UNREADABLE as error:
-                yield unreadable(file, error)
+            if isinstance(file, OSError):
+                yield unreadable(Path(file.filename or path), file)
+            elif belongs(file):
+                try:
+                    count += count_in(file, self.finder)
+                except (*UNREADABLE, OSError, CoreEvalError) as error:
+                    yield unreadable(file, error)
         if count:
             yield Found(kind=kind, path=path, count=count, action="reported", to_do=to_do)
 
     def _benchmarks(self) -> Iterator[Path]:
         """Yield the user's own files from which the runs were made, each once."""
-        named = {Path(config.dataset.path) for config in self._configs()}
+        named = {Path(config.dataset.path).resolve() for config in self._configs()}
         yield from sorted(path for path in named if path.exists())
 
     def _stores(self) -> Iterator[Path]:
@@ -125,11 +138,21 @@ class Forgetting:
                 yield load_config(files.config)
 
 
-def _is_below(path: Path, folders: Sequence[Path]) -> bool:
-    return any(path == each or path.is_relative_to(each.resolve()) for each in folders)
-
-
-def _files_in(path: Path) -> list[Path]:
+def _files_in(path: Path) -> Iterator[Path | OSError]:
+    """Yield the files with something in them, no link followed; or why a folder cannot be read."""
     if path.is_file():
-        return [path]
-    return [each for each in sorted(path.rglob("*")) if each.is_file()]
+        yield path
+        return
+    errors = list[OSError]()
+    for folder, _, names in os.walk(path, onerror=errors.append):
+        for file in (Path(folder, name) for name in sorted(names)):
+            try:
+                found = file.lstat()
+            except FileNotFoundError:  # another process has just deleted it
+                continue
+            except OSError as error:
+                errors.append(error)
+                continue
+            if stat.S_ISREG(found.st_mode) and 0 < found.st_size < _ENDLESS:
+                yield file
+    yield from errors

@@ -62,6 +62,20 @@ def looked_at(path: Path, *, what: str) -> Iterator[sqlite3.Connection]:
         raise RunCorrupt(f"{what} is damaged: {error}", where=where, hint=REPAIR) from None
 
 
+def refuse_link(path: Path) -> None:
+    """Ask that a database of a run is no link: who made the run may have made it lead elsewhere.
+
+    Raises:
+        RunCorrupt: it is one.
+    """
+    if path.is_symlink():
+        raise RunCorrupt(
+            f"{path.name} is a link, and CoreEval makes none: nothing was read or written",
+            where=str(path),
+            hint="delete the link, or put the file that it leads to in its place",
+        )
+
+
 def reading_uri(path: Path) -> str:
     """Return by what a database is opened to read it.
 

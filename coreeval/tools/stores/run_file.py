@@ -11,6 +11,7 @@ from sqlalchemy.engine import URL
 
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.looking import refuse_link
 from coreeval.tools.stores.prepared import PreparedInsert
 from coreeval.tools.stores.run_listing import RunListing
 from coreeval.tools.stores.run_migrations import MIGRATIONS
@@ -54,8 +55,9 @@ class RunFile:
             rests_on: The call store whose calls are named in it, for whoever works on the run.
 
         Raises:
-            RunCorrupt: the file is damaged or from a newer version.
+            RunCorrupt: the file is damaged, from a newer version, or a link to one elsewhere.
         """
+        refuse_link(path)
         engine = open_engine(str(URL.create("sqlite", database=str(path))), flushing=False)
         return cls(engine, now=now, rests_on=rests_on)
 

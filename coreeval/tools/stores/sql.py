@@ -150,11 +150,28 @@ def _migrate(connection: Connection, migrations: Sequence[Migration], what: str)
         )
     if version == newest:
         return
+    _refuse_foreign(connection, what)
     _begin(connection)
     for step in migrations[_version(connection) :]:  # another process may have been faster
         step(connection)
     connection.execute(text("DELETE FROM schema_version"))
     connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": newest})
+
+
+def _refuse_foreign(connection: Connection, what: str) -> None:
+    """Refuse a database of another program: our tables and triggers do not belong in it.
+
+    Raises:
+        RunCorrupt: it has tables, and none that tells our version.
+    """
+    tables = set(inspect(connection).get_table_names())
+    if tables and "schema_version" not in tables:
+        raise RunCorrupt(
+            f"this is not {what} but a database of another program, and nothing was written "
+            "into it",
+            where=str(connection.engine.url.database),
+            hint="move it away, or restore the right file from a copy",
+        )
 
 
 def _version(connection: Connection) -> int:

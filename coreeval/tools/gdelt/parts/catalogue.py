@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coreeval.errors import RunError
+from coreeval.tools.gdelt.own_files import own_paths, refuse_links
 from coreeval.tools.gdelt.stats import FileRead
 from coreeval.tools.stores.looking import OPENING
 
@@ -50,7 +51,13 @@ class Part:
 
 @contextmanager
 def catalogue(store: Path) -> Iterator[sqlite3.Connection]:
-    """Open the list of a store that the intake (store/ledger.py) has made."""
+    """Open the list of a store that the intake (store/ledger.py) has made.
+
+    Raises:
+        KnowledgeError: there is a link in the store.
+        RunError: it cannot be opened.
+    """
+    refuse_links(store)
     path = store / DATABASE
     try:
         database = sqlite3.connect(path, timeout=60)
@@ -68,10 +75,16 @@ def _unusable(path: Path, error: sqlite3.OperationalError) -> RunError:
     return RunError(f"the news store cannot be opened: {error}", where=str(path), hint=OPENING)
 
 
-def segments(database: sqlite3.Connection) -> dict[str, tuple[str, int]]:
-    """Return (crawl day, rows) by path of each segment and signals file, in order of path."""
+def segments(store: Path, database: sqlite3.Connection) -> dict[str, tuple[str, int]]:
+    """Return (crawl day, rows) by path of each segment and signals file, in order of path.
+
+    Raises:
+        KnowledgeError: a path leads out of the store.
+    """
     listed = database.execute("SELECT path, day, rows FROM segments ORDER BY path")
-    return {path: (day, rows) for path, day, rows in listed}
+    found = {path: (day, rows) for path, day, rows in listed}
+    own_paths(store, found)
+    return found
 
 
 def parts(database: sqlite3.Connection) -> list[Part]:

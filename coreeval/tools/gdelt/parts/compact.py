@@ -69,10 +69,11 @@ def compact(store: Path) -> Made:
 
     Raises:
         OSError: the disk is full or not writable.
+        KnowledgeError: there is a link in the store, or a listed path leads out of it.
     """
     with catalogue(store) as database:
         _clear(store, database)
-        listed = segments(database)
+        listed = segments(store, database)
         rows = _rows_by_day(listed)
         waiting: list[Part] = []
         made = 0, 0

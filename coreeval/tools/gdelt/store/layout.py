@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from coreeval.errors import KnowledgeError
+from coreeval.tools.gdelt.own_files import own_paths, refuse_links
 
 LONGEST_NAME = 180
 """Characters of a file name, well below the 255 bytes that file systems allow."""
@@ -44,7 +45,7 @@ class Layout:
         """Make the store's folder.
 
         Raises:
-            KnowledgeError: there is something else in its place.
+            KnowledgeError: there is something else in its place, or a link in it.
         """
         if self.root.exists() and not self._may_be_store():
             raise KnowledgeError(
@@ -53,12 +54,13 @@ class Layout:
                 hint="name an empty or a new folder with --store DIR",
             )
         self.root.mkdir(parents=True, exist_ok=True)
+        refuse_links(self.root)
 
     def require(self) -> None:
         """Ask for a store to be there.
 
         Raises:
-            KnowledgeError: it is not.
+            KnowledgeError: it is not, or there is a link in it.
         """
         if not self.ledger.is_file():
             raise KnowledgeError(
@@ -66,11 +68,17 @@ class Layout:
                 where=str(self.root),
                 hint="make one with: coreeval gdelt sync --days 7, or name one with --store DIR",
             )
+        refuse_links(self.root)
 
     def clear_leftovers(self, listed: Iterable[str]) -> None:
-        """Remove what a killed process left: downloads, and data files that are not listed."""
+        """Remove what a killed process left: downloads, and data files that are not listed.
+
+        Raises:
+            KnowledgeError: there is a link in the store, or a listed path leads out of it.
+        """
+        refuse_links(self.root)
         shutil.rmtree(self.downloads, ignore_errors=True)
-        kept = {self.root / path for path in listed}
+        kept = {self.root / path for path in own_paths(self.root, listed)}
         for kind in DATA:
             for file in (self.root / kind).glob("*/*"):
                 if file not in kept:

@@ -1,0 +1,48 @@
+"""Whether the files of a news store are its own: links and listed paths may lead out of it.
+
+A store may come from somebody else, as in a repository, and a sync and a takedown delete in it.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from coreeval.errors import KnowledgeError
+from coreeval.tools.links import is_inside, links_among
+
+ENTRIES = ("store.db", "lock", "segments", "signals", "parts", "aside", "downloads")
+"""What is in a store's folder."""
+_DATA = ("segments", "signals")
+
+
+def refuse_links(store: Path) -> None:
+    """Ask that nothing in a store is a link; the store's folder itself may be reached by one.
+
+    Raises:
+        KnowledgeError: something is.
+    """
+    for link in links_among(store, ENTRIES):
+        raise KnowledgeError(
+            "this news store holds a link, and CoreEval makes none: what it leads to would be "
+            "read, written over or deleted",
+            where=str(link),
+            hint="delete the link, or put what it leads to in its place; if you do not know "
+            "where this store comes from, use another one",
+        )
+
+
+def own_paths(store: Path, listed: Iterable[str]) -> list[str]:
+    """Return the listed paths of data files, all of which are in the store's folders of data.
+
+    Raises:
+        KnowledgeError: one is not.
+    """
+    paths = list(listed)
+    for path in paths:
+        if not is_inside(str(path)) or str(path).partition("/")[0] not in _DATA:
+            raise KnowledgeError(
+                f"this news store lists a data file outside of its folders: {path!r}",
+                where=str(store),
+                hint="CoreEval writes no such list, and nothing was read or deleted: use another "
+                "store, or make this one again from its files",
+            )
+    return paths
