@@ -143,7 +143,7 @@ def _likely(texts: Any, pieces: Sequence[str]) -> list[int]:  # noqa: ANN401
     """Return where a closer look is worth its time: Arrow looks at a million titles in a second."""
     if not pieces:
         return list(range(len(texts)))
-    plain = pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKD"), r"\p{Mn}", "")
+    plain = pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKD"), r"[\p{Mn}\p{Cf}]", "")
     plain = pc.utf8_lower(plain)
     found = [pc.match_substring(plain, piece) for piece in (*pieces, *_WORTH_A_LOOK)]
     either = found[0]
