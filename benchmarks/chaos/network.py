@@ -12,6 +12,7 @@ from typing import Any, Final
 import yaml
 
 from benchmarks.chaos.cases import Case, Outcome
+from benchmarks.chaos.ssrf import CASES as REDIRECTS
 from benchmarks.volume import get
 from coreeval.graph.bundled import write_configs
 
@@ -110,4 +111,5 @@ CASES: tuple[Case, ...] = (
         promise=f"memory stays within {MOST_MEMORY} times that of a normal run",
         attempt=swell,
     ),
+    *REDIRECTS,
 )
