@@ -8,6 +8,7 @@ is not counted: nothing waits for the loop then.
 """
 
 import asyncio
+import atexit
 import json
 import resource
 import sys
@@ -30,12 +31,14 @@ def main() -> None:
     """Run the command that the arguments say, and write the figures whatever comes of it."""
     file = Path(sys.argv.pop(1))
     _watch()
-    try:
-        run()
-    finally:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        told = [{"ms": 1000 * seconds, "what": what} for seconds, what in _longest]
-        file.write_text(json.dumps({"longest": told, "peak_kib": peak}), encoding="utf-8")
+    atexit.register(_write_figures, file)
+    run()
+
+
+def _write_figures(file: Path) -> None:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    told = [{"ms": 1000 * seconds, "what": what} for seconds, what in _longest]
+    file.write_text(json.dumps({"longest": told, "peak_kib": peak}), encoding="utf-8")
 
 
 def _watch() -> None:
