@@ -79,7 +79,7 @@ class PageServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                log_config=None,  # or it closes the handlers of whoever serves from their own process
+                log_config=None,  # or it closes the log handlers of its process
                 log_level="warning",
                 access_log=False,
                 server_header=False,
