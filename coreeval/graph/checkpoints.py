@@ -4,6 +4,7 @@ Saving the place of a thread that then comes to its end is work for nothing, and
 that is lost with its process begins again, over the stored calls.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -219,7 +220,7 @@ async def open_checkpoints(path: Path) -> AsyncIterator[HeldCheckpoints]:
     Raises:
         RunCorrupt: the file is damaged, a link to one elsewhere, or another program's.
     """
-    refuse_link(path)
+    await asyncio.to_thread(refuse_link, path)
     async with aiosqlite.connect(path) as connection:
         with damage_told(path):
             await _refuse_foreign(connection, path)

@@ -21,7 +21,7 @@ from coreeval.errors import (
 )
 from coreeval.models import listing as model_list
 from coreeval.models import preflight
-from coreeval.tools.endpoints import model_pairs
+from coreeval.tools.endpoints import TEXTS, EndpointPair, model_pairs
 from tests.models.conftest import KEY
 from tests.support.llm_server import LLMServer, empty_objects
 
@@ -269,8 +269,10 @@ def test_an_endpoint_that_nobody_agreed_to_is_not_contacted(
     config = ModelConfig(model="openai:m", base_url="http://192.0.2.1/v1")
     with pytest.raises(UntrustedEndpoint, match=r"OPENAI_API_KEY to http://192\.0\.2\.1"):
         preflight(config, {"OPENAI_API_KEY": KEY})
+    with pytest.raises(UntrustedEndpoint, match=r"texts without a key to http://192\.0\.2\.1"):
+        preflight(config, {})
     assert listing.asked == []
-    preflight(config, {})  # there is no key that would be sent
+    preflight(config, {}, trusted=[EndpointPair(TEXTS, "http://192.0.2.1")])
     assert listing.asked != []
 
 

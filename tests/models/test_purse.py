@@ -24,7 +24,8 @@ PATIENCE_S = 20.0
 
 
 def model(name: str = "m", price: PriceConfig | None = A_DOLLAR) -> Model:
-    return open_model(ModelConfig(model=f"openai:{name}", base_url="http://h/v1", price=price), {})
+    here = "http://127.0.0.1:9/v1"
+    return open_model(ModelConfig(model=f"openai:{name}", base_url=here, price=price), {})
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_a_stored_count_is_brought_within_what_is_possible(tokens: int) -> None:
 
 
 async def test_an_answer_without_a_count_is_charged_what_was_put_aside(tmp_path: Path) -> None:
-    config = ModelConfig(model="openai:m", base_url="http://h/v1", price=PRICE)
+    config = ModelConfig(model="openai:m", base_url="http://127.0.0.1:9/v1", price=PRICE)
     model: Model = open_model(config, {})
     store = open_calls(tmp_path / "calls.db", "run")
     purse = Purse(store.ledger, {}, budget_usd=1.0)
