@@ -35,7 +35,7 @@ ODD = st.sampled_from(
 
 
 def model(price: PriceConfig) -> Model:
-    config = ModelConfig(model="openai:m", base_url="http://h/v1", price=price)
+    config = ModelConfig(model="openai:m", base_url="http://127.0.0.1:9/v1", price=price)
     return open_model(config, {})
 
 
