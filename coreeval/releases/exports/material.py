@@ -103,9 +103,9 @@ def open_material(path: Path) -> Material:
         RunStateError: it is a run that has not come to its end.
         RunCorrupt: its run.db is damaged or gone.
     """
-    files = RunFiles(path)
     if (path / MANIFEST).exists():
         return _of_release(require_whole(path))
+    files = RunFiles(path)
     if files.manifest.exists():
         return _of_run(files)
     raise ReleaseError(
