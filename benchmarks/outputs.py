@@ -90,7 +90,7 @@ class Recorder:
         self.folder = folder
         self.number = 0
 
-    def __call__(self, *arguments: str | Path, show: bool = False) -> str:
+    def __call__(self, *arguments: str | Path) -> str:
         """Run a command to its end; return what it printed."""
         words = [str(each) for each in arguments]
         began = time.perf_counter()
@@ -104,8 +104,6 @@ class Recorder:
         said = f"$ {' '.join(words)}\nexit {done.returncode}\n{done.stdout}\n--\n{done.stderr}"
         write(self.folder / "printed" / f"{self.number:03}_{name}.txt", said)
         print(f"{time.perf_counter() - began:6.1f} s  {done.returncode}  {' '.join(words)}")
-        if show:
-            print(done.stdout, done.stderr)
         return done.stdout
 
     def twice(self, *arguments: str | Path) -> str:

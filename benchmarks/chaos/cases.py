@@ -1,7 +1,7 @@
 """What a case of the campaign is, and what came of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
@@ -18,6 +18,28 @@ class Outcome:
     """What was measured, with its unit; empty where only the promise counts."""
     broken: tuple[str, ...] = ()
     """What happened each time that the promise did not hold."""
+
+
+@dataclass
+class Score:
+    """What came of the attempts so far."""
+
+    tried: int = 0
+    broken: list[str] = field(default_factory=list)
+    again: int = 0
+    """Calls that were asked again."""
+    lost: int = 0
+    """Calls that were in flight."""
+
+    def add(self, name: str, problems: list[str]) -> None:
+        """Count an attempt, and what did not hold."""
+        self.tried += 1
+        self.broken += [f"{name}: {'; '.join(problems)}"] if problems else []
+
+    def outcome(self, measured: str = "") -> Outcome:
+        """Return all of it."""
+        held = self.tried - len(self.broken)
+        return Outcome(tried=self.tried, held=held, measured=measured, broken=tuple(self.broken))
 
 
 def always_possible() -> str:

@@ -7,10 +7,9 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from benchmarks.chaos.cases import Case, Outcome
+from benchmarks.chaos.cases import Case, Outcome, Score
 from benchmarks.chaos.commands import MOST, Json, Place, end, place, run_came_to, start
 from benchmarks.chaos.moved_clock import DAY_S, YEAR_S, MovedClock, obstacle
-from benchmarks.chaos.score import Score
 
 JUMPS: Final = {"a year back": -YEAR_S, "a year forward": YEAR_S}
 PIECES: Final = 3

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from benchmarks.chaos.cases import Outcome
+from benchmarks.chaos.cases import Outcome, Score
 from benchmarks.chaos.commands import (
     MOST,
     Place,
@@ -26,7 +26,6 @@ from benchmarks.chaos.commands import (
     start,
 )
 from benchmarks.chaos.moved_clock import HOUR_S, MovedClock
-from benchmarks.chaos.score import Score
 from benchmarks.chaos.works import Work, syncing, write_items
 from tests.support.mirror_server import MirrorServer
 

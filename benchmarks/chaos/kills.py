@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from benchmarks.chaos.cases import Case, Outcome
+from benchmarks.chaos.cases import Case, Outcome, Score
 from benchmarks.chaos.commands import (
     LOOK_EVERY_S,
     MOST,
@@ -28,7 +28,6 @@ from benchmarks.chaos.crowds import (
     two_syncs,
 )
 from benchmarks.chaos.moved_clock import obstacle
-from benchmarks.chaos.score import Score
 from benchmarks.chaos.works import (
     Work,
     annotating,

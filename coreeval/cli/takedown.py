@@ -61,8 +61,7 @@ def takedown(
     here = _workspace(workspace)
     _require(here, given)
     place = listed or here.takedown
-    places = places_in(here, given)
-    places.files = [path for path in places.files if path != place.resolve()]
+    places = places_in(here, given, place)
 
     def forgetting(tell: Callable[[str], None]) -> Forgetting:
         return Forgetting(places, Finder(names), place, tell)

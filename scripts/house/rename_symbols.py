@@ -64,7 +64,8 @@ class Server:
         number = self.count
         self.answers[number] = Queue()
         self.send({"id": number, "method": method, "params": params})
-        answer = self.answers.pop(number).get(timeout=600) if False else self.answers[number].get(timeout=600)
+        answer = self.answers[number].get(timeout=600)
+        del self.answers[number]
         if "error" in answer:
             raise RuntimeError(answer["error"]["message"])
         return answer.get("result")

@@ -10,9 +10,9 @@ from random import Random
 import pytest
 
 from benchmarks.chaos import kills, works
+from benchmarks.chaos.cases import Score
 from benchmarks.chaos.commands import Answering, Place
 from benchmarks.chaos.moved_clock import YEAR_S, MovedClock, obstacle
-from benchmarks.chaos.score import Score
 from tests.support.llm_server import LLMServer, empty_objects
 from tests.support.mirror_server import MirrorServer
 

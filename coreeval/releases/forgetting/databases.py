@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from coreeval.errors import RunCorrupt, RunError, RunLocked
+from coreeval.tools.stores.looking import refuse_link
 
 AGAIN = "see to the disk, then give the same command again: it goes on"
 _PATIENCE_S = 10.0
@@ -24,12 +25,7 @@ def opened(path: Path, *, dry: bool) -> Iterator[sqlite3.Connection]:
         RunCorrupt: it is damaged, or a link to a file elsewhere.
         RunError: it cannot be used now, as on a full disk.
     """
-    if path.is_symlink():
-        raise RunCorrupt(
-            "a database is a link to a file elsewhere, of which nothing is read or deleted",
-            where=str(path),
-            hint="delete the link, or put the file in its place, and give the command again",
-        )
+    refuse_link(path)
     mode = "ro" if dry else "rw"
     try:
         uri = f"{path.resolve().as_uri()}?mode={mode}"

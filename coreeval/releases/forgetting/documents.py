@@ -20,7 +20,7 @@ from typing import IO, Any, Protocol
 from zipfile import BadZipFile, ZipFile
 
 from coreeval.errors import RunError
-from coreeval.releases.forgetting.databases import MAGIC
+from coreeval.releases.forgetting.databases import MAGIC, opened
 from coreeval.releases.forgetting.found import Found
 from coreeval.releases.forgetting.names import TAKEN_DOWN, Finder
 from coreeval.releases.forgetting.workbooks import blank_workbook
@@ -232,8 +232,6 @@ def _count_parquet(path: Path, finder: Finder) -> int:
 
 
 def _count_database(path: Path, finder: Finder) -> int:
-    from coreeval.releases.forgetting.databases import opened
-
     count = 0
     with opened(path, dry=True) as database:
         tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()

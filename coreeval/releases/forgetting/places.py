@@ -51,8 +51,13 @@ class Places:
         )
 
 
-def places_in(workspace: Workspace, given: Sequence[Path]) -> Places:
-    """Find what is below a workspace and some further folders or files.
+def places_in(workspace: Workspace, given: Sequence[Path], listed: Path) -> Places:
+    """Find what is below a workspace and some further folders or files, but for takedown lists.
+
+    Args:
+        workspace: Whose stores and runs are looked through, and whose own list is not.
+        given: Further folders or files.
+        listed: The list that somebody is put on.
 
     Raises:
         UsageError: there is no such file or folder.
@@ -65,8 +70,8 @@ def places_in(workspace: Workspace, given: Sequence[Path]) -> Places:
     for root in (workspace.root, *given):
         if root.exists():
             _walk(root.resolve(), found, seen)
-    listed = workspace.takedown.resolve()
-    found.files = [path for path in found.files if path != listed]
+    lists = {workspace.takedown.resolve(), listed.resolve()}
+    found.files = [path for path in found.files if path not in lists]
     return found
 
 
@@ -75,7 +80,7 @@ def _walk(path: Path, found: Places, seen: set[Path]) -> None:
     if path in seen or path.is_symlink():
         return
     seen.add(path)
-    if path.is_file():
+    if not path.is_dir():
         _sort_file(path, found)
         return
     names = {each.name for each in path.iterdir()}
