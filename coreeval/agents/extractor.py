@@ -13,6 +13,9 @@ _MOST_QUERIES = 4
 _MOST_SIBLINGS = 3
 _MOST_STRUCTURES = 2
 _MOST_ALIASES = 4
+_MOST_SPANS = 200
+"""Entities, triples and others that one text may have: each costs a search or a judge's reading
+(own choice)."""
 
 
 class ExtractionAnswer(Extraction):
@@ -43,6 +46,9 @@ class LLMExtractor(LLMRole):
         """Read one sample."""
 
         def check(answer: ExtractionAnswer) -> None:
+            for name in ("entities", "triples", "locked", "sensitive"):
+                if len(getattr(answer, name)) > _MOST_SPANS:
+                    raise InvalidAnswer(f"{name} has more than {_MOST_SPANS} entries")
             given: list[Entity | Lock] = [*answer.entities, *answer.locked]
             if given and not any(_home(one, sample.fields) for one in given):
                 raise InvalidAnswer(

@@ -51,9 +51,10 @@ def takedown(
     as_json: AsJson = False,
 ) -> None:
     """Delete what is kept of somebody who asks to be forgotten."""
+    from coreeval.agents.name_finder import NameFinder
     from coreeval.cli.takedown_words import takedown_document, takedown_lines
+    from coreeval.releases.forgetting.found import UNREAD
     from coreeval.releases.forgetting.listed import checked_names
-    from coreeval.releases.forgetting.names import Finder
     from coreeval.releases.forgetting.places import places_in
     from coreeval.releases.forgetting.working import Forgetting
 
@@ -64,7 +65,7 @@ def takedown(
     places = places_in(here, given, place)
 
     def forgetting(tell: Callable[[str], None]) -> Forgetting:
-        return Forgetting(places, Finder(names), place, tell)
+        return Forgetting(places, NameFinder(names), place, tell)
 
     found: list[Found] | None = None
     if dry_run or not yes:
@@ -76,6 +77,8 @@ def takedown(
             found = forgetting(tell).take_out()
     document = takedown_document(names, place, here, found or [], dry_run=dry_run, done=done)
     show(document, as_json, lambda: "\n".join(takedown_lines(document)))
+    if done and any(each.kind == UNREAD for each in found or []):
+        raise typer.Exit(1)
 
 
 def _workspace(given: Path | None) -> "Workspace":

@@ -20,6 +20,8 @@ LISTED = takedown_of(["José Núñez", "Acme Corp", "0123456789abcdef"])
         "said Jose\u0301 Nu\u0301n\u0303ez.",
         "Jos\u00e9 Nu\u0301n\u0303ez\u2019s shop",
         "acme corp grows",
+        "<b>Acme</b> Corp grows",
+        "ACME\u00a0Corp. grows",
     ],
 )
 def test_a_name_is_found_however_it_is_written(text: str) -> None:
@@ -37,6 +39,27 @@ def test_ids_snippets_and_entities_count() -> None:
     assert LISTED.forbids(news("All is well", snippet="So says Acme Corp"))
     assert LISTED.forbids(news("All is well", people=("Jose Nunez",)))
     assert not NOTHING.forbids(news("José Núñez opens a shop"))
+
+
+def test_an_address_counts() -> None:
+    item = news("All is well").model_copy(update={"url": "https://a.test/jose-nunez-shop"})
+    assert LISTED.forbids(item)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("李明", "昨日李明出席了會議"),
+        ("村上春樹", "作家の村上春樹さんが"),
+        ("สมชาย ใจดี", "นายสมชายใจดีกล่าว"),
+    ],
+)
+def test_a_name_in_a_text_without_spaces(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / "takedown.txt"
+    path.write_text(f"{name}\n", encoding="utf-8")
+    listed = load_takedown(path)
+    assert listed.forbids(news(text))
+    assert not listed.forbids(news("昨日王偉出席了會議"))
 
 
 def test_a_list_is_read(tmp_path: Path) -> None:

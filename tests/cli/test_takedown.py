@@ -252,6 +252,41 @@ def test_runs_are_finished_by_resume(folder: Path, shell: Shell) -> None:
     assert shell("verify", release.with_name("1")).code == 0
 
 
+GARBAGE = b"SQLite format 3\0" + b"x" * 5000
+
+
+@pytest.mark.parametrize("damage", [b"", GARBAGE, None])
+@pytest.mark.parametrize("name", ["calls.db", "run.db", "checkpoints.db", "cache.db", "store.db"])
+def test_a_damaged_place_is_reported_and_the_others_are_worked_on(
+    folder: Path, shell: Shell, name: str, damage: bytes | None
+) -> None:
+    """None stands for a link to a file elsewhere."""
+    store = folder / ".coreeval" / "broken"
+    if name in ("cache.db", "store.db"):
+        store.mkdir()
+        broken = store / name
+    else:
+        broken = (folder / ".coreeval" if name == "calls.db" else run_of(folder, "rte")) / name
+    broken.unlink(missing_ok=True)
+    elsewhere = folder.parent / f"{folder.name}-elsewhere"
+    if damage is None:
+        elsewhere.write_bytes(b"mine")
+        broken.symlink_to(elsewhere)
+    else:
+        broken.write_bytes(damage)
+    mine = folder / ".coreeval" / "mine.jsonl"
+    mine.write_text(json.dumps({"text": f"about {NAME}"}) + "\n")
+    for how in ("--dry-run", "--yes"):
+        said = shell("takedown", NAME, how)
+        unread = "look into it yourself" in said.out
+        assert said.code == (1 if unread and how == "--yes" else 0), said.err
+        if damage or damage is None:
+            assert unread
+    assert NAME not in mine.read_text()
+    if damage is None:
+        assert elsewhere.read_bytes() == b"mine"
+
+
 def test_a_run_that_is_worked_on_is_refused(folder: Path, shell: Shell) -> None:
     before = naming(folder)
     with FileLock(run_of(folder, "rte") / "run.lock"):

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
+from coreeval.agents.name_finder import NameFinder
 from coreeval.cli import main
 from coreeval.errors import KnowledgeError, RunCorrupt
 from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.releases.forgetting.caches import forget_cached
-from coreeval.releases.forgetting.names import Finder
 from coreeval.releases.forgetting.news_store import forget_news
 from coreeval.releases.forgetting.run_folder import written_by
 from coreeval.tools.clock import utc_now
@@ -34,7 +34,7 @@ from tests.cli.kit import DEMO
 from tests.releases.kit import make_run
 
 NAME = "Taco Bell"
-FINDER = Finder([NAME])
+FINDER = NameFinder([NAME])
 BIG = os.urandom(50_000).hex()
 """A value that goes into a file of its own."""
 LETTER = zlib.compress(f'"about {NAME}"'.encode())
@@ -267,7 +267,8 @@ def test_a_run_with_a_link_in_it_is_refused(
     link.symlink_to(target)
     before = tree(home)
     assert give(command, files.root) != 0
-    assert "holds a link" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "holds a link" in (said.out if command == "takedown" else said.err)
     assert tree(home) == before
 
 

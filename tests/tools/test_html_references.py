@@ -4,9 +4,9 @@ import html
 
 import pytest
 
+from coreeval.agents.name_finder import _decoded
 from coreeval.agents.words import normalise
 from coreeval.evaluation.annotation.sheets import _even
-from coreeval.releases.forgetting.names import _decoded
 from coreeval.tools.gdelt import titles, untrusted
 from coreeval.tools.html_references import unescape
 

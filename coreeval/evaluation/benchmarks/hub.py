@@ -17,6 +17,11 @@ PEEKED = 50
 """Rows whose keys count as columns where a dataset does not declare them."""
 
 
+_REFUSALS = (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError)
+"""What the packages raise for a network, an answer or a dataset that they cannot use: for answers
+that lack what they expect they raise Python's own errors."""
+
+
 def _package() -> ModuleType:
     try:
         return importlib.import_module("datasets")
@@ -43,7 +48,7 @@ def _splits(config: DatasetConfig) -> list[str]:
     package = _package()
     try:
         names: list[str] = package.get_dataset_split_names(config.path, config.subset)
-    except (ValueError, OSError) as error:
+    except _REFUSALS as error:
         raise _refused(config, error) from None
     return sorted(names)
 
@@ -54,7 +59,7 @@ def _records(config: DatasetConfig, split: str) -> Records:
         records: Records = package.load_dataset(
             config.path, config.subset, split=split, streaming=True
         )
-    except (ValueError, OSError) as error:
+    except _REFUSALS as error:
         raise _refused(config, error) from None
     return records
 

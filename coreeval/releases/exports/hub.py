@@ -187,12 +187,16 @@ def git_blob(path: Path) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
+_REFUSALS = (HTTPError, OSError, RuntimeError, ValueError, LookupError, TypeError, AttributeError)
+"""What huggingface_hub raises; the last three where an answer lacks what it expects."""
+
+
 @contextmanager
 def _told(repository: str) -> Iterator[None]:
     """Turn what goes wrong with the hub inside the block into an error for the user."""
     try:
         yield
-    except (HTTPError, OSError, RuntimeError, ValueError) as error:
+    except _REFUSALS as error:
         raise _as_told(error, repository) from None
 
 

@@ -4,9 +4,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from coreeval.agents.name_finder import NameFinder
 from coreeval.releases.forgetting.databases import opened, transaction
 from coreeval.releases.forgetting.found import Found
-from coreeval.releases.forgetting.names import Finder
 from coreeval.tools.links import is_plain_file, leads_out
 
 CACHE = "cache.db"
@@ -16,7 +16,7 @@ _FOREIGN = (
 )
 
 
-def forget_cached(folder: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
+def forget_cached(folder: Path, finder: NameFinder, *, dry: bool) -> Iterator[Found]:
     """Delete the entries of a cache (tools/json_cache.py) that name somebody.
 
     Somebody else may have made the cache: only files in its folder are read and deleted.
@@ -65,7 +65,9 @@ def _unpacked(value: object) -> str:
         return value.decode(errors="replace")
 
 
-def forget_places(path: Path, finder: Finder, samples: set[str], *, dry: bool) -> Iterator[Found]:
+def forget_places(
+    path: Path, finder: NameFinder, samples: set[str], *, dry: bool
+) -> Iterator[Found]:
     """Delete the places of samples that name somebody, or are asked anew.
 
     Args:

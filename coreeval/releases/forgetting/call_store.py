@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from coreeval.agents.name_finder import NameFinder
 from coreeval.releases.forgetting.databases import opened, transaction
 from coreeval.releases.forgetting.found import Found
-from coreeval.releases.forgetting.names import Finder
 from coreeval.tools.stores.call_rows import CallRecord, canonical, encoded, unpacked
 from coreeval.tools.stores.calls import open_calls
 
@@ -24,7 +24,7 @@ _BODIES = ("request", "response", "logprobs")
 _WORDS = ("error", "tries")
 
 
-def forget_calls(path: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
+def forget_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[Found]:
     """Blank the calls of a store that name somebody.
 
     Raises:
@@ -57,7 +57,7 @@ def forget_calls(path: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
         yield Found(kind="instructions", path=path, count=len(texts), action="deleted")
 
 
-def _names(row: sqlite3.Row, finder: Finder, texts: Collection[str]) -> bool:
+def _names(row: sqlite3.Row, finder: NameFinder, texts: Collection[str]) -> bool:
     """Tell whether a call names somebody, itself or by the instructions that it refers to."""
     bodies = [_text_of(row[name]) for name in _BODIES if row[name]]
     if any(map(finder.finds, bodies)) or any(finder.finds(row[name] or "") for name in _WORDS):

@@ -27,7 +27,7 @@ def opened(path: Path, *, dry: bool) -> Iterator[sqlite3.Connection]:
     """
     refuse_link(path)
     mode = "ro" if dry else "rw"
-    try:
+    with sqlite_errors(path):
         uri = f"{path.resolve().as_uri()}?mode={mode}"
         with closing(
             sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE_S)
@@ -40,15 +40,21 @@ def opened(path: Path, *, dry: bool) -> Iterator[sqlite3.Connection]:
             if not dry:
                 database.execute("VACUUM")
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.OperationalError as error:
-        raise _unusable(error, path) from None
+
+
+@contextmanager
+def sqlite_errors(path: Path) -> Iterator[None]:
+    """Raise what SQLite raises in the block as errors that say what to do.
+
+    Raises:
+        RunLocked: another process uses the database.
+        RunCorrupt: it is damaged.
+        RunError: it cannot be used now, as on a full disk.
+    """
+    try:
+        yield
     except sqlite3.DatabaseError as error:
-        raise RunCorrupt(
-            f"a database is damaged: {error}",
-            where=str(path),
-            hint="what it holds of the name cannot be deleted alone: delete the file, or restore "
-            "it from a copy and give the command again",
-        ) from None
+        raise _failure(error, path) from None
 
 
 def _read_any_text(text: bytes) -> str:
@@ -63,7 +69,19 @@ def _take(database: sqlite3.Connection) -> None:
     database.execute("COMMIT")
 
 
-def _unusable(error: sqlite3.OperationalError, path: Path) -> RunError:
+def _failure(error: sqlite3.DatabaseError, path: Path) -> RunError:
+    """Return the error to raise: one of the database itself, or one of its disk and processes.
+
+    SQLite reports a missing table, as in an empty file, as `SQLITE_ERROR`.
+    """
+    of_the_file = not isinstance(error, sqlite3.OperationalError)
+    if of_the_file or error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+        return RunCorrupt(
+            f"a database is damaged: {error}",
+            where=str(path),
+            hint="what it holds of the name cannot be deleted alone: delete the file, or restore "
+            "it from a copy and give the command again",
+        )
     if "locked" in str(error):
         return RunLocked(
             "another process uses this database",

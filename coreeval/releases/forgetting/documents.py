@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 from zipfile import BadZipFile, ZipFile
 
-from coreeval.errors import RunError
+from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
+from coreeval.errors import CoreEvalError, RunError
 from coreeval.releases.forgetting.databases import MAGIC, opened
-from coreeval.releases.forgetting.found import Found
-from coreeval.releases.forgetting.names import TAKEN_DOWN, Finder
+from coreeval.releases.forgetting.found import UNREAD, Found
 from coreeval.releases.forgetting.workbooks import blank_workbook
 from coreeval.tools.files import replacing
 
@@ -45,13 +45,14 @@ _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
 }
 """What a text begins with, and how it is written then; the longer ones first."""
-UNREADABLE = (
-    OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError,
-    SyntaxError, csv.Error, BadZipFile, zlib.error, lzma.LZMAError, struct.error, sqlite3.Error,
-    RunError,
+MALFORMED = (
+    ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError, SyntaxError,
+    csv.Error, BadZipFile, zlib.error, lzma.LZMAError, struct.error,
 )  # fmt: skip
-"""What the readers of tables, JSON, workbooks, Parquet, databases and packed files raise for odd
-ones: JSON that is nested too deeply and packing that is not known among them."""
+"""What the readers of tables, JSON, workbooks, Parquet and packed files raise for odd ones: JSON
+that is nested too deeply and packing that is not known among them."""
+UNREADABLE = (*MALFORMED, OSError, sqlite3.Error, RunError)
+"""What reading any file may raise, databases and disks included."""
 REMADE = ("pcr", "numleak")
 """Folders of files that a command writes anew: there a line that names somebody goes."""
 
@@ -59,12 +60,12 @@ REMADE = ("pcr", "numleak")
 class Changer(Protocol):
     """Changes a file and returns how much was changed, or would be where it is only looked at."""
 
-    def __call__(self, path: Path, finder: Finder, *, dry: bool) -> int:
+    def __call__(self, path: Path, finder: NameFinder, *, dry: bool) -> int:
         """Change it."""
         ...
 
 
-def count_in(path: Path, finder: Finder) -> int:
+def count_in(path: Path, finder: NameFinder) -> int:
     """Return how many rows or lines of a file name somebody, or how many of its members' names.
 
     Raises:
@@ -84,7 +85,7 @@ def count_in(path: Path, finder: Finder) -> int:
         return _count_lines(lines, finder)
 
 
-def forget_in_document(path: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
+def forget_in_document(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[Found]:
     """Take somebody out of a file, if it has a form of which that can be said; else tell of it."""
     try:
         yield from _forget(path, finder, dry=dry)
@@ -96,17 +97,18 @@ def forget_in_document(path: Path, finder: Finder, *, dry: bool) -> Iterator[Fou
 
 
 def unreadable(path: Path, error: Exception) -> Found:
-    """Return what is told of a file that may name somebody or not."""
+    """Return what is told of a file or store that may name somebody or not."""
+    reason = error.message if isinstance(error, CoreEvalError) else error
     return Found(
-        kind="file that cannot be read",
+        kind=UNREAD,
         path=path,
         count=1,
         action="reported",
-        to_do=f"look into it yourself ({error}), and delete it if it names them",
+        to_do=f"look into it yourself ({reason}), and delete it if it names them",
     )
 
 
-def _forget(path: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
+def _forget(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[Found]:
     count = count_in(path, finder)
     if not count:
         return
@@ -196,7 +198,7 @@ def _opened(path: Path, encoding: str = "") -> Iterator[IO[str]]:
         yield lines
 
 
-def _count_lines(lines: IO[str], finder: Finder) -> int:
+def _count_lines(lines: IO[str], finder: NameFinder) -> int:
     """Count the lines that name somebody; a long one in parts."""
     count, before, length = 0, "", 0
     while part := lines.readline(_PIECE):
@@ -223,7 +225,7 @@ class _Table:
         return csv.reader(io.StringIO(self._text, newline=""), delimiter=self.delimiter)
 
 
-def _count_parquet(path: Path, finder: Finder) -> int:
+def _count_parquet(path: Path, finder: NameFinder) -> int:
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     with pq.ParquetFile(path) as file:
@@ -231,7 +233,7 @@ def _count_parquet(path: Path, finder: Finder) -> int:
         return sum(finder.finds_in(row) for batch in batches for row in batch.to_pylist())
 
 
-def _count_database(path: Path, finder: Finder) -> int:
+def _count_database(path: Path, finder: NameFinder) -> int:
     count = 0
     with opened(path, dry=True) as database:
         tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
@@ -247,7 +249,7 @@ def _quoted(table: str) -> str:
     return '"' + table.replace('"', '""') + '"'
 
 
-def _count_zip(path: Path, finder: Finder) -> int:
+def _count_zip(path: Path, finder: NameFinder) -> int:
     with ZipFile(path) as packed:
         if sum(member.file_size for member in packed.infolist()) > _MOST_UNPACKED:
             raise ValueError(f"it unpacks to more than {_MOST_UNPACKED:,} bytes")
@@ -276,7 +278,7 @@ def _write_whole(path: Path, text: str, encoding: str) -> None:
         draft.write_bytes(text.encode(encoding, _errors(encoding)))
 
 
-def _blank_json(path: Path, finder: Finder, *, dry: bool) -> int:
+def _blank_json(path: Path, finder: NameFinder, *, dry: bool) -> int:
     encoding = _encoding_of(path)
     value = json.loads(_read_whole(path, encoding))
     count = _count_texts(value, finder)
@@ -295,7 +297,7 @@ def _dumped(value: object, indent: int | None = None) -> str:
     return text
 
 
-def _count_texts(value: object, finder: Finder) -> int:
+def _count_texts(value: object, finder: NameFinder) -> int:
     if isinstance(value, str):
         return int(finder.finds(value))
     if isinstance(value, dict):
@@ -303,12 +305,12 @@ def _count_texts(value: object, finder: Finder) -> int:
     return sum(_count_texts(each, finder) for each in value) if isinstance(value, list) else 0
 
 
-def _blank_lines(path: Path, finder: Finder, *, dry: bool) -> int:
+def _blank_lines(path: Path, finder: NameFinder, *, dry: bool) -> int:
     """Blank the texts of lines of JSON; a line that is none goes, or is nested too deeply."""
     return _rewrite_lines(path, (_blank_line(line, finder) for line in _lines(path)), dry=dry)
 
 
-def _drop_lines(path: Path, finder: Finder, *, dry: bool) -> int:
+def _drop_lines(path: Path, finder: NameFinder, *, dry: bool) -> int:
     lines = ((line, "" if finder.finds(line) else line) for line in _lines(path))
     return _rewrite_lines(path, lines, dry=dry)
 
@@ -330,7 +332,7 @@ def _lines(path: Path) -> Iterator[str]:
             yield line
 
 
-def _blank_line(line: str, finder: Finder) -> tuple[str, str]:
+def _blank_line(line: str, finder: NameFinder) -> tuple[str, str]:
     """Return a line and what it becomes."""
     if not finder.finds(line):
         return line, line
@@ -358,7 +360,7 @@ def _rewrite_lines(path: Path, changes: Iterator[tuple[str, str]], *, dry: bool)
     return count
 
 
-def _blank_cells(path: Path, finder: Finder, *, dry: bool) -> int:
+def _blank_cells(path: Path, finder: NameFinder, *, dry: bool) -> int:
     """Blank the cells of a table; the others stay what they were, their quotes may not."""
     encoding = _encoding_of(path)
     table, count = _Table(_read_whole(path, encoding)), 0

@@ -10,6 +10,9 @@ Action = Literal["blanked", "deleted", "reopened", "reported"]
 Tell = Callable[[str], None]
 """Told of each place that is looked at."""
 
+UNREAD = "file that cannot be read"
+"""Kind of what may name them or not."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Found:

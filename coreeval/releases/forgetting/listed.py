@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from coreeval.agents.takedown import FEWEST_LETTERS, NOTHING, folded, load_takedown, takedown_of
+from coreeval.agents.takedown import NOTHING, folded, is_long_enough, load_takedown, takedown_of
 from coreeval.errors import RunLocked, UsageError
 from coreeval.tools.files import write_text
 
@@ -19,7 +19,7 @@ def checked_names(names: Sequence[str]) -> list[str]:
     """
     plain = [" ".join(name.split()) for name in names]
     for name in plain:
-        if sum(map(str.isalnum, name)) < FEWEST_LETTERS or "#" in name or takedown_of([name]).ids:
+        if not is_long_enough(name) or "#" in name or takedown_of([name]).ids:
             raise UsageError(
                 f"{name!r} is no name that a takedown list can hold",
                 where="coreeval takedown",

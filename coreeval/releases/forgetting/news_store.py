@@ -13,11 +13,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import RunLocked
-from coreeval.releases.forgetting.databases import opened, transaction
+from coreeval.releases.forgetting.databases import opened, sqlite_errors, transaction
 from coreeval.releases.forgetting.documents import forget_in_document
 from coreeval.releases.forgetting.found import Found
-from coreeval.releases.forgetting.names import Finder
 from coreeval.tools.files import replacing
 from coreeval.tools.gdelt.own_files import refuse_links
 from coreeval.tools.gdelt.parts.catalogue import catalogue, folder_of, parts, segments
@@ -33,7 +33,7 @@ _WORTH_A_LOOK = ("%", "&", "\\")
 """What an escape begins with."""
 
 
-def forget_news(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
+def forget_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[Found]:
     """Delete the articles of a store that name somebody, and make what is searched anew.
 
     Raises:
@@ -49,7 +49,7 @@ def forget_news(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
     taken = RunLocked(
         "a sync is at work on this news store", where=str(root), hint="wait until it has ended"
     )
-    with held(layout.lock, taken):
+    with sqlite_errors(layout.ledger), held(layout.lock, taken):
         with catalogue(root) as database:
             layout.clear_leftovers(segments(root, database))
         yield from _articles(root, finder, dry=False)
@@ -61,7 +61,7 @@ def forget_news(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
                 rmtree(folder)
 
 
-def _articles(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
+def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[Found]:
     with opened(Layout(root).ledger, dry=dry) as database:
         listed = segments(root, database)
         count = sum(_forget_rows(root, path, finder, database, dry=dry) for path in listed)
@@ -72,7 +72,7 @@ def _articles(root: Path, finder: Finder, *, dry: bool) -> Iterator[Found]:
 
 
 def _forget_rows(
-    root: Path, path: str, finder: Finder, database: sqlite3.Connection, *, dry: bool
+    root: Path, path: str, finder: NameFinder, database: sqlite3.Connection, *, dry: bool
 ) -> int:
     """Write a file of rows anew without some, under another name; return how many these are.
 
@@ -120,7 +120,7 @@ def _count_out(database: sqlite3.Connection, files: Any) -> None:  # noqa: ANN40
 # -- which ----------------------------------------------------------------------------------------
 
 
-def _named(table: Any, finder: Finder) -> Iterator[int]:  # noqa: ANN401 - Arrow has no types
+def _named(table: Any, finder: NameFinder) -> Iterator[int]:  # noqa: ANN401 - Arrow has no types
     """Yield the rows that name somebody."""
     pieces = finder.plainest
     texts = [name for name in _TEXTS if name in table.column_names]

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coreeval.errors import UsageError
+from coreeval.errors import CoreEvalError, RunCorrupt, RunStateError, UsageError
 from coreeval.releases.forgetting.caches import CACHE
 from coreeval.releases.forgetting.run_folder import written_by
 from coreeval.releases.release import MANIFEST
 from coreeval.tools.gdelt.parts.catalogue import DATABASE
+from coreeval.tools.stores.looking import refuse_link
 from coreeval.tools.workspace import RunFiles, Workspace
 
 _CALLS = "calls.db"
@@ -29,6 +30,8 @@ class Places:
     files: list[Path] = field(default_factory=list)
     fixed: list[Path] = field(default_factory=list)
     """Files of which it is only told who stands in them."""
+    refused: dict[Path, CoreEvalError] = field(default_factory=dict)
+    """Runs and stores that are not opened, because a link in them leads elsewhere."""
     workspace: Path = field(default_factory=Path)
     given: list[Path] = field(default_factory=list)
     """The folders and files that the user named."""
@@ -76,12 +79,12 @@ def places_in(workspace: Workspace, given: Sequence[Path], listed: Path) -> Plac
 
 
 def _walk(path: Path, found: Places, seen: set[Path]) -> None:
-    """Sort a file, or a folder with all below it, into the places; links are left alone."""
-    if path in seen or path.is_symlink():
+    """Sort a file, or a folder with all below it, into the places; links are not followed."""
+    if path in seen:
         return
     seen.add(path)
-    if not path.is_dir():
-        _sort_file(path, found)
+    if path.is_symlink() or not path.is_dir():
+        (_sort_link if path.is_symlink() else _sort_file)(path, found)
         return
     names = {each.name for each in path.iterdir()}
     if DATABASE in names:
@@ -91,10 +94,19 @@ def _walk(path: Path, found: Places, seen: set[Path]) -> None:
     elif MANIFEST in names:
         found.releases.append(path)
     elif "run.db" in names:
-        _sort_run(RunFiles(path), found, seen)
+        _sort_run(path, found, seen)
     else:
         for each in sorted(path.iterdir()):
             _walk(each, found, seen)
+
+
+def _sort_link(path: Path, found: Places) -> None:
+    """Leave a link alone, and report one in the place of a store."""
+    if path.name == _CALLS:
+        try:
+            refuse_link(path)
+        except RunCorrupt as error:
+            found.refused[path] = error
 
 
 def _sort_file(path: Path, found: Places) -> None:
@@ -104,7 +116,12 @@ def _sort_file(path: Path, found: Places) -> None:
         found.files.append(path)
 
 
-def _sort_run(files: RunFiles, found: Places, seen: set[Path]) -> None:
+def _sort_run(path: Path, found: Places, seen: set[Path]) -> None:
+    try:
+        files = RunFiles(path)
+    except RunStateError as error:
+        found.refused[path] = error
+        return
     found.runs.append(files)
     own = {file for each in (files, files.control) for file in _databases(each)}
     written = set(written_by(files))

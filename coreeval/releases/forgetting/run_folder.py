@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from coreeval.agents.name_finder import NameFinder
 from coreeval.releases.arms import shard_of
 from coreeval.releases.forgetting.caches import forget_places
 from coreeval.releases.forgetting.documents import count_in
 from coreeval.releases.forgetting.found import Found
-from coreeval.releases.forgetting.names import Finder
 from coreeval.releases.forgetting.run_rows import found_in, look, reopen_stages, take_out
 from coreeval.releases.manifest import full_counts, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
@@ -26,7 +26,7 @@ def written_by(files: RunFiles) -> list[Path]:
     return [path for path in (*shards, *others) if path.is_file() and not path.is_symlink()]
 
 
-def forget_run(files: RunFiles, finder: Finder, *, dry: bool) -> Iterator[Found]:
+def forget_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterator[Found]:
     """Take somebody out of a run's stores and results.
 
     Where its results are no more what they were, what was written of them is deleted and the run

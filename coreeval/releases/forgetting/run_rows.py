@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.releases.forgetting.databases import opened, transaction
 from coreeval.releases.forgetting.found import Found
-from coreeval.releases.forgetting.names import TAKEN_DOWN, Finder
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 
@@ -60,7 +60,7 @@ class Named:
         return self.samples | self.train | self.reopened
 
 
-def look(path: Path, finder: Finder) -> Named:
+def look(path: Path, finder: NameFinder) -> Named:
     """Return what a run.db has of somebody.
 
     Raises:
@@ -86,17 +86,19 @@ def look(path: Path, finder: Finder) -> Named:
         )
 
 
-def _ids(database: sqlite3.Connection, finder: Finder, table: str, *columns: str) -> set[str]:
+def _ids(database: sqlite3.Connection, finder: NameFinder, table: str, *columns: str) -> set[str]:
     """Return the ids of the rows of a table that name somebody."""
     rows = database.execute(f"SELECT id AS place, {', '.join(columns)} FROM {table}")
     return {row["place"] for row in rows if _names(row[1:], finder)}
 
 
-def _names(values: Iterable[object], finder: Finder) -> bool:
+def _names(values: Iterable[object], finder: NameFinder) -> bool:
     return any(finder.finds(value) for value in values if isinstance(value, str))
 
 
-def _rewritten(database: sqlite3.Connection, finder: Finder, evidence: set[str]) -> Iterator[str]:
+def _rewritten(
+    database: sqlite3.Connection, finder: NameFinder, evidence: set[str]
+) -> Iterator[str]:
     """Yield the samples whose new texts or facts name somebody, or rest on news that does."""
     for row in database.execute("SELECT sample_id, semantic, updated FROM results"):
         if _names(row[1:], finder):
@@ -107,14 +109,16 @@ def _rewritten(database: sqlite3.Connection, finder: Finder, evidence: set[str])
             yield row["sample_id"]
 
 
-def _predictions(database: sqlite3.Connection, finder: Finder) -> Iterator[tuple[object, ...]]:
+def _predictions(database: sqlite3.Connection, finder: NameFinder) -> Iterator[tuple[object, ...]]:
     key = "target, source, template, sample_id"
     for row in database.execute(f"SELECT {key}, answer, reason FROM predictions"):
         if _names(row[4:], finder):
             yield tuple(row[:4])
 
 
-def _told(database: sqlite3.Connection, finder: Finder, table: str) -> Iterator[tuple[object, ...]]:
+def _told(
+    database: sqlite3.Connection, finder: NameFinder, table: str
+) -> Iterator[tuple[object, ...]]:
     """Yield the rows of a table that name somebody: what they hold afterwards, and their key."""
     key, columns = _TOLD[table]
     for row in database.execute(f"SELECT {', '.join((*columns, *key))} FROM {table}"):
@@ -123,7 +127,7 @@ def _told(database: sqlite3.Connection, finder: Finder, table: str) -> Iterator[
             yield (*(_blanked(text, finder) for text in texts), *row[len(columns) :])
 
 
-def _blanked(text: object, finder: Finder) -> object:
+def _blanked(text: object, finder: NameFinder) -> object:
     """Return a text, or what is named in JSON, without what names somebody."""
     if not isinstance(text, str) or not finder.finds(text):
         return text

@@ -6,8 +6,8 @@ from typing import Any
 from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZipFile
 
+from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.evaluation.annotation.workbook import MOST_BYTES
-from coreeval.releases.forgetting.names import TAKEN_DOWN, Finder
 from coreeval.tools.files import replacing
 
 _MOST_CELLS = 1_000_000
@@ -18,7 +18,7 @@ _RANGES = ("mergeCell", "hyperlink", "comment")
 _MARGINS = ("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter")
 
 
-def blank_workbook(path: Path, finder: Finder, *, dry: bool) -> int:
+def blank_workbook(path: Path, finder: NameFinder, *, dry: bool) -> int:
     """Blank what names somebody, and return how many things that are.
 
     Raises:
@@ -82,7 +82,7 @@ def _area(ref: str) -> int:
 # -- changing -------------------------------------------------------------------------------------
 
 
-def _changes(book: Any, finder: Finder) -> Iterator[str]:  # noqa: ANN401 - openpyxl's
+def _changes(book: Any, finder: NameFinder) -> Iterator[str]:  # noqa: ANN401 - openpyxl's
     """Blank one thing after the other, and yield what each is."""
     for name in book.properties.__elements__:
         if finder.finds(str(getattr(book.properties, name) or "")):
@@ -97,7 +97,7 @@ def _changes(book: Any, finder: Finder) -> Iterator[str]:  # noqa: ANN401 - open
         yield from _page_changes(page, finder)
 
 
-def _page_changes(page: Any, finder: Finder) -> Iterator[str]:  # noqa: ANN401
+def _page_changes(page: Any, finder: NameFinder) -> Iterator[str]:  # noqa: ANN401
     for cell in [*page._cells.values()]:  # iter_rows would make every cell between them
         if _blank_cell(cell, finder):
             yield "cell"
@@ -113,7 +113,7 @@ def _page_changes(page: Any, finder: Finder) -> Iterator[str]:  # noqa: ANN401
     yield from _without_definitions(page.defined_names, finder)
 
 
-def _margin_changes(page: Any, finder: Finder) -> Iterator[str]:  # noqa: ANN401
+def _margin_changes(page: Any, finder: NameFinder) -> Iterator[str]:  # noqa: ANN401
     for margin in (getattr(page, name) for name in _MARGINS):
         for part in (margin.left, margin.center, margin.right):
             if finder.finds(part.text or ""):
@@ -121,7 +121,7 @@ def _margin_changes(page: Any, finder: Finder) -> Iterator[str]:  # noqa: ANN401
                 yield "margin"
 
 
-def _without_choices(choices: Any, finder: Finder) -> Iterator[str]:  # noqa: ANN401
+def _without_choices(choices: Any, finder: NameFinder) -> Iterator[str]:  # noqa: ANN401
     """Take out the lists of values of cells, and what is said beside them."""
     for choice in [*choices.dataValidation]:
         told = (choice.prompt, choice.promptTitle, choice.error, choice.errorTitle)
@@ -130,14 +130,14 @@ def _without_choices(choices: Any, finder: Finder) -> Iterator[str]:  # noqa: AN
             yield "validation"
 
 
-def _without_definitions(defined: dict[str, Any], finder: Finder) -> Iterator[str]:
+def _without_definitions(defined: dict[str, Any], finder: NameFinder) -> Iterator[str]:
     for name, definition in [*defined.items()]:
         if _names(finder, name, definition.attr_text, definition.comment, definition.description):
             del defined[name]
             yield "defined name"
 
 
-def _blank_cell(cell: Any, finder: Finder) -> bool:  # noqa: ANN401
+def _blank_cell(cell: Any, finder: NameFinder) -> bool:  # noqa: ANN401
     """Blank a cell that names somebody with its link and comment, or one of these alone."""
     value, link, comment = cell.value, cell.hyperlink, cell.comment
     said = getattr(value, "text", value)
@@ -153,5 +153,5 @@ def _blank_cell(cell: Any, finder: Finder) -> bool:  # noqa: ANN401
     return bool(by_value or by_link or by_comment)
 
 
-def _names(finder: Finder, *texts: object) -> bool:
+def _names(finder: NameFinder, *texts: object) -> bool:
     return any(finder.finds(str(text)) for text in texts if text)

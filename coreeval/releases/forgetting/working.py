@@ -7,11 +7,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from coreeval.agents.name_finder import NameFinder
 from coreeval.config import Config, load_config
-from coreeval.errors import CoreEvalError
+from coreeval.errors import CoreEvalError, RunCorrupt, UsageError
 from coreeval.releases.forgetting.caches import forget_cached
 from coreeval.releases.forgetting.call_store import forget_calls
 from coreeval.releases.forgetting.documents import (
+    MALFORMED,
     UNREADABLE,
     count_in,
     forget_in_document,
@@ -19,7 +21,6 @@ from coreeval.releases.forgetting.documents import (
 )
 from coreeval.releases.forgetting.found import Found, Tell
 from coreeval.releases.forgetting.listed import put_on_list
-from coreeval.releases.forgetting.names import Finder
 from coreeval.releases.forgetting.news_store import forget_news
 from coreeval.releases.forgetting.places import Places
 from coreeval.releases.forgetting.run_folder import forget_run
@@ -34,6 +35,9 @@ _OF_A_BENCHMARK = "it is yours and stays as it is: while it names them, new runs
 _OF_A_FILE = "it decides what the run is: delete the run if the name must go"
 _ENDLESS = 1 << 40
 """Bytes of which no file of a benchmark is: what a system shows as one may have no end."""
+_DAMAGED = (*MALFORMED, RunCorrupt, UsageError)
+"""What work on a damaged place raises. A full disk or another process raises something else: there
+the same command goes on later."""
 _Work = tuple[Path, Iterator[Found]]
 
 
@@ -49,7 +53,7 @@ class Forgetting:
     """
 
     places: Places
-    finder: Finder
+    finder: NameFinder
     listed: Path
     tell: Tell
 
@@ -57,18 +61,19 @@ class Forgetting:
         """Return what would be done, and do nothing.
 
         Raises:
-            RunError: a store cannot be used or is damaged.
+            RunError: a store cannot be used now.
         """
         return list(self._work(dry=True))
 
     def take_out(self) -> list[Found]:
         """Put them on the list, take them out, and return what was done.
 
-        What was stopped goes on when it is called again.
+        What was stopped goes on when it is called again. A damaged place is reported, and the
+        others are worked on.
 
         Raises:
             RunLocked: somebody works on one of the runs, with the call store or a news store.
-            RunError: a store cannot be used or is damaged.
+            RunError: a store cannot be used now, as on a full disk.
         """
         with ExitStack() as stack:
             stack.enter_context(at_rest(self.places.runs))
@@ -76,10 +81,14 @@ class Forgetting:
             return list(self._work(dry=False))
 
     def _work(self, *, dry: bool) -> Iterator[Found]:
+        yield from (unreadable(*refused) for refused in self.places.refused.items())
         benchmarks = list(self._benchmarks())
         for path, found in (*self._taken(benchmarks, dry=dry), *self._kept(benchmarks)):
             self.tell(str(path))
-            yield from found
+            try:
+                yield from found
+            except _DAMAGED as error:
+                yield unreadable(path, error)
 
     def _taken(self, benchmarks: Sequence[Path], *, dry: bool) -> Iterator[_Work]:
         """Yield the places of which they are taken out, with the work on each."""

@@ -58,6 +58,14 @@ async def test_an_answer_about_another_text_is_asked_for_again(script: Script) -
         await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
 
 
+@pytest.mark.parametrize("name", ["entities", "locked"])
+async def test_an_answer_with_too_many_spans_is_asked_for_again(script: Script, name: str) -> None:
+    one = entity if name == "entities" else lock
+    asker = script(answer(**{name: [one("Acme")] * 201}))
+    with pytest.raises(InvalidAnswer, match=f"{name} has more than 200"):
+        await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)
+
+
 async def test_a_sensitive_flag_is_never_dropped(script: Script) -> None:
     asker = script(answer(sensitive=[{"flag": "self_harm", "span": "not in the text"}]))
     found = await LLMExtractor(EMOTION, asker, PROMPTS)(TWEET)

@@ -30,6 +30,8 @@ class Package(ModuleType):
     declared: list[str] | None = None
 
     def get_dataset_split_names(self, path: str, subset: str | None) -> list[str]:
+        if path == "empty/answer":
+            raise KeyError("id")  # as huggingface_hub does where the answer is {}
         if path == "no/such":
             raise FileNotFoundError("not on the hub")
         return ["train", "test"]
@@ -59,6 +61,8 @@ def test_rows_of_the_hub() -> None:
 def test_what_goes_wrong() -> None:
     with pytest.raises(DatasetError, match="cannot be opened: not on the hub"):
         read("hf", Path("no/such"))
+    with pytest.raises(DatasetError, match="cannot be opened: 'id'"):
+        read("hf", Path("empty/answer"))
     with pytest.raises(DatasetError, match="no column 'text'") as caught:
         read("hf", Path("tweet_eval"), subset="emotion")
     assert caught.value.where == "tweet_eval (emotion)"

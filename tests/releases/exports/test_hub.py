@@ -147,6 +147,17 @@ def test_who_may_not_write_is_told_so(
         push(sources.free, to="weekly")
 
 
+def test_an_answer_without_what_it_should_have(
+    hub: HubServer, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def empty(*_: object, **__: object) -> None:
+        raise KeyError("id")  # as huggingface_hub does where the answer is {}
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", empty)
+    with pytest.raises(RunError, match="did not take the release: 'id'"):
+        push(sources.free, to=NAME)
+
+
 def test_the_hubs_own_store_that_refuses_is_told_too(
     hub: HubServer, sources: Sources, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,16 +15,16 @@ from openpyxl.comments import Comment
 from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.datavalidation import DataValidation
 
+from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.releases.forgetting import documents
 from coreeval.releases.forgetting.documents import forget_in_document
 from coreeval.releases.forgetting.found import Found
-from coreeval.releases.forgetting.names import TAKEN_DOWN, Finder
 from coreeval.releases.forgetting.run_rows import look, take_out
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.runs import RunStore
 
 NAME = "Jane Q. Example"
-FINDER = Finder([NAME])
+FINDER = NameFinder([NAME])
 DEEP = "[" * 100_000
 
 

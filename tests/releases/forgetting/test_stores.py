@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from openpyxl import Workbook
 
+from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import RunCorrupt, UsageError
 from coreeval.releases.forgetting.call_store import TAKEN, forget_calls
 from coreeval.releases.forgetting.documents import forget_in_document
 from coreeval.releases.forgetting.found import Found
 from coreeval.releases.forgetting.listed import checked_names, missing_from, put_on_list
-from coreeval.releases.forgetting.names import Finder
 from coreeval.releases.forgetting.news_store import forget_news
 from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.local import open_local
@@ -26,7 +26,7 @@ from coreeval.tools.stores.call_rows import CallRecord, call_key, call_request
 from coreeval.tools.stores.calls import open_calls
 from tests.cli.kit import DEMO
 
-FINDER = Finder(["Taco Bell"])
+FINDER = NameFinder(["Taco Bell"])
 WHOLE = {"start": "2025-08-01", "end": "2026-10-01"}
 
 

@@ -5,12 +5,12 @@ import time
 import pytest
 from pydantic import JsonValue
 
+from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.agents.takedown import takedown_of
-from coreeval.releases.forgetting.names import TAKEN_DOWN, Finder
 from tests.hostile.patterns import seconds
 
 NAMES = ["José Núñez", "Acme Corp", "Anna-Lena Strauß", "Лев Яшин"]
-FINDER = Finder(NAMES)
+FINDER = NameFinder(NAMES)
 
 
 @pytest.mark.parametrize(
@@ -76,16 +76,18 @@ def test_what_else_names_them(text: str) -> None:
 )
 def test_other_ways_to_write_a_name_are_found(text: str) -> None:
     names = ("Jane Q. Example", "Conan O'Brien", "José Núñez", "Nina Tomas", "J. Q. Doe")
-    assert Finder(names).finds(text)
+    assert NameFinder(names).finds(text)
 
 
 @pytest.mark.parametrize("text", ["I like it", "Jane P. Example", "the example of Jane", "J Doe"])
 def test_no_more_is_found_than_a_name(text: str) -> None:
-    assert not Finder(["Li Ke", "Jane Q. Example", "J. Q. Doe"]).finds(text)
+    assert not NameFinder(["Li Ke", "Jane Q. Example", "J. Q. Doe"]).finds(text)
 
 
 def test_a_name_in_escaped_letters_of_another_plane_is_found() -> None:
-    assert Finder(["\U00010414\U00010415\U00010416"]).finds(r"\ud801\udc14\ud801\udc15\ud801\udc16")
+    assert NameFinder(["\U00010414\U00010415\U00010416"]).finds(
+        r"\ud801\udc14\ud801\udc15\ud801\udc16"
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_a_name_in_escaped_letters_of_another_plane_is_found() -> None:
 def test_texts_of_one_sign_take_time_in_proportion(piece: str) -> None:
     """Where each sign is held against all others it takes a minute."""
     text = piece * (200_000 // len(piece)) + r" \u00e9"
-    assert seconds(Finder(["Jane Example"]).finds, text, 20.0) < 20.0
+    assert seconds(NameFinder(["Jane Example"]).finds, text, 20.0) < 20.0
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Finding a person in any text that is kept: as the takedown list does, and in URLs and escapes.
+"""Finding a person in any text: news, addresses, answers, and files that hold these.
 
-What the list finds is found, and more: `jose-nunez` in an address, an accent that is an escape of
-JSON inside JSON, a name with a tag in it. It reads gigabytes, so a text is looked at closely only
-where the longest part of a name stands.
+A name is found without case and accents, as `jose-nunez` in an address, with an accent that is an
+escape of JSON inside JSON, and with a tag in it. `coreeval takedown` reads gigabytes, so a text is
+looked at closely only if the longest part of a name stands in it.
 """
 
 import re
@@ -32,13 +32,19 @@ _SELECTORS = "\u034f\ufe00-\ufe0f\U000e0000-\U000e01ef"
 _BETWEEN = r"(?:\\{1,8}[nrtfbv]|\\{0,8}[\W_])"
 """What may stand between two words of a name, up to three times besides its own signs."""
 _BEGIN, _END = r"(?:(?<![^\W_])|(?<=\\[nrtfbv]))", r"(?![^\W_])"
+_NO_SPACES = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+"""Scripts that are written without spaces: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+_UNSPACED = re.compile(f"[{_NO_SPACES}]")
 _TOGETHER = 8
 """Letters of a name that is looked for without spaces too: `Li Ke` would be found in `like`."""
 _AROUND = 64
 """Characters on both sides of a name that are looked at with it."""
 
 
-class Finder:
+class NameFinder:
     """Tells which texts name somebody.
 
     Args:
@@ -187,6 +193,7 @@ def _longest_piece(name: str) -> str:
 def _pattern(name: str) -> re.Pattern[str]:
     """Return what a name looks like, whatever stands between its words.
 
+    Letters may stand right beside a name whose script has no spaces.
     Nothing need stand between initials, where the name itself has no space, or in a long name.
     """
     light, words = _light(name), list(re.finditer(r"[^\W_]+", _light(name)))
@@ -199,4 +206,11 @@ def _pattern(name: str) -> re.Pattern[str]:
         least = 0 if close or initials or not spaced else 1
         most = 3 + len(own.replace(" ", ""))
         pattern += f"{_BETWEEN}{{{least},{most}}}{re.escape(other[0])}"
-    return re.compile(f"{_BEGIN}{pattern}{_END}")
+    begin = "" if is_unspaced(words[0][0][0]) else _BEGIN
+    end = "" if is_unspaced(words[-1][0][-1]) else _END
+    return re.compile(f"{begin}{pattern}{end}")
+
+
+def is_unspaced(letter: str) -> bool:
+    """Return whether a letter is of a script that puts no spaces between words."""
+    return bool(_UNSPACED.match(letter))
