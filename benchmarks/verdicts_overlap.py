@@ -19,7 +19,7 @@ from coreeval.evaluation.overlap.hits import SAME, Search
 from coreeval.evaluation.overlap.search import find_overlap
 from coreeval.evaluation.overlap.slots import NUMBER_WORDS
 from coreeval.evaluation.overlap.texts import Entry, Texts
-from coreeval.tools.embeddings import Embeds, Vectors, open_embeddings
+from coreeval.tools.embeddings import Embedder, Vectors, open_embeddings
 
 ITEMS, OTHERS = 40, 80
 """Items of either benchmark."""
@@ -165,7 +165,7 @@ def independent(make: Make, seed: int) -> str:
 
 
 def kind_of(
-    item: str | None, a: Sequence[str], b: Sequence[str], embeds: Embeds | None = None
+    item: str | None, a: Sequence[str], b: Sequence[str], embeds: Embedder | None = None
 ) -> str:
     """Return the surest kind of hit that an item of the first is in; of any item if it is None."""
     found = find_overlap(texts("a", a), texts("b", b), search=Search(embeds=embeds))
@@ -188,7 +188,7 @@ class Remembered:
         embeds: What embeds.
     """
 
-    def __init__(self, embeds: Embeds) -> None:
+    def __init__(self, embeds: Embedder) -> None:
         self.name = embeds.name
         self._embeds = embeds
         self._known: dict[str, Vectors] = {}
@@ -202,7 +202,7 @@ class Remembered:
 
 
 @cache
-def minilm() -> Embeds | None:
+def minilm() -> Embedder | None:
     """Return all-MiniLM-L6-v2, or None if it is not installed."""
     try:
         return Remembered(open_embeddings("minilm"))

@@ -10,8 +10,8 @@ import yaml
 from coreeval.config import load_config, parse_config, parse_target
 from coreeval.config.credentials import hide_credentials, refuse_credentials
 from coreeval.errors import ConfigError
+from coreeval.tools.catalogs import load_prices
 from coreeval.tools.env_file import read_env_file
-from coreeval.tools.prices import load_prices
 from tests.test_config import BASE
 
 OPAQUE = "Zx9kQ2mW7vR4tY8uP1sD6fG3hJ5lA0bN"

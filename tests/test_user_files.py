@@ -22,7 +22,7 @@ from coreeval.evaluation.benchmarks.lines import file_digest, read_lines
 from coreeval.evaluation.numleak.series.catalogue import definition_of
 from coreeval.evaluation.report.reading import report_in
 from coreeval.tasks import load_task
-from coreeval.tools.sheets import sheet_rows
+from coreeval.tools.text import iter_sheet_rows
 
 LAUGHS = "a0: &a0 [1, 2, 3]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
@@ -69,7 +69,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "takedown list": load_takedown,
     "task": lambda path: load_task(str(path)),
     "report": lambda path: report_in(path, hint=""),
-    "sheet": lambda path: list(sheet_rows(path)),
+    "sheet": lambda path: list(iter_sheet_rows(path)),
     "lines": lambda path: list(read_lines(path)),
     "digest": lambda path: file_digest([path]),
     "series": lambda path: definition_of(str(path), base=path.parent),

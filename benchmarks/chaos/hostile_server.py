@@ -18,7 +18,7 @@ from typing import Final
 
 from coreeval.config import load_config
 from coreeval.models.asker import MOST_KEPT
-from coreeval.tools.bodies import MOST_BYTES
+from coreeval.tools.http import MOST_BODY_BYTES
 from tests.hostile.test_answers import ANSWERS
 from tests.support.answers import OfflineAnswers
 from tests.support.llm_server import Reply, Request, serve
@@ -66,10 +66,10 @@ def _raw() -> Iterator[bytes]:
     packed = head + b"Content-Encoding: gzip\r\n\r\n"
     blank = b" " * (1 << 20)
     yield packed + gzip.compress(blank * 256, 9)
-    yield packed + gzip.compress(b'{"choices":[' + b"[]," * (MOST_BYTES // 3 - 9) + b"[]]}", 9)
-    yield packed + gzip.compress(b'{"choices":"' + b"x" * (MOST_BYTES - 99) + b'"}', 9)
+    yield packed + gzip.compress(b'{"choices":[' + b"[]," * (MOST_BODY_BYTES // 3 - 9) + b"[]]}", 9)
+    yield packed + gzip.compress(b'{"choices":"' + b"x" * (MOST_BODY_BYTES - 99) + b'"}', 9)
     yield head + b"\r\n" + blank * 32
-    yield head + b"\r\n" + b"[" * (MOST_BYTES - 9)
+    yield head + b"\r\n" + b"[" * (MOST_BODY_BYTES - 9)
     yield head + b"X: " + b"x" * (4 << 20) + b"\r\n\r\n{}"
 
 

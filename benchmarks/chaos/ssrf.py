@@ -34,8 +34,8 @@ from coreeval.models.listing import check_listed
 from coreeval.schedule.hooks import News, Teller
 from coreeval.tools.gdelt.bigquery.client import open_client
 from coreeval.tools.gdelt.doc.wire import NoReply, http
-from coreeval.tools.telemetry.otlp import OtlpSender
-from coreeval.tools.telemetry.spans import Place, Span
+from coreeval.tools.otlp import OtlpSender
+from coreeval.tools.telemetry import Span, SpanIdentity
 from tests.support.hub_server import TOKEN, HubServer, Repository
 from tests.support.lures import Served, bystander, lure
 
@@ -111,7 +111,7 @@ def ask_collector(url: str, _folder: Path) -> None:
     """Send a span."""
     sender = OtlpSender(f"{url}/v1/traces", project="p")
     now = datetime(2026, 11, 20, tzinfo=UTC)
-    place = Place.of("run", "sample", root="first")
+    place = SpanIdentity.of("run", "sample", root="first")
     sender.send(
         Span(
             name="n",

@@ -11,7 +11,7 @@ from coreeval.cli.output import AsJson, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.tools.embeddings import Embeds
+    from coreeval.tools.embeddings import Embedder
 
 
 def overlap(
@@ -97,15 +97,15 @@ def overlap(
 
 
 @contextmanager
-def _embeddings(model: str | None) -> "Iterator[Embeds | None]":
+def _embeddings(model: str | None) -> "Iterator[Embedder | None]":
     """Open embeddings, which the workspace's cache remembers; None if none are asked for."""
     if model is None:
         yield None
         return
-    from coreeval.tools.embeddings import CachedEmbeddings, open_embeddings
+    from coreeval.tools.embeddings import EmbeddingCache, open_embeddings
     from coreeval.tools.json_cache import JsonCache
     from coreeval.tools.workspace import workspace_for
 
     embeds = open_embeddings(model)
     with JsonCache(workspace_for(Path.cwd()).cache / "embeddings") as cache:
-        yield CachedEmbeddings(embeds, cache)
+        yield EmbeddingCache(embeds, cache)

@@ -10,8 +10,8 @@ from coreeval.cli.output import Document, one_line
 from coreeval.config import ROLES, PriceConfig
 from coreeval.models.check import Checked, Configured, total
 from coreeval.models.probe import SHORT, Probe
-from coreeval.tools.cutoffs import Stated
-from coreeval.tools.prices import Price
+from coreeval.tools.catalogs import Price
+from coreeval.tools.cutoffs import DateClaim
 
 WIDTH = 100
 WIDEST_MODEL = 36
@@ -189,7 +189,7 @@ def _known(one: Document) -> str:
 
 def _date(one: Document, kind: str) -> str:
     fact = one["dates"].get(kind)
-    return date_words(Stated.model_validate(fact)) if fact else "unknown"
+    return date_words(DateClaim.model_validate(fact)) if fact else "unknown"
 
 
 def _cost_line(cost: Document) -> str:

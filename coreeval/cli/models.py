@@ -48,13 +48,17 @@ async def _check(config: "Config", workspace: "Workspace") -> "list[Checked]":
     from coreeval.models import close_models
     from coreeval.models.abilities import Abilities
     from coreeval.models.check import check_models, distinct
-    from coreeval.tools.cutoffs import cutoffs_of
+    from coreeval.tools.catalogs import load_run_prices
+    from coreeval.tools.cutoffs import load_run_cutoffs
     from coreeval.tools.endpoints import model_pairs, refuse_untrusted
-    from coreeval.tools.prices import prices_of
     from coreeval.tools.stores.calls import open_calls
     from coreeval.tools.trust import TrustRecord
 
-    prices, cutoffs, record = prices_of(config), cutoffs_of(config), TrustRecord(workspace)
+    prices, cutoffs, record = (
+        load_run_prices(config),
+        load_run_cutoffs(config),
+        TrustRecord(workspace),
+    )
     named = distinct(config.models, prices, cutoffs, config.detect.judges)
     pairs = model_pairs((one.config for one in named), os.environ)
     refuse_untrusted(pairs, record.endpoints(), record=record.path)

@@ -18,7 +18,7 @@ from coreeval.evaluation.numleak.recorded import read_replies
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, expand, known, open_series
 from coreeval.schema import BadRow
-from coreeval.tools.cutoffs import Stated, find, load_cutoffs
+from coreeval.tools.cutoffs import DateClaim, find_model_dates, load_cutoffs
 from coreeval.tools.workspace import workspace_for
 
 
@@ -99,14 +99,14 @@ def cutoffs_of_models(models: Iterable[str], stated: Sequence[str]) -> dict[str,
         UsageError: what is stated is no date, or is of none of the models.
     """
     table, names = load_cutoffs(), list(models)
-    known_rows = {name: find(name, table) for name in names}
+    known_rows = {name: find_model_dates(name, table) for name in names}
     found = {
         name: row.cutoff.last_day if row and row.cutoff else None
         for name, row in known_rows.items()
     }
     for text in stated:
         model, said = cutoff_stated(text, names)
-        day = Stated(date=said, source="--cutoff", confidence="given").last_day
+        day = DateClaim(date=said, source="--cutoff", confidence="given").last_day
         found |= dict.fromkeys([model] if model else names, day)
     return found
 

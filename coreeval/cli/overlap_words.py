@@ -10,7 +10,7 @@ from coreeval.cli.output import Document, one_line
 if TYPE_CHECKING:
     from coreeval.evaluation.overlap.hits import Hit, Overlap
     from coreeval.evaluation.overlap.texts import Entry
-    from coreeval.tools.words import Piece
+    from coreeval.tools.text import DiffPiece
 
 COLUMN = 48
 """Cells of a terminal that each of the two texts has."""
@@ -92,7 +92,7 @@ def _named(items: Sequence["Entry"]) -> str:
     return ", ".join(one_line(each.id) for each in items[:NAMED]) + more
 
 
-def _wrapped(pieces: Sequence["Piece"]) -> list[str]:
+def _wrapped(pieces: Sequence["DiffPiece"]) -> list[str]:
     """Return the lines of a marked text, cut at blanks where there are some."""
     text = one_line("".join(_marked(piece) for piece in pieces))
     lines = [""]
@@ -103,7 +103,7 @@ def _wrapped(pieces: Sequence["Piece"]) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def _marked(piece: "Piece") -> str:
+def _marked(piece: "DiffPiece") -> str:
     bare = piece.text.rstrip()
     return _MARKS[piece.op].format(bare) + piece.text[len(bare) :]
 

@@ -20,7 +20,7 @@ from coreeval.evaluation.pcr.twins import Twins
 if TYPE_CHECKING:
     from coreeval.graph.items.plan import Plan
     from coreeval.graph.items.work import Found
-    from coreeval.tools.embeddings import Embeds
+    from coreeval.tools.embeddings import Embedder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ def ask_and_compare(asking: Asking, settings: Settings) -> None:
 
 
 @contextmanager
-def _opened(plan: "Plan") -> "Iterator[Embeds | None]":
+def _opened(plan: "Plan") -> "Iterator[Embedder | None]":
     """Open the embeddings before anything is paid, where paraphrases or answers need them."""
     from coreeval.graph.items.plan import PARAPHRASE
 

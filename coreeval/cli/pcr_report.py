@@ -16,7 +16,7 @@ from coreeval.evaluation.pcr.replicates import Resampled
 from coreeval.evaluation.pcr.silent import silent_comparison
 from coreeval.evaluation.pcr.study import COSINE, Settings, resampled
 from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
-from coreeval.tools.embeddings import Embeds
+from coreeval.tools.embeddings import Embedder
 from coreeval.tools.workspace import Workspace, workspace_for
 
 WHERE = "coreeval detect pcr"
@@ -87,7 +87,7 @@ def compare_files(
 def report(
     read: Read,
     settings: Settings,
-    embeds: Embeds | None,
+    embeds: Embedder | None,
     shown: Shown,
     more: Sequence[str] = (),
 ) -> None:
@@ -154,14 +154,14 @@ def _require_shared(
 
 
 @contextmanager
-def opened(model: str, workspace: Workspace) -> Iterator[Embeds]:
+def opened(model: str, workspace: Workspace) -> Iterator[Embedder]:
     """Open embeddings, which a workspace's cache remembers."""
-    from coreeval.tools.embeddings import CachedEmbeddings, open_embeddings
+    from coreeval.tools.embeddings import EmbeddingCache, open_embeddings
     from coreeval.tools.json_cache import JsonCache
 
     embeds = open_embeddings(model)
     with JsonCache(workspace.cache / "embeddings") as cache:
-        yield CachedEmbeddings(embeds, cache)
+        yield EmbeddingCache(embeds, cache)
 
 
 def _files(pairs: Sequence[str], option: str) -> dict[str, Path]:

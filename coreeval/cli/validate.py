@@ -137,17 +137,17 @@ def _news(setup: "Setup", config: Path) -> list[str]:
 
     from coreeval.graph.control import control_used
     from coreeval.graph.news import open_news
-    from coreeval.tools.knowledge import coverage_told
+    from coreeval.tools.knowledge import describe_coverage
     from coreeval.tools.workspace import workspace_for
 
     with closing(open_news(setup, workspace_for(config.resolve().parent))) as news:
         coverage, control = news.coverage(setup.window), control_used(setup, news)
-    found = [f"{coverage_told(coverage)} of the window ({news.name})"]
+    found = [f"{describe_coverage(coverage)} of the window ({news.name})"]
     if coverage.gaps:
         more = f" and {len(coverage.gaps) - SHOWN} more" if len(coverage.gaps) > SHOWN else ""
         found.append(f"days without news: {', '.join(coverage.gaps[:SHOWN])}{more}")
     if control:
-        window, known = control.window, coverage_told(control.knowledge.coverage)
+        window, known = control.window, describe_coverage(control.knowledge.coverage)
         span = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded)"
         found.append(f"control arm: {known} from {span}")
     return found
@@ -156,10 +156,10 @@ def _news(setup: "Setup", config: Path) -> list[str]:
 def _endpoints(config: "Config", path: Path) -> list[str]:
     """Return which variables a run would send where, and whether anybody has agreed to it."""
     from coreeval.tools.endpoints import is_agreed, run_pairs
-    from coreeval.tools.trust import trusted_endpoints
+    from coreeval.tools.trust import load_trusted_endpoints
     from coreeval.tools.workspace import workspace_for
 
-    trusted = trusted_endpoints(workspace_for(path.resolve().parent))
+    trusted = load_trusted_endpoints(workspace_for(path.resolve().parent))
     return [
         f"{pair}: {'remembered' if is_agreed(pair, trusted) else _NOT_TRUSTED}"
         for pair in run_pairs(config, os.environ)
@@ -189,23 +189,23 @@ def _prices(config: "Config") -> list[str]:
     if not config.run.prices:
         return []
     from coreeval.config import ROLES
-    from coreeval.tools.prices import price_of, prices_of
+    from coreeval.tools.catalogs import find_price, load_run_prices
 
-    prices, models = prices_of(config), config.models
+    prices, models = load_run_prices(config), config.models
     asked = [*(models.of(role) for role in ROLES), *models.targets, *config.detect.judges]
     names = dict.fromkeys(model.model for model in asked if not model.by_rules)
-    priced = {model.model for model in asked if price_of(model, prices)}
+    priced = {model.model for model in asked if find_price(model, prices)}
     return [f"{name}: {'priced' if name in priced else 'no price'}" for name in names]
 
 
 def _telemetry(setup: "Setup") -> list[str]:
     from coreeval.graph.telemetry import check_telemetry
-    from coreeval.tools.telemetry.destination import plain
+    from coreeval.tools.telemetry import redact_url
 
     url, content = check_telemetry(setup.config), setup.config.telemetry.content
     if url is None:
         return []
-    return [f"spans go to {plain(url)}, {'with' if content else 'without'} texts and prompts"]
+    return [f"spans go to {redact_url(url)}, {'with' if content else 'without'} texts and prompts"]
 
 
 def _gates(config: "Config", path: Path) -> list[str]:

@@ -17,7 +17,7 @@ from coreeval.models import Asker, CallRef, close_models, open_exchange, record_
 from coreeval.schema import Prediction, Sample, Task
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.trust import trusted_endpoints
+from coreeval.tools.trust import load_trusted_endpoints
 
 Chunk = tuple[str, Sequence[Sample]]
 """The name of a source, and samples with the source's texts in their fields."""
@@ -111,7 +111,7 @@ async def _put_to_model(job: Job, target: TargetConfig, chunks: Chunks, tally: _
     line, numbered = Line(lambda: job.stop.asked), enumerate(chunks())
     try:
         asker = open_exchange(
-            job.config, calls, trusted=trusted_endpoints(job.workspace), traffic=job.traffic
+            job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
         ).asker(target, "target", max_draws=1, settle=True)
         while line.is_open and (chunk := await asyncio.to_thread(next, numbered, None)):
             number, (source, samples) = chunk

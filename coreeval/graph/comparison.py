@@ -9,7 +9,7 @@ from coreeval.graph.drawing import lowest, reworded_test
 from coreeval.graph.job import Job
 from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Sample, TrainStatus
-from coreeval.tools.cutoffs import cutoffs_of, dates_of
+from coreeval.tools.cutoffs import find_target_dates, load_run_cutoffs
 from coreeval.tools.stores.run_rows import Ended
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ def audit_answers(job: Job) -> Document | None:
     base, targets = Path(job.manifest.source.path).parent, job.config.models.targets
     universe = open_universe(asked, base=base, cache=job.workspace.series)
     files = files_in_run(job, targets).values()
-    table = cutoffs_of(job.config)
-    stated = {target.model: dates_of(target, table).cutoff for target in targets}
+    table = load_run_cutoffs(job.config)
+    stated = {target.model: find_target_dates(target, table).cutoff for target in targets}
     replies = [reply for file in files if file.exists() for reply in read_replies(file).good]
     series = {one.definition.id: one for one in universe.all}
     cutoffs = {model: cutoff.last_day if cutoff else None for model, cutoff in stated.items()}

@@ -21,7 +21,7 @@ from coreeval.releases.manifest import Control, Cost, KnowledgeUsed, Manifest, S
 from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import Clock
-from coreeval.tools.freshness import TargetFreshness, by_target
+from coreeval.tools.cutoffs import TargetFreshness, count_by_target
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.run_rows import Fetch
 from coreeval.tools.stores.runs import RunStore
@@ -183,7 +183,7 @@ class Job:
     def _after_cutoff(self) -> tuple[TargetFreshness, ...]:
         targets = self.setup.target_dates
         known = self.store.freshness() if targets else ()
-        return by_target((freshness for _, freshness in known), targets)
+        return count_by_target((freshness for _, freshness in known), targets)
 
     def taken_up(self) -> Manifest:
         """Return the manifest of a run that somebody works on."""

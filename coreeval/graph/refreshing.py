@@ -25,7 +25,7 @@ from coreeval.models import close_models, open_exchange
 from coreeval.schema import Sample
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.calls import CallStore, damage_note, open_calls
-from coreeval.tools.trust import trusted_endpoints
+from coreeval.tools.trust import load_trusted_endpoints
 
 
 async def refresh_samples(job: Job) -> None:
@@ -111,7 +111,7 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
         models=job.config.models,
         prompts=job.setup.prompts,
         exchange=open_exchange(
-            job.config, calls, trusted=trusted_endpoints(job.workspace), traffic=job.traffic
+            job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
         ),
         names=knowledge.names(window) if job.config.models.ruled else (),
         train=job.inputs.train(job),

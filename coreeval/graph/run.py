@@ -42,8 +42,7 @@ from coreeval.releases.manifest import (
     write_manifest,
 )
 from coreeval.tools.env_file import read_env_file
-from coreeval.tools.files import write_text
-from coreeval.tools.locks import held
+from coreeval.tools.files import hold_lock, write_text
 from coreeval.tools.stores.looking import looked_at
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import (
@@ -364,5 +363,5 @@ def locked(files: RunFiles) -> Iterator[None]:
         where=str(files.root),
         hint=f"wait for it, or look with: {command('status', files.root)}",
     )
-    with held(files.lock, taken):
+    with hold_lock(files.lock, taken):
         yield

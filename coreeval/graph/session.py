@@ -11,7 +11,7 @@ from coreeval.graph.desk import Desk
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.signals import heeding_signals
 from coreeval.models import close_models
-from coreeval.tools.locks import held
+from coreeval.tools.files import hold_lock
 from coreeval.tools.stores.calls import CallStore, open_calls
 
 Found = TypeVar("Found")
@@ -44,7 +44,7 @@ class Session:
         self.lock.parent.mkdir(parents=True, exist_ok=True)
         where = str(self.lock.parent)
         taken = RunLocked("another process asks for this config", where=where, hint="wait for it")
-        with held(self.lock, taken):
+        with hold_lock(self.lock, taken):
             try:
                 return asyncio.run(self._asked(ask))
             except (KeyboardInterrupt, asyncio.CancelledError):

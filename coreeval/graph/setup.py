@@ -23,7 +23,14 @@ from coreeval.prompts import Prompts, load_prompts
 from coreeval.releases.manifest import Fingerprints, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
-from coreeval.tools.cutoffs import Latest, TargetDates
+from coreeval.tools.catalogs import (
+    Prices,
+    find_nearest_names,
+    find_price,
+    load_run_prices,
+    worst_case_cost,
+)
+from coreeval.tools.cutoffs import LatestDate, TargetDates
 from coreeval.tools.endpoints import (
     is_agreed,
     model_pairs,
@@ -31,8 +38,6 @@ from coreeval.tools.endpoints import (
     run_pairs,
     service_pairs,
 )
-from coreeval.tools.model_names import nearest_names
-from coreeval.tools.prices import Prices, price_of, prices_of, worst_case
 from coreeval.tools.trust import TrustRecord
 from coreeval.tools.workspace import Workspace
 
@@ -48,7 +53,7 @@ class Setup:
     task: Task
     prompts: Prompts
     window: Window
-    window_start: Latest | None
+    window_start: LatestDate | None
     """What `window.start: auto` rests on."""
     control: Window | None = None
     """Of the news for the control arm; None where there is none."""
@@ -230,9 +235,9 @@ def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
     budget = config.run.budget_usd
     if budget is None:
         return
-    prices = prices_of(config)
+    prices = load_run_prices(config)
     for model in models:
-        price = price_of(model, prices)
+        price = find_price(model, prices)
         if price is None and not config.run.allow_unpriced:
             raise ConfigError(
                 f"the budget cannot be kept: the price of {model.model} is not known",
@@ -241,7 +246,9 @@ def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
                 "{input: …, output: …}, USD for a million tokens) or in run.prices; or "
                 "--allow-unpriced, which does not count it",
             )
-        longest = worst_case(price, prompt_bytes=0, max_tokens=model.max_tokens) if price else 0.0
+        longest = (
+            worst_case_cost(price, prompt_bytes=0, max_tokens=model.max_tokens) if price else 0.0
+        )
         if longest > budget:
             raise ConfigError(
                 f"the budget of {budget:.4f} USD does not cover one call of {model.model}, which "
@@ -252,7 +259,7 @@ def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
 
 
 def _priced_like(name: str, prices: Prices) -> str:
-    near = nearest_names(name, prices)
+    near = find_nearest_names(name, prices)
     return f"priced are {', '.join(near)}; " if near else ""
 
 

@@ -23,8 +23,7 @@ from coreeval.graph.state import SampleInput, SampleState, fresh_sample, result_
 from coreeval.models.pace import RANK
 from coreeval.models.sample_clock import bounded
 from coreeval.schema import Freshness, Outcome, Plan, ReplacedFact, Result
-from coreeval.tools.cutoffs import TargetDates
-from coreeval.tools.freshness import freshness
+from coreeval.tools.cutoffs import TargetDates, measure_freshness
 from coreeval.tools.stores.runs import RunStore
 
 DURABILITY: Durability = "exit"
@@ -145,7 +144,7 @@ class SampleThreads:
         """Return how new the evidence is that replaced facts rest on."""
         ids = list(dict.fromkeys(fact.evidence_id for fact in facts))
         evidence = await asyncio.to_thread(self.store.evidence, ids) if ids else {}
-        return freshness(evidence.values(), self.targets)
+        return measure_freshness(evidence.values(), self.targets)
 
     async def _standing(self, thread_id: str, before: Sequence[str]) -> SampleState | None:
         """Return the state of a thread that stands before one of the nodes."""

@@ -9,7 +9,13 @@ from coreeval.errors import ConfigError, KnowledgeError
 from coreeval.graph.control_window import control_window
 from coreeval.releases.manifest import Manifest
 from coreeval.schema import Window
-from coreeval.tools.cutoffs import Latest, TargetDates, cutoffs_of, nearest_known, target_dates
+from coreeval.tools.cutoffs import (
+    LatestDate,
+    TargetDates,
+    load_run_cutoffs,
+    load_target_dates,
+    suggest_models,
+)
 
 AUTO = "knowledge.window.start"
 
@@ -19,7 +25,7 @@ class Dated:
     """A window with everything that decided it."""
 
     window: Window
-    start: Latest | None
+    start: LatestDate | None
     """What `start: auto` rests on; None where the config gives the start."""
     targets: tuple[TargetDates, ...]
     """Until when each target was trained and when it came out; embedded ones are left out."""
@@ -34,8 +40,8 @@ def dated(config: Config, now: datetime) -> Dated:
         ConfigError: `auto` has no target to go by, or one of which nothing is known.
         KnowledgeError: the window lies in the future, runs backwards or is empty.
     """
-    targets, chosen = target_dates(config), config.knowledge.window
-    latest: Latest | None = None
+    targets, chosen = load_target_dates(config), config.knowledge.window
+    latest: LatestDate | None = None
     if chosen.start == "auto":
         latest = _latest(config, targets)
         start = latest.counts_from
@@ -52,7 +58,7 @@ def dated(config: Config, now: datetime) -> Dated:
 def recorded(manifest: Manifest, config: Config) -> Dated:
     """Return the window of a run that was begun, whatever has become known since."""
     known = manifest.cutoffs
-    targets = target_dates(config) if known is None else known
+    targets = load_target_dates(config) if known is None else known
     return Dated(
         window=manifest.window,
         start=manifest.window_start,
@@ -61,7 +67,7 @@ def recorded(manifest: Manifest, config: Config) -> Dated:
     )
 
 
-def _latest(config: Config, targets: Sequence[TargetDates]) -> Latest:
+def _latest(config: Config, targets: Sequence[TargetDates]) -> LatestDate:
     known = [latest for each in targets if (latest := each.latest)]
     if not targets:
         raise ConfigError(
@@ -75,7 +81,7 @@ def _latest(config: Config, targets: Sequence[TargetDates]) -> Latest:
 
 
 def _unknown(config: Config, model: str) -> ConfigError:
-    near = nearest_known(model, cutoffs_of(config))
+    near = suggest_models(model, load_run_cutoffs(config))
     listed = f"known are {', '.join(near)}; " if near else ""
     return ConfigError(
         f"{AUTO} is auto, but there is no cutoff for {model!r}: neither until when it was trained "
@@ -87,7 +93,7 @@ def _unknown(config: Config, model: str) -> ConfigError:
 
 
 def _no_window(
-    start: datetime, end: datetime, now: datetime, latest: Latest | None
+    start: datetime, end: datetime, now: datetime, latest: LatestDate | None
 ) -> KnowledgeError:
     """Return the error for a window in which there can be no news."""
     why = f" (auto: {latest.kind} of {latest.target}, {latest.source})" if latest else ""

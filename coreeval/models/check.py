@@ -20,9 +20,9 @@ from coreeval.models.probe import Probe, tokens_of
 from coreeval.models.providers import open_model
 from coreeval.models.purse import cost_of
 from coreeval.models.retry import Retry
-from coreeval.tools.cutoffs import Cutoffs, TargetDates, dates_of
+from coreeval.tools.catalogs import Prices
+from coreeval.tools.cutoffs import Cutoffs, TargetDates, find_target_dates
 from coreeval.tools.endpoints import Pairs
-from coreeval.tools.prices import Prices
 
 State = Literal["usable", "unusable", "rules", "recorded"]
 """`rules` and `recorded` answers come from this machine: there is nobody to ask."""
@@ -100,7 +100,7 @@ def _configured(
         config=configs[0],
         used_by=tuple(use for use, _ in group),
         price=own or prices.get(configs[0].model),
-        dates=next((dates_of(target, cutoffs) for target in tested), None),
+        dates=next((find_target_dates(target, cutoffs) for target in tested), None),
     )
 
 

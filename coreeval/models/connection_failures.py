@@ -10,7 +10,7 @@ import httpx2
 
 from coreeval.models.failures import CallFailure, clean
 from coreeval.models.network import proxy_variables
-from coreeval.tools.bounded_http import ResponseTooLong
+from coreeval.tools.http import ResponseTooLong
 
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
 _PLAIN = "it does not speak TLS; is its address http:// instead of https://?"

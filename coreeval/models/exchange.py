@@ -13,8 +13,8 @@ from coreeval.models.retry import Retry
 from coreeval.models.sender import Sender
 from coreeval.models.traffic import Traffic
 from coreeval.schema import RoleName
+from coreeval.tools.catalogs import load_run_prices
 from coreeval.tools.endpoints import Pairs
-from coreeval.tools.prices import prices_of
 from coreeval.tools.stores.calls import CallStore
 
 
@@ -123,7 +123,7 @@ def open_exchange(
     Raises:
         ConfigError: the file of prices cannot be used.
     """
-    prices = prices_of(config)
+    prices = load_run_prices(config)
     budget = config.run.budget_usd if limited else None
     purse = Purse(calls.ledger, prices, budget_usd=budget)
     return Exchange(

@@ -13,7 +13,7 @@ import httpx2
 import orjson
 
 from coreeval.models.network import proxy_for, trusted
-from coreeval.tools.bounded_http import read_bounded
+from coreeval.tools.http import read_bounded
 from coreeval.tools.open_files import connections_allowed
 
 MOST_LISTED = 128

@@ -18,7 +18,7 @@ from coreeval.errors import ConfigError, CredentialError, ModelUnusable
 from coreeval.models.connection_failures import connection_failure
 from coreeval.models.failures import CallFailure, Final, final_error
 from coreeval.models.network import proxy_for, trusted
-from coreeval.tools.bounded_http import BoundedClient
+from coreeval.tools.http import BoundedClient
 
 _PATIENCE_S = 5.0
 _LONGEST_S = 30.0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from coreeval.config import PriceConfig
 from coreeval.errors import BudgetSpent
 from coreeval.models.model import Model
-from coreeval.tools.prices import FREE, Prices, cost, price_of, worst_case
+from coreeval.tools.catalogs import FREE, Prices, cost, find_price, worst_case_cost
 from coreeval.tools.stores.ledger import Ledger, Reservation
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Purse:
 
     def price(self, model: Model) -> PriceConfig | None:
         """Return what a model charges, if that is known."""
-        return price_of(model.config, self._prices)
+        return find_price(model.config, self._prices)
 
     async def reserve(
         self, model: Model, key: str, *, prompt_bytes: int, max_tokens: int
@@ -68,7 +68,7 @@ class Purse:
         price = self.price(model)
         if self._budget is None or price is None:
             return None
-        most = worst_case(price, prompt_bytes=prompt_bytes, max_tokens=max_tokens)
+        most = worst_case_cost(price, prompt_bytes=prompt_bytes, max_tokens=max_tokens)
         async with self._change:
             await self._change.wait_for(lambda: self._fits(most) or not self._in_flight)
             if not self._fits(most):

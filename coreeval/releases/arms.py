@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from coreeval.schema import Arm, Evidence, Freshness, ReplacedFact, Task, Triple
-from coreeval.tools.parquet import Columns, Row, write_parquet
+from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
 from coreeval.tools.stores.run_rows import Ended, Excerpt
 from coreeval.tools.stores.runs import RunStore
 
@@ -72,7 +72,7 @@ def write_control(store: RunStore, task: Task, folder: Path, *, split: str) -> i
     return write_parquet(path, columns, rows, metadata=class_label(task, columns))
 
 
-def _but(rows: Iterable[Row], left_out: Collection[str]) -> Iterator[Row]:
+def _but(rows: Iterable[ParquetRow], left_out: Collection[str]) -> Iterator[ParquetRow]:
     return (row for row in rows if row["id"] not in left_out)
 
 
@@ -106,21 +106,21 @@ def semantic_fields(ended: Ended) -> Mapping[str, str] | None:
     return ended.result.semantic if ended.result.semantic_status == "reworded" else None
 
 
-def _updated(store: RunStore, task: Task, on_reject: OnReject) -> Iterator[Row]:
+def _updated(store: RunStore, task: Task, on_reject: OnReject) -> Iterator[ParquetRow]:
     for ended in store.ended():
         fields = updated_fields(ended, on_reject)
         if fields:
             yield arm_row(task, ended, fields)
 
 
-def _semantic(store: RunStore, task: Task) -> Iterator[Row]:
+def _semantic(store: RunStore, task: Task) -> Iterator[ParquetRow]:
     for ended in store.ended():
         fields = semantic_fields(ended)
         if fields:
             yield arm_row(task, ended, fields)
 
 
-def arm_row(task: Task, ended: Ended, fields: Mapping[str, str]) -> Row:
+def arm_row(task: Task, ended: Ended, fields: Mapping[str, str]) -> ParquetRow:
     """Return a row of an arm."""
     sample, result = ended.sample, ended.result
     return {
@@ -134,7 +134,7 @@ def arm_row(task: Task, ended: Ended, fields: Mapping[str, str]) -> Row:
     }
 
 
-def fact_rows(store: RunStore) -> Iterator[Row]:
+def fact_rows(store: RunStore) -> Iterator[ParquetRow]:
     """Yield the rows of provenance, in the benchmark's order."""
     for chunk in _chunks(store.facts()):
         known = dict(store.freshness([fact.sample_id for fact in chunk]))
@@ -163,7 +163,7 @@ def _after_cutoff(freshness: Freshness | None) -> list[str] | None:
     return [target for target, after in freshness.after_cutoff.items() if after]
 
 
-def _fact_row(fact: ReplacedFact, evidence: Evidence) -> Row:
+def _fact_row(fact: ReplacedFact, evidence: Evidence) -> ParquetRow:
     snippet = (evidence.snippet or evidence.title)[:SNIPPET_CHARS]
     return {
         "id": fact.sample_id,
@@ -180,22 +180,22 @@ def _fact_row(fact: ReplacedFact, evidence: Evidence) -> Row:
     }
 
 
-def _kept_row(fact: ReplacedFact, excerpt: Excerpt) -> Row:
+def _kept_row(fact: ReplacedFact, excerpt: Excerpt) -> ParquetRow:
     """Return a row as the release had it that the fact was taken from."""
     return _fact_row(fact, excerpt.evidence) | {"snippet_sha256": excerpt.snippet_sha256}
 
 
-def _triple(side: str, triple: Triple | None) -> Row:
+def _triple(side: str, triple: Triple | None) -> ParquetRow:
     """Return a triple's columns; an insertion has an empty `before`."""
     parts = (triple.head, triple.relation, triple.tail) if triple else ("", "", "")
     return dict(zip((f"{side}_head", f"{side}_relation", f"{side}_tail"), parts, strict=True))
 
 
-def _provenance_columns() -> Columns:
+def _provenance_columns() -> ParquetColumns:
     return {name: "strings" if name == "after_cutoff" else "string" for name in PROVENANCE}
 
 
-def arm_columns(task: Task) -> Columns:
+def arm_columns(task: Task) -> ParquetColumns:
     """Return the columns of an arm."""
     return {
         "id": "string",
@@ -208,12 +208,12 @@ def arm_columns(task: Task) -> Columns:
     }
 
 
-def class_label(task: Task, columns: Columns) -> dict[str, str]:
+def class_label(task: Task, columns: ParquetColumns) -> dict[str, str]:
     """Return the metadata by which `datasets` reads `label` as a ClassLabel.
 
     ClassLabel counts from 0 without gaps; a label space that does not stays a plain integer.
     """
-    features: dict[str, Row] = {
+    features: dict[str, ParquetRow] = {
         name: {"dtype": kind, "_type": "Value"} for name, kind in columns.items()
     }
     labels = sorted(task.labels, key=lambda label: label.id)

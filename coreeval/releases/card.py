@@ -20,7 +20,7 @@ from coreeval.releases.manifest import Manifest
 from coreeval.releases.markdown import code_cell, front_matter_text, plain
 from coreeval.schema import Task
 from coreeval.tools.files import write_text
-from coreeval.tools.knowledge import coverage_told
+from coreeval.tools.knowledge import describe_coverage
 
 
 def write_card(
@@ -61,7 +61,7 @@ def _body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) 
 |---|---|
 | run | {code_cell(manifest.run)}, started {manifest.created_at} |
 | news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
-| news | {plain(coverage_told(news.coverage))} ({news.backend}) |
+| news | {plain(describe_coverage(news.coverage))} ({news.backend}) |
 | least certain publication time accepted | {precision_told(news.min_precision)} |
 | bad rows of the benchmark | {manifest.bad_rows} |
 

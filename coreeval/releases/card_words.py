@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from coreeval.releases.markdown import plain
 from coreeval.schema import Task
-from coreeval.tools.cutoffs import Latest
-from coreeval.tools.freshness import TargetFreshness
+from coreeval.tools.cutoffs import LatestDate, TargetFreshness
 
 ATTRIBUTION = (
     "News metadata comes from the GDELT Project (https://www.gdeltproject.org/); headlines and "
@@ -64,7 +63,7 @@ def _names(model: object) -> str:
     return ", ".join(str(one["model"]) for one in several if isinstance(one, dict)) or "none"
 
 
-def start_told(start: Latest | None) -> str:
+def start_told(start: LatestDate | None) -> str:
     """Say what an automatic start of the window rests on."""
     if start is None:
         return ""
@@ -78,7 +77,8 @@ def fresh_told(targets: Sequence[TargetFreshness]) -> str:
     if not targets:
         return ""
     lines = "\n".join(
-        f"| {plain(one.target)} | {one.after} of {one.accepted} | {one.by_crawl} | {one.unknown} |"
+        f"| {plain(one.target)} | {one.after} of {one.sample_count} | {one.by_crawl} "
+        f"| {one.unknown} |"
         for one in targets
     )
     return f"""| target | accepted, with evidence after its cutoff | by crawl time | unknown |

@@ -13,7 +13,7 @@ from coreeval.releases.release_manifest import (
     ReleaseManifest,
     SampleRow,
 )
-from coreeval.tools.unseen import visible_line
+from coreeval.tools.text import visible_line
 
 if TYPE_CHECKING:
     from coreeval.releases.diff import Diff

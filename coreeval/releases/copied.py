@@ -7,7 +7,7 @@ from coreeval.agents.words import words
 from coreeval.releases.arms import accepted_fields
 from coreeval.releases.release_manifest import Overlap
 from coreeval.tools.stores.runs import RunStore
-from coreeval.tools.words import UNSPACED
+from coreeval.tools.text import UNSPACED
 
 GRAM = 5
 """Words of an n-gram. The checks look at three (pilot §7), which names and turns of phrase share by

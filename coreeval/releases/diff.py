@@ -11,7 +11,7 @@ from coreeval.releases.release_manifest import Changes, FactRow, SampleRow
 from coreeval.releases.sides import ONLY_RELEASES, Side, Title
 from coreeval.releases.stale import Horizon, Stale, new_cutoffs, stale_samples
 from coreeval.schema import Value
-from coreeval.tools.words import Piece, word_diff
+from coreeval.tools.text import DiffPiece, word_diff
 
 InUpdated = Literal["added", "removed", "changed", "same"]
 ARMS: tuple[ReleasedArm, ...] = ("updated", "semantic", "original")
@@ -42,7 +42,7 @@ class FieldDiff(Value):
 
     arm: ReleasedArm
     field: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[DiffPiece, ...]
 
 
 class FactDiff(Value):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from coreeval.releases.diff import Diff
 from coreeval.tools.files import write_text
-from coreeval.tools.unseen import visible_value
+from coreeval.tools.text import visible_value
 
 SHOWN = 1000
 """Samples that a page shows; a browser would choke on a whole large benchmark."""

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from coreeval.errors import ReleaseError, RunLocked
-from coreeval.tools.files import flush, flush_tree
-from coreeval.tools.locks import held
+from coreeval.tools.files import flush, flush_tree, hold_lock
 
 
 @contextmanager
@@ -25,7 +24,7 @@ def appearing(target: Path) -> Iterator[Path]:
     taken = RunLocked(
         "another process is making a release here", where=str(target.parent), hint="wait for it"
     )
-    with held(target.parent / ".release.lock", taken):
+    with hold_lock(target.parent / ".release.lock", taken):
         refuse_taken(target)
         for left in target.parent.glob(".*.draft"):
             shutil.rmtree(left)

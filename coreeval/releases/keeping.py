@@ -15,8 +15,7 @@ from coreeval.releases.release import Release, texts_sha256
 from coreeval.releases.release_manifest import ArmRow, FactRow, SampleRow
 from coreeval.releases.stale import Horizon, is_accepted
 from coreeval.schema import BadRow, Evidence, Precision, ReplacedFact, Result, Sample, Triple
-from coreeval.tools.cutoffs import TargetDates
-from coreeval.tools.freshness import CERTAIN_FIRST, freshness
+from coreeval.tools.cutoffs import CERTAIN_FIRST, TargetDates, measure_freshness
 from coreeval.tools.stores.run_rows import Ended, Excerpt, Kept
 
 Renewal = Literal[
@@ -194,7 +193,7 @@ class Keeper:
                 "updated": updated.fields,
                 "original_label": row.original_label,
                 "facts": [_replaced(fact) for fact in facts],
-                "freshness": freshness(evidence, self._terms.targets),
+                "freshness": measure_freshness(evidence, self._terms.targets),
                 "kept_from": row.kept_from or self._release.manifest.version,
             }
         )

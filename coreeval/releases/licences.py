@@ -4,7 +4,7 @@ from pydantic import TypeAdapter
 
 from coreeval.config import DatasetConfig
 from coreeval.releases.release_manifest import Licence
-from coreeval.tools.sourced import built_in
+from coreeval.tools.catalogs import load_built_in_table
 
 _TABLE = TypeAdapter(dict[str, Licence])
 UNKNOWN = Licence(name="not stated", source="neither the config nor the built-in table names one")
@@ -14,4 +14,4 @@ def licence_of(dataset: DatasetConfig) -> Licence:
     """Return the licence of a benchmark; what nobody has stated may not be passed on."""
     if dataset.licence:
         return Licence(**dataset.licence.model_dump(), source="config: dataset.licence")
-    return built_in("licences.yaml", _TABLE).get(dataset.format, UNKNOWN)
+    return load_built_in_table("licences.yaml", _TABLE).get(dataset.format, UNKNOWN)

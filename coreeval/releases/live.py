@@ -16,7 +16,7 @@ from typing import Any
 
 from coreeval.meanings import OUTCOMES
 from coreeval.tools.clock import Clock, utc_now
-from coreeval.tools.locks import is_held
+from coreeval.tools.files import is_locked
 from coreeval.tools.stores.looking import DIGITS, Spending, last_row, looked_at
 from coreeval.tools.stores.pulse import Pulse, Spend
 from coreeval.tools.workspace import RunFiles, Workspace, found_workspace
@@ -133,7 +133,7 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
     """
     files = RunFiles(run)
     manifest = _manifest(files.manifest)
-    works = is_held(files.lock)
+    works = is_locked(files.lock)
     with _store(run) as store:
         counts = _counts(store)
         bad_rows = _one(store, "SELECT count(*) FROM bad_rows")

@@ -15,7 +15,7 @@ from coreeval.releases.sources import Manner, Sources
 from coreeval.releases.stale import is_accepted
 from coreeval.releases.writing import write_release
 from coreeval.tools.clock import Clock, utc_now
-from coreeval.tools.locks import held
+from coreeval.tools.files import hold_lock
 from coreeval.tools.workspace import RunFiles, Workspace, command
 
 _VERSION = re.compile(VERSION_NAME)
@@ -71,7 +71,7 @@ def make_release(
         refuse_before(before, moment)
     busy = RunLocked("another process works on this run", where=str(run), hint="wait for it")
     try:
-        with held(files.lock, busy), appearing(target) as draft:
+        with hold_lock(files.lock, busy), appearing(target) as draft:
             made_of = Sources.of(files, manifest, before, takedown)
             _refuse_forgotten(made_of)
             how = Manner(version, moment, target, snippets, require_review)

@@ -7,9 +7,8 @@ from pydantic import ValidationError
 
 from coreeval.errors import RunStateError
 from coreeval.schema import Coverage, Outcome, Value, Window
-from coreeval.tools.cutoffs import Latest, TargetDates
+from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import write_json
-from coreeval.tools.freshness import TargetFreshness
 from coreeval.tools.workspace import found_workspace
 
 Status = Literal["running", "interrupted", "stopped", "complete"]
@@ -123,7 +122,7 @@ class Manifest(Value):
     now: str
     """The run's clock, frozen: `window.end: now` and everything dated uses it."""
     window: Window
-    window_start: Latest | None = None
+    window_start: LatestDate | None = None
     """What `window.start: auto` rests on, with its source; None where the config gives the day."""
     cutoffs: tuple[TargetDates, ...] | None = None
     """What was known of each target; None in runs from before this was recorded."""

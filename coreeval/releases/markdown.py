@@ -4,7 +4,7 @@ import re
 
 import yaml
 
-from coreeval.tools.unseen import unseen_in, visible_line
+from coreeval.tools.text import find_unseen, visible_line
 
 _SIGNS = re.compile(r"[\\`*\[\]<>|~#$]|(?<![^\W_])_|_(?![^\W_])")
 """What begins code, emphasis, links, HTML, cells, headings or formulas in a line; an underscore
@@ -42,6 +42,6 @@ def web_address(url: str | None) -> str | None:
 def front_matter_text(values: object) -> str:
     """Return YAML for the beginning of a card; characters without a shape are escaped."""
     text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
-    if unseen_in(text):
+    if find_unseen(text):
         text = yaml.safe_dump(values, sort_keys=False, allow_unicode=False)
     return text

@@ -9,10 +9,10 @@ from coreeval.evaluation.benchmarks import load_benchmark
 from coreeval.releases.arms import arm_columns, arm_row, class_label, original_fields
 from coreeval.releases.release import Release, read_release, texts_sha256
 from coreeval.schema import Sample, Task
-from coreeval.tools.parquet import Columns, Row, read_parquet, write_parquet
+from coreeval.tools.files import ParquetColumns, ParquetRow, read_parquet, write_parquet
 from coreeval.tools.stores.runs import RunStore
 
-IDS: Columns = {"id": "string", "label": "int64", "label_text": "string", "sha256": "string"}
+IDS: ParquetColumns = {"id": "string", "label": "int64", "label_text": "string", "sha256": "string"}
 
 
 def write_originals(store: RunStore, task: Task, path: Path, *, redistribute: bool) -> int:
@@ -23,13 +23,13 @@ def write_originals(store: RunStore, task: Task, path: Path, *, redistribute: bo
     return write_parquet(path, columns, _texts(store, task), metadata=class_label(task, columns))
 
 
-def _texts(store: RunStore, task: Task) -> Iterator[Row]:
+def _texts(store: RunStore, task: Task) -> Iterator[ParquetRow]:
     for ended in store.ended():
         if fields := original_fields(ended):
             yield arm_row(task, ended, fields)
 
 
-def _ids(store: RunStore) -> Iterator[Row]:
+def _ids(store: RunStore) -> Iterator[ParquetRow]:
     for ended in store.ended():
         if fields := original_fields(ended):
             sample = ended.sample

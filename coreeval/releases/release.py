@@ -21,8 +21,8 @@ from coreeval.releases.release_manifest import (
     SampleRow,
 )
 from coreeval.schema import Task
+from coreeval.tools.files import ParquetRow, read_parquet, select_parquet_rows
 from coreeval.tools.links import leads_through_link
-from coreeval.tools.parquet import Row, read_parquet, read_some
 
 MANIFEST = "release.json"
 DIGEST = "release.sha256"
@@ -101,7 +101,7 @@ class Release:
         *,
         columns: Sequence[str] | None = None,
         ids: Sequence[str] | None = None,
-    ) -> list[Row]:
+    ) -> list[ParquetRow]:
         """Return rows of the file in a folder as they stand there, without checking each.
 
         Args:
@@ -114,7 +114,7 @@ class Release:
         """
         file = self.file(folder)
         try:
-            return read_some(file, columns=columns, ids=ids)
+            return select_parquet_rows(file, columns=columns, ids=ids)
         except (OSError, ValueError) as error:
             raise _unreadable(file, str(error)) from None
 
@@ -137,7 +137,7 @@ def read_facts(file: Path) -> Iterator[FactRow]:
     return (FactRow.model_validate(row) for row in _rows(file))
 
 
-def _rows(file: Path) -> Iterator[Row]:
+def _rows(file: Path) -> Iterator[ParquetRow]:
     try:
         yield from read_parquet(file)
     except (OSError, ValueError) as error:
@@ -152,7 +152,7 @@ def _unreadable(file: Path, problem: str) -> ReleaseError:
     )
 
 
-def _arm_row(row: Row) -> ArmRow:
+def _arm_row(row: ParquetRow) -> ArmRow:
     texts = {name: text for name, text in row.items() if name not in _BESIDE_TEXTS}
     return ArmRow.model_validate({**{n: row[n] for n in row if n not in texts}, "fields": texts})
 

@@ -25,8 +25,8 @@ from coreeval.releases.release_manifest import (
     RungCoverage,
 )
 from coreeval.schema import Task
-from coreeval.tools.knowledge import coverage_told
-from coreeval.tools.unseen import visible_line
+from coreeval.tools.knowledge import describe_coverage
+from coreeval.tools.text import visible_line
 
 
 def release_card(task: Task, manifest: ReleaseManifest) -> str:
@@ -154,7 +154,7 @@ def _how(manifest: ReleaseManifest) -> str:
 |---|---|
 | run | {code_cell(manifest.run)}, its clock at {manifest.now} |
 | news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
-| news | {plain(coverage_told(news.coverage))} ({news.backend}) |
+| news | {plain(describe_coverage(news.coverage))} ({news.backend}) |
 | least certain publication time accepted | {precision} |
 | bad rows of the benchmark | {manifest.bad_rows} |
 

@@ -8,8 +8,7 @@ from coreeval.evaluation.scoring.classification import NOTHING, Score
 from coreeval.releases.contained import InsidePath, PlainName, RelativePath, VersionName
 from coreeval.releases.manifest import Cost, Fingerprints, KnowledgeUsed, Source
 from coreeval.schema import Rung, Value, Window
-from coreeval.tools.cutoffs import Latest, TargetDates
-from coreeval.tools.freshness import TargetFreshness
+from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 
 SCHEMA_VERSION = 1
 Withheld = Literal["", "review", "takedown"]
@@ -193,7 +192,7 @@ class ReleaseManifest(Value):
     split: PlainName
     parent: ParentRelease | None = None
     window: Window
-    window_start: Latest | None = None
+    window_start: LatestDate | None = None
     cutoffs: tuple[TargetDates, ...] | None = None
     after_cutoff: tuple[TargetFreshness, ...] = ()
     models: dict[str, object]

@@ -7,7 +7,7 @@ from pathlib import Path
 from coreeval.releases.arms import OnReject, evidence_used, semantic_fields, updated_fields
 from coreeval.releases.release import texts_sha256
 from coreeval.releases.release_manifest import SampleRow, Withheld
-from coreeval.tools.parquet import Columns, write_parquet
+from coreeval.tools.files import ParquetColumns, write_parquet
 from coreeval.tools.stores.run_rows import Ended
 from coreeval.tools.stores.runs import RunStore
 
@@ -19,7 +19,7 @@ Dates = Mapping[str, tuple[datetime, datetime]]
 
 def write_samples(path: Path, rows: Iterator[SampleRow]) -> int:
     """Write the table of samples; return the number of rows."""
-    columns: Columns = {
+    columns: ParquetColumns = {
         name: "int64" if name in _NUMBERS else "string" for name in SampleRow.model_fields
     }
     return write_parquet(path, columns, (row.model_dump() for row in rows))

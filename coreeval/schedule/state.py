@@ -12,8 +12,7 @@ from pydantic import AwareDatetime, ValidationError
 
 from coreeval.errors import CoreEvalError, RunCorrupt, RunLocked
 from coreeval.schema import Value
-from coreeval.tools.files import write_json
-from coreeval.tools.locks import held
+from coreeval.tools.files import hold_lock, write_json
 from coreeval.tools.workspace import Workspace
 
 Unfinished = Literal["running", "interrupted", "failed", "gate"]
@@ -125,5 +124,5 @@ class Book:
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         busy = RunLocked("another process works on this schedule", where=str(self.path))
-        with held(self.path.with_suffix(".lock"), busy):
+        with hold_lock(self.path.with_suffix(".lock"), busy):
             yield

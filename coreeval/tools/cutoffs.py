@@ -1,18 +1,28 @@
-"""Until when models were trained, and when they came out: a table with a source for each date."""
+"""Until when models were trained, when they came out, and how new evidence is beside that.
 
-from collections.abc import Mapping
+Each date of the table has a source. One old piece of evidence is enough for a target to know of
+it, so the oldest decides how fresh a sample is.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from pydantic import Field, TypeAdapter, model_validator
 
 from coreeval.config import Config, TargetConfig
 from coreeval.config.dates import StatedDate, counts_from
-from coreeval.schema import Value
-from coreeval.tools.model_names import bare_name, nearest_names, split_date
-from coreeval.tools.sourced import built_in, user_table
+from coreeval.schema import Evidence, Freshness, Precision, Value
+from coreeval.tools.catalogs import (
+    bare_name,
+    find_nearest_names,
+    load_built_in_table,
+    load_user_table,
+    split_date,
+)
 
 Confidence = Literal["stated", "reported", "inferred", "given"]
 """Stated by the maker; reported by somebody else; inferred from something else; given at a target
@@ -21,7 +31,7 @@ DateKind = Literal["cutoff", "released"]
 Day = date
 
 
-class Stated(Value):
+class DateClaim(Value):
     """A date and who says so."""
 
     date: StatedDate
@@ -45,14 +55,14 @@ class Stated(Value):
 class ModelDates(Value):
     """What is known of one model: its training cutoff, its release, or both."""
 
-    cutoff: Stated | None = None
+    cutoff: DateClaim | None = None
     """The last day, or the last month, of its training data."""
-    released: Stated | None = None
+    released: DateClaim | None = None
     aliases: tuple[str, ...] = ()
     """Other names of the same weights."""
 
     @model_validator(mode="after")
-    def _sourced(self) -> Self:
+    def _check_sources(self) -> Self:
         facts = [fact for fact in (self.cutoff, self.released) if fact]
         if not facts:
             raise ValueError("neither cutoff nor released is there")
@@ -61,7 +71,7 @@ class ModelDates(Value):
         return self
 
 
-class Latest(Stated):
+class LatestDate(DateClaim):
     """The later of a target's cutoff and its release: what a target cannot know came after it."""
 
     target: str
@@ -72,15 +82,15 @@ class TargetDates(Value):
     """What is known of a target; either date may be unknown."""
 
     target: str
-    cutoff: Stated | None = None
-    released: Stated | None = None
+    cutoff: DateClaim | None = None
+    released: DateClaim | None = None
 
     @property
-    def latest(self) -> Latest | None:
+    def latest(self) -> LatestDate | None:
         """The later of the two; None where neither is known."""
         kinds: tuple[DateKind, ...] = ("released", "cutoff")
         known = [
-            Latest(target=self.target, kind=kind, **fact.model_dump())
+            LatestDate(target=self.target, kind=kind, **fact.model_dump())
             for kind in kinds
             if (fact := getattr(self, kind))
         ]
@@ -97,9 +107,9 @@ _ROW = (
 
 
 @cache
-def built_in_cutoffs() -> Cutoffs:
+def load_built_in_cutoffs() -> Cutoffs:
     """Return the dates that come with the package."""
-    return built_in("cutoffs.yaml", _TABLE)
+    return load_built_in_table("cutoffs.yaml", _TABLE)
 
 
 def load_cutoffs(path: Path | None = None) -> Cutoffs:
@@ -108,11 +118,11 @@ def load_cutoffs(path: Path | None = None) -> Cutoffs:
     Raises:
         ConfigError: the file cannot be read, or a date in it lacks its source.
     """
-    own = user_table(path, _TABLE, hint=_ROW) if path else {}
-    return {**built_in_cutoffs(), **{name.lower(): row for name, row in own.items()}}
+    own = load_user_table(path, _TABLE, hint=_ROW) if path else {}
+    return {**load_built_in_cutoffs(), **{name.lower(): row for name, row in own.items()}}
 
 
-def cutoffs_of(config: Config) -> Cutoffs:
+def load_run_cutoffs(config: Config) -> Cutoffs:
     """Return the dates that hold for a run.
 
     Raises:
@@ -122,31 +132,33 @@ def cutoffs_of(config: Config) -> Cutoffs:
     return load_cutoffs(Path(listed) if listed else None)
 
 
-def target_dates(config: Config) -> tuple[TargetDates, ...]:
+def load_target_dates(config: Config) -> tuple[TargetDates, ...]:
     """Return what is known of each target that was trained elsewhere; embedded ones are left out.
 
     Raises:
         ConfigError: the file of dates that the config names cannot be used.
     """
-    table = cutoffs_of(config)
-    return tuple(dates_of(each, table) for each in config.models.targets if not each.embedded)
-
-
-def dates_of(target: TargetConfig, table: Cutoffs) -> TargetDates:
-    """Return what is known of a target: a date that its config gives comes before the table's."""
-    known = find(target.model, table)
-    return TargetDates(
-        target=target.model,
-        cutoff=_given(target.cutoff) or (known and known.cutoff),
-        released=_given(target.released) or (known and known.released),
+    table = load_run_cutoffs(config)
+    return tuple(
+        find_target_dates(each, table) for each in config.models.targets if not each.embedded
     )
 
 
-def _given(stated: str | None) -> Stated | None:
-    return Stated(date=stated, source="config", confidence="given") if stated else None
+def find_target_dates(target: TargetConfig, table: Cutoffs) -> TargetDates:
+    """Return what is known of a target: a date that its config gives comes before the table's."""
+    known = find_model_dates(target.model, table)
+    return TargetDates(
+        target=target.model,
+        cutoff=_claim_from_config(target.cutoff) or (known and known.cutoff),
+        released=_claim_from_config(target.released) or (known and known.released),
+    )
 
 
-def find(model: str, table: Cutoffs) -> ModelDates | None:
+def _claim_from_config(stated: str | None) -> DateClaim | None:
+    return DateClaim(date=stated, source="config", confidence="given") if stated else None
+
+
+def find_model_dates(model: str, table: Cutoffs) -> ModelDates | None:
     """Return what is known of a model; who serves it does not matter.
 
     A spelling with a date is the model without it, released on that day at the earliest. Names that
@@ -159,19 +171,81 @@ def find(model: str, table: Cutoffs) -> ModelDates | None:
     if exact or not pinned:
         return exact
     row = names.get(base)
-    return _not_before(pinned, row) if row else None
+    return _dates_of_version(pinned, row) if row else None
 
 
-def _not_before(pinned: str, row: ModelDates) -> ModelDates:
+def _dates_of_version(pinned: str, row: ModelDates) -> ModelDates:
     """Return what is known of the version of a model that has a date in its name."""
     first = row.released or row.cutoff
     if first is None or (row.released and row.released.counts_from >= counts_from(pinned)):
         return row
     source = f"the date in the model's name; else: {first.source}"
-    released = Stated(date=pinned, source=source, confidence="inferred", as_of=first.as_of)
+    released = DateClaim(date=pinned, source=source, confidence="inferred", as_of=first.as_of)
     return row.model_copy(update={"released": released})
 
 
-def nearest_known(model: str, table: Cutoffs) -> list[str]:
+def suggest_models(model: str, table: Cutoffs) -> list[str]:
     """Return up to three names of models whose dates are known, the likeliest first."""
-    return nearest_names(model, table)
+    return find_nearest_names(model, table)
+
+
+CERTAIN_FIRST: tuple[Precision, ...] = get_args(Precision)
+
+
+def measure_freshness(
+    evidence: Iterable[Evidence], targets: Sequence[TargetDates]
+) -> Freshness | None:
+    """Return how new the evidence of one sample is; None where it has none.
+
+    One old piece is enough for a target to know of it, so the oldest decides, and the least certain
+    time says how far the answer can be trusted.
+    """
+    items = list(evidence)
+    if not items:
+        return None
+    earliest = min(item.published_at for item in items)
+    return Freshness(
+        earliest=earliest,
+        precision=max((item.published_precision for item in items), key=CERTAIN_FIRST.index),
+        after_cutoff={each.target: _is_after(earliest, each) for each in targets},
+    )
+
+
+def _is_after(published: datetime, target: TargetDates) -> bool | None:
+    latest = target.latest
+    return published >= latest.counts_from if latest else None
+
+
+class TargetFreshness(Value):
+    """How many accepted samples rest on evidence that is newer than a target."""
+
+    target: str
+    after: int = 0
+    """All their evidence was published after the target's cutoff and its release."""
+    before: int = 0
+    """Some of it was not."""
+    unknown: int = 0
+    """Neither of the target's dates is known, or the sample is from before this was recorded."""
+    by_crawl: int = 0
+    """Those of `after` with evidence of which only the crawl time is known: it may be older."""
+
+    @property
+    def sample_count(self) -> int:
+        """The number of accepted samples."""
+        return self.after + self.before + self.unknown
+
+
+def count_by_target(
+    samples: Iterable[Freshness | None], targets: Sequence[TargetDates]
+) -> tuple[TargetFreshness, ...]:
+    """Count accepted samples for each target."""
+    counts = {each.target: Counter[str]() for each in targets}
+    for sample in samples:
+        for target, counted in counts.items():
+            is_after = sample.after_cutoff.get(target) if sample else None
+            counted[_COUNT_NAMES[is_after]] += 1
+            counted["by_crawl"] += bool(is_after and sample and sample.precision == "crawl")
+    return tuple(TargetFreshness(target=name, **found) for name, found in counts.items())
+
+
+_COUNT_NAMES = {True: "after", False: "before", None: "unknown"}

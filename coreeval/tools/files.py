@@ -1,12 +1,18 @@
-"""Files that are either whole or not there."""
+"""Files that are whole or not there, locks between processes, and Parquet by rows.
 
+filelock and pyarrow are imported where they are used: `status` looks at a lock and needs neither.
+"""
+
+import errno
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
+
+from coreeval.errors import RunLocked
 
 
 @contextmanager
@@ -103,3 +109,125 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Mapping[str, object]) -> None:
     """Write JSON as one atomic replacement."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def hold_lock(lock: Path, taken: RunLocked) -> Iterator[None]:
+    """Hold a lock; the system lets go of it when a process dies.
+
+    Raises:
+        RunLocked: another process holds it, `taken` as it was given.
+    """
+    from filelock import FileLock, Timeout  # brings asyncio in; who only looks has no need of it
+
+    try:
+        with FileLock(lock, timeout=0):
+            yield
+    except Timeout:
+        raise taken from None
+
+
+def is_locked(lock: Path) -> bool:
+    """Return whether a process holds a lock; it is taken and let go of at once where none does."""
+    if not lock.exists():
+        return False
+    try:
+        from fcntl import LOCK_EX, LOCK_NB, flock
+    except ImportError:
+        return _is_locked_elsewhere(lock)
+    descriptor = _opened(lock)
+    try:
+        flock(descriptor, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _opened(lock: Path) -> int:
+    """Open a lock; to read it where it may not be written, as on a read-only medium."""
+    try:
+        return os.open(lock, os.O_RDWR)
+    except OSError as error:
+        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise
+        return os.open(lock, os.O_RDONLY)
+
+
+def _is_locked_elsewhere(lock: Path) -> bool:
+    """Return the same where the system has another kind of lock."""
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(lock, timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+ROW_GROUP = 5000
+ParquetColumns = Mapping[str, Literal["string", "int64", "strings"]]
+"""Kind of each column; `strings` is a list of them."""
+ParquetRow = dict[str, Any]
+
+
+def write_parquet(
+    path: Path,
+    columns: ParquetColumns,
+    rows: Iterable[ParquetRow],
+    *,
+    metadata: Mapping[str, str] = {},
+) -> int:
+    """Stream rows into one file that appears only when it is whole; return their number."""
+    import pyarrow as pa  # type: ignore[import-untyped]  # slow to import
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    types = {"string": pa.string(), "int64": pa.int64(), "strings": pa.list_(pa.string())}
+    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
+    schema, count = schema.with_metadata(dict(metadata)), 0
+    with replacing(path) as draft, pq.ParquetWriter(draft, schema) as writer:
+        for chunk in _group_rows(rows):
+            writer.write_table(pa.Table.from_pylist(chunk, schema=schema))
+            count += len(chunk)
+    return count
+
+
+def read_parquet(path: Path) -> Iterator[ParquetRow]:
+    """Stream the rows of a file.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no Parquet file, or damaged.
+    """
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(ROW_GROUP):
+            yield from batch.to_pylist()
+
+
+def select_parquet_rows(
+    path: Path, *, columns: Sequence[str] | None = None, ids: Sequence[str] | None = None
+) -> list[ParquetRow]:
+    """Return some columns, all if None, of the rows with these ids, all if None, in their order.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no Parquet file, damaged, or has other columns.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
+
+    chosen = None if ids is None else pc.field("id").isin(pa.array(ids, pa.string()))
+    named = None if columns is None else list(columns)
+    table = pq.read_table(path, columns=named, filters=chosen, partitioning=None)
+    rows: list[ParquetRow] = table.to_pylist()
+    return rows
+
+
+def _group_rows(rows: Iterable[ParquetRow]) -> Iterator[list[ParquetRow]]:
+    iterator = iter(rows)
+    while chunk := list(itertools.islice(iterator, ROW_GROUP)):
+        yield chunk

@@ -31,7 +31,7 @@ class KnowledgeSource(Protocol):
         ...
 
 
-def coverage_told(coverage: Coverage) -> str:
+def describe_coverage(coverage: Coverage) -> str:
     """Return what a source holds as one clause."""
     if coverage.articles is None:
         return "asked over the network, not counted,"

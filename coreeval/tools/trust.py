@@ -1,8 +1,4 @@
-"""What a person has agreed to in a workspace: variables sent to endpoints, and hooks that are run.
-
-Each entry carries a seal, an HMAC with a key of the user's own outside of the workspace: a record
-that comes with somebody else's folder, or from another place or account, counts for nothing.
-"""
+"""What a person has agreed to in a workspace: variables sent to endpoints, hooks that run."""
 
 import hashlib
 import hmac
@@ -50,7 +46,7 @@ class TrustRecord:
     """
 
     def __init__(self, workspace: Workspace, *, now: Clock = utc_now) -> None:
-        self.path = workspace.trusted
+        self.path = workspace.trust_file
         self._root = str(workspace.root.resolve())
         self._now = now
 
@@ -65,7 +61,7 @@ class TrustRecord:
         Raises:
             RunCorrupt: the file is damaged.
         """
-        known = (entry.what for entry in self._sealed("endpoint"))
+        known = (entry.what for entry in self._valid_entries("endpoint"))
         return frozenset(EndpointPair(*what) for what in known if len(what) == 2)
 
     def trust_endpoints(self, pairs: Iterable[EndpointPair]) -> None:
@@ -84,7 +80,9 @@ class TrustRecord:
         Raises:
             RunCorrupt: the file is damaged.
         """
-        return (name, _place(folder), digest) in {entry.what for entry in self._sealed("hooks")}
+        return (name, _place(folder), digest) in {
+            entry.what for entry in self._valid_entries("hooks")
+        }
 
     def accept_hooks(self, name: str, folder: Path, digest: str) -> None:
         """Remember a config's hooks in place of those accepted before in its folder.
@@ -97,7 +95,7 @@ class TrustRecord:
         """
         self._add("hooks", (name, _place(folder), digest))
 
-    def _sealed(self, kind: Kind) -> list[TrustEntry]:
+    def _valid_entries(self, kind: Kind) -> list[TrustEntry]:
         key = _read_key()
         if key is None:
             return []
@@ -135,7 +133,7 @@ class TrustRecord:
             ) from None
 
 
-def trusted_endpoints(workspace: Workspace) -> frozenset[EndpointPair]:
+def load_trusted_endpoints(workspace: Workspace) -> frozenset[EndpointPair]:
     """Return the pairs of variables and origins that were agreed to in a workspace.
 
     Raises:

@@ -25,7 +25,7 @@ class Workspace:
         return self.root / "calls.db"
 
     @property
-    def trusted(self) -> Path:
+    def trust_file(self) -> Path:
         """What a person has agreed to: variables sent to endpoints, and hooks that are run."""
         return self.root / "trusted.json"
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from coreeval.schema import Evidence, ReplacedFact, Result, Sample, TrainEnd, Value, Verdict
 from coreeval.tools.stores.run_listing import Listed
-from coreeval.tools.words import Piece
+from coreeval.tools.text import DiffPiece
 from coreeval.viewer.story_values import ArmDiff, CallStory, Given, Said, SampleStory, StepStory
 
 SHOWN: Mapping[type[Value], frozenset[str]] = {
@@ -26,7 +26,7 @@ SHOWN: Mapping[type[Value], frozenset[str]] = {
     ),
     Said: frozenset({"role"}),
     ArmDiff: frozenset({"before", "after", "field"}),
-    Piece: frozenset({"op"}),
+    DiffPiece: frozenset({"op"}),
     Listed: frozenset(
         {"sample", "label", "outcome", "cause", "rung", "semantic_status", "kept_from", "ended_at"}
     ),

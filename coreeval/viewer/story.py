@@ -10,7 +10,7 @@ from coreeval.tools.stores.call_rows import CallRecord
 from coreeval.tools.stores.calls import CallStore
 from coreeval.tools.stores.run_rows import CallRow, Step
 from coreeval.tools.stores.runs import RunStore
-from coreeval.tools.words import word_diff
+from coreeval.tools.text import word_diff
 from coreeval.viewer.story_values import (
     ArmDiff,
     AttemptStory,

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from coreeval.schema import Arm, Evidence, Result, Sample, TrainEnd, Value, Verdict
-from coreeval.tools.words import Piece
+from coreeval.tools.text import DiffPiece
 
 Source = Literal[
     "original", "extraction", "semantic", "evidence", "plan", "composed", "feedback"
@@ -97,7 +97,7 @@ class ArmDiff(Value):
     before: Arm
     after: Arm
     field: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[DiffPiece, ...]
 
 
 class AttemptStory(Value):

@@ -4,7 +4,7 @@ import unicodedata
 
 from markupsafe import Markup, escape
 
-from coreeval.tools.unseen import unseen_in
+from coreeval.tools.text import find_unseen
 
 
 def shown(text: str) -> Markup:
@@ -15,7 +15,7 @@ def shown(text: str) -> Markup:
 def marked(text: str) -> Markup:
     """Return a text, escaped, with a visible mark for each character that has no shape."""
     parts, done = [], 0
-    for match in unseen_in(text):
+    for match in find_unseen(text):
         parts += [escape(text[done : match.start()]), _mark(match.group())]
         done = match.end()
     return Markup("").join([*parts, escape(text[done:])])

@@ -14,7 +14,7 @@ from coreeval.graph.work import Surroundings
 from coreeval.releases.making import make_release
 from coreeval.releases.release import Release, read_release
 from coreeval.schema import Task
-from coreeval.tools.parquet import read_parquet
+from coreeval.tools.files import read_parquet
 from tests.cli.kit import Shell, config_text
 from tests.cli.test_docs import documented
 

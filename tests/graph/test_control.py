@@ -24,7 +24,7 @@ from coreeval.graph.run import refresh
 from coreeval.graph.work import RunSummary, Surroundings
 from coreeval.schema import Window
 from coreeval.tools.clock import utc_now
-from coreeval.tools.cutoffs import target_dates
+from coreeval.tools.cutoffs import load_target_dates
 from coreeval.tools.stores import sql
 from coreeval.tools.stores.runs import RunStore
 from tests.graph.conftest import MakeLab
@@ -187,14 +187,14 @@ def test_a_window_that_is_no_control_is_refused(
     config = _config(cutoff, control)
     window = Window(start=datetime(2026, 3, 1, tzinfo=UTC), end=datetime(2026, 10, 1, tzinfo=UTC))
     with pytest.raises(ConfigError, match=said) as caught:
-        control_window(config, target_dates(config), window)
+        control_window(config, load_target_dates(config), window)
     assert caught.value.where.startswith("run.control_window") and caught.value.hint
 
 
 def test_a_month_of_a_cutoff_is_over_before_anything_is_new() -> None:
     config = _config("2026-01", {"start": "2025-08-01", "end": "2026-02-01"})
     window = Window(start=datetime(2026, 3, 1, tzinfo=UTC), end=datetime(2026, 10, 1, tzinfo=UTC))
-    found = control_window(config, target_dates(config), window)
+    found = control_window(config, load_target_dates(config), window)
     assert found == Window(
         start=datetime(2025, 8, 1, tzinfo=UTC), end=datetime(2026, 2, 1, tzinfo=UTC)
     )

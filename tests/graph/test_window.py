@@ -149,7 +149,7 @@ def test_a_run_records_for_which_targets_its_evidence_is_new(config: Path) -> No
     assert manifest.window_start is None
     accepted, by_name = manifest.counts["accepted"], {c.target: c for c in manifest.after_cutoff}
     assert accepted and set(by_name) == {"openai:ours", "openai:newer", "openai:unheard-of"}
-    assert {one.accepted for one in by_name.values()} == {accepted}
+    assert {one.sample_count for one in by_name.values()} == {accepted}
     assert by_name["openai:unheard-of"].unknown == accepted
     results = _results(run)
     for target, after in {"openai:ours": "2025-09-01", "openai:newer": "2026-08-10"}.items():

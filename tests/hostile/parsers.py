@@ -34,6 +34,7 @@ from coreeval.models.shapes import AnswerShape, InvalidAnswer, PlainShape
 from coreeval.releases.cassettes.opening import open_cassette
 from coreeval.releases.gates.reading import load_gates
 from coreeval.tasks import load_task
+from coreeval.tools.catalogs import load_prices
 from coreeval.tools.gdelt import titles, untrusted
 from coreeval.tools.gdelt.artlist import read_artlist
 from coreeval.tools.gdelt.doc import answers
@@ -41,8 +42,7 @@ from coreeval.tools.gdelt.doc.articles import articles
 from coreeval.tools.gdelt.doc.wire import Reply
 from coreeval.tools.gdelt.files import DamagedFile
 from coreeval.tools.gdelt.store.reading import Offer, read
-from coreeval.tools.prices import load_prices
-from coreeval.tools.sheets import sheet_rows
+from coreeval.tools.text import iter_sheet_rows
 from coreeval.viewer.telling import pretty
 
 Parser = Callable[[bytes, Path], None]
@@ -191,7 +191,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "task": _of_file("task.yaml", lambda path: load_task(str(path))),
     "gates": _of_file("gates.yaml", load_gates),
     "prices": _of_file("prices.yaml", load_prices),
-    "sheet": _of_file("a.csv", sheet_rows),
+    "sheet": _of_file("a.csv", iter_sheet_rows),
     "workbook": _of_file("a.xlsx", workbook_rows),
     "worksheet": _sheet_xml,
     "csv": _of_file("a.csv", csv_records),

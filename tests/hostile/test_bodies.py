@@ -22,9 +22,9 @@ from coreeval.models.forms import Form
 from coreeval.models.listing import check_listed
 from coreeval.releases.exports.hub_client import bounded_sessions
 from coreeval.schedule.hooks import News, Teller
-from coreeval.tools.bounded_http import BoundedClient, ResponseTooLong
 from coreeval.tools.gdelt.doc.wire import NoReply, http
 from coreeval.tools.gdelt.store import mirror as mirrors
+from coreeval.tools.http import BoundedClient, ResponseTooLong
 from tests.support.endless_server import Kind, endless
 from tests.support.llm_server import LLMServer, Reply, script
 

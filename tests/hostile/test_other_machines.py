@@ -10,7 +10,7 @@ import pytest
 
 from coreeval.errors import RunError
 from coreeval.tools.clock import utc_now
-from coreeval.tools.locks import is_held
+from coreeval.tools.files import is_locked
 from coreeval.tools.stores.looking import COPYING, looked_at
 from coreeval.tools.stores.runs import RunStore
 from coreeval.tools.workspace import found_workspace
@@ -92,8 +92,8 @@ def test_a_lock_that_cannot_be_written_is_looked_at(
             raise OSError(30, "Read-only file system", str(path))
         return really(path, flags)
 
-    monkeypatch.setattr("coreeval.tools.locks.os.open", refuse)
-    assert not is_held(lock)
+    monkeypatch.setattr("coreeval.tools.files.os.open", refuse)
+    assert not is_locked(lock)
 
 
 # -- moved ----------------------------------------------------------------------------------------

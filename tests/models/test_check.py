@@ -14,8 +14,8 @@ from coreeval.models import Retry, close_models, open_model
 from coreeval.models.abilities import Abilities
 from coreeval.models.check import Checked, check_models, distinct, total
 from coreeval.models.probe import ROOM, SHORT, Probe
-from coreeval.tools.cutoffs import ModelDates, Stated
-from coreeval.tools.prices import Price
+from coreeval.tools.catalogs import Price
+from coreeval.tools.cutoffs import DateClaim, ModelDates
 from coreeval.tools.stores.calls import CallStore, open_calls
 from tests.models.conftest import KEY, Naps
 from tests.support.crippled import (
@@ -32,7 +32,7 @@ from tests.support.llm_server import Answers, LLMServer, Reply, Request, refused
 ENV = {"OPENAI_API_KEY": KEY}
 CUTOFFS = {
     "x": ModelDates(
-        released=Stated(
+        released=DateClaim(
             date="2026-02", source="https://x.test", confidence="reported", as_of=date(2026, 3, 1)
         )
     )

@@ -18,8 +18,8 @@ from coreeval.errors import (
 )
 from coreeval.models import AnswerShape, Asker, Retry, open_model, record_calls
 from coreeval.schema import Value
-from coreeval.tools.bodies import MOST_BYTES
 from coreeval.tools.endpoints import EndpointPair
+from coreeval.tools.http import MOST_BODY_BYTES
 from coreeval.tools.stores.calls import CallStore
 from tests.models.conftest import KEY, MakeAsker, Naps
 from tests.support.exchanges import exchange
@@ -296,7 +296,7 @@ class Ollama:
         response = web.StreamResponse()
         await response.prepare(http)
         try:
-            while self.sent_bytes < 10 * MOST_BYTES:
+            while self.sent_bytes < 10 * MOST_BODY_BYTES:
                 await response.write(b" " * (1 << 16))
                 self.sent_bytes += 1 << 16
         except (ConnectionResetError, ConnectionError):
@@ -352,7 +352,7 @@ async def test_ollamas_own_client_reads_no_body_without_end(store: CallStore, na
         config = ModelConfig(model="ollama:llama", base_url=url)
         with pytest.raises(ModelCallError, match="more than 8 MiB"):
             await connected.asker(config, "extractor", max_draws=1).ask(ASKED, SHAPE)
-    assert ollama.sent_bytes < 5 * MOST_BYTES
+    assert ollama.sent_bytes < 5 * MOST_BODY_BYTES
 
 
 async def test_ollamas_own_client_unpacks_nothing(store: CallStore, naps: Naps) -> None:

@@ -12,7 +12,7 @@ import pytest
 from coreeval.config import METHODS
 from coreeval.errors import BudgetSpent, CoreEvalError, ModelCallError, NoValidAnswer
 from coreeval.models import AnswerShape, CallRef, InvalidAnswer
-from coreeval.tools.prices import MILLION, Price
+from coreeval.tools.catalogs import MILLION, Price
 from coreeval.tools.stores.calls import CallStore
 from coreeval.tools.stores.ledger import Spent
 from tests.models.conftest import Connect

@@ -14,7 +14,7 @@ from coreeval.config import ModelConfig, PriceConfig
 from coreeval.errors import BudgetSpent, RunError
 from coreeval.models import Model, open_model
 from coreeval.models.purse import Purse
-from coreeval.tools.prices import MILLION, Price, Prices
+from coreeval.tools.catalogs import MILLION, Price, Prices
 from coreeval.tools.stores.calls import CallStore, open_calls
 from coreeval.tools.stores.ledger import Reservation, Spent
 

@@ -8,7 +8,7 @@ from coreeval.errors import ModelCallError
 from coreeval.models import Exchange, Retry
 from coreeval.models.purse import Purse
 from coreeval.models.traffic import Traffic
-from coreeval.tools.prices import FREE
+from coreeval.tools.catalogs import FREE
 from coreeval.tools.stores.calls import CallStore
 from coreeval.tools.stores.pulse import RoleSpeed, Wait
 from tests.models.kit import GOOD, ask, config_of

@@ -18,7 +18,7 @@ from coreeval.models import Model, open_model
 from coreeval.models.counts import MOST_TOKENS, ImpossibleCount, is_count, possible_count
 from coreeval.models.purse import Purse, cost_of
 from coreeval.models.usage import plus, usage_of
-from coreeval.tools.prices import cost, worst_case
+from coreeval.tools.catalogs import cost, worst_case_cost
 from coreeval.tools.stores.calls import open_calls
 from coreeval.tools.stores.ledger import Reservation
 
@@ -83,7 +83,7 @@ def test_a_cost_is_at_most_the_worst_case(
     if price.cached_input is not None and price.cached_input > price.input:
         cached, written = 0, cached + written if price.cache_write is not None else 0
     spent = cost(price, prompt=tokens, cached=cached, written=written, completion=completion)
-    most = worst_case(price, prompt_bytes=tokens, max_tokens=completion)
+    most = worst_case_cost(price, prompt_bytes=tokens, max_tokens=completion)
     assert 0 <= spent <= most * (1 + 1e-12)
 
 

@@ -15,7 +15,7 @@ from coreeval.evaluation.numleak.parsing.text import plain
 from coreeval.evaluation.overlap.normal import plain_words
 from coreeval.models.reading import final_answer, json_text, objects_in, too_deep, without_thoughts
 from coreeval.tools.gdelt import titles, untrusted
-from coreeval.tools.sheets import as_meant, harmless, sheet_rows, sheet_text
+from coreeval.tools.text import escape_formula, format_sheet, iter_sheet_rows, unescape_formula
 from tests.hostile.parsers import PARSERS
 
 SIGNS = st.text(alphabet=st.sampled_from("{}[]:,\"'\\/* \na1-.%()<>|&;#@`\u201c\u00e9\u4e2d\0"))
@@ -151,13 +151,13 @@ def test_a_value_that_is_not_what_its_tag_says_is_a_mistake(tag: str, text: str)
 def test_a_sheet_comes_back_as_it_was_written(rows: list[list[str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.csv"
-        path.write_text(sheet_text(("a", "b"), rows), encoding="utf-8", newline="")
-        read = [[as_meant(cell) for cell in cells] for _, cells in sheet_rows(path)]
+        path.write_text(format_sheet(("a", "b"), rows), encoding="utf-8", newline="")
+        read = [[unescape_formula(cell) for cell in cells] for _, cells in iter_sheet_rows(path)]
     assert read == [["a", "b"], *rows]
 
 
 @given(st.text())
 def test_a_harmless_cell_is_no_formula(cell: str) -> None:
-    made = harmless(cell)
+    made = escape_formula(cell)
     assert not made.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
-    assert as_meant(made) == cell.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    assert unescape_formula(made) == cell.replace("\0", "\N{REPLACEMENT CHARACTER}")

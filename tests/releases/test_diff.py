@@ -12,8 +12,8 @@ from coreeval.releases.diff_page import SHOWN, page_of
 from coreeval.releases.release import ReleasedArm, texts_sha256
 from coreeval.releases.release_manifest import ArmRow, Changes, FactRow, SampleRow
 from coreeval.releases.sides import Side, Title, side_at, side_of
-from coreeval.tools.cutoffs import Stated, TargetDates
-from coreeval.tools.words import Piece, word_diff
+from coreeval.tools.cutoffs import DateClaim, TargetDates
+from coreeval.tools.text import DiffPiece, word_diff
 from tests.releases.kit import Made, make_run
 
 TEXT = "the <b>river</b> rose"
@@ -146,7 +146,7 @@ def test_words_are_whole_and_nothing_is_lost(
 ) -> None:
     found = word_diff(before, after)
     assert [(piece.op, piece.text) for piece in found] == pieces
-    assert isinstance(found[0], Piece)
+    assert isinstance(found[0], DiffPiece)
 
 
 def test_facts_are_the_same_where_their_new_triple_and_evidence_are() -> None:
@@ -172,7 +172,7 @@ def test_settings_differ_by_key() -> None:
 
 
 def test_what_went_stale_is_told_by_age_and_by_new_targets() -> None:
-    day = Stated(date="2026-11-10", source="config", confidence="given")
+    day = DateClaim(date="2026-11-10", source="config", confidence="given")
     target = TargetDates(target="openai:new", cutoff=day)
     rows = [
         sample("a"),

@@ -16,7 +16,7 @@ from coreeval.releases.markdown import code, code_cell, front_matter_text, plain
 from coreeval.releases.release import Release
 from coreeval.releases.release_card import release_card
 from coreeval.releases.release_manifest import Licence
-from coreeval.tools.unseen import UNSEEN, visible, visible_value
+from coreeval.tools.text import UNSEEN, visible, visible_value
 from tests.releases.kit import Made, make_run
 
 HOSTILE = (

@@ -17,8 +17,8 @@ from coreeval.releases.release_manifest import FactRow
 from coreeval.releases.stale import Horizon
 from coreeval.schema import BadRow, Result, Sample
 from coreeval.tasks import load_task
-from coreeval.tools.cutoffs import Stated, TargetDates
-from coreeval.tools.parquet import read_parquet
+from coreeval.tools.cutoffs import DateClaim, TargetDates
+from coreeval.tools.files import read_parquet
 from coreeval.tools.stores.run_rows import Ended, Kept
 from coreeval.tools.stores.runs import RunStore
 from tests.releases.kit import NOW, SNIPPET, Made, make_run
@@ -26,7 +26,7 @@ from tests.releases.kit import NOW, SNIPPET, Made, make_run
 FIRST, SECOND, THIRD = (f"emotion/test/{n}" for n in (1, 2, 3))
 TARGET = TargetDates(
     target="openai:new",
-    cutoff=Stated(date="2026-11-03", source="config", confidence="given"),
+    cutoff=DateClaim(date="2026-11-03", source="config", confidence="given"),
 )
 
 

@@ -27,7 +27,7 @@ from coreeval.releases.review import decided
 from coreeval.releases.review.decided import log_of
 from coreeval.releases.review.decisions import Decision, Verdict
 from coreeval.releases.verifying import verify
-from coreeval.tools.parquet import read_parquet
+from coreeval.tools.files import read_parquet
 from tests.releases.kit import LABELS, NOW, SNIPPET, Made, make_run
 
 ID = "emotion/test/{}"

@@ -75,7 +75,7 @@ def test_hooks_of_another_name_or_workspace_are_others(office: Office, tmp_path:
     other = Office(tmp_path / "other", schedule=HOOKED, consent=require_consent)
     assert other.look_once().exit_code == 2
     other.workspace.root.mkdir(parents=True, exist_ok=True)
-    other.workspace.trusted.write_bytes(office.workspace.trusted.read_bytes())
+    other.workspace.trust_file.write_bytes(office.workspace.trust_file.read_bytes())
     assert other.look_once().exit_code == 2
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from coreeval.models import Exchange, Retry
 from coreeval.models.purse import Purse
-from coreeval.tools.prices import Prices
+from coreeval.tools.catalogs import Prices
 from coreeval.tools.stores.calls import CallStore
 
 

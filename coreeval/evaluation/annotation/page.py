@@ -9,7 +9,7 @@ from pathlib import Path
 
 from coreeval.evaluation.annotation.guideline import CRITERIA, INSTRUCTIONS, SOURCE
 from coreeval.evaluation.annotation.sheets import SheetItem
-from coreeval.tools.unseen import visible_value
+from coreeval.tools.text import visible_value
 
 
 def write_page(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:

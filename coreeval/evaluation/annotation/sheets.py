@@ -10,7 +10,13 @@ from coreeval.evaluation.annotation.collecting import SheetRow
 from coreeval.evaluation.annotation.drawing import Drawn, Excerpt
 from coreeval.evaluation.annotation.guideline import CRITERIA
 from coreeval.tools.html_references import unescape
-from coreeval.tools.sheets import as_meant, one_cell, places_of, sheet_rows, sheet_text
+from coreeval.tools.text import (
+    find_columns,
+    format_sheet,
+    iter_sheet_rows,
+    join_fields,
+    unescape_formula,
+)
 
 Form = Literal["csv", "xlsx", "page"]
 RATINGS: Final = tuple(each.name for each in CRITERIA)
@@ -60,7 +66,7 @@ def cells_of(each: SheetItem, rater: str) -> list[str]:
         for one in each.evidence
     )
     told = f"{each.label}: {each.meaning}"
-    text = one_cell(each.fields)
+    text = join_fields(each.fields)
     return [each.item, rater, text, each.question, told, news, *[""] * (len(RATINGS) + 1)]
 
 
@@ -68,7 +74,7 @@ def write_csv(path: Path, items: Sequence[SheetItem], *, study: str, rater: str)
     """Write a sheet as CSV."""
     del study  # every item's name begins with it
     rows = (cells_of(each, rater) for each in items)
-    path.write_text(sheet_text(COLUMNS, rows), encoding="utf-8", newline="")
+    path.write_text(format_sheet(COLUMNS, rows), encoding="utf-8", newline="")
 
 
 def read_sheets(paths: Sequence[Path]) -> Iterator[SheetRow]:
@@ -94,12 +100,12 @@ def _suffix(path: Path) -> str:
 
 def _rows(path: Path, rows: Iterator[tuple[int, list[str]]]) -> Iterator[SheetRow]:
     _, header = next(rows, (1, []))
-    places = places_of(path, header, _READ)
+    places = find_columns(path, header, _READ)
     names = [name.strip().casefold() for name in header]
     places |= {"note": names.index("note")} if "note" in names else {}
     for line, cells in rows:
         said = {
-            name: as_meant(cells[place]) if place < len(cells) else ""
+            name: unescape_formula(cells[place]) if place < len(cells) else ""
             for name, place in places.items()
         }
         if any(value.strip() for value in said.values()):
@@ -119,6 +125,6 @@ def _read_xlsx(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 READERS: Final[dict[str, Callable[[Path], Iterator[tuple[int, list[str]]]]]] = {
-    ".csv": sheet_rows,
+    ".csv": iter_sheet_rows,
     ".xlsx": _read_xlsx,
 }

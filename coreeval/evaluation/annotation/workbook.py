@@ -10,7 +10,7 @@ from zipfile import BadZipFile, ZipFile
 from coreeval.errors import UsageError
 from coreeval.evaluation.annotation.guideline import CRITERIA, INSTRUCTIONS, SOURCE
 from coreeval.evaluation.annotation.sheets import COLUMNS, SheetItem, cells_of
-from coreeval.tools.sheets import unreadable
+from coreeval.tools.text import sheet_error
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -137,7 +137,7 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield from _rows(path, load_workbook(file, read_only=True, data_only=True))
     except _UNREADABLE as error:
         hint = "save it as XLSX, as it was written"
-        raise unreadable(path, str(error) or type(error).__name__, hint) from None
+        raise sheet_error(path, str(error) or type(error).__name__, hint) from None
 
 
 def _rows(path: Path, book: "Workbook") -> Iterator[tuple[int, list[str]]]:
@@ -147,7 +147,7 @@ def _rows(path: Path, book: "Workbook") -> Iterator[tuple[int, list[str]]]:
     for line, row in enumerate(rows, start=1):
         if line > _MOST_ROWS:
             hint = "give the sheet that was written, filled in"
-            raise unreadable(path, f"it has more than {_MOST_ROWS:,} rows", hint)
+            raise sheet_error(path, f"it has more than {_MOST_ROWS:,} rows", hint)
         yield line, ["" if cell is None else str(cell) for cell in row]
 
 
@@ -155,6 +155,6 @@ def _refuse_bomb(path: Path, file: BinaryIO) -> None:
     with ZipFile(file) as packed:
         size = sum(member.file_size for member in packed.infolist())
     if size > MOST_BYTES:
-        raise unreadable(
+        raise sheet_error(
             path, f"it unpacks to {size:,} bytes", "give the sheet that was written, filled in"
         )

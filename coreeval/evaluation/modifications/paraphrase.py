@@ -14,7 +14,7 @@ from coreeval.evaluation.scoring.text import spaced
 from coreeval.models import AnswerShape, InvalidAnswer
 from coreeval.prompts import Prompt, as_data, built_in_prompt
 from coreeval.schema import Item, Text, Value
-from coreeval.tools.embeddings import Embeds
+from coreeval.tools.embeddings import Embedder
 
 FLOOR = 0.9
 """Least cosine similarity of the two inputs by MiniLM; see docs/scoring.md for what it rests on."""
@@ -57,7 +57,7 @@ class Paraphraser:
     """
 
     def __init__(
-        self, asker: Asks, embeds: Embeds, *, floor: float = FLOOR, prompt: Prompt | None = None
+        self, asker: Asks, embeds: Embedder, *, floor: float = FLOOR, prompt: Prompt | None = None
     ) -> None:
         self._asker = asker
         self._embeds = embeds
@@ -93,7 +93,7 @@ class Paraphraser:
             )
 
 
-def similarity(first: str, second: str, embeds: Embeds) -> float:
+def similarity(first: str, second: str, embeds: Embedder) -> float:
     """Return the cosine similarity of two texts of any length.
 
     A text's vector is the mean over its pieces: a small model reads no more than a few hundred

@@ -15,7 +15,7 @@ from coreeval.evaluation.numleak.variants.sketch import paired_sketch
 from coreeval.evaluation.numleak.variants.table import variant_rows
 from coreeval.evaluation.numleak.verdicts import Verdict, in_words
 from coreeval.tools.files import write_text
-from coreeval.tools.unseen import visible_value
+from coreeval.tools.text import visible_value
 
 
 def write_page(path: Path, audits: Sequence[Audit], document: Json) -> Path:

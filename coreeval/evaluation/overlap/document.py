@@ -17,7 +17,7 @@ from coreeval.evaluation.overlap.shingles import WIDTH, WIDTH_UNSPACED
 from coreeval.evaluation.overlap.templates import TEMPLATE
 from coreeval.evaluation.overlap.texts import Entry, Texts
 from coreeval.tools.files import replacing
-from coreeval.tools.words import Piece, word_diff
+from coreeval.tools.text import DiffPiece, word_diff
 
 Json = Mapping[str, Any]
 LONGEST = 4000
@@ -152,8 +152,8 @@ def write_csv(path: Path, overlap: Overlap) -> Path:
 class SideBySide:
     """The two texts of a hit, in pieces: `same`, and what only the one or the other has."""
 
-    left: tuple[Piece, ...]
-    right: tuple[Piece, ...]
+    left: tuple[DiffPiece, ...]
+    right: tuple[DiffPiece, ...]
 
 
 def side_by_side(hit: Hit) -> SideBySide:

@@ -6,7 +6,7 @@ from typing import Final, Literal, get_args
 
 from coreeval.evaluation.overlap.paraphrases import PARAPHRASE
 from coreeval.evaluation.overlap.texts import Entry, Texts
-from coreeval.tools.embeddings import Embeds
+from coreeval.tools.embeddings import Embedder
 
 Kind = Literal["exact", "normalised", "near", "contained", "paraphrase", "template"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -64,7 +64,7 @@ class Search:
 
     threshold: float = THRESHOLD
     """The least resemblance of near and contained texts, above 0 and below 1."""
-    embeds: Embeds | None = None
+    embeds: Embedder | None = None
     """What embeds; without it no paraphrases are looked for."""
     paraphrase: float = PARAPHRASE
     """The least cosine of paraphrases."""

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from coreeval.tools.words import UNSPACED
+from coreeval.tools.text import UNSPACED
 
 _SIGN = re.compile(r"_|(?<!\d)[^\w\s]|[^\w\s](?!\d)")
 """A sign, but not one between two digits: 1.5 is not 15, 2-1 not 2+1."""

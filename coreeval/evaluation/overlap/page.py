@@ -6,7 +6,7 @@ from pathlib import Path
 from coreeval.evaluation.overlap.document import overlap_document, side_by_side
 from coreeval.evaluation.overlap.hits import Hit, Overlap
 from coreeval.tools.files import write_text
-from coreeval.tools.unseen import visible_value
+from coreeval.tools.text import visible_value
 
 SHOWN = 500
 """Hits that a page shows; a browser would choke on very many."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coreeval.tools.embeddings import Embeds, Vectors
+from coreeval.tools.embeddings import Embedder, Vectors
 
 PARAPHRASE = 0.75
 """Least cosine of two paraphrases, chosen for all-MiniLM-L6-v2: docs/overlap.md."""
@@ -15,7 +15,7 @@ ROWS = 1024
 
 
 def paraphrase_pairs(
-    left: Sequence[str], right: Sequence[str] | None, embeds: Embeds, threshold: float
+    left: Sequence[str], right: Sequence[str] | None, embeds: Embedder, threshold: float
 ) -> Iterator[tuple[int, int, float]]:
     """Yield the pairs between two lists of texts, or within one, whose embeddings are alike.
 

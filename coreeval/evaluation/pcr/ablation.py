@@ -11,7 +11,7 @@ from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.pcr.ratio import SCALES
 from coreeval.evaluation.pcr.replicates import Resampled
 from coreeval.evaluation.pcr.study import COSINE, Settings, study
-from coreeval.tools.embeddings import Embeds
+from coreeval.tools.embeddings import Embedder
 
 ALPHAS: Final = (0.0, 0.001, 0.01, 0.1)
 """CAP, Table 3."""
@@ -36,7 +36,7 @@ def ablate(
     *,
     references: Mapping[str, Sequence[Pair]] | None = None,
     found_references: Mapping[str, Resampled] | None = None,
-    embeds: Embeds | None = None,
+    embeds: Embedder | None = None,
 ) -> Ablation:
     """Compare again under each scale, alpha and threshold.
 

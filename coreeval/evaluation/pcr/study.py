@@ -16,7 +16,7 @@ from coreeval.evaluation.scoring import (
     Consistency,
     cosine,
 )
-from coreeval.tools.embeddings import Embeds
+from coreeval.tools.embeddings import Embedder
 
 COSINE = "cosine"
 CONSISTENCIES = (*CONSISTENCY, COSINE)
@@ -53,7 +53,7 @@ def study(
     settings: Settings,
     *,
     references: Mapping[str, Sequence[Pair]] | None = None,
-    embeds: Embeds | None = None,
+    embeds: Embedder | None = None,
     covariates: str = "",
 ) -> dict[str, Comparison]:
     """Compare the two splits of each file.
@@ -81,7 +81,7 @@ def study(
 
 
 def resampled(
-    files: Mapping[str, Sequence[Pair]], settings: Settings, *, embeds: Embeds | None = None
+    files: Mapping[str, Sequence[Pair]], settings: Settings, *, embeds: Embedder | None = None
 ) -> dict[str, Resampled]:
     """Score and resample each file; what depends on alpha and scale comes later, at no cost."""
     if settings.metric not in PERFORMANCE:
@@ -101,7 +101,7 @@ def resampled(
     return {name: once(pairs) for name, pairs in files.items()}
 
 
-def _consistency(settings: Settings, embeds: Embeds | None) -> Consistency:
+def _consistency(settings: Settings, embeds: Embedder | None) -> Consistency:
     if settings.consistency in CONSISTENCY:
         return CONSISTENCY[settings.consistency]
     if settings.consistency != COSINE or embeds is None:

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from coreeval.tools.files import replacing
-from coreeval.tools.sheets import harmless
-from coreeval.tools.unseen import visible
+from coreeval.tools.text import escape_formula, visible
 
 Row = Mapping[str, str | int | float | None]
 
@@ -23,4 +22,4 @@ def write_items(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None
 
 
 def _cell(value: str | int | float | None) -> str | int | float | None:
-    return harmless(visible(value)) if isinstance(value, str) else value
+    return escape_formula(visible(value)) if isinstance(value, str) else value

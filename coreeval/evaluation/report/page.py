@@ -13,7 +13,7 @@ from coreeval.evaluation.report import forms
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
 from coreeval.evaluation.report.making import DATED, ON_REJECT
 from coreeval.meanings import OUTCOMES, RUNGS
-from coreeval.tools.unseen import visible_value
+from coreeval.tools.text import visible_value
 
 if TYPE_CHECKING:
     from jinja2 import Environment

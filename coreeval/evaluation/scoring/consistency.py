@@ -12,7 +12,7 @@ import numpy as np
 from coreeval.errors import UsageError
 from coreeval.evaluation.scoring.items import Floats, PerItem, mean
 from coreeval.evaluation.scoring.text import spaced
-from coreeval.tools.embeddings import Embeds
+from coreeval.tools.embeddings import Embedder
 
 THRESHOLD = 0.95
 """Cosine similarity from which two answers mean the same (CAP paper, section 4.2)."""
@@ -99,12 +99,12 @@ def jaccard(items: Sequence[Answered]) -> PerItem:
     return mean(values, notes=_silent(items))
 
 
-def cosine(embeds: Embeds, *, threshold: float = THRESHOLD) -> Consistency:
+def cosine(embeds: Embedder, *, threshold: float = THRESHOLD) -> Consistency:
     """Return the share of items whose two answers are at least so alike in meaning."""
     return lambda items: at_least(cosine_similarity(items, embeds), threshold, _silent(items))
 
 
-def cosine_similarity(items: Sequence[Answered], embeds: Embeds) -> Floats:
+def cosine_similarity(items: Sequence[Answered], embeds: Embedder) -> Floats:
     """Return the cosine similarity of each item's two answers, shape (n,); 1 for equal texts."""
     texts = [item.original_output for item in items], [item.modified_output for item in items]
     first, second = (np.asarray(embeds(each), dtype=np.float64) for each in texts)

@@ -24,7 +24,7 @@ from coreeval.models import CallRef, Exchange, close_models, open_exchange, reco
 from coreeval.prompts import Prompts
 from coreeval.schema import Composition, RoleName, Value
 from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.trust import trusted_endpoints
+from coreeval.tools.trust import load_trusted_endpoints
 
 PAYER = "prompts try"
 """The name under which the call store keeps what a trial paid for."""
@@ -92,7 +92,7 @@ async def try_out(
     store = open_calls(bench.workspace.calls, PAYER)
     room = asyncio.Semaphore(bench.setup.config.run.concurrency)
     exchange = open_exchange(
-        bench.setup.config, store, trusted=trusted_endpoints(bench.workspace), limited=False
+        bench.setup.config, store, trusted=load_trusted_endpoints(bench.workspace), limited=False
     )
     table = _Table(bench=bench, exchange=exchange, judge=judge)
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from coreeval.graph.forecast.ranges import Basis, Range, total
 from coreeval.releases.manifest import Cost, Manifest
 from coreeval.schema import Value, Window
-from coreeval.tools.cutoffs import Latest
+from coreeval.tools.cutoffs import LatestDate
 from coreeval.tools.files import write_json
 from coreeval.tools.workspace import Workspace
 
@@ -94,7 +94,7 @@ class Estimate(Value):
     """Samples that it pays for: all but those of a preview, and those kept from a release."""
     window: Window | None = None
     """None in estimates from before it was recorded."""
-    window_start: Latest | None = None
+    window_start: LatestDate | None = None
     """What `window.start: auto` rests on; None where the config gives the day."""
     by_target: Mapping[str, int] = {}
     """Samples for each stance target, where there are several."""

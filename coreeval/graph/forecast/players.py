@@ -9,8 +9,7 @@ from coreeval.graph.forecast.estimates import Line, Unpriced
 from coreeval.graph.forecast.learning import Player
 from coreeval.graph.forecast.reckoning import Lane, Priced
 from coreeval.schema import RoleName
-from coreeval.tools.model_names import nearest_names
-from coreeval.tools.prices import FREE, Prices, prices_of
+from coreeval.tools.catalogs import FREE, Prices, find_nearest_names, load_run_prices
 
 RECORDED = "recorded answers cost nothing"
 
@@ -56,7 +55,8 @@ class Cast:
         """Return the models of lines without money, with names that may have been meant."""
         names = dict.fromkeys(line.model for line in lines if line.usd is None)
         return tuple(
-            Unpriced(model=name, nearest=tuple(nearest_names(name, self.prices))) for name in names
+            Unpriced(model=name, nearest=tuple(find_nearest_names(name, self.prices)))
+            for name in names
         )
 
 
@@ -91,7 +91,7 @@ def _cast(
         roles=roles,
         targets=tuple(target for target in targets if not target.by_rules),
         judges=tuple(judge for judge in judges if not judge.by_rules),
-        prices=prices_of(config),
+        prices=load_run_prices(config),
         concurrency=config.run.concurrency,
     )
 

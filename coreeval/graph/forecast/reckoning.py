@@ -9,7 +9,7 @@ from coreeval.graph.forecast.estimates import RESTS_ON, Line, Stage
 from coreeval.graph.forecast.ranges import Basis, Known, Range, between, total
 from coreeval.graph.forecast.stated import CACHED_FROM
 from coreeval.graph.pool import open_at_once
-from coreeval.tools.prices import cost
+from coreeval.tools.catalogs import cost
 
 ALONE = ("target", "utility_judge")
 """How the roles begin that are asked when nobody else is: targets, asked for labels or for text,

@@ -9,8 +9,8 @@ from typing import Self
 from coreeval.config import ModelConfig
 from coreeval.graph.forecast.players import Cast, name_of, players
 from coreeval.graph.sources import ARMS
+from coreeval.tools.catalogs import cost
 from coreeval.tools.clock import utc_now
-from coreeval.tools.prices import cost
 from coreeval.tools.stores.calls import CallStore, open_calls
 from coreeval.tools.stores.run_rows import CallRow, Ended
 from coreeval.tools.stores.runs import RunStore

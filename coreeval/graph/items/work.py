@@ -17,9 +17,9 @@ from coreeval.graph.items.plan import PARAPHRASE_ROLE, TARGET_ROLE, Plan
 from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.session import Session
 from coreeval.models import Exchange, open_exchange
-from coreeval.tools.embeddings import Embeds
+from coreeval.tools.embeddings import Embedder
 from coreeval.tools.stores.calls import CallStore
-from coreeval.tools.trust import trusted_endpoints
+from coreeval.tools.trust import load_trusted_endpoints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Found:
 
 
 def ask_items(
-    plan: Plan, *, out: Path | None = None, embeds: Embeds | None = None, watch: Watch = unwatched
+    plan: Plan, *, out: Path | None = None, embeds: Embedder | None = None, watch: Watch = unwatched
 ) -> Found:
     """Ask each target about the items and their twins, and write its pairs.
 
@@ -64,10 +64,10 @@ def ask_items(
 
 
 async def _asked(
-    plan: Plan, out: Path, embeds: Embeds | None, desk: Desk, calls: CallStore
+    plan: Plan, out: Path, embeds: Embedder | None, desk: Desk, calls: CallStore
 ) -> Found:
     """Have twins written where a model has to, then ask one target after the other."""
-    trusted = trusted_endpoints(plan.workspace)
+    trusted = load_trusted_endpoints(plan.workspace)
     exchange = open_exchange(plan.config, calls, trusted=trusted, traffic=desk.traffic)
     twins = plan.twins or await _paraphrased(plan, exchange, embeds, desk)
     names, asked = file_names(plan.config.models.targets), dict[str, TargetAsked]()
@@ -82,7 +82,7 @@ async def _asked(
 
 
 async def _paraphrased(
-    plan: Plan, exchange: Exchange, embeds: Embeds | None, desk: Desk
+    plan: Plan, exchange: Exchange, embeds: Embedder | None, desk: Desk
 ) -> tuple[Twins, ...]:
     rewriter, floor = plan.config.models.rewriter, plan.config.detect.pcr.floor
     if rewriter is None or embeds is None:

@@ -23,7 +23,7 @@ from coreeval.graph.numleak.readout import untold
 from coreeval.graph.numleak.universe import Universe
 from coreeval.models import Exchange, close_models, open_exchange, record_calls
 from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.trust import trusted_endpoints
+from coreeval.tools.trust import load_trusted_endpoints
 
 STAGE = "numleak"
 
@@ -92,7 +92,7 @@ async def _asked(job: Job) -> dict[str, list[str]]:
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
     try:
         exchange = open_exchange(
-            job.config, calls, trusted=trusted_endpoints(job.workspace), traffic=job.traffic
+            job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
         )
         for audit in audits:
             file = files[audit.target.model]

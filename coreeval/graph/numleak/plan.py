@@ -24,7 +24,7 @@ from coreeval.graph.numleak.defending import Judged, Trial, open_trial
 from coreeval.graph.numleak.universe import Universe, open_universe
 from coreeval.graph.setup import check_reached
 from coreeval.tools.clock import Clock, utc_now
-from coreeval.tools.cutoffs import dates_of, load_cutoffs
+from coreeval.tools.cutoffs import find_target_dates, load_cutoffs
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.workspace import Workspace, series_payer, workspace_for
 
@@ -273,7 +273,7 @@ def audits_of(config: SeriesConfig, universe: Universe, *, today: date) -> tuple
     targets, audits = asked_targets(config.models.targets), list[Audit]()
     judged = trial.judged(universe.series, targets) if trial else None
     for target in targets:
-        stated = dates_of(target, table).cutoff
+        stated = find_target_dates(target, table).cutoff
         cutoff = stated.last_day if stated else None
         asked = _asked(config, universe, cutoff, today, trial)
         audits.append(Audit(target=target, cutoff=cutoff, asked=asked, judged=judged))

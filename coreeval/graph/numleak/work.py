@@ -17,7 +17,7 @@ from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.session import Session
 from coreeval.models import open_exchange
 from coreeval.tools.stores.calls import CallStore
-from coreeval.tools.trust import trusted_endpoints
+from coreeval.tools.trust import load_trusted_endpoints
 
 RESPONSES, UTILITY = "responses.jsonl", "utility.jsonl"
 
@@ -77,7 +77,7 @@ def ask_numleak(plan: NumleakPlan, *, watch: Watch = unwatched) -> NumleakFound:
 async def _asked(
     plan: NumleakPlan, desk: Desk, calls: CallStore, folder: Path
 ) -> tuple[list[Reply], list[UtilityReply]]:
-    trusted = trusted_endpoints(plan.workspace)
+    trusted = load_trusted_endpoints(plan.workspace)
     exchange = open_exchange(plan.config, calls, trusted=trusted, traffic=desk.traffic)
     replies, utility = list[Reply](), list[UtilityReply]()
     for audit in plan.audits:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from coreeval.graph.telemetry.naming import of_kind, own
 from coreeval.models.calls import CallRef
 from coreeval.tools.stores.call_rows import CallRecord
-from coreeval.tools.telemetry.spans import Attributes
+from coreeval.tools.telemetry import Attributes
 
 _PARAMETERS = ("temperature", "max_tokens", "seed", "reasoning_effort")
 """Those of a request that are told; `extra` ones may be anything."""

@@ -8,7 +8,7 @@ from coreeval.graph.telemetry.naming import Kind, of_kind, own
 from coreeval.models.calls import CallRef
 from coreeval.schema import Result, TrainEnd
 from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.telemetry.spans import Attribute, Attributes, Event
+from coreeval.tools.telemetry import Attribute, Attributes, SpanEvent
 
 KINDS: Mapping[str, Kind] = {
     "retrieve": "RETRIEVER",
@@ -58,10 +58,10 @@ def of_asking(run: str, step: Step, calls: Sequence[CallRef]) -> Attributes:
     }
 
 
-def verdict_events(step: Step) -> list[Event]:
+def verdict_events(step: Step) -> list[SpanEvent]:
     """Return a step's verdicts as the events that GenAI's conventions have for them."""
     return [
-        Event(
+        SpanEvent(
             name="gen_ai.evaluation.result",
             attributes={
                 "gen_ai.evaluation.name": verdict.name,

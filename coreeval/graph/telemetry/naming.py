@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Literal
 
-from coreeval.tools.telemetry.spans import Attribute, Attributes
+from coreeval.tools.telemetry import Attribute, Attributes
 
 Kind = Literal["AGENT", "CHAIN", "RETRIEVER", "LLM", "EVALUATOR", "GUARDRAIL"]
 JSON = "application/json"

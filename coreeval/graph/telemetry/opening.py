@@ -12,10 +12,10 @@ from coreeval.graph.job import Job
 from coreeval.graph.progress import Progress
 from coreeval.graph.telemetry.teller import Teller, Told
 from coreeval.models.tracing import TRACING
-from coreeval.tools.telemetry.destination import destination, plain
+from coreeval.tools.telemetry import find_destination, redact_url
 
 if TYPE_CHECKING:
-    from coreeval.tools.telemetry.otlp import Delivery
+    from coreeval.tools.otlp import SpanDelivery
 
 STAGE = "telemetry"
 
@@ -26,7 +26,7 @@ def check_telemetry(config: Config) -> str | None:
     Raises:
         ConfigError: they are wanted and cannot be sent.
     """
-    return destination(config.telemetry, os.environ)
+    return find_destination(config.telemetry, os.environ)
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def listened_to(job: Job) -> Iterator[Job]:
     if url is None:
         yield job
         return
-    from coreeval.tools.telemetry.otlp import OtlpSender  # OpenTelemetry's SDK, for few runs
+    from coreeval.tools.otlp import OtlpSender  # OpenTelemetry's SDK, for few runs
 
     sender = OtlpSender(url, project=job.config.name)
     teller = Teller(
@@ -69,13 +69,13 @@ def listened_to(job: Job) -> Iterator[Job]:
 
 def _begins(url: str, *, content: bool) -> str:
     held = "texts, prompts and answers too" if content else "ids, names and numbers, no texts"
-    return f"spans go to {plain(url)} ({held})"
+    return f"spans go to {redact_url(url)} ({held})"
 
 
-def _ends(url: str, delivery: "Delivery", teller: Teller) -> str:
+def _ends(url: str, delivery: "SpanDelivery", teller: Teller) -> str:
     """Return what to tell of spans that did not arrive; empty where all did."""
     lost = delivery.lost + teller.untold
     if not lost:
         return ""
     why = teller.trouble or delivery.trouble or "it is down, or slower than the run"
-    return f"{lost} of {delivery.sent + lost} spans did not arrive at {plain(url)} ({why})"
+    return f"{lost} of {delivery.sent + lost} spans did not arrive at {redact_url(url)} ({why})"

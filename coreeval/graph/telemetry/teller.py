@@ -13,7 +13,7 @@ from coreeval.tools.clock import Clock
 from coreeval.tools.stores.call_rows import CallRecord
 from coreeval.tools.stores.run_rows import Step
 from coreeval.tools.stores.runs import RunStore
-from coreeval.tools.telemetry.spans import Attributes, Place, Span
+from coreeval.tools.telemetry import Attributes, Span, SpanIdentity
 
 P = ParamSpec("P")
 
@@ -48,7 +48,7 @@ class Told:
 class _Begun:
     """A sample or train item that was begun and has not ended."""
 
-    root: Place
+    root: SpanIdentity
     at: datetime
     bill: Bill
 
@@ -127,7 +127,7 @@ class Teller:
 
     def _tell_asking(self, step: Step, calls: Sequence[CallRef]) -> None:
         about = (self._told.payer, step.sample_id, step.node, str(step.attempt))
-        root = Place.of(*about, root=step.started_at)
+        root = SpanIdentity.of(*about, root=step.started_at)
         ended = self._told.now()
         self._send(
             Span(
@@ -143,11 +143,13 @@ class Teller:
 
     # -- calls ----------------------------------------------------------------------------------
 
-    def _tell_calls(self, step: Step, calls: Sequence[CallRef], parent: Place) -> None:
+    def _tell_calls(self, step: Step, calls: Sequence[CallRef], parent: SpanIdentity) -> None:
         for number, call in enumerate(calls):
             self._tell_call(step, call, parent, parent.below(str(number), call.key))
 
-    def _tell_call(self, step: Step, call: CallRef, parent: Place, place: Place) -> None:
+    def _tell_call(
+        self, step: Step, call: CallRef, parent: SpanIdentity, place: SpanIdentity
+    ) -> None:
         """Tell of a call: when it was sent; one that was found took no time."""
         record = call.record
         started = _sent(record) if record and not call.cached else _start(step)
@@ -172,7 +174,7 @@ class Teller:
     def _begun(self, step: Step) -> _Begun:
         """Return the beginning of a sample; a process before this one may have seen it."""
         first = self._told.begun.get(step.sample_id, step.started_at)
-        root = Place.of(self._told.payer, step.sample_id, root=first)
+        root = SpanIdentity.of(self._told.payer, step.sample_id, root=first)
         return _Begun(root=root, at=datetime.fromisoformat(first), bill=Bill())
 
     def _texts_of_step(self, step: Step) -> Attributes:

@@ -12,7 +12,7 @@ from coreeval.models.calls import CallRef
 from coreeval.schema import Evidence, Result, Sample, TrainEnd
 from coreeval.tools.stores.call_rows import CallRecord
 from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.telemetry.spans import Attribute, Attributes
+from coreeval.tools.telemetry import Attribute, Attributes
 
 
 def of_root(sample: Sample, end: Result | TrainEnd) -> Attributes:

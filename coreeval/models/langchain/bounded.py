@@ -11,8 +11,7 @@ import openai
 
 from coreeval.models.counts import IMPOSSIBLE_COUNT, ImpossibleCount, is_count
 from coreeval.models.openai.wire import usage_told
-from coreeval.tools.bodies import Body
-from coreeval.tools.bounded_http import read_bounded, unpacked
+from coreeval.tools.http import ResponseBody, read_bounded, replace_body
 
 _CACHE_HITS = "prompt_cache_hit_tokens"
 """Where DeepSeek counts prompt tokens that it had in its cache."""
@@ -37,9 +36,9 @@ def with_plain_counts(response: httpx2.Response) -> httpx2.Response:
         return response
     said["usage"] = _plain_usage(said["usage"])
     content = json.dumps(said).encode()
-    body = Body(len(content))
+    body = ResponseBody(len(content))
     body.add(content)
-    return unpacked(response, body)
+    return replace_body(response, body)
 
 
 def _plain_usage(told: object) -> dict[str, object] | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from coreeval.tools.bodies import MOST_BYTES, BodyTooLong
+from coreeval.tools.http import MOST_BODY_BYTES, BodyTooLong
 
 
 def bounded_settings() -> dict[str, Any]:
@@ -34,11 +34,11 @@ class _Bounded(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """Yield the body's pieces as long as they are not too many."""
-        left = MOST_BYTES
+        left = MOST_BODY_BYTES
         async for piece in self._stream:
             left -= len(piece)
             if left < 0:
-                raise BodyTooLong(f"the response has more than {MOST_BYTES / (1 << 20):g} MiB")
+                raise BodyTooLong(f"the response has more than {MOST_BODY_BYTES / (1 << 20):g} MiB")
             yield piece
 
     async def aclose(self) -> None:

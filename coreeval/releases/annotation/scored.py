@@ -20,7 +20,7 @@ from coreeval.releases.release import MANIFEST, read_release, texts_sha256
 from coreeval.releases.review.place import run_of
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import write_json
-from coreeval.tools.sheets import one_cell
+from coreeval.tools.text import join_fields
 from coreeval.tools.workspace import RunFiles
 
 
@@ -157,5 +157,5 @@ def _texts(material: Material, key: Key, originals: Path | None) -> Mapping[str,
                 hint=f"give the {key.made_of.kind} that was rated: "
                 f"{key.made_of.name} {key.made_of.version}",
             )
-        found[each.item] = one_cell(fields)
+        found[each.item] = join_fields(fields)
     return found

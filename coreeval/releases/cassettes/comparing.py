@@ -10,7 +10,7 @@ from pathlib import Path
 from coreeval.releases.cassettes.lines import File, RowLine
 from coreeval.releases.cassettes.opening import Cassette
 from coreeval.releases.release import sha256_of
-from coreeval.tools.parquet import read_parquet
+from coreeval.tools.files import read_parquet
 
 CELL = 8
 """Hexadecimal digits of a cell's digest: they find a difference, and vouch for nothing."""

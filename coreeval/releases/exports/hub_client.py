@@ -9,7 +9,7 @@ import httpx2
 from huggingface_hub import set_client_factory
 from huggingface_hub.utils import _http as hub_http
 
-from coreeval.tools.bounded_http import BoundedClient
+from coreeval.tools.http import BoundedClient
 from coreeval.tools.redirects import to_public_stores
 
 _LONGEST_S: Final = 120.0

@@ -13,10 +13,9 @@ from coreeval.releases.exports.questions import (
     write_description,
 )
 from coreeval.releases.release import ReleasedArm
-from coreeval.tools.files import write_text
-from coreeval.tools.parquet import Columns, write_parquet
+from coreeval.tools.files import ParquetColumns, write_parquet, write_text
 
-COLUMNS: Columns = {"id": "string", "prompt": "string", "label_text": "string"}
+COLUMNS: ParquetColumns = {"id": "string", "prompt": "string", "label_text": "string"}
 MODULE = "coreeval_functions"
 ANSWER_TOKENS = 32
 """Room for the longest label and a remark; the harness's own default is 256."""

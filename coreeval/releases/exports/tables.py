@@ -7,8 +7,7 @@ from pathlib import Path
 
 from coreeval.releases.exports.material import ARMS, ExportedSample, Material
 from coreeval.releases.release_manifest import FactRow
-from coreeval.tools.sheets import harmless
-from coreeval.tools.unseen import visible
+from coreeval.tools.text import escape_formula, visible
 
 Cell = str | int
 Row = dict[str, Cell]
@@ -45,7 +44,7 @@ def exact(cell: Cell) -> Cell:
 
 def tamed(cell: Cell) -> Cell:
     """Return a cell with an apostrophe before what a spreadsheet might take for a formula."""
-    return harmless(visible(cell)) if isinstance(cell, str) else cell
+    return escape_formula(visible(cell)) if isinstance(cell, str) else cell
 
 
 def _write_csv(

@@ -18,13 +18,12 @@ from coreeval.errors import RunLocked
 from coreeval.releases.forgetting.databases import opened, sqlite_errors, transaction
 from coreeval.releases.forgetting.documents import forget_in_document
 from coreeval.releases.forgetting.found import Found
-from coreeval.tools.files import replacing
+from coreeval.tools.files import hold_lock, replacing
 from coreeval.tools.gdelt.own_files import refuse_links
 from coreeval.tools.gdelt.parts.catalogue import catalogue, folder_of, parts, segments
 from coreeval.tools.gdelt.parts.compact import compact
 from coreeval.tools.gdelt.store.layout import Layout
 from coreeval.tools.gdelt.store.segments import LEVEL
-from coreeval.tools.locks import held
 
 TAKEN = "taken down"
 """Why rows of a file are none, in the store's counts."""
@@ -49,7 +48,7 @@ def forget_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[Found]
     taken = RunLocked(
         "a sync is at work on this news store", where=str(root), hint="wait until it has ended"
     )
-    with sqlite_errors(layout.ledger), held(layout.lock, taken):
+    with sqlite_errors(layout.ledger), hold_lock(layout.lock, taken):
         with catalogue(root) as database:
             layout.clear_leftovers(segments(root, database))
         yield from _articles(root, finder, dry=False)

@@ -116,7 +116,7 @@ def _overlap(subject: Subject, _: Limit) -> Numbers:
 def _after_cutoff(subject: Subject, _: Limit) -> Numbers:
     """Return for each target the share of texts that are known to rest on newer news only."""
     known = [
-        Measure(proportion(each.after, each.accepted), each.target)
+        Measure(proportion(each.after, each.sample_count), each.target)
         for each in subject.manifest.after_cutoff
         if each.after + each.before
     ]

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from coreeval.errors import RunCorrupt, RunLocked
 from coreeval.schema import Text, Value
-from coreeval.tools.locks import held
+from coreeval.tools.files import hold_lock
 
 Verdict = Literal["approved", "rejected"]
 About = tuple[str, str]
@@ -73,7 +73,7 @@ class DecisionLog:
             "another process records decisions", where=str(self.path), hint="try again"
         )
         lines = [json.dumps(decision.model_dump()) for decision in decisions]
-        with held(self.path.with_suffix(".lock"), busy):
+        with hold_lock(self.path.with_suffix(".lock"), busy):
             self.in_force()
             with self.path.open("ab") as log:
                 log.write("".join(f"{line}\n" for line in lines).encode())

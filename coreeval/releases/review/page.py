@@ -10,7 +10,7 @@ from coreeval.releases.review.decided import Review
 from coreeval.releases.review.listed import Listed, Named
 from coreeval.releases.review.persons import SHORTEST
 from coreeval.tools.files import write_text
-from coreeval.tools.unseen import visible_value
+from coreeval.tools.text import visible_value
 from coreeval.tools.workspace import command
 
 if TYPE_CHECKING:

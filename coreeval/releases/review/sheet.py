@@ -8,7 +8,13 @@ from coreeval.releases.review.deciding import Choice
 from coreeval.releases.review.decisions import Verdict
 from coreeval.releases.review.listed import Listed
 from coreeval.tools.files import write_text
-from coreeval.tools.sheets import as_meant, one_cell, places_of, sheet_rows, sheet_text
+from coreeval.tools.text import (
+    find_columns,
+    format_sheet,
+    iter_sheet_rows,
+    join_fields,
+    unescape_formula,
+)
 
 COLUMNS = (
     "id", "decision", "note", "names", "why", "label", "original", "new", "facts", "evidence",
@@ -29,7 +35,7 @@ def write_sheet(path: Path, samples: Sequence[Listed]) -> None:
 
     No cell is a formula: one that a spreadsheet would take for one begins with an apostrophe.
     """
-    write_text(path, sheet_text(COLUMNS, map(_cells, samples)))
+    write_text(path, format_sheet(COLUMNS, map(_cells, samples)))
 
 
 def _cells(each: Listed) -> Sequence[str]:
@@ -41,8 +47,8 @@ def _cells(each: Listed) -> Sequence[str]:
         "; ".join(named.name for named in each.names),
         "; ".join(f"{why.reason}: {why.detail}" for why in each.why),
         each.label,
-        one_cell(each.original),
-        one_cell(each.new),
+        join_fields(each.original),
+        join_fields(each.new),
         "\n".join(fact.told for fact in each.facts),
         "\n".join(f"{fact.published_at[:10]} {fact.url} {fact.source}" for fact in each.facts),
         said.by if said else "",
@@ -57,9 +63,9 @@ def read_sheet(path: Path) -> list[Choice]:
     Raises:
         UsageError: it cannot be read, or a line of it says what is no decision.
     """
-    rows = sheet_rows(path)
+    rows = iter_sheet_rows(path)
     _, header = next(rows, (1, []))
-    places = places_of(path, header, _READ)
+    places = find_columns(path, header, _READ)
     choices = (_choice(path, line, cells, places) for line, cells in rows if any(cells))
     return [choice for choice in choices if choice]
 
@@ -68,7 +74,7 @@ def _choice(path: Path, line: int, cells: Sequence[str], places: dict[str, int])
     where = f"{path}, line {line}"
     if len(cells) <= max(places.values()):
         raise UsageError("a row is cut short", where=where, hint="write the sheet again")
-    said = {name: as_meant(cells[place]) for name, place in places.items()}
+    said = {name: unescape_formula(cells[place]) for name, place in places.items()}
     decision = said["decision"].strip().casefold()
     if not decision:
         return None

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from coreeval import meanings
-from coreeval.tools.words import Piece, word_diff
+from coreeval.tools.text import DiffPiece, word_diff
 from coreeval.viewer.compared import (
     Compared,
     changed,
@@ -39,7 +39,7 @@ class Pair:
     before: SideSample | None
     """None where that side does not have it."""
     after: SideSample | None
-    texts: Mapping[str, Mapping[str, Sequence[Piece]]]
+    texts: Mapping[str, Mapping[str, Sequence[DiffPiece]]]
     """By arm and field, what the later side has in place of the earlier one's words."""
 
     @property
@@ -128,7 +128,7 @@ def _pairs(
 
 def _texts(
     one: Difference, was: SideSample | None, now: SideSample | None
-) -> Iterator[tuple[str, Mapping[str, Sequence[Piece]]]]:
+) -> Iterator[tuple[str, Mapping[str, Sequence[DiffPiece]]]]:
     """Yield each arm in which the texts differ, with its words by field."""
     for arm in ("updated", "semantic"):
         old, new = (getattr(side, arm) or {} if side else {} for side in (was, now))

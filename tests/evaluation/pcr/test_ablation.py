@@ -11,7 +11,7 @@ from coreeval.errors import UsageError
 from coreeval.evaluation.pcr import Form, Pair, Settings, study
 from coreeval.evaluation.pcr.ablation import ALPHAS, THRESHOLDS, Ablation, ablate
 from coreeval.evaluation.pcr.study import resampled
-from coreeval.tools.embeddings import CachedEmbeddings, Embeds, Vectors
+from coreeval.tools.embeddings import Embedder, EmbeddingCache, Vectors
 from coreeval.tools.json_cache import JsonCache
 from tests.evaluation.pcr.kit import two_splits
 
@@ -31,7 +31,7 @@ class Angles:
         return np.column_stack([np.cos(turns), np.sin(turns)]).astype(np.float32)
 
 
-def ablated(settings: Settings, pairs: list[Pair], embeds: Embeds | None = None) -> Ablation:
+def ablated(settings: Settings, pairs: list[Pair], embeds: Embedder | None = None) -> Ablation:
     """Return the ablation of one file."""
     files = {"it": pairs}
     found = resampled(files, settings, embeds=embeds)
@@ -62,7 +62,7 @@ def test_consistency_falls_as_the_threshold_rises(tmp_path: Path) -> None:
     angles = Angles()
     settings = replace(ASKED, consistency="cosine", threshold=0.93)
     with JsonCache(tmp_path) as cache:
-        ablation = ablated(settings, turned, CachedEmbeddings(angles, cache))
+        ablation = ablated(settings, turned, EmbeddingCache(angles, cache))
     assert [threshold for threshold, _ in ablation.thresholds] == sorted((*THRESHOLDS, 0.93))
     for name in ("train", "test"):
         shares = [found["it"].splits[name].consistency for _, found in ablation.thresholds]

@@ -9,8 +9,7 @@ from coreeval.evaluation.scoring import (
     at_least,
     cosine_similarity,
 )
-from coreeval.tools.embeddings import open_embeddings
-from coreeval.tools.embeddings.opening import PACKAGE
+from coreeval.tools.embeddings import PACKAGE, open_embeddings
 from tests.evaluation.recorded import Recorded, beside, recorded
 
 pytestmark = beside

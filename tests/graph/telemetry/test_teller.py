@@ -13,7 +13,7 @@ from coreeval.models import CallRef
 from coreeval.schema import Result, Sample, TrainEnd
 from coreeval.tools.stores.run_rows import Step
 from coreeval.tools.stores.runs import RunStore
-from coreeval.tools.telemetry.spans import Span
+from coreeval.tools.telemetry import Span
 
 AT, LATER = "2026-11-20T12:00:00.000000+00:00", "2026-11-20T13:00:00.000000+00:00"
 CALL = CallRef(

@@ -21,7 +21,7 @@ from coreeval.releases.release_manifest import (
     TargetFindings,
 )
 from coreeval.schema import Coverage, Window
-from coreeval.tools.freshness import TargetFreshness
+from coreeval.tools.cutoffs import TargetFreshness
 from tests.releases.kit import NOW
 
 COVERAGE = Coverage(articles=2, days=2)

@@ -11,7 +11,7 @@ from coreeval.releases.gates.reading import default_gates
 from coreeval.releases.gates.values import NUMBERS, VERDICTS, Subject
 from coreeval.releases.manifest import Cost
 from coreeval.releases.release_manifest import Findings, LabelNoise, Overlap, TargetFindings
-from coreeval.tools.freshness import TargetFreshness
+from coreeval.tools.cutoffs import TargetFreshness
 from tests.releases.gates.kit import FINDINGS, QUALITY, TARGETS, found, manifest
 
 VALUES = {

@@ -13,7 +13,7 @@ from coreeval.evaluation.numleak.leak.rows import (
 )
 from coreeval.evaluation.numleak.sketches import BOTTOM, LEFT, RIGHT, TOP, ticks
 from coreeval.evaluation.numleak.table import Json
-from coreeval.tools.unseen import visible_value
+from coreeval.tools.text import visible_value
 
 if TYPE_CHECKING:
     from jinja2 import Template

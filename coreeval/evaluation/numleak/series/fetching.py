@@ -11,7 +11,7 @@ import httpx2
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.series.packed import MOST_BYTES
 from coreeval.models.network import proxy_for, trusted
-from coreeval.tools.bounded_http import BoundedClient
+from coreeval.tools.http import BoundedClient
 from coreeval.tools.redirects import to_same_host
 
 _PATIENCE: Final = httpx2.Timeout(30.0, connect=10.0)

@@ -11,8 +11,7 @@ import aiohttp
 from yarl import URL
 
 from coreeval.errors import KnowledgeError
-from coreeval.tools.bodies import Body, BodyTooLong
-from coreeval.tools.http_words import trouble
+from coreeval.tools.http import BodyTooLong, ResponseBody, describe_http_error
 
 USER_AGENT = "coreeval (dated news for benchmarks)"
 """Requests that do not say who they are are refused (research: gdelt §1)."""
@@ -75,7 +74,7 @@ class HttpWire:
         except TimeoutError as error:
             raise NoReply(f"no answer within {timeout_s:.0f} s") from error
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            raise NoReply(trouble(error)) from None
+            raise NoReply(describe_http_error(error)) from None
 
 
 @asynccontextmanager
@@ -92,13 +91,13 @@ def encoded(base_url: str, parameters: Mapping[str, str]) -> URL:
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    body = Body()
+    body = ResponseBody()
     try:
         async for chunk in response.content.iter_any():
             body.add(chunk)
     except BodyTooLong as error:
         raise NoReply(str(error)) from None
-    return body.whole()
+    return body.to_bytes()
 
 
 def proxy_for(url: str) -> str | None:

@@ -19,7 +19,7 @@ from tenacity import (
 )
 
 from coreeval.errors import UsageError
-from coreeval.tools.http_words import trouble
+from coreeval.tools.http import describe_http_error
 
 MIRROR = "https://storage.googleapis.com/data.gdeltproject.org"
 """The storage host behind data.gdeltproject.org: valid TLS, not throttled (research: gdelt §4)."""
@@ -124,7 +124,7 @@ class Mirror:
                 found = await _saved(response.content, to)
                 expected = expected_md5(response.headers)
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise _Hiccup(trouble(error)) from None
+            raise _Hiccup(describe_http_error(error)) from None
         if expected and expected != found.md5:
             raise _Hiccup("the MD5 does not match")
         return found

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from coreeval.errors import KnowledgeError, RunError, RunLocked
 from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.files import hold_lock
 from coreeval.tools.gdelt.files import UNDERSTOOD, find_files
 from coreeval.tools.gdelt.store.coverage import gaps_in
 from coreeval.tools.gdelt.store.deliveries import Delivery
@@ -22,7 +23,6 @@ from coreeval.tools.gdelt.store.mirror import MIRROR, checked_mirror
 from coreeval.tools.gdelt.store.plan import asked_for, checked_window, wanted
 from coreeval.tools.gdelt.store.reading import Offer
 from coreeval.tools.gdelt.store.stopping import Stop
-from coreeval.tools.locks import held
 
 LOOK_BACK = timedelta(days=1)
 """How far before the newest batch late ones are looked for."""
@@ -205,7 +205,7 @@ def _locked(layout: Layout) -> Iterator[None]:
         where=str(layout.root),
         hint="wait for it; the store can be read meanwhile",
     )
-    with held(layout.lock, taken):
+    with hold_lock(layout.lock, taken):
         yield
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from coreeval.config.remote_news import DocConfig
 from coreeval.errors import KnowledgeError
-from coreeval.tools.bodies import MOST_BYTES
 from coreeval.tools.gdelt.doc.source import open_doc
 from coreeval.tools.gdelt.doc.wire import NoReply, encoded, http
+from coreeval.tools.http import MOST_BODY_BYTES
 from tests.support.doc_server import NOTICE, DocServer, Fault, always
 from tests.support.proxy import Proxy
 from tests.tools.gdelt.doc.kit import asked, query, row
@@ -98,7 +98,10 @@ async def test_the_reply_is_taken_as_it_is(kind: str) -> None:
 
 
 async def test_an_endless_answer_is_cut_off() -> None:
-    async with replying(Fault(body="x" * (MOST_BYTES + 1))) as server, http(server.url) as wire:
+    async with (
+        replying(Fault(body="x" * (MOST_BODY_BYTES + 1))) as server,
+        http(server.url) as wire,
+    ):
         with pytest.raises(NoReply, match="more than 8 MiB"):
             await wire.get(PARAMETERS, 5)
 

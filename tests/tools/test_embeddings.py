@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from coreeval.errors import ConfigError, ModelUnusable
-from coreeval.tools.embeddings import CachedEmbeddings, Vectors, open_embeddings
-from coreeval.tools.embeddings.opening import PACKAGE
+from coreeval.tools.embeddings import PACKAGE, EmbeddingCache, Vectors, open_embeddings
 from coreeval.tools.json_cache import JsonCache
 
 TEXTS = [
@@ -106,9 +105,7 @@ def test_a_missing_extra_is_named(
             raise ImportError(f"No module named {missing!r}", name=missing)
         return real(module, *args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.delitem(
-        __import__("sys").modules, "coreeval.tools.embeddings.minilm", raising=False
-    )
+    monkeypatch.delitem(__import__("sys").modules, "coreeval.tools.minilm", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ConfigError) as caught:
         open_embeddings(name)
@@ -116,7 +113,7 @@ def test_a_missing_extra_is_named(
 
 
 def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coreeval.tools.embeddings.opening.PACKAGE", "no_such_package")
+    monkeypatch.setattr("coreeval.tools.embeddings.PACKAGE", "no_such_package")
     with pytest.raises(ConfigError, match="not installed") as caught:
         open_embeddings("minilm")
     assert "minilm:PATH" in caught.value.hint
@@ -157,10 +154,10 @@ def test_a_name_that_means_nothing(name: str) -> None:
 def test_a_text_is_embedded_once(tmp_path: Path) -> None:
     first, again = Counting(), Counting()
     with JsonCache(tmp_path) as cache:
-        found = CachedEmbeddings(first, cache)(["aa", "b", "aa"])
+        found = EmbeddingCache(first, cache)(["aa", "b", "aa"])
         assert found.tolist() == pytest.approx(np.array([[2, 0.1], [1, 0.1], [2, 0.1]]))
         assert first.asked == [["aa", "b"]]
-        kept = CachedEmbeddings(again, cache)(["b", "ccc", "aa"])
+        kept = EmbeddingCache(again, cache)(["b", "ccc", "aa"])
         assert kept.tolist() == pytest.approx(np.array([[1, 0.1], [3, 0.1], [2, 0.1]]))
     assert again.asked == [["ccc"]]
 
@@ -169,6 +166,6 @@ def test_another_model_does_not_get_its_vectors(tmp_path: Path) -> None:
     other = Counting()
     other.name = "other"
     with JsonCache(tmp_path) as cache:
-        CachedEmbeddings(Counting(), cache)(["aa"])
-        CachedEmbeddings(other, cache)(["aa"])
+        EmbeddingCache(Counting(), cache)(["aa"])
+        EmbeddingCache(other, cache)(["aa"])
     assert other.asked == [["aa"]]

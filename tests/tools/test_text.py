@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coreeval.tools.words import MOST_PAIRS, Piece, word_diff
+from coreeval.tools.text import MOST_PAIRS, DiffPiece, word_diff
 
 TEXTS = st.text(alphabet="ab ,\u00e9", max_size=60)
 
@@ -18,8 +18,8 @@ def test_what_differs_of_very_long_texts_is_one_piece_between_what_they_share() 
     words = int(MOST_PAIRS**0.5) + 1
     old, new = "old " * words, "new " * words
     assert word_diff(f"It was {old}then.", f"It was {new}then.") == (
-        Piece(op="same", text="It was "),
-        Piece(op="removed", text=old),
-        Piece(op="added", text=new),
-        Piece(op="same", text="then."),
+        DiffPiece(op="same", text="It was "),
+        DiffPiece(op="removed", text=old),
+        DiffPiece(op="added", text=new),
+        DiffPiece(op="same", text="then."),
     )

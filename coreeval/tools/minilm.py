@@ -17,7 +17,7 @@ from scipy.special import erf  # type: ignore[import-untyped]
 from tokenizers import Encoding, Tokenizer
 
 from coreeval.errors import ConfigError
-from coreeval.tools.embeddings.embeds import Vectors
+from coreeval.tools.embeddings import Vectors
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 MOST_PIECES = 256
@@ -27,7 +27,7 @@ BATCH_PIECES = 1024
 
 
 @dataclass(frozen=True)
-class Shape:
+class NetworkShape:
     """What config.json says of the network."""
 
     layers: int
@@ -47,9 +47,9 @@ class MiniLM:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self._tokenizer = _tokenizer((folder / TOKENIZER).read_text(encoding="utf-8"))
-            self._shape = _shape(json.loads((folder / CONFIG).read_text(encoding="utf-8")))
-            self._weights = _weights(folder / WEIGHTS)
+            self._tokenizer = _load_tokenizer((folder / TOKENIZER).read_text(encoding="utf-8"))
+            self._shape = _read_shape(json.loads((folder / CONFIG).read_text(encoding="utf-8")))
+            self._weights = _load_weights(folder / WEIGHTS)
             digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
             self._forward(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.float32))
         except (OSError, ValueError, KeyError, SafetensorError) as error:
@@ -67,7 +67,7 @@ class MiniLM:
         pieces = self._tokenizer.encode_batch(list(texts))
         found = np.zeros((len(texts), self._width), dtype=np.float32)
         for places in _batches([len(one.ids) for one in pieces]):
-            found[places] = self._forward(*_padded([pieces[place] for place in places]))
+            found[places] = self._forward(*_pad([pieces[place] for place in places]))
         return found
 
     @property
@@ -76,7 +76,7 @@ class MiniLM:
 
     def _forward(self, ids: np.ndarray, mask: Vectors) -> Vectors:
         """Return the vectors of word pieces, shape (texts, pieces), where the mask is 1."""
-        state = self._embedded(ids)
+        state = self._encode_ids(ids)
         away = (1 - mask[:, None, None, :]) * np.float32(-1e9)
         for layer in range(self._shape.layers):
             at = f"encoder.layer.{layer}."
@@ -89,7 +89,7 @@ class MiniLM:
         pooled = (state * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
         return np.asarray(pooled / np.linalg.norm(pooled, axis=-1, keepdims=True))
 
-    def _embedded(self, ids: np.ndarray) -> Vectors:
+    def _encode_ids(self, ids: np.ndarray) -> Vectors:
         read = self._weights
         state = read["embeddings.word_embeddings.weight"][ids]
         state = state + read["embeddings.position_embeddings.weight"][: ids.shape[1]]
@@ -121,24 +121,24 @@ class MiniLM:
         return np.asarray(centred / spread * weight + bias, dtype=np.float32)
 
 
-def _tokenizer(text: str) -> Tokenizer:
+def _load_tokenizer(text: str) -> Tokenizer:
     try:
         return Tokenizer.from_str(text)
     except Exception as error:  # noqa: BLE001 - the package raises nothing narrower
         raise ValueError(f"{TOKENIZER}: {error}") from None
 
 
-def _shape(config: Mapping[str, object]) -> Shape:
+def _read_shape(config: Mapping[str, object]) -> NetworkShape:
     if config.get("model_type") != "bert" or config.get("hidden_act") != "gelu":
         raise ValueError(f"{CONFIG} is not that of a BERT with gelu")
-    return Shape(
+    return NetworkShape(
         layers=int(str(config["num_hidden_layers"])),
         heads=int(str(config["num_attention_heads"])),
         epsilon=float(str(config["layer_norm_eps"])),
     )
 
 
-def _weights(file: Path) -> dict[str, Vectors]:
+def _load_weights(file: Path) -> dict[str, Vectors]:
     if not file.is_file():  # the library's own message does not name the file
         raise FileNotFoundError(f"{file.name} is missing")
     return {
@@ -159,7 +159,7 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
     return batches
 
 
-def _padded(pieces: Sequence[Encoding]) -> tuple[np.ndarray, Vectors]:
+def _pad(pieces: Sequence[Encoding]) -> tuple[np.ndarray, Vectors]:
     longest = max(len(one.ids) for one in pieces)
     ids = np.zeros((len(pieces), longest), dtype=np.int64)
     mask = np.zeros((len(pieces), longest), dtype=np.float32)

@@ -21,7 +21,7 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
 from coreeval.tools.straight_session import StraightSession
-from coreeval.tools.telemetry.spans import Attribute, Attributes, Event, Place, Span
+from coreeval.tools.telemetry import Attribute, Attributes, Span, SpanEvent, SpanIdentity
 
 PATIENCE_S = 2.0
 """Longest that the end of a run waits for what is still to be sent; no more is lost by it than
@@ -39,7 +39,7 @@ _SCOPE = InstrumentationScope("coreeval", version("coreeval"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delivery:
+class SpanDelivery:
     """What became of the spans that were handed over."""
 
     sent: int
@@ -69,8 +69,10 @@ class OtlpSender:
         provider = TracerProvider(resource=_resource(named), shutdown_on_exit=False)
         self._resource, self._sampler = provider.resource, provider.sampler
         self._longest = SpanLimits().max_span_attribute_length
-        self._exporter = _Counting(OTLPSpanExporter(endpoint=url, session=StraightSession()))
-        self._hush = _Hush()
+        self._exporter = _CountingExporter(
+            OTLPSpanExporter(endpoint=url, session=StraightSession())
+        )
+        self._hush = _LogSilencer()
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self._hush)
         self._batches = BatchSpanProcessor(self._exporter)
@@ -83,7 +85,7 @@ class OtlpSender:
             self._handed += 1
             self._batches.on_end(self._readable(span))
 
-    def close(self, patience_s: float = PATIENCE_S) -> Delivery:
+    def close(self, patience_s: float = PATIENCE_S) -> SpanDelivery:
         """Send what is left, as far as that is quick, and say what became of all."""
         closing = Thread(target=self._batches.shutdown, daemon=True)
         closing.start()
@@ -94,7 +96,7 @@ class OtlpSender:
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(self._hush)
         sent = self._exporter.delivered
-        return Delivery(sent=sent, lost=self._handed - sent, trouble=self._hush.heard)
+        return SpanDelivery(sent=sent, lost=self._handed - sent, trouble=self._hush.heard)
 
     def _readable(self, span: Span) -> ReadableSpan:
         ended = _nanoseconds(span.ended)
@@ -112,7 +114,7 @@ class OtlpSender:
             end_time=ended,
         )
 
-    def _event(self, event: Event, at: int) -> SdkEvent:
+    def _event(self, event: SpanEvent, at: int) -> SdkEvent:
         return SdkEvent(event.name, self._cut(event.attributes), at)
 
     def _cut(self, attributes: Attributes) -> dict[str, Attribute]:
@@ -123,7 +125,7 @@ class OtlpSender:
         }
 
 
-class _Counting(SpanExporter):
+class _CountingExporter(SpanExporter):
     """An exporter that counts what the collector took."""
 
     def __init__(self, exporter: SpanExporter) -> None:
@@ -145,7 +147,7 @@ class _Counting(SpanExporter):
             self._exporter.shutdown()
 
 
-class _Hush(logging.Filter):
+class _LogSilencer(logging.Filter):
     """Keeps what the SDK logs of a collector that is down: a run tells it once, at its end."""
 
     def __init__(self) -> None:
@@ -154,11 +156,11 @@ class _Hush(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Let nothing through, and remember what was wrong."""
-        self.heard = _cause(record) or self.heard
+        self.heard = _find_cause(record) or self.heard
         return False
 
 
-def _cause(record: logging.LogRecord) -> str:
+def _find_cause(record: logging.LogRecord) -> str:
     """Return what a line of the exporter's log has for a reason: a status or a kind of error."""
     told = record.args if isinstance(record.args, tuple) else ()
     named = (type(part).__name__ if isinstance(part, Exception) else part for part in told)
@@ -168,16 +170,16 @@ def _cause(record: logging.LogRecord) -> str:
 def _resource(named: Mapping[str, str]) -> Resource:
     """Return what all spans share; what the OTEL_* variables say comes first."""
     found = Resource.create()
-    said = {name for name, value in found.attributes.items() if _is_told(value)}
+    said = {name for name, value in found.attributes.items() if _is_stated(value)}
     return found.merge(Resource({k: v for k, v in named.items() if k not in said}))
 
 
-def _is_told(value: object) -> bool:
+def _is_stated(value: object) -> bool:
     """Tell a value from the name that OpenTelemetry gives to a service without one."""
     return not str(value).startswith("unknown_service")
 
 
-def _context(place: Place) -> SpanContext:
+def _context(place: SpanIdentity) -> SpanContext:
     sampled = TraceFlags(TraceFlags.SAMPLED)
     return SpanContext(place.trace_id, place.span_id, is_remote=False, trace_flags=sampled)
 

@@ -5,12 +5,62 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from coreeval.tools.telemetry.otlp import OtlpSender
-from coreeval.tools.telemetry.spans import Event, Place, Span
+from coreeval.config import TelemetryConfig
+from coreeval.errors import ConfigError
+from coreeval.tools import telemetry as module
+from coreeval.tools.otlp import OtlpSender
+from coreeval.tools.telemetry import Span, SpanEvent, SpanIdentity, find_destination, redact_url
 from tests.support.collector import Collector, collecting
 
+ENDPOINT, TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+NOTHING = TelemetryConfig()
+OWN = TelemetryConfig(otlp="http://127.0.0.1:6006")
+
+
+@pytest.mark.parametrize(
+    ("asked", "env", "url"),
+    [
+        (NOTHING, {}, None),
+        (TelemetryConfig(content=True), {}, None),
+        (OWN, {}, "http://127.0.0.1:6006/v1/traces"),
+        (TelemetryConfig(otlp="http://c/otel/v1/traces/"), {}, "http://c/otel/v1/traces"),
+        (NOTHING, {ENDPOINT: "http://c:4318/"}, "http://c:4318/v1/traces"),
+        (NOTHING, {TRACES: "http://c/own", ENDPOINT: "http://d"}, "http://c/own"),
+        (OWN, {ENDPOINT: "http://c:4318"}, "http://127.0.0.1:6006/v1/traces"),
+        (NOTHING, {ENDPOINT: "http://c", "OTEL_TRACES_EXPORTER": "none"}, None),
+        (NOTHING, {ENDPOINT: "http://c", "OTEL_TRACES_EXPORTER": "otlp"}, "http://c/v1/traces"),
+        (OWN, {"OTEL_SDK_DISABLED": "True"}, None),
+        (NOTHING, {ENDPOINT: " "}, None),
+    ],
+)
+def test_where_spans_go(asked: TelemetryConfig, env: dict[str, str], url: str | None) -> None:
+    assert find_destination(asked, env) == url
+
+
+def test_another_protocol_is_refused_unless_the_config_names_an_address() -> None:
+    env = {ENDPOINT: "http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
+    with pytest.raises(ConfigError, match="http/protobuf, not as grpc") as caught:
+        find_destination(NOTHING, env)
+    assert "4318" in caught.value.hint
+    assert find_destination(OWN, env) is not None
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_NEEDED", ("opentelemetry.nowhere", "nothing.at.all"))
+    assert find_destination(NOTHING, {}) is None
+    with pytest.raises(ConfigError, match="OpenTelemetry is not installed") as caught:
+        find_destination(OWN, {})
+    assert "coreeval[otel]" in caught.value.hint
+
+
+def test_an_address_is_shown_without_what_may_be_secret() -> None:
+    assert redact_url("https://me:secret@c.example:4318/v1/traces?token=secret") == (
+        "https://c.example:4318/v1/traces"
+    )
+
+
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-ROOT = Place.of("run", "sample", root="first")
+ROOT = SpanIdentity.of("run", "sample", root="first")
 
 
 @pytest.fixture
@@ -19,7 +69,7 @@ def collector() -> Iterator[Collector]:
         yield running
 
 
-def span(place: Place = ROOT, text: str = "x" * 100) -> Span:
+def span(place: SpanIdentity = ROOT, text: str = "x" * 100) -> Span:
     return Span(
         name="extract",
         place=place,
@@ -27,7 +77,7 @@ def span(place: Place = ROOT, text: str = "x" * 100) -> Span:
         started=NOON,
         ended=NOON + timedelta(seconds=1.5),
         attributes={"openinference.span.kind": "CHAIN", "text": text, "tags": ["a", "b"], "n": 3},
-        events=[Event(name="said", attributes={"ok": True})],
+        events=[SpanEvent(name="said", attributes={"ok": True})],
         error="" if place == ROOT else None,
     )
 
@@ -63,7 +113,7 @@ def test_a_trace_is_sampled_as_a_whole(
     monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", "0.5")
     sender = OtlpSender(f"{collector.url}/v1/traces", project="weekly")
     for number in range(40):
-        root = Place.of("run", str(number), root="first")
+        root = SpanIdentity.of("run", str(number), root="first")
         sender.send(span(root))
         sender.send(span(root.below("extract")))
     assert sender.close().lost == 0
@@ -108,8 +158,11 @@ def test_a_full_queue_drops_and_does_not_wait(
 
 
 def test_ids_stand_for_what_they_are_made_of() -> None:
-    assert Place.of("run", "sample", root="first") == ROOT
-    again, other = Place.of("run", "sample", root="second"), Place.of("run", "other", root="first")
+    assert SpanIdentity.of("run", "sample", root="first") == ROOT
+    again, other = (
+        SpanIdentity.of("run", "sample", root="second"),
+        SpanIdentity.of("run", "other", root="first"),
+    )
     assert again.trace_id == ROOT.trace_id != other.trace_id
     assert again.span_id != ROOT.span_id
     assert ROOT.below("a", "b") != ROOT.below("a", "c")

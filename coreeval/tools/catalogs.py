@@ -1,0 +1,179 @@
+"""Facts about models that others published, each with a date and a source: what models charge.
+
+The tables come with the package; a user's own goes on top. Their rows are found by a model's
+name, whichever way it is spelled: with a provider or a host before it, with a date at its end.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import Field, TypeAdapter, ValidationError
+
+from coreeval.config import AnyConfig, ModelConfig, PriceConfig
+from coreeval.config.credentials import hide_credentials, refuse_credentials
+from coreeval.config.user_files import HINT, YamlError, parse_yaml, read_text
+from coreeval.errors import ConfigError
+
+Fact = TypeVar("Fact")
+
+
+def load_built_in_table(file: str, form: TypeAdapter[dict[str, Fact]]) -> Mapping[str, Fact]:
+    """Return a table that comes with the package; libyaml reads it ten times as fast."""
+    text = resources.files("coreeval.tools").joinpath(file).read_text(encoding="utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return form.validate_python(yaml.load(text, Loader=loader))
+
+
+def load_user_table(
+    path: Path, form: TypeAdapter[dict[str, Fact]], *, hint: str
+) -> Mapping[str, Fact]:
+    """Return a table of a user's own.
+
+    Raises:
+        ConfigError: the file cannot be read, a row of it is not as `hint` says, or it holds what
+            looks like a credential.
+    """
+    try:
+        raw = parse_yaml(read_text(path)) or {}
+        rows = list(raw.values()) if isinstance(raw, dict) else raw
+        refuse_credentials(rows, where=str(path))
+        return form.validate_python(raw)
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"this is not UTF-8: {error}", where=str(path)) from None
+    except YamlError as error:
+        problem = hide_credentials(str(error))
+        raise ConfigError(f"this is not YAML: {problem}", where=str(path), hint=HINT) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place, said = ".".join(map(str, first["loc"])), str(first["msg"])
+        message = f"{place}: {said.removeprefix('Value error, ')}"
+        raise ConfigError(message, where=str(path), hint=hint) from None
+
+
+MOST_SUGGESTIONS = 3
+"""Names that are offered in place of an unknown one."""
+_ALIKE = 0.6
+"""Share of like characters from which two names are taken for neighbours."""
+_PINNED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}(?:-\d{2})?|latest|preview)$")
+"""What a name ends with that pins a model to a version."""
+_DATED = re.compile(r"(.+)[-@](20\d{2})-?([01]\d)(?:-?([0-3]\d))?")
+
+
+def bare_name(model: str) -> str:
+    """Return a model's name without its provider and its host, in small letters."""
+    provider, colon, name = model.partition(":")
+    return (name if colon else provider).rpartition("/")[2].lower()
+
+
+def strip_version(name: str) -> str:
+    """Return a name without what pins it to a version."""
+    return _PINNED.sub("", name)
+
+
+def split_date(name: str) -> tuple[str, str]:
+    """Return a name without the date at its end, and that date: a day, a month, or nothing."""
+    found = _DATED.fullmatch(name)
+    if found is None:
+        return name, ""
+    base, *parts = found.groups()
+    return base, "-".join(part for part in parts if part)
+
+
+def find_nearest_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three known names that a name may have been meant for, the likeliest first.
+
+    A dated spelling goes before all others: `openai:gpt-4.1-2025-04-14` is `openai:gpt-4.1`. Who
+    serves a model does not matter.
+    """
+    wanted = bare_name(name)
+    by_bare = {bare_name(each): each for each in known}
+    plain = strip_version(wanted)
+    close = difflib.get_close_matches(wanted, by_bare, n=MOST_SUGGESTIONS, cutoff=_ALIKE)
+    begun = [bare for bare in by_bare if plain.startswith(f"{bare}-")]
+    ordered = [plain, *close, *sorted(begun, key=len, reverse=True)]
+    found = dict.fromkeys(by_bare[bare] for bare in ordered if bare in by_bare)
+    return list(found)[:MOST_SUGGESTIONS]
+
+
+MILLION = 1_000_000
+FRAMING_BYTES = 256
+"""Tokens that we and a provider may add to each request for its framing, at most."""
+
+
+class Price(PriceConfig):
+    """A price that somebody published."""
+
+    as_of: date
+    """Day on which the source said so."""
+    source: str = Field(min_length=1)
+    """Where it was read."""
+
+
+def cost(price: PriceConfig, *, prompt: int, cached: int, written: int, completion: int) -> float:
+    """Return the US dollars for counted tokens; cached and written ones are part of the prompt."""
+    cached_input = price.input if price.cached_input is None else price.cached_input
+    cache_write = price.input if price.cache_write is None else price.cache_write
+    plain = max(0, prompt - cached - written)
+    dollars = plain * price.input + cached * cached_input + written * cache_write
+    return (dollars + completion * price.output) / MILLION
+
+
+def worst_case_cost(price: PriceConfig, *, prompt_bytes: int, max_tokens: int) -> float:
+    """Return the most that a request can cost, in US dollars.
+
+    A token stands for a byte at least, so a prompt has no more tokens than bytes, besides what the
+    provider adds; and none of them needs be cached.
+    """
+    dearest = max(price.input, price.cache_write or 0.0)
+    return ((prompt_bytes + FRAMING_BYTES) * dearest + max_tokens * price.output) / MILLION
+
+
+FREE = PriceConfig(input=0, output=0)
+"""What recorded answers cost."""
+Prices = Mapping[str, Price]
+"""Price by `provider:name`."""
+_TABLE = TypeAdapter(dict[str, Price])
+_ROW = "a price has input, output (USD for a million tokens), as_of and source"
+
+
+@cache
+def load_built_in_prices() -> Prices:
+    """Return the prices that come with the package."""
+    return load_built_in_table("prices.yaml", _TABLE)
+
+
+def load_prices(path: Path | None = None) -> Prices:
+    """Return the built-in prices with a user's file on top.
+
+    Raises:
+        ConfigError: the file cannot be read, or a price in it lacks its date or source.
+    """
+    own = load_user_table(path, _TABLE, hint=_ROW) if path else {}
+    return {**load_built_in_prices(), **own}
+
+
+# -- of a run -------------------------------------------------------------------------------------
+
+
+def load_run_prices(config: AnyConfig) -> Prices:
+    """Return the prices that hold for a run.
+
+    Raises:
+        ConfigError: the file that the config names cannot be used.
+    """
+    return load_prices(Path(config.run.prices) if config.run.prices else None)
+
+
+def find_price(model: ModelConfig, prices: Prices) -> PriceConfig | None:
+    """Return what a model charges, if that is known: its own config comes first."""
+    unlisted = FREE if model.provider == "replay" else None
+    return model.price or prices.get(model.model) or unlisted

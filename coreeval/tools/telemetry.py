@@ -1,0 +1,154 @@
+"""Spans as OpenTelemetry means them, as plain values, and where they go.
+
+Making them needs nothing of its SDK: that is in otlp.py, which needs the extra `otel`. The config
+says where they go, or the variables that OpenTelemetry has for it.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.util import find_spec
+from typing import Self
+from urllib.parse import urlsplit
+
+from coreeval.config import TelemetryConfig
+from coreeval.errors import ConfigError
+
+Attribute = str | bool | int | float | Sequence[str]
+Attributes = Mapping[str, Attribute]
+_TRACE_BYTES, _SPAN_BYTES = 16, 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanIdentity:
+    """Where a span stands: its trace, and which it is of that."""
+
+    trace_id: int
+    span_id: int
+
+    @classmethod
+    def of(cls, *trace: str, root: str) -> Self:
+        """Return the place of a trace's root.
+
+        Args:
+            trace: What the trace is about; the same gives the same trace.
+            root: What tells its roots apart, where there are several.
+        """
+        return cls(
+            trace_id=_derive_id(_TRACE_BYTES, *trace), span_id=_derive_id(_SPAN_BYTES, *trace, root)
+        )
+
+    def below(self, *parts: str) -> Self:
+        """Return the place of a child that these words tell apart from other children."""
+        own = _derive_id(_SPAN_BYTES, f"{self.trace_id:x}", f"{self.span_id:x}", *parts)
+        return type(self)(trace_id=self.trace_id, span_id=own)
+
+
+def _derive_id(size: int, *parts: str) -> int:
+    """Return a number that is never 0, which stands for no id."""
+    digest = hashlib.sha256("\n".join(parts).encode(errors="surrogatepass")).digest()
+    return int.from_bytes(digest[:size], "big") or 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanEvent:
+    """Something that happened at the end of a span."""
+
+    name: str
+    attributes: Attributes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """One thing that was done, with its beginning and its end."""
+
+    name: str
+    place: SpanIdentity
+    parent: SpanIdentity | None
+    started: datetime
+    ended: datetime
+    attributes: Attributes
+    events: Sequence[SpanEvent] = field(default=())
+    error: str | None = None
+    """Why it failed, empty where that is not told; None where it did not fail."""
+    remote: bool = False
+    """Whether it waited for somebody else, such as a model."""
+
+
+_PATH = "/v1/traces"
+_EXTRA = "pip install 'coreeval[otel]', or OTEL_SDK_DISABLED=true to go without"
+_NEEDED = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
+
+
+def find_destination(asked: TelemetryConfig, env: Mapping[str, str]) -> str | None:
+    """Return the URL that takes spans; None where nobody asked for them to be sent.
+
+    Args:
+        asked: The config's part; its address comes before those of the environment.
+        env: The environment, with OpenTelemetry's standard variables.
+
+    Raises:
+        ConfigError: they can be sent in no such way, or not by what is installed.
+    """
+    url = None if _is_off("OTEL_SDK_DISABLED", "true", env) else _find_url(asked, env)
+    if url is not None and not all(map(_is_installed, _NEEDED)):
+        raise ConfigError(
+            f"spans are to go to {redact_url(url)}, and OpenTelemetry is not installed",
+            where="telemetry.otlp" if asked.otlp else "OTEL_EXPORTER_OTLP_ENDPOINT",
+            hint=_EXTRA,
+        )
+    return url
+
+
+def redact_url(url: str) -> str:
+    """Return an address without what may be secret in it."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _find_url(asked: TelemetryConfig, env: Mapping[str, str]) -> str | None:
+    if asked.otlp:
+        return _with_path(asked.otlp)
+    if env.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() not in {"", "otlp"}:
+        return None
+    traces = env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "").strip()
+    base = env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip()
+    if not (traces or base):
+        return None
+    _refuse_other_protocol(env)
+    return traces or f"{base.rstrip('/')}{_PATH}"
+
+
+def _with_path(base: str) -> str:
+    """Return the address of a collector's traces, be it told with its path or without."""
+    plain = base.rstrip("/")
+    return plain if plain.endswith(_PATH) else plain + _PATH
+
+
+def _refuse_other_protocol(env: Mapping[str, str]) -> None:
+    """Refuse the variable that asks for gRPC or JSON.
+
+    Raises:
+        ConfigError: it does.
+    """
+    names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    name = next((name for name in names if env.get(name)), "")
+    if name and env[name].strip().lower() != "http/protobuf":
+        raise ConfigError(
+            f"spans are sent as http/protobuf, not as {env[name]}",
+            where=name,
+            hint="name an OTLP/HTTP endpoint (often port 4318) in telemetry.otlp, or "
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf, or OTEL_SDK_DISABLED=true",
+        )
+
+
+def _is_off(name: str, value: str, env: Mapping[str, str]) -> bool:
+    return env.get(name, "").strip().lower() == value
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,193 @@
+"""Texts of others as people see them: differences by word, hidden characters, spreadsheet cells.
+
+Controls and what reorders or hides the rest of a text have no shape of their own: they are shown
+as U+FFFD. In CSV that people fill in with a spreadsheet no cell is a formula, and it comes back
+as it was saved.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from coreeval.config.user_files import MOST_DATA_BYTES, read_text
+from coreeval.errors import UsageError
+from coreeval.schema import Value
+
+UNSPACED = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+"""Ranges of characters of scripts that need no blanks: Han, kana, Hangul; each is about a word."""
+_LETTERS = rf"(?:(?![{UNSPACED}])\w)+"
+_JOINED = rf"{_LETTERS}(?:['\u2019-]{_LETTERS})*"
+_WORD = re.compile(rf"(?:[{UNSPACED}]|{_JOINED}|[^\w\s])\s*|\s+")
+"""A word or a sign with the space after it, so that whole phrases differ in one piece."""
+
+
+MOST_PAIRS = 1_000_000
+"""Pairs of words that are compared, which takes about a second at the worst; the time grows with
+their number, so that what differs of longer texts is one piece."""
+
+
+class DiffPiece(Value):
+    """A part of one of two texts, or of both."""
+
+    op: Literal["same", "removed", "added"]
+    text: str
+
+
+def word_diff(before: str, after: str) -> tuple[DiffPiece, ...]:
+    """Return the pieces: all but those added make `before`, all but those removed `after`."""
+    old, new = _WORD.findall(before), _WORD.findall(after)
+    start = _count_common(old, new)
+    end = _count_common(old[start:][::-1], new[start:][::-1])
+    middle = _diff_pieces(old[start : len(old) - end], new[start : len(new) - end])
+    pieces = (*_same_pieces(old[:start]), *middle, *_same_pieces(old[len(old) - end :]))
+    return tuple(pieces)
+
+
+def _count_common(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many words both begin with."""
+    pairs = zip(old, new, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(old), len(new)))
+
+
+def _diff_pieces(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffPiece]:
+    if len(old) * len(new) > MOST_PAIRS:
+        yield from (
+            DiffPiece(op="removed", text="".join(old)),
+            DiffPiece(op="added", text="".join(new)),
+        )
+        return
+    for op, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if op == "equal":
+            yield from _same_pieces(old[i:j])
+            continue
+        if i < j:
+            yield DiffPiece(op="removed", text="".join(old[i:j]))
+        if k < m:
+            yield DiffPiece(op="added", text="".join(new[k:m]))
+
+
+def _same_pieces(words: Sequence[str]) -> Iterator[DiffPiece]:
+    if words:
+        yield DiffPiece(op="same", text="".join(words))
+
+
+UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+"""Control, bidi, zero-width and tag characters, halves of surrogate pairs; not tab and newline."""
+_JOINERS = re.compile(r"(?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f])")
+"""Inside emoji and in some scripts joiners are orthography."""
+_Shown = TypeVar("_Shown")
+
+
+def find_unseen(text: str) -> list[re.Match[str]]:
+    """Return the characters without a shape in a text, but for joiners that belong there."""
+    if text.isascii() and text.isprintable():
+        return []
+    joined = {match.start() for match in _JOINERS.finditer(text)}
+    return [match for match in UNSEEN.finditer(text) if match.start() not in joined]
+
+
+def visible(text: str) -> str:
+    """Return a text with U+FFFD in the place of each character without a shape; lines end in LF."""
+    text = text.replace("\r\n", "\n")
+    found = find_unseen(text)
+    if not found:
+        return text
+    letters = list(text)
+    for match in found:
+        letters[match.start()] = "\N{REPLACEMENT CHARACTER}"
+    return "".join(letters)
+
+
+def visible_line(text: str) -> str:
+    """Return a text in the same way, on one line."""
+    return " ".join(visible(text).split())
+
+
+def visible_value(value: _Shown) -> _Shown | str:
+    """Return a value of a page as it is, a text with its tricks visible: `finalize` of Jinja."""
+    if not isinstance(value, str):
+        return value
+    shown = visible(value)
+    return type(value)(shown) if shown != value else value
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")  # noqa: RUF001
+"""What makes a spreadsheet take a cell for a formula (OWASP, CSV Injection), and our own mark."""
+_SEPARATORS = ",;\t"
+"""Spreadsheets of some countries save with another one than they were given."""
+
+
+def format_sheet(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a sheet as CSV, with the mark by which spreadsheets know UTF-8."""
+    made = io.StringIO(newline="")
+    writer = csv.writer(made, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([escape_formula(cell) for cell in row] for row in rows)
+    return f"\ufeff{made.getvalue()}"
+
+
+def join_fields(fields: Mapping[str, str]) -> str:
+    """Return the texts of a sample as one: where there are several, each after its name."""
+    if len(fields) == 1:
+        return next(iter(fields.values()))
+    return "\n".join(f"{name}: {text}" for name, text in fields.items())
+
+
+def escape_formula(cell: str) -> str:
+    """Return a cell with an apostrophe before what a spreadsheet would take for a formula."""
+    cell = cell.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
+
+def unescape_formula(cell: str) -> str:
+    """Take away the apostrophe that `harmless` put before a cell."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+
+
+def iter_sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a sheet with the line that each begins on.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        text = read_text(path, most_bytes=MOST_DATA_BYTES)
+        first = text.partition("\n")[0]
+        reader = csv.reader(
+            io.StringIO(text, newline=""), delimiter=max(_SEPARATORS, key=first.count), strict=True
+        )
+        line = 1
+        for cells in reader:
+            yield line, cells
+            line = reader.line_num + 1
+    except UnicodeDecodeError:
+        raise sheet_error(path, "it is not UTF-8", "save it as CSV UTF-8") from None
+    except (OSError, csv.Error) as error:
+        raise sheet_error(path, str(error), "save it as CSV, as it was written") from None
+
+
+def sheet_error(path: Path, problem: str, hint: str) -> UsageError:
+    """Return the error about a sheet that cannot be read."""
+    return UsageError(f"the sheet cannot be read: {problem}", where=str(path), hint=hint)
+
+
+def find_columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> dict[str, int]:
+    """Return where the wanted columns stand, by their names.
+
+    Raises:
+        UsageError: one of them is missing or there twice.
+    """
+    names = [name.strip().casefold() for name in header]
+    missing = [name for name in wanted if names.count(name) != 1]
+    if missing:
+        raise sheet_error(
+            path, f"it has not one column {missing[0]!r}", "keep the first line as it was written"
+        )
+    return {name: names.index(name) for name in wanted}
