@@ -16,8 +16,8 @@ from pathlib import Path
 
 from coreeval.schema import Defect
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 
 STAGES = {"reword": "D^s", "replace": "plan", "check": "text", "reflect": "judges"}
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _fired(store: RunStore) -> Iterator[Fired]:
-    for ended in store.ended():
+    for ended in store.sample_results():
         steps = store.steps(ended.sample.id)
         found = [(step, defect) for step in steps for defect in _defects(step)]
         last = max((step.attempt for step in steps), default=0)
@@ -75,13 +75,13 @@ def _fired(store: RunStore) -> Iterator[Fired]:
             )
 
 
-def _defects(step: Step) -> list[Defect]:
+def _defects(step: StepRecord) -> list[Defect]:
     key = "semantic_feedback" if step.node == "reword" else "feedback"
     found = step.detail.get(key, []) if step.node in STAGES else []
     return [Defect.model_validate(one) for one in found]
 
 
-def _text(steps: list[Step], step: Step) -> str:
+def _text(steps: list[StepRecord], step: StepRecord) -> str:
     """Return the text or the plan that was judged in an attempt."""
     composed = [s.detail.get("composed") for s in steps if s.node == "compose"]
     at = [s.detail.get("composed") for s in steps

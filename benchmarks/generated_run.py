@@ -25,10 +25,10 @@ from coreeval.schema import (
     Triple,
     Verdict,
 )
-from coreeval.tools.stores.call_rows import CallRecord, call_key, call_request
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.run_rows import CallRow, Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_records import CallRow, StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo"
@@ -129,14 +129,14 @@ async def _work_through(store: RunStore, samples: int, chance: random.Random) ->
         await asyncio.gather(*(store.commit(_result(number, chance)) for number in numbers))
 
 
-def _steps(number: int, chance: random.Random) -> Iterator[Step]:
+def _steps(number: int, chance: random.Random) -> Iterator[StepRecord]:
     """Yield nine steps, and three more for each third sample: a second attempt."""
     attempts = 2 if number % 3 == 0 else 1
     nodes = [(0, node) for node in FIRST] + [(1, "retrieve"), (1, "replace")]
     nodes += [(attempt, node) for attempt in range(1, attempts + 1) for node in ATTEMPT]
     began = START + timedelta(seconds=number)
     for place, (attempt, node) in enumerate(nodes):
-        yield Step(
+        yield StepRecord(
             sample_id=f"emotion/test/{number}",
             attempt=0 if node in REWORDING_NODES else attempt,
             node=node,
@@ -262,7 +262,7 @@ async def _fill_calls(path: Path) -> None:
             await asyncio.gather(*map(store.put, made))
 
 
-def _record(step: Step, call: CallRow) -> CallRecord:
+def _record(step: StepRecord, call: CallRow) -> CallRecord:
     number = int(step.sample_id.rpartition("/")[2])
     return CallRecord(
         key=call.key,

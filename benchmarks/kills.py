@@ -28,7 +28,7 @@ import yaml
 from benchmarks.volume import answered, get, run, server
 from coreeval.graph.bundled import DATASETS, write_configs
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
 CONCURRENCY = 8
@@ -205,7 +205,7 @@ def outcome(one: Lab) -> Outcome:
             each.sample.id: each.result.model_copy(
                 update={"facts": tuple(store.facts(each.sample.id))}
             )
-            for each in store.ended()
+            for each in store.sample_results()
         }
     rows = {
         file.parent.name: pq.read_table(file).to_pylist()

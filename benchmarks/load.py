@@ -25,8 +25,8 @@ from coreeval.models import AnswerShape, Asker, Exchange, close_models
 from coreeval.models.purse import Purse
 from coreeval.schema import Sample
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_store import RunStore
 
 STEPS = 7
 ARTICLE = "The council said on Monday that the new line would open in the spring of next year. " * 8
@@ -157,14 +157,14 @@ def delivered(folder: Path) -> int:
                 asked = json.loads(record.request)["messages"][1]["content"]
                 steps[asked.split(",")[0].removeprefix("Sample ")] += 1
     with closing(RunStore.open(folder / "run.db", now=utc_now)) as store:
-        done = [one.sample.id for one in store.ended(["no_knowledge"])]
+        done = [one.sample.id for one in store.sample_results(["no_knowledge"])]
     return sum(steps[sample_id] == STEPS for sample_id in done)
 
 
 def lost(folder: Path) -> list[str]:
     """Return why samples failed."""
     with closing(RunStore.open(folder / "run.db", now=utc_now)) as store:
-        return [one.result.reason for one in store.ended(["failed"])]
+        return [one.result.reason for one in store.sample_results(["failed"])]
 
 
 # -- processes ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 
 
@@ -30,7 +30,7 @@ def main() -> None:
 def _counted(run: Path) -> Iterable[tuple[str, Counter[str]]]:
     """Return each sample's outcome, with its rung, attempts and calls by node and role."""
     store = RunStore.open(RunFiles(run).require_store(), now=utc_now)
-    for ended in store.ended():
+    for ended in store.sample_results():
         result = ended.result
         calls = {
             (call.key, call.draw): f"calls {step.node} {call.role}"

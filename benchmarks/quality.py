@@ -36,8 +36,8 @@ from coreeval.evaluation.scoring.classification import Pair, accuracy
 from coreeval.schema import Evidence, Result, Sample, Task
 from coreeval.tasks import find_label, load_task
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_rows import Ended
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 
 Row = dict[str, Any]
@@ -83,7 +83,7 @@ def _read(run: Path) -> Iterator[Read]:
     files = RunFiles(run)
     config = load_config(files.config)
     store = RunStore.open(files.require_store(), now=utc_now)
-    for ended in store.ended():
+    for ended in store.sample_results():
         sample = ended.sample
         target = target_of(sample.id) if config.dataset.target == "all" else config.dataset.target
         news = store.evidence(_rests_on(store, ended)).values()
@@ -91,7 +91,7 @@ def _read(run: Path) -> Iterator[Read]:
     store.close()
 
 
-def _rests_on(store: RunStore, ended: Ended) -> list[str]:
+def _rests_on(store: RunStore, ended: SampleResult) -> list[str]:
     """Return the ids of the news that the last plan rests on."""
     plans = [step.detail["plan"] for step in store.steps(ended.sample.id) if "plan" in step.detail]
     statements = plans[-1]["statements"] if plans else []

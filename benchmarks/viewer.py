@@ -28,9 +28,9 @@ from starlette.testclient import TestClient
 
 from benchmarks.generated_run import generate
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.run_listing import RunListing, SampleFilter
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_queries import SampleFilter, SampleListing
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 from coreeval.viewer.addresses import run_url, sample_url
 from coreeval.viewer.app import create_app
@@ -76,7 +76,7 @@ def _time_data(run: Path, samples: int) -> None:
             )
 
 
-def _listings(listing: RunListing, samples: int) -> Mapping[str, Job]:
+def _listings(listing: SampleListing, samples: int) -> Mapping[str, Job]:
     middle = f"emotion/test/{samples // 2}"
     rejected = SampleFilter(outcomes=("rejected_facts", "rejected_form"))
     return {

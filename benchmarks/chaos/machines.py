@@ -15,7 +15,7 @@ from benchmarks.chaos.processes import defects, say
 from benchmarks.kills import Lab, lab
 from benchmarks.volume import get, server
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 SAMPLES = "8"
 NOBODY = "nobody"

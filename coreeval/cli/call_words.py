@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.cli.output import Document, brief, one_line, size_words
-from coreeval.tools.stores.call_stats import Stats, Tally, size_on_disk
-from coreeval.tools.stores.calls import damage_note
+from coreeval.tools.stores.call_admin import CallStats, CallTally, size_on_disk
+from coreeval.tools.stores.call_store import describe_damage
 
 if TYPE_CHECKING:
-    from coreeval.tools.stores.call_waste import Waste
+    from coreeval.tools.stores.call_admin import Garbage
 
 WIDEST_MODEL = 32
 SHOWN = 10
@@ -21,10 +21,13 @@ NOBODY = "(nobody said)"
 
 
 def stats_document(
-    path: Path, stats: Stats, reserved: Mapping[str, float], damaged: int
+    path: Path, stats: CallStats, reserved: Mapping[str, float], damaged: int
 ) -> Document:
     """Return what a store holds."""
-    payers = {**stats.by_payer, **{one: Tally() for one in reserved if one not in stats.by_payer}}
+    payers = {
+        **stats.by_payer,
+        **{one: CallTally() for one in reserved if one not in stats.by_payer},
+    }
     return {
         "store": str(path),
         "bytes": size_on_disk(path),
@@ -38,7 +41,7 @@ def stats_document(
             {
                 "payer": payer,
                 "calls": tally.calls,
-                "usd": tally.known_usd,
+                "usd": tally.total_usd,
                 "reserved_usd": reserved.get(payer, 0.0),
             }
             for payer, tally in sorted(payers.items())
@@ -46,8 +49,8 @@ def stats_document(
     }
 
 
-def _tally(tally: Tally) -> Document:
-    share = tally.cached_share
+def _tally(tally: CallTally) -> Document:
+    share = tally.cache_share
     return {
         "calls": tally.calls,
         "valid": tally.valid,
@@ -56,7 +59,7 @@ def _tally(tally: Tally) -> Document:
         "cached_tokens": tally.cached_tokens,
         "cached_share": None if share is None else round(share, 4),
         "completion_tokens": tally.completion_tokens,
-        "usd": tally.known_usd,
+        "usd": tally.total_usd,
         "unpriced": tally.unpriced,
     }
 
@@ -70,7 +73,7 @@ def stats_lines(document: Document) -> Iterator[str]:
         yield from _table(document)
     yield from _payers(document["payers"])
     if damaged:
-        yield damage_note(damaged)
+        yield describe_damage(damaged)
 
 
 def _table(document: Document) -> Iterator[str]:
@@ -132,14 +135,16 @@ def export_lines(document: Document) -> Iterator[str]:
     if document["missing"]:
         yield f"{document['missing']:,} calls of the run are not in the call store any more"
     if document["damaged"]:
-        yield damage_note(document["damaged"])
+        yield describe_damage(document["damaged"])
     yield f'take it in place of the model: "replay:{document["file"]}"'
 
 
 # -- gc -------------------------------------------------------------------------------------------
 
 
-def gc_document(path: Path, waste: "Waste", deleted: bool, *, before: int, after: int) -> Document:
+def gc_document(
+    path: Path, waste: "Garbage", deleted: bool, *, before: int, after: int
+) -> Document:
     """Return what went, or would go."""
     return {
         "store": str(path),
@@ -154,7 +159,7 @@ def gc_document(path: Path, waste: "Waste", deleted: bool, *, before: int, after
     }
 
 
-def gc_lines(document: Document, waste: "Waste") -> Iterator[str]:
+def gc_lines(document: Document, waste: "Garbage") -> Iterator[str]:
     """Yield what went, or would go."""
     if not waste:
         yield "nothing to delete"
@@ -165,7 +170,7 @@ def gc_lines(document: Document, waste: "Waste") -> Iterator[str]:
     yield f"{before} before, {after} after" if document["deleted"] else f"{before} on disk"
 
 
-def waste_lines(waste: "Waste") -> Iterator[str]:
+def waste_lines(waste: "Garbage") -> Iterator[str]:
     """Yield what is not needed any more."""
     yield f"  {len(waste.calls):>9,} calls that no run refers to"
     listed = sorted(waste.by_payer.items(), key=lambda pair: (-pair[1], pair[0]))

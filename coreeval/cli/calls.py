@@ -15,8 +15,8 @@ from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
     from coreeval.releases.references import References
-    from coreeval.tools.stores.call_waste import Keep
-    from coreeval.tools.stores.calls import CallStore
+    from coreeval.tools.stores.call_admin import RetentionRule
+    from coreeval.tools.stores.call_store import CallStore
     from coreeval.tools.workspace import Workspace
 
 DAYS = 30
@@ -37,12 +37,14 @@ WorkspaceOption = Annotated[
 def stats(workspace: WorkspaceOption = None, as_json: AsJson = False) -> None:
     """Count the calls, the bad ones, tokens and money."""
     from coreeval.cli.call_words import stats_document, stats_lines
-    from coreeval.tools.stores.call_stats import stats_of
+    from coreeval.tools.stores.call_admin import count_calls
 
     path = _store_in(_workspace(workspace))
     with _opened(path) as store:
-        counted = stats_of(store.records())
-        document = stats_document(path, counted, store.ledger.unsettled(), store.corrupt_rows)
+        counted = count_calls(store.records())
+        document = stats_document(
+            path, counted, store.ledger.open_usd_by_payer(), store.corrupt_rows
+        )
     show(document, as_json, lambda: "\n".join(stats_lines(document)))
 
 
@@ -70,7 +72,7 @@ def export(
     with _opened(_store_in(_workspace(workspace, run))) as store:
         records = store.records() if keys is None else store.records_of(keys)
         answers = write_answers(records, out, model=model)
-        missing = store.lacking(keys or ())
+        missing = store.count_missing(keys or ())
         document = export_document(model, out, answers, missing, store.corrupt_rows)
     show(document, as_json, lambda: "\n".join(export_lines(document)))
 
@@ -94,8 +96,8 @@ def gc(
     """Delete the calls that no run in the workspace refers to."""
     from coreeval.cli.call_words import gc_document, gc_lines, waste_lines
     from coreeval.releases.references import at_rest, references, runs_in
-    from coreeval.tools.stores import call_waste
-    from coreeval.tools.stores.call_stats import size_on_disk
+    from coreeval.tools.stores import call_admin
+    from coreeval.tools.stores.call_admin import size_on_disk
 
     here = _workspace(workspace)
     path, runs = _store_in(here), runs_in(here)
@@ -103,13 +105,13 @@ def gc(
     with ExitStack() as stack:
         if not dry_run:
             stack.enter_context(at_rest(runs))
-        opened = call_waste.opened if dry_run else call_waste.opened_alone
+        opened = call_admin.open_store if dry_run else call_admin.open_exclusively
         connection = stack.enter_context(opened(path))
         keep = _keep(here, references(runs), older_than, every_run=keep_runs)
-        waste = call_waste.find_waste(connection, keep)
+        waste = call_admin.find_garbage(connection, keep)
         agreed = bool(waste) and not dry_run and (yes or _agreed(waste_lines(waste), as_json))
         if agreed:
-            call_waste.clear(connection, waste)
+            call_admin.delete_garbage(connection, waste)
     document = gc_document(path, waste, agreed, before=before, after=size_on_disk(path))
     show(document, as_json, lambda: "\n".join(gc_lines(document, waste)))
 
@@ -141,7 +143,7 @@ def _store_in(workspace: "Workspace") -> Path:
 
 @contextmanager
 def _opened(path: Path) -> "Iterator[CallStore]":
-    from coreeval.tools.stores.calls import open_calls
+    from coreeval.tools.stores.call_store import open_calls
 
     store = open_calls(path)
     try:
@@ -160,16 +162,20 @@ def _keys_of(run: Path) -> list[str]:
 # -- what goes ------------------------------------------------------------------------------------
 
 
-def _keep(here: "Workspace", references: "References", days: int, *, every_run: bool) -> "Keep":
+def _keep(
+    here: "Workspace", references: "References", days: int, *, every_run: bool
+) -> "RetentionRule":
     from coreeval.releases.references import is_run
-    from coreeval.tools.stores.call_waste import Keep
+    from coreeval.tools.stores.call_admin import RetentionRule
 
     def stays(payer: str) -> bool:
         paying = payer in references.payers or payer in here.asking_payers
         return paying or (every_run and is_run(payer))
 
     since = utc_now() - timedelta(days=days)
-    return Keep(keys=references.keys, payer=stays, since=since.isoformat(timespec="milliseconds"))
+    return RetentionRule(
+        keys=references.keys, payer=stays, since=since.isoformat(timespec="milliseconds")
+    )
 
 
 def _agreed(told: Iterator[str], as_json: bool) -> bool:

@@ -137,11 +137,11 @@ def _where_to_look(runs: "list[RunSummary]") -> Iterator[str]:
 
 def _telling(run: "RunSummary") -> str:
     """Return the sample whose story says most: an accepted one with the most attempts."""
-    from coreeval.tools.stores.runs import RunStore
+    from coreeval.tools.stores.run_store import RunStore
 
     store = RunStore.open(run.run_dir / "run.db", now=utc_now)
     try:
-        ended = list(store.ended(["accepted"])) or list(store.ended())
+        ended = list(store.sample_results(["accepted"])) or list(store.sample_results())
         return max(ended, key=lambda one: one.result.attempts).sample.id
     finally:
         store.close()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from coreeval.cli.output import one_line
 
 if TYPE_CHECKING:
-    from coreeval.tools.stores.pulse import Pulse, Spend, Wait
+    from coreeval.tools.stores.heartbeat import ProgressSnapshot, Spend, Wait
 
 REASON = 120
 """Characters of what an endpoint said that are shown."""
@@ -35,7 +35,7 @@ def _rate(per_minute: float) -> str:
     return f"{per_minute:.0f}" if per_minute >= 100 else f"{per_minute:.3g}"
 
 
-def pace_words(pulse: "Pulse") -> Iterator[str]:
+def pace_words(pulse: "ProgressSnapshot") -> Iterator[str]:
     """Yield rate and time left, requests in flight, and the slowest role."""
     if pulse.per_minute is not None:
         yield f"{_rate(pulse.per_minute)}/min"

@@ -51,7 +51,7 @@ async def _check(config: "Config", workspace: "Workspace") -> "list[Checked]":
     from coreeval.tools.catalogs import load_run_prices
     from coreeval.tools.cutoffs import load_run_cutoffs
     from coreeval.tools.endpoints import model_pairs, refuse_untrusted
-    from coreeval.tools.stores.calls import open_calls
+    from coreeval.tools.stores.call_store import open_calls
     from coreeval.tools.trust import TrustRecord
 
     prices, cutoffs, record = (

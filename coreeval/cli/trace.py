@@ -33,9 +33,9 @@ from coreeval.errors import UsageError
 from coreeval.meanings import OUTCOMES
 
 if TYPE_CHECKING:
-    from coreeval.tools.stores.calls import CallStore
-    from coreeval.tools.stores.run_listing import SampleFilter, Sort
-    from coreeval.tools.stores.runs import RunStore
+    from coreeval.tools.stores.call_store import CallStore
+    from coreeval.tools.stores.run_queries import SampleFilter, SampleSort
+    from coreeval.tools.stores.run_store import RunStore
     from coreeval.viewer.story_values import SampleStory
 
 _FILTERS = {
@@ -91,8 +91,8 @@ def _check(sample: str | None, given: Mapping[str, object], hide_texts: bool) ->
         raise UsageError("--text searches what --hide-texts hides", hint="leave out one of them")
 
 
-def _sort(name: str) -> "Sort":
-    from coreeval.tools.stores.run_listing import SORTS
+def _sort(name: str) -> "SampleSort":
+    from coreeval.tools.stores.run_queries import SORTS
 
     _known("order", name, SORTS)
     return next(sort for sort in SORTS if sort == name)
@@ -109,7 +109,7 @@ def _known(what: str, name: str, known: Sequence[str]) -> None:
 
 def _chosen(given: Mapping[str, Any]) -> "SampleFilter":
     """Return the filter; pending samples are listed only where they are asked for."""
-    from coreeval.tools.stores.run_listing import SampleFilter
+    from coreeval.tools.stores.run_queries import SampleFilter
 
     for name in given.get("outcomes", ()):
         _known("outcome", name, tuple(OUTCOMES))
@@ -159,7 +159,7 @@ class _Book:
         return hidden(story) if self.hide_texts else story
 
     def listed(
-        self, chosen: "SampleFilter", sort: "Sort", descending: bool, offset: int, most: int
+        self, chosen: "SampleFilter", sort: "SampleSort", descending: bool, offset: int, most: int
     ) -> Document:
         """Return a part of the list of samples."""
         from coreeval.viewer.hiding import hidden_row
@@ -176,10 +176,10 @@ class _Book:
 
     def _unknown(self, wanted: str) -> UsageError:
         """Return an error that names samples whose ids end like the one that was asked for."""
-        from coreeval.tools.stores.run_listing import EVERY
+        from coreeval.tools.stores.run_queries import ALL_SAMPLES
 
         last = wanted.rpartition("/")[2]
-        known = (each for each in self.store.listing.ids(EVERY) if last)
+        known = (each for each in self.store.listing.ids(ALL_SAMPLES) if last)
         near = [each for each in known if each.rpartition("/")[2] == last][:3]
         hint = f"did you mean {' or '.join(near)}?" if near else ""
         listing = f"list them: {command('trace', self.run)}"

@@ -33,14 +33,14 @@ from coreeval.evaluation.scoring.answers import (
 )
 from coreeval.evaluation.scoring.classification import DRAWS, proportion
 from coreeval.schema import Arm
-from coreeval.tools.stores.run_rows import Answer
+from coreeval.tools.stores.run_records import TargetAnswer
 
 _Part = tuple[bool, Arm, Arm | None]
 """Whether it has recoverable samples only; an arm; the arm that it must share its samples with."""
 
 
 def compare_arms(
-    answers: Iterable[tuple[str, Iterable[Answer]]],
+    answers: Iterable[tuple[str, Iterable[TargetAnswer]]],
     *,
     gold: Mapping[str, str],
     labels: Sequence[str],

@@ -10,7 +10,7 @@ import numpy as np
 from coreeval.evaluation.arm_scores import ARMS
 from coreeval.evaluation.scoring.answers import FAULTS, MISSING, Mask, Numbers, Table, View
 from coreeval.schema import Arm
-from coreeval.tools.stores.run_rows import Answer
+from coreeval.tools.stores.run_records import TargetAnswer
 
 Way = tuple[Arm, int]
 """An arm, and the number of the template that it was asked with."""
@@ -52,7 +52,7 @@ class Coded:
 
 
 def code_answers(
-    answers: Iterable[tuple[str, Iterable[Answer]]],
+    answers: Iterable[tuple[str, Iterable[TargetAnswer]]],
     *,
     gold: Mapping[str, str],
     labels: Sequence[str],
@@ -102,7 +102,7 @@ def _codes_of(labels: Sequence[str]) -> dict[tuple[str, str], int]:
 
 def _columns(
     target: str,
-    said: Iterable[Answer],
+    said: Iterable[TargetAnswer],
     places: Mapping[str, int],
     codes: Mapping[tuple[str, str], int],
 ) -> dict[Way, "array[int]"]:

@@ -15,8 +15,8 @@ from coreeval.graph.progress import Progress
 from coreeval.graph.record import call_row
 from coreeval.models import Asker, CallRef, close_models, open_exchange, record_calls
 from coreeval.schema import Prediction, Sample, Task
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.run_rows import Step
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.trust import load_trusted_endpoints
 
 Chunk = tuple[str, Sequence[Sample]]
@@ -81,7 +81,7 @@ class _Tally:
 def _put_to_embedded(job: Job, target: TargetConfig, chunks: Chunks, tally: _Tally) -> None:
     fitted: EmbeddedTarget | None = None
     for source, samples in itertools.takewhile(lambda _: not job.stop.asked, chunks()):
-        known = job.store.answered(target.model, source, "", [one.id for one in samples])
+        known = job.store.answer_keys(target.model, source, "", [one.id for one in samples])
         missing = [sample for sample in samples if (sample.id, 0) not in known]
         tally.known(len(samples) - len(missing))
         if missing:
@@ -97,7 +97,7 @@ def _fitted(job: Job, target: TargetConfig) -> EmbeddedTarget:
     rows = iter_benchmark(dataset, job.task, split=dataset.train_split)
     seen = Seen(
         train=[row for row in rows if isinstance(row, Sample)],
-        test=lambda: [ended.sample for ended in job.store.ended()],
+        test=lambda: [ended.sample for ended in job.store.sample_results()],
     )
     return fit_target(target.model, job.task, seen, seed=job.config.run.seed)
 
@@ -144,7 +144,7 @@ def _missing(
     found: list[Question] = []
     for task, part in _by_task(job, samples):
         version, ids = version_of(task), [sample.id for sample in part]
-        known = job.store.answered(target.model, source, version, ids)
+        known = job.store.answer_keys(target.model, source, version, ids)
         found += [
             asked
             for asked in questions_about(part, task)
@@ -183,15 +183,15 @@ async def _answers(
     return answers
 
 
-def note_asked(job: Job, step: Step, made: Sequence[CallRef]) -> None:
+def note_asked(job: Job, step: StepRecord, made: Sequence[CallRef]) -> None:
     """Write down what a target was asked at one go, and tell whoever listens."""
     job.listener.asked(step, made)
     job.store.record(step)
 
 
-def step_of(job: Job, target: str, number: int, source: str, made: Sequence[CallRef]) -> Step:
+def step_of(job: Job, target: str, number: int, source: str, made: Sequence[CallRef]) -> StepRecord:
     """Return what the story of the run says about one chunk."""
-    return Step(
+    return StepRecord(
         sample_id=f"target {target}",
         attempt=number,
         node=source,

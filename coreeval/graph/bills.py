@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from coreeval.tools.stores.sql import Row
+from coreeval.tools.stores.sqlite import Row
 
 _SUMMED = ("calls", "prompt_tokens", "cached_tokens", "completion_tokens", "priced")
 

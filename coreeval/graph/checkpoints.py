@@ -28,7 +28,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from coreeval.errors import RunCorrupt, RunError
-from coreeval.tools.stores.looking import refuse_link
+from coreeval.tools.stores.heartbeat import refuse_link
 
 _PLAIN_KINDS = frozenset({"null", "msgpack"})
 """Encodings that this serializer reads; LangGraph's others (json, pickle) can build objects."""

@@ -10,7 +10,7 @@ from coreeval.graph.job import Job
 from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Sample, TrainStatus
 from coreeval.tools.cutoffs import find_target_dates, load_run_cutoffs
-from coreeval.tools.stores.run_rows import Ended
+from coreeval.tools.stores.run_records import SampleResult
 
 if TYPE_CHECKING:
     from coreeval.evaluation.arm_scores import ArmTable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coreeval.evaluation.pcr.asked import Asked, Labels
 
 Document = dict[str, Any]
-_Fields = Callable[[Ended], Mapping[str, str] | None]
+_Fields = Callable[[SampleResult], Mapping[str, str] | None]
 _FIRST_PASS: Final[Mapping[Arm, _Fields]] = {
     "original": original_fields,
     "semantic": semantic_fields,
@@ -94,7 +94,7 @@ def _arm_texts(job: Job) -> "dict[Arm, dict[str, str]]":
     drawn = set(lowest(both, MOST, id_of=str, seed=job.config.run.seed))
     texts: dict[Arm, dict[str, str]] = {arm: {} for arm in get_args(Arm)}
     for store, arms in ((job.store, _FIRST_PASS), (control, _SECOND_PASS)):
-        for ended in store.ended(("accepted",)):
+        for ended in store.sample_results(("accepted",)):
             for arm, fields_of in arms.items():
                 fields = fields_of(ended) if ended.sample.id in drawn else None
                 if fields:
@@ -156,7 +156,7 @@ def compare_splits(job: Job) -> Document | None:
 def _compared_samples(job: Job) -> dict[str, list[Sample]]:
     """Return the samples of each split that are compared: those with a reworded text."""
     return {
-        "train": [item.sample for item in job.store.reworded_train()],
+        "train": [item.sample for item in job.store.train_rewordings()],
         "test": [ended.sample for ended in reworded_test(job)],
     }
 

@@ -14,7 +14,7 @@ from coreeval.graph.news import News, news_used
 from coreeval.graph.refreshing import refresh_samples
 from coreeval.graph.setup import Setup
 from coreeval.releases.manifest import Control
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 
 def control_setup(setup: Setup) -> Setup:
@@ -77,5 +77,5 @@ async def refresh_control(job: Job) -> int:
 def _open(second: Job, first: RunStore) -> int:
     """Take the samples of the first pass up, once; return how many have no outcome."""
     if second.store.total() == 0:
-        second.store.add_samples(ended.sample for ended in first.ended())
+        second.store.add_samples(ended.sample for ended in first.sample_results())
     return len(second.store.pending())

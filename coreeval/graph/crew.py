@@ -9,7 +9,7 @@ from coreeval.agents.rules import Rules
 from coreeval.graph.offering import Offer
 from coreeval.schema import Sample, Task, Window
 from coreeval.tools.knowledge import KnowledgeSource
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 
 @dataclass(frozen=True, kw_only=True)

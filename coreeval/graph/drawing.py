@@ -12,7 +12,7 @@ from coreeval.graph.job import Job
 from coreeval.graph.setup import Setup
 from coreeval.releases.arms import original_fields, semantic_fields
 from coreeval.schema import Sample
-from coreeval.tools.stores.run_rows import Ended
+from coreeval.tools.stores.run_records import SampleResult
 
 TEST_MOST = 5000
 """Reworded test items that are compared: with ten times the usual number of train items, the
@@ -70,9 +70,11 @@ def _fits_on_it(config: Config) -> bool:
     return embedded and config.compared_split == config.dataset.train_split
 
 
-def reworded_test(job: Job) -> list[Ended]:
+def reworded_test(job: Job) -> list[SampleResult]:
     """Return the reworded samples of the run that are compared, in the benchmark's order."""
-    both = (one for one in job.store.ended() if original_fields(one) and semantic_fields(one))
+    both = (
+        one for one in job.store.sample_results() if original_fields(one) and semantic_fields(one)
+    )
     kept = enumerate(both)
     drawn = lowest(kept, TEST_MOST, id_of=lambda one: one[1].sample.id, seed=job.config.run.seed)
     return [ended for _, ended in sorted(drawn, key=lambda one: one[0])]

@@ -12,7 +12,7 @@ from coreeval.graph.run import locked, taken_up, workspace_of
 from coreeval.graph.setup import Setup, check_targets
 from coreeval.graph.work import REAL, RunSummary, Surroundings, open_store, work_on
 from coreeval.releases.manifest import Evaluation, Manifest
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
 STAGES = ("evaluate", "pcr", "numleak", "report")

@@ -22,9 +22,9 @@ from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import Clock
 from coreeval.tools.cutoffs import TargetFreshness, count_by_target
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.run_rows import Fetch
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_records import Fetch
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Job:
         """Return the manifest with the counts and the cost of this moment."""
         update = {
             "counts": self.counts(),
-            "kept": self.store.kept_count(),
+            "kept": self.store.count_from_release(),
             "bad_rows": len(self.store.bad_rows()),
             "cost": self._cost(),
             "knowledge": self._knowledge(self.manifest.knowledge),

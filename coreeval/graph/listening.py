@@ -5,13 +5,13 @@ from typing import Protocol
 
 from coreeval.models.calls import CallRef
 from coreeval.schema import Result, TrainEnd
-from coreeval.tools.stores.run_rows import Step
+from coreeval.tools.stores.run_records import StepRecord
 
 
 class Listener(Protocol):
     """Hears of steps and ends; it is quick, and no trouble of its own reaches the run."""
 
-    def stepped(self, step: Step, calls: Sequence[CallRef]) -> None:
+    def stepped(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         """Hear of a step of a sample or a train item, before it is stored, and of its calls."""
         ...
 
@@ -19,7 +19,7 @@ class Listener(Protocol):
         """Hear that a sample or a train item has come to its end, which is stored."""
         ...
 
-    def asked(self, step: Step, calls: Sequence[CallRef]) -> None:
+    def asked(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         """Hear what a target was asked at one go."""
         ...
 
@@ -27,13 +27,13 @@ class Listener(Protocol):
 class Nobody:
     """Hears nothing."""
 
-    def stepped(self, step: Step, calls: Sequence[CallRef]) -> None:
+    def stepped(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         """Ignore a step."""
 
     def ended(self, subject: str, end: Result | TrainEnd) -> None:
         """Ignore an end."""
 
-    def asked(self, step: Step, calls: Sequence[CallRef]) -> None:
+    def asked(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         """Ignore what was asked."""
 
 

@@ -12,8 +12,8 @@ from coreeval.errors import CoreEvalError
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.record import InFlight
 from coreeval.models.traffic import Traffic
-from coreeval.tools.stores.pulse import Cause, Pulse, Spend, Wait
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.heartbeat import Cause, ProgressSnapshot, Spend, Wait
+from coreeval.tools.stores.run_store import RunStore
 
 BEAT_EVERY_S = 5.0
 RECENT_S = 300.0
@@ -84,7 +84,7 @@ class Monitor:
         self._spent: Spend | None = None
         self._meter = Meter(clock)
         self._moved_at = clock()
-        self._pulse: Pulse | None = None
+        self._pulse: ProgressSnapshot | None = None
         self._pulse_at = 0.0
 
     def heard(self, progress: Progress) -> None:
@@ -104,17 +104,17 @@ class Monitor:
             self._place = progress
         self._watch(replace(progress, pulse=self.pulse()))
 
-    def pulse(self) -> Pulse:
+    def pulse(self) -> ProgressSnapshot:
         """Return where the run is; half a second old at most."""
         now = self._clock()
         if self._pulse is None or now - self._pulse_at > FRESH_S:
             self._pulse, self._pulse_at = self._taken(now), now
         return self._pulse
 
-    def _taken(self, now: float) -> Pulse:
+    def _taken(self, now: float) -> ProgressSnapshot:
         rate, place = self._meter.per_minute(), self._place
         moved = max(self._moved_at, self.traffic.moved_at, self.in_flight.moved_at)
-        return Pulse(
+        return ProgressSnapshot(
             stage=place.stage,
             done=place.done,
             total=place.total,

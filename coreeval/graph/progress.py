@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from coreeval.tools.stores.pulse import Pulse
+    from coreeval.tools.stores.heartbeat import ProgressSnapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class Progress:
     counts: dict[str, int] = field(default_factory=dict)
     """Samples by outcome so far."""
     note: str = ""
-    pulse: "Pulse | None" = None
+    pulse: "ProgressSnapshot | None" = None
     """How fast a run goes, what it has spent and waits for; None for what is no run."""
 
 

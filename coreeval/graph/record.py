@@ -10,9 +10,9 @@ from coreeval.graph.state import REWORDING_NODES, Json, SampleNode, SampleState,
 from coreeval.models.calls import CallRef, record_calls
 from coreeval.schema import Verdict
 from coreeval.tools.clock import Clock
-from coreeval.tools.stores.pulse import Wait
-from coreeval.tools.stores.run_rows import CallRow, Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.heartbeat import Wait
+from coreeval.tools.stores.run_records import CallRow, StepRecord
+from coreeval.tools.stores.run_store import RunStore
 
 
 class InFlight:
@@ -86,7 +86,7 @@ def recorder(
                     error = f"{type(failure).__name__}: {failure}"
                     raise
                 finally:
-                    step = Step(
+                    step = StepRecord(
                         sample_id=state["sample_id"],
                         attempt=0 if name in REWORDING_NODES else state.get("attempt", 1),
                         node=name,

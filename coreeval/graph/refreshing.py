@@ -24,7 +24,7 @@ from coreeval.graph.threads import SampleThreads
 from coreeval.models import close_models, open_exchange
 from coreeval.schema import Sample
 from coreeval.tools.knowledge import KnowledgeSource
-from coreeval.tools.stores.calls import CallStore, damage_note, open_calls
+from coreeval.tools.stores.call_store import CallStore, describe_damage, open_calls
 from coreeval.tools.trust import load_trusted_endpoints
 
 
@@ -99,7 +99,7 @@ def open_crew(job: Job, stack: AsyncExitStack) -> Crew:
 
 
 def _tell_notes(job: Job, calls: CallStore) -> None:
-    if note := damage_note(calls.corrupt_found):
+    if note := describe_damage(calls.corrupt_found):
         job.tell(job.stage, note=note)
     job.tell_counts(job.stage)
 

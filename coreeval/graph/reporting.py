@@ -23,7 +23,7 @@ def gather_findings(job: Job) -> Findings:
         quality=quality.model_dump(mode="json"),
         overview=store.listing.overview(),
         attempts=store.attempts(),
-        evidence=evidence_used(store.cited(), manifest.window),
+        evidence=evidence_used(store.evidence_uses(), manifest.window),
         worth=worth_a_look(store, [target.model for target in job.config.models.tested]),
         arms=arms,
         pcr=pcr,

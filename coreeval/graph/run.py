@@ -43,8 +43,8 @@ from coreeval.releases.manifest import (
 )
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.files import hold_lock, write_text
-from coreeval.tools.stores.looking import looked_at
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.heartbeat import open_readonly
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import (
     HOME_VARIABLE,
     RunFiles,
@@ -241,7 +241,7 @@ def _require_workspace(files: RunFiles, manifest: Manifest) -> None:
     """
     if Path(manifest.workspace).exists() or not files.store.exists():
         return
-    with looked_at(files.store, what="run.db") as store:
+    with open_readonly(files.store, what="run.db") as store:
         called = store.execute("SELECT 1 FROM calls LIMIT 1").fetchone()
     if called:
         raise RunStateError(

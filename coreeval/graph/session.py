@@ -12,7 +12,7 @@ from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.signals import heeding_signals
 from coreeval.models import close_models
 from coreeval.tools.files import hold_lock
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 
 Found = TypeVar("Found")
 _WAY_ON = "then the same command goes on"

@@ -9,13 +9,13 @@ from coreeval.graph.drawing import reworded_test
 from coreeval.graph.job import Job
 from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Sample
-from coreeval.tools.stores.run_rows import Ended
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_store import RunStore
 
 T = TypeVar("T")
 CHUNK = 1000
 """Samples looked at together."""
-Texts = Callable[[Ended], Mapping[str, str] | None]
+Texts = Callable[[SampleResult], Mapping[str, str] | None]
 """Gives the texts that an arm has of a sample."""
 ARMS: Mapping[Arm, Texts] = {
     "original": original_fields,
@@ -34,7 +34,7 @@ def arm_chunks(job: Job) -> Iterator[Chunk]:
 
 
 def _arm_chunks(store: RunStore, arms: Mapping[Arm, Texts]) -> Iterator[Chunk]:
-    for ended in _batches(store.ended()):
+    for ended in _batches(store.sample_results()):
         for arm, texts in arms.items():
             samples = [_told(one.sample, fields) for one in ended if (fields := texts(one))]
             if samples:
@@ -51,7 +51,7 @@ def split_chunks(job: Job) -> Iterator[Chunk]:
 
 def train_chunks(job: Job) -> Iterator[Chunk]:
     """Yield the items of the train split, as they are and reworded."""
-    for items in _batches(job.store.reworded_train()):
+    for items in _batches(job.store.train_rewordings()):
         yield "train", [one.sample for one in items]
         yield "train_semantic", [_told(one.sample, one.end.semantic or {}) for one in items]
 

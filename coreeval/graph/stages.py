@@ -9,7 +9,7 @@ from coreeval.graph.state import RunUpdate
 from coreeval.releases.arms import write_arms, write_control
 from coreeval.releases.card import write_card
 from coreeval.releases.sample_rows import evidence_dates
-from coreeval.tools.stores.run_rows import Kept
+from coreeval.tools.stores.run_records import ReleaseSample
 
 KEPT_AT_A_TIME = 200
 
@@ -40,10 +40,10 @@ def _keep_what_found_nothing_newer(job: Job) -> None:
     """Put stale samples back as the release has them where their renewal found nothing newer."""
     if job.manifest.parent is None:
         return
-    dates, again = evidence_dates(job.store), list[Kept]()
+    dates, again = evidence_dates(job.store), list[ReleaseSample]()
     try:
         keeper = keeper_of(job.manifest.parent, job.setup)
-        for ended in job.store.ended():
+        for ended in job.store.sample_results():
             newest = dates[ended.sample.id][1] if ended.sample.id in dates else None
             if kept := keeper.kept_again(ended, newest):
                 again.append(kept)

@@ -26,7 +26,7 @@ from coreeval.graph.setup import set_up
 from coreeval.graph.stages import plan
 from coreeval.graph.work import REAL, job_of
 from coreeval.tools.env_file import read_env_file
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import RunFiles, workspace_for
 
 CONFIG = "COREEVAL_STUDIO_CONFIG"

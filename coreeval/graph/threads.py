@@ -24,7 +24,7 @@ from coreeval.models.pace import RANK
 from coreeval.models.sample_clock import bounded
 from coreeval.schema import Freshness, Outcome, Plan, ReplacedFact, Result
 from coreeval.tools.cutoffs import TargetDates, measure_freshness
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 DURABILITY: Durability = "exit"
 """Keeps the place of a thread that is stopped. What a kill costs is free to redo over the calls;
@@ -111,7 +111,7 @@ class SampleThreads:
         Where the story of its steps could not be written, they are to be repeated.
         """
         with damage_told(self.checkpoints):
-            if await self.store.recorded():
+            if await self.store.flush_steps():
                 await self.saver.keep(thread_id)
             else:
                 await self.saver.adelete_thread(thread_id)

@@ -24,8 +24,8 @@ from coreeval.models.tracing import TRACING
 from coreeval.models.traffic import Traffic
 from coreeval.releases.manifest import Manifest, Status, write_manifest
 from coreeval.tools.clock import Clock, utc_now
-from coreeval.tools.stores.looking import Spending
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.heartbeat import SpendingReader
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command
 
 
@@ -104,7 +104,7 @@ def job_of(
 ) -> Job:
     """Open a run's store and put together what works on it."""
     store = open_store(files, around.now, workspace.calls)
-    spending = Spending(workspace.calls, manifest.payer, setup.config.run.budget_usd)
+    spending = SpendingReader(workspace.calls, manifest.payer, setup.config.run.budget_usd)
     monitor = Monitor(around.watch, InFlight(around.now), Traffic(), spending.now)
     job = Job(
         setup=setup,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from coreeval.config import METHODS, Method
 from coreeval.models.model import Model
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 
 MISSES = 4
 """First answers in a row that are none, before a method that never worked is given up; faults by

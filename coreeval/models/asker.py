@@ -29,8 +29,8 @@ from coreeval.models.logprobs import first_tokens
 from coreeval.models.purse import cost_of
 from coreeval.models.sender import Question, Sender
 from coreeval.models.shapes import AnswerShape, InvalidAnswer
-from coreeval.tools.stores.call_rows import CallRecord, call_key, call_request
-from coreeval.tools.stores.calls import Answered, CallStore, Origin
+from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
+from coreeval.tools.stores.call_store import CallResult, CallStore, Origin
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -153,7 +153,7 @@ class Asker:
         request = self._request(draw, shape)
         key = call_key(request)
 
-        async def send() -> Answered:
+        async def send() -> CallResult:
             started, clock = datetime.now(UTC), time.monotonic()
             sent = await self.sender.send(
                 Question(
@@ -186,7 +186,7 @@ class Asker:
             told = error != "refusal"  # which says nothing of the way of asking
             if shape.schema and draw.plain and told:
                 self.sender.judged(sent, valid=not error)
-            return Answered(
+            return CallResult(
                 record=replace(record, valid=not error, error=error), reservation=sent.reservation
             )
 

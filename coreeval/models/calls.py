@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from coreeval.schema import Value
-from coreeval.tools.stores.call_rows import CallRecord
+from coreeval.tools.stores.call_records import CallRecord
 
 
 class CallRef(Value):

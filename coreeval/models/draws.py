@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coreeval.tools.stores.call_rows import CallRecord
+from coreeval.tools.stores.call_records import CallRecord
 
 Message = Mapping[str, str]
 LONGER = 2

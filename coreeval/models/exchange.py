@@ -15,7 +15,7 @@ from coreeval.models.traffic import Traffic
 from coreeval.schema import RoleName
 from coreeval.tools.catalogs import load_run_prices
 from coreeval.tools.endpoints import Pairs
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 
 
 class Exchange:

@@ -25,7 +25,7 @@ from coreeval.models.model import Identity, Model, parameters_of
 from coreeval.models.usage import usage_of
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
-from coreeval.tools.stores.call_rows import CallRecord, canonical
+from coreeval.tools.stores.call_records import CallRecord, canonical_json
 
 Line = dict[str, Any]
 """An answer as a file has it, before it is read or written."""
@@ -131,7 +131,7 @@ def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> i
             others.add(name)
     if not answers:
         raise _no_answers(model, sorted(others))
-    write_text(path, "".join(f"{canonical(line)}\n" for line in answers.values()))
+    write_text(path, "".join(f"{canonical_json(line)}\n" for line in answers.values()))
     return len(answers)
 
 
@@ -149,7 +149,7 @@ def _add(answers: dict[str, Line], asked: _Asked, record: CallRecord) -> None:
     if {**line, **known} != answers[key]:
         raise ConfigError(
             f"the same request has two answers, the later one of {record.started_at}",
-            where=f"{asked.endpoint}, {canonical(asked.parameters)}",
+            where=f"{asked.endpoint}, {canonical_json(asked.parameters)}",
             hint="take only the calls of one run: coreeval calls export --run RUN",
         )
 
@@ -216,7 +216,7 @@ def _parse(line: str, where: str) -> Recorded:
 
 def question_key(messages: Iterable[Mapping[str, str]], schema: object, draw: int) -> str:
     """Return the hash by which a recorded answer is found."""
-    asked = canonical({"messages": list(messages), "schema": schema, "draw": draw})
+    asked = canonical_json({"messages": list(messages), "schema": schema, "draw": draw})
     return hashlib.sha256(asked.encode()).hexdigest()
 
 

@@ -15,7 +15,7 @@ from coreeval.models.pace import Pace, Turn
 from coreeval.models.purse import Purse
 from coreeval.models.retry import Retry
 from coreeval.models.traffic import OpenCall, Traffic
-from coreeval.tools.stores.ledger import Reservation
+from coreeval.tools.stores.call_store import Reservation
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage

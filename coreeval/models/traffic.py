@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from coreeval.models.failures import CallFailure
-from coreeval.tools.stores.pulse import RoleSpeed, Wait
+from coreeval.tools.stores.heartbeat import RoleSpeed, Wait
 
 Place = Literal["turn", "budget", "answer", "resting"]
 """Waiting for a place in flight, for money, for the answer, for the next try."""

@@ -9,8 +9,8 @@ from typing import Literal
 
 from coreeval.schema import Arm, Evidence, Freshness, ReplacedFact, Task, Triple
 from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
-from coreeval.tools.stores.run_rows import Ended, Excerpt
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import EvidenceExcerpt, SampleResult
+from coreeval.tools.stores.run_store import RunStore
 
 SNIPPET_CHARS = 200
 """Longest excerpt of a publisher's text that is passed on."""
@@ -81,17 +81,17 @@ def shard_of(split: str) -> str:
     return f"{split}-00000-of-00001.parquet"
 
 
-def original_fields(ended: Ended) -> Mapping[str, str] | None:
+def original_fields(ended: SampleResult) -> Mapping[str, str] | None:
     """Return what the original arm holds for a sample; None for one that the owner leaves out."""
     return None if ended.result.semantic_status == "policy" else ended.sample.fields
 
 
-def accepted_fields(ended: Ended) -> Mapping[str, str] | None:
+def accepted_fields(ended: SampleResult) -> Mapping[str, str] | None:
     """Return the text with other facts of a sample, or None where none was accepted."""
     return ended.result.updated if ended.result.outcome == "accepted" else None
 
 
-def updated_fields(ended: Ended, on_reject: OnReject) -> Mapping[str, str] | None:
+def updated_fields(ended: SampleResult, on_reject: OnReject) -> Mapping[str, str] | None:
     """Return what the updated arm holds for a sample, or None."""
     result = ended.result
     if result.outcome == "accepted":
@@ -101,26 +101,26 @@ def updated_fields(ended: Ended, on_reject: OnReject) -> Mapping[str, str] | Non
     return ended.sample.fields if on_reject == "original" else semantic_fields(ended)
 
 
-def semantic_fields(ended: Ended) -> Mapping[str, str] | None:
+def semantic_fields(ended: SampleResult) -> Mapping[str, str] | None:
     """Return what the semantic arm holds for a sample, or None."""
     return ended.result.semantic if ended.result.semantic_status == "reworded" else None
 
 
 def _updated(store: RunStore, task: Task, on_reject: OnReject) -> Iterator[ParquetRow]:
-    for ended in store.ended():
+    for ended in store.sample_results():
         fields = updated_fields(ended, on_reject)
         if fields:
             yield arm_row(task, ended, fields)
 
 
 def _semantic(store: RunStore, task: Task) -> Iterator[ParquetRow]:
-    for ended in store.ended():
+    for ended in store.sample_results():
         fields = semantic_fields(ended)
         if fields:
             yield arm_row(task, ended, fields)
 
 
-def arm_row(task: Task, ended: Ended, fields: Mapping[str, str]) -> ParquetRow:
+def arm_row(task: Task, ended: SampleResult, fields: Mapping[str, str]) -> ParquetRow:
     """Return a row of an arm."""
     sample, result = ended.sample, ended.result
     return {
@@ -139,7 +139,7 @@ def fact_rows(store: RunStore) -> Iterator[ParquetRow]:
     for chunk in _chunks(store.facts()):
         known = dict(store.freshness([fact.sample_id for fact in chunk]))
         evidence = store.evidence([fact.evidence_id for fact in chunk])
-        kept = store.kept_among(fact.sample_id for fact in chunk)
+        kept = store.ids_from_release(fact.sample_id for fact in chunk)
         told = store.excerpts(fact.evidence_id for fact in chunk if fact.sample_id in kept)
         for fact in chunk:
             if fact.sample_id in kept:
@@ -180,7 +180,7 @@ def _fact_row(fact: ReplacedFact, evidence: Evidence) -> ParquetRow:
     }
 
 
-def _kept_row(fact: ReplacedFact, excerpt: Excerpt) -> ParquetRow:
+def _kept_row(fact: ReplacedFact, excerpt: EvidenceExcerpt) -> ParquetRow:
     """Return a row as the release had it that the fact was taken from."""
     return _fact_row(fact, excerpt.evidence) | {"snippet_sha256": excerpt.snippet_sha256}
 

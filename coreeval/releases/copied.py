@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from coreeval.agents.words import words
 from coreeval.releases.arms import accepted_fields
 from coreeval.releases.release_manifest import Overlap
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import UNSPACED
 
 GRAM = 5
@@ -24,7 +24,7 @@ def copied(store: RunStore, *, withheld: Collection[str]) -> Overlap:
     """
     return overlap_of(
         (fields, ended.sample.fields)
-        for ended in store.ended()
+        for ended in store.sample_results()
         if ended.sample.id not in withheld and (fields := accepted_fields(ended))
     )
 

@@ -16,7 +16,7 @@ from coreeval.releases.release_manifest import ArmRow, FactRow, SampleRow
 from coreeval.releases.stale import Horizon, is_accepted
 from coreeval.schema import BadRow, Evidence, Precision, ReplacedFact, Result, Sample, Triple
 from coreeval.tools.cutoffs import CERTAIN_FIRST, TargetDates, measure_freshness
-from coreeval.tools.stores.run_rows import Ended, Excerpt, Kept
+from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample, SampleResult
 
 Renewal = Literal[
     "new", "changed", "withheld", "not_accepted", "age", "cutoff", "undated", "precision",
@@ -50,7 +50,7 @@ class Keeper:
         self._semantic = _Ahead(lambda: release.arm("semantic"))
         self._facts = _Ahead(release.facts)
 
-    def through(self, rows: Iterable[Sample | BadRow]) -> Iterator[Sample | BadRow | Kept]:
+    def through(self, rows: Iterable[Sample | BadRow]) -> Iterator[Sample | BadRow | ReleaseSample]:
         """Yield the rows of a benchmark, with their results where they are kept.
 
         Raises:
@@ -59,20 +59,20 @@ class Keeper:
         for row in rows:
             yield row if isinstance(row, BadRow) else self.kept_of(row) or row
 
-    def kept_of(self, sample: Sample) -> Kept | None:
+    def kept_of(self, sample: Sample) -> ReleaseSample | None:
         """Return a sample with the result that it keeps; None for one that is made anew.
 
         Raises:
             ReleaseError: the release contradicts itself.
         """
         found = self._kept(sample)
-        if isinstance(found, Kept):
+        if isinstance(found, ReleaseSample):
             self.kept += 1
             return found
         self.renewed[found] += 1
         return None
 
-    def kept_again(self, ended: Ended, newest: datetime | None) -> Kept | None:
+    def kept_again(self, ended: SampleResult, newest: datetime | None) -> ReleaseSample | None:
         """Return a sample with old evidence as the release has it, if nothing newer was found.
 
         One that a new target may know is not put back: its evidence is from before the cutoff. Ask
@@ -104,13 +104,13 @@ class Keeper:
         found = self._kept_but_for_age(sample)
         return found and found[1]
 
-    def _kept_but_for_age(self, sample: Sample) -> tuple[Kept, datetime] | None:
+    def _kept_but_for_age(self, sample: Sample) -> tuple[ReleaseSample, datetime] | None:
         """Return a sample that nothing but old evidence makes anew, and its newest evidence."""
         row = next(iter(self._samples.of(sample.id)), None)
         if row is None or _outdated(sample, row) or not self._only_too_old(row):
             return None
         found = self._as_released(sample, row)
-        if not isinstance(found, Kept) or not row.newest_evidence:
+        if not isinstance(found, ReleaseSample) or not row.newest_evidence:
             return None
         return found, _moment(row.newest_evidence)
 
@@ -121,7 +121,7 @@ class Keeper:
         of = self.kept + self.renewed.total()
         return f"kept from {parent.version}: {self.kept} of {of} samples; {anew}"
 
-    def _kept(self, sample: Sample) -> Kept | Renewal:
+    def _kept(self, sample: Sample) -> ReleaseSample | Renewal:
         """Return a sample with the result that it keeps, or why it keeps none."""
         known = self._samples.of(sample.id)
         if not known:
@@ -130,7 +130,7 @@ class Keeper:
         reason = _outdated(sample, row) or self._gone_stale(row)
         return reason or self._as_released(sample, row)
 
-    def _as_released(self, sample: Sample, row: SampleRow) -> Kept | Renewal:
+    def _as_released(self, sample: Sample, row: SampleRow) -> ReleaseSample | Renewal:
         """Return a sample with the result that the release has, or what now forbids it."""
         updated, facts = self._text(self._updated, row), self._facts.of(sample.id)
         excerpts = {fact.evidence_id: _excerpt(fact, self._release) for fact in facts}
@@ -139,7 +139,7 @@ class Keeper:
             return "precision"
         if self._taken_down(sample, updated, evidence):
             return "takedown"
-        return Kept(
+        return ReleaseSample(
             sample=sample,
             result=self._result(row, updated, facts, evidence),
             excerpts=tuple(excerpts.values()),
@@ -229,7 +229,7 @@ def _outdated(sample: Sample, row: SampleRow) -> Renewal | None:
     return None if is_accepted(row) else "not_accepted"
 
 
-def _excerpt(fact: FactRow, release: Release) -> Excerpt:
+def _excerpt(fact: FactRow, release: Release) -> EvidenceExcerpt:
     evidence = Evidence.model_validate(
         {
             "id": fact.evidence_id,
@@ -242,7 +242,7 @@ def _excerpt(fact: FactRow, release: Release) -> Excerpt:
             "origin": f"release {release.manifest.name} {release.manifest.version}",
         }
     )
-    return Excerpt(evidence=evidence, snippet_sha256=fact.snippet_sha256)
+    return EvidenceExcerpt(evidence=evidence, snippet_sha256=fact.snippet_sha256)
 
 
 def _replaced(fact: FactRow) -> ReplacedFact:

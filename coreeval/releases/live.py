@@ -17,8 +17,14 @@ from typing import Any
 from coreeval.meanings import OUTCOMES
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import is_locked
-from coreeval.tools.stores.looking import DIGITS, Spending, last_row, looked_at
-from coreeval.tools.stores.pulse import Pulse, Spend
+from coreeval.tools.stores.heartbeat import (
+    DIGITS,
+    ProgressSnapshot,
+    Spend,
+    SpendingReader,
+    open_readonly,
+    read_single_row,
+)
 from coreeval.tools.workspace import RunFiles, Workspace, found_workspace
 
 Json = Mapping[str, Any]
@@ -96,7 +102,7 @@ class Live:
     """The same of the pass that writes the control arm; None where the config wants none."""
     bad_rows: int
     spend: Spend
-    pulse: Pulse | None
+    pulse: ProgressSnapshot | None
     """What the process said of the run; None where none works on it."""
     idle_s: float
     """Seconds since anything moved; 0 where nobody works on it."""
@@ -137,7 +143,7 @@ def live(run: Path, *, now: Clock = utc_now) -> Live:
     with _store(run) as store:
         counts = _counts(store)
         bad_rows = _one(store, "SELECT count(*) FROM bad_rows")
-        beat = last_row(store, "heartbeat")
+        beat = read_single_row(store, "heartbeat")
     control = _counts_of(files.control.root) if manifest.get("control") else None
     sign = _sign(beat, now) if beat else None
     pulse = _pulse(beat) if beat and works else None
@@ -184,7 +190,7 @@ def bad_lines(run: Path, *, most: int = -1) -> list[BadLine]:
 
 
 def _store(run: Path) -> AbstractContextManager[sqlite3.Connection]:
-    return looked_at(RunFiles(run).require_store(), what="run.db")
+    return open_readonly(RunFiles(run).require_store(), what="run.db")
 
 
 def _manifest(path: Path) -> Json:
@@ -233,7 +239,7 @@ def _spend(manifest: Json, works: bool, run: Path) -> Spend:
     if works or manifest["status"] == "running":
         payer = f"{manifest['run']}@{manifest['now']}"
         calls = Workspace(found_workspace(Path(manifest["workspace"]), run.resolve())).calls
-        return Spending(calls, payer, cost["budget_usd"]).now()
+        return SpendingReader(calls, payer, cost["budget_usd"]).now()
     paid = [row for row in cost["by_model"] if not row["cached"]]
     return Spend(
         billed_usd=round(sum(row["usd"] or 0.0 for row in paid), DIGITS),
@@ -248,9 +254,9 @@ def _sign(beat: Json, now: Clock) -> Sign:
     return Sign(pid=beat["pid"], host=beat["host"], at=beat["at"], age_s=age)
 
 
-def _pulse(beat: Json) -> Pulse | None:
+def _pulse(beat: Json) -> ProgressSnapshot | None:
     told = json.loads(beat.get("pulse") or "null")
-    return Pulse.of(told) if told else None
+    return ProgressSnapshot.of(told) if told else None
 
 
 def _stuck(beat: Json, now: Clock) -> tuple[Stuck, ...]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from coreeval.errors import CoreEvalError
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.calls import CallStore, open_calls
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
 

@@ -10,7 +10,7 @@ from coreeval.releases.arms import arm_columns, arm_row, class_label, original_f
 from coreeval.releases.release import Release, read_release, texts_sha256
 from coreeval.schema import Sample, Task
 from coreeval.tools.files import ParquetColumns, ParquetRow, read_parquet, write_parquet
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 IDS: ParquetColumns = {"id": "string", "label": "int64", "label_text": "string", "sha256": "string"}
 
@@ -24,13 +24,13 @@ def write_originals(store: RunStore, task: Task, path: Path, *, redistribute: bo
 
 
 def _texts(store: RunStore, task: Task) -> Iterator[ParquetRow]:
-    for ended in store.ended():
+    for ended in store.sample_results():
         if fields := original_fields(ended):
             yield arm_row(task, ended, fields)
 
 
 def _ids(store: RunStore) -> Iterator[ParquetRow]:
-    for ended in store.ended():
+    for ended in store.sample_results():
         if fields := original_fields(ended):
             sample = ended.sample
             yield {

@@ -8,7 +8,7 @@ from coreeval.evaluation.scoring.classification import Score, proportion
 from coreeval.releases.copied import copied
 from coreeval.releases.release_manifest import LabelNoise, LabelShare, Quality, RungCoverage
 from coreeval.schema import Rung, Task
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 
 def quality_of(

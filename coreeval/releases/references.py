@@ -9,7 +9,7 @@ from filelock import FileLock, Timeout
 from coreeval.errors import RunLocked
 from coreeval.releases.manifest import read_manifest
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command
 
 

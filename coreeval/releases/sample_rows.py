@@ -8,8 +8,8 @@ from coreeval.releases.arms import OnReject, evidence_used, semantic_fields, upd
 from coreeval.releases.release import texts_sha256
 from coreeval.releases.release_manifest import SampleRow, Withheld
 from coreeval.tools.files import ParquetColumns, write_parquet
-from coreeval.tools.stores.run_rows import Ended
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_store import RunStore
 
 _QUOTES = frozenset("'\"")
 _NUMBERS = frozenset({"attempts", "label"})
@@ -30,12 +30,12 @@ def sample_rows(
 ) -> Iterator[SampleRow]:
     """Yield how each sample stands in a release."""
     dates = evidence_dates(store)
-    for ended in store.ended():
+    for ended in store.sample_results():
         why: Withheld = withheld.get(ended.sample.id, "")
         yield _row(ended, dates, on_reject, why)
 
 
-def _row(ended: Ended, dates: Dates, on_reject: OnReject, withheld: Withheld) -> SampleRow:
+def _row(ended: SampleResult, dates: Dates, on_reject: OnReject, withheld: Withheld) -> SampleRow:
     sample, result = ended.sample, ended.result
     updated = None if withheld else updated_fields(ended, on_reject)
     semantic = None if withheld == "review" else semantic_fields(ended)

@@ -23,8 +23,8 @@ from coreeval.releases.sample_rows import sample_rows
 from coreeval.schema import Value
 from coreeval.tools.clock import utc_now
 from coreeval.tools.cutoffs import TargetDates
-from coreeval.tools.stores.run_rows import Ended
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 
 COMPARED = (
@@ -120,12 +120,12 @@ def _stored(path: Path, read: Callable[[RunStore], Iterator[T]]) -> Iterator[T]:
 
 
 def _arm(store: RunStore, name: ReleasedArm, reject: OnReject) -> Iterator[ArmRow]:
-    texts: dict[ReleasedArm, Callable[[Ended], Mapping[str, str] | None]] = {
+    texts: dict[ReleasedArm, Callable[[SampleResult], Mapping[str, str] | None]] = {
         "updated": partial(updated_fields, on_reject=reject),
         "semantic": semantic_fields,
         "original": original_fields,
     }
-    for ended in store.ended():
+    for ended in store.sample_results():
         if fields := texts[name](ended):
             yield ArmRow(
                 id=ended.sample.id,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from coreeval.agents.takedown import Takedown
 from coreeval.releases.arms import evidence_used
 from coreeval.releases.release_manifest import Withheld
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 
 def withheld_samples(
@@ -34,7 +34,7 @@ def _by_evidence(store: RunStore, takedown: Takedown) -> Iterator[str]:
 
 def _by_text(store: RunStore, takedown: Takedown) -> Iterator[str]:
     """Yield samples whose new text has a name that their original has not."""
-    for ended in store.ended(["accepted"]):
+    for ended in store.sample_results(["accepted"]):
         old = set(takedown.names_in(" | ".join(ended.sample.fields.values())))
         new = set(takedown.names_in(" | ".join((ended.result.updated or {}).values())))
         if new - old:

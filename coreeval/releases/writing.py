@@ -46,7 +46,7 @@ from coreeval.releases.stale import horizon_of, stale_samples
 from coreeval.releases.withholding import withheld_samples
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_json, write_text
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 
 def write_release(made_of: Sources, how: Manner, draft: Path) -> None:

@@ -12,7 +12,7 @@ from coreeval.releases.release_manifest import ReleaseManifest
 from coreeval.releases.sides import Title, flat, side_at
 from coreeval.schema import RoleName, Value
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 from coreeval.viewer.standings import Standings, of_release, of_run
 
@@ -77,7 +77,7 @@ def compared_run(key: str, path: Path) -> Compared:
     manifest, store = read_manifest(files.manifest), files.require_store()
     config = dict(flat("", load_config(files.config).model_dump(mode="json")))
     with closing(RunStore.open(store, now=utc_now)) as opened:
-        stamp = opened.standings.stamp()
+        stamp = opened.sample_states.stamp()
     return _compared(key, path, manifest, config, of_run(store), stamp)
 
 

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, get_args
 from coreeval.releases.diff import NOT_THERE, Move
 from coreeval.releases.release import texts_sha256
 from coreeval.schema import Value
-from coreeval.tools.stores.run_standings import Standing
+from coreeval.tools.stores.run_queries import SampleState
 from coreeval.viewer.compared import Compared
 
 Kind = Literal["outcome", "updated", "semantic", "label"]
@@ -88,7 +88,7 @@ def _contrast(before: Compared, _: object, after: Compared, __: object) -> Contr
     return contrast_of(before.standings.all(), after.standings.all())
 
 
-def contrast_of(before: Iterable[Standing], after: Iterable[Standing]) -> Contrast:
+def contrast_of(before: Iterable[SampleState], after: Iterable[SampleState]) -> Contrast:
     """Return in which samples a later side differs from an earlier one."""
     old = {row[0]: row for row in before}
     found, shared = list[Difference](), 0
@@ -102,7 +102,7 @@ def contrast_of(before: Iterable[Standing], after: Iterable[Standing]) -> Contra
     return Contrast((*found, *gone), shared)
 
 
-def _kinds(old: Standing, new: Standing) -> tuple[Kind, ...]:
+def _kinds(old: SampleState, new: SampleState) -> tuple[Kind, ...]:
     _, label, outcome, updated, semantic = old
     _, other_label, other_outcome, other_updated, other_semantic = new
     differs = (

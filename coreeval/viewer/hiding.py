@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from coreeval.schema import Evidence, ReplacedFact, Result, Sample, TrainEnd, Value, Verdict
-from coreeval.tools.stores.run_listing import Listed
+from coreeval.tools.stores.run_queries import ListRow
 from coreeval.tools.text import DiffPiece
 from coreeval.viewer.story_values import ArmDiff, CallStory, Given, Said, SampleStory, StepStory
 
@@ -27,7 +27,7 @@ SHOWN: Mapping[type[Value], frozenset[str]] = {
     Said: frozenset({"role"}),
     ArmDiff: frozenset({"before", "after", "field"}),
     DiffPiece: frozenset({"op"}),
-    Listed: frozenset(
+    ListRow: frozenset(
         {"sample", "label", "outcome", "cause", "rung", "semantic_status", "kept_from", "ended_at"}
     ),
 }  # fmt: skip
@@ -51,7 +51,7 @@ def hidden(story: SampleStory) -> SampleStory:
     return _hidden(story).model_copy(update={"hidden": True})
 
 
-def hidden_row(row: Listed) -> Listed:
+def hidden_row(row: ListRow) -> ListRow:
     """Return a row of a list without the excerpt and the reason."""
     return _hidden(row)
 

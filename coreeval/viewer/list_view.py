@@ -9,13 +9,13 @@ from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 
 from coreeval.schema import Value
-from coreeval.tools.stores.run_listing import SORTS, SampleFilter, Sort
+from coreeval.tools.stores.run_queries import SORTS, SampleFilter, SampleSort
 
 PAGE = 50
 """Samples on a page."""
 MOST_SHOWN = 60
 """Characters of a value that an error repeats."""
-MOST_FIRST: tuple[Sort, ...] = ("attempts", "calls", "usd", "seconds")
+MOST_FIRST: tuple[SampleSort, ...] = ("attempts", "calls", "usd", "seconds")
 """What is sorted from the largest down, until it is turned round."""
 NAMES: Mapping[str, str] = {
     "outcome": "outcomes",
@@ -35,7 +35,7 @@ class ListView(Value):
     """A list as a reader asked for it."""
 
     chosen: SampleFilter = SampleFilter()
-    sort: Sort = "order"
+    sort: SampleSort = "order"
     descending: bool = False
     page: int = Field(default=1, ge=1, le=10**9)
 
@@ -91,7 +91,7 @@ class ListView(Value):
         """Return the query of another page of the list."""
         return "&".join(filter(None, [self.query, f"page={page}" if page > 1 else ""]))
 
-    def sorted_by(self, sort: Sort) -> str:
+    def sorted_by(self, sort: SampleSort) -> str:
         """Return the query of the same list in another order; asked twice, it is turned round."""
         turned = not self.descending if self.sort == sort else sort in MOST_FIRST
         return self.model_copy(update={"sort": sort, "descending": turned, "page": 1}).query

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from coreeval.releases.manifest import Manifest
 from coreeval.releases.opening import opened_run
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 from coreeval.viewer.shelf import Shelf
 

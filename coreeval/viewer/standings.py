@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from coreeval.releases.release import Release, read_release
 from coreeval.schema import Evidence, ReplacedFact, Triple, Value
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_rows import Ended
-from coreeval.tools.stores.run_standings import Standing
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_queries import SampleState
+from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.viewer.hiding import mark
 
 Texts = Mapping[str, str]
@@ -52,7 +52,7 @@ class SideSample(Value):
 class Standings(NamedTuple):
     """The samples of a run or a release."""
 
-    all: Callable[[], Iterable[Standing]]
+    all: Callable[[], Iterable[SampleState]]
     """Those of a release have digests in place of texts."""
     some: Callable[[Sequence[str]], Mapping[str, SideSample]]
     """By id; what has not ended, or is not there, is left out."""
@@ -68,13 +68,13 @@ def _marked(fields: Texts | None) -> Texts | None:
 def of_run(path: Path) -> Standings:
     """Return the ended samples of a run, from its run.db; it is opened for each question."""
 
-    def all_of() -> Iterable[Standing]:
+    def all_of() -> Iterable[SampleState]:
         with closing(RunStore.open(path, now=utc_now)) as store:
-            return store.standings.all()
+            return store.sample_states.all()
 
     def some_of(ids: Sequence[str]) -> Mapping[str, SideSample]:
         with closing(RunStore.open(path, now=utc_now)) as store:
-            found = store.standings.some(ids)
+            found = store.sample_states.some(ids)
             used = {fact.evidence_id for each in found.values() for fact in each.result.facts}
             evidence = store.evidence(list(used))
         return {key: _of_ended(ended, evidence) for key, ended in found.items()}
@@ -82,7 +82,7 @@ def of_run(path: Path) -> Standings:
     return Standings(all_of, some_of)
 
 
-def _of_ended(ended: Ended, evidence: Mapping[str, Evidence]) -> SideSample:
+def _of_ended(ended: SampleResult, evidence: Mapping[str, Evidence]) -> SideSample:
     sample, result = ended.sample, ended.result
     return SideSample(
         outcome=result.outcome,
@@ -114,7 +114,7 @@ def of_release(path: Path) -> Standings:
     """Return the samples of a release, from its files."""
     release = read_release(path)
 
-    def all_of() -> Iterable[Standing]:
+    def all_of() -> Iterable[SampleState]:
         return [
             tuple(row[name] for name in _LIGHT) for row in release.rows("samples", columns=_LIGHT)
         ]

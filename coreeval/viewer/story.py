@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from coreeval.schema import Arm, Result, Sample, TrainEnd
-from coreeval.tools.stores.call_rows import CallRecord
-from coreeval.tools.stores.calls import CallStore
-from coreeval.tools.stores.run_rows import CallRow, Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.call_store import CallStore
+from coreeval.tools.stores.run_records import CallRow, StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import word_diff
 from coreeval.viewer.story_values import (
     ArmDiff,
@@ -87,7 +87,7 @@ def _billed(calls: Sequence[CallStory]) -> float | None:
 # -- steps ----------------------------------------------------------------------------------------
 
 
-def _steps(steps: Sequence[Step], told: "_Told") -> Iterator[StepStory]:
+def _steps(steps: Sequence[StepRecord], told: "_Told") -> Iterator[StepStory]:
     made: dict[str, int] = {}
     offered: tuple[str, ...] = ()
     for number, step in enumerate(steps):

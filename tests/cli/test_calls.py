@@ -17,8 +17,8 @@ from filelock import FileLock
 
 from coreeval.cli import main
 from coreeval.config import load_config
-from coreeval.tools.stores.call_rows import CallRecord, call_key, encoded
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_records import CallRecord, call_key, encode_record
+from coreeval.tools.stores.call_store import open_calls
 from tests.cli.kit import CONFIG, Said, Shell
 from tests.cli.test_docs import documented
 from tests.support.answers import OfflineAnswers
@@ -76,7 +76,7 @@ def rewrite(folder: Path, **columns: str) -> None:
     store.close()
     with closing(sqlite3.connect(folder / ".coreeval" / "calls.db")) as file:
         for record in records:
-            row, _ = encoded(CallRecord(**record))
+            row, _ = encode_record(CallRecord(**record))
             names = ", ".join(f"{name} = ?" for name in row)
             values = [*row.values(), row["key"]]
             file.execute(f"UPDATE calls SET {names} WHERE key = ?", values)

@@ -27,7 +27,7 @@ from coreeval.graph.work import Surroundings
 from coreeval.models.replay import write_answers
 from coreeval.prompts import load_prompts
 from coreeval.releases.manifest import read_manifest
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import Workspace
 from tests.cli.kit import CONFIG, DEMO, Said, Shell
 from tests.cli.test_docs import documented

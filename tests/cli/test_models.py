@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from tests.cli.kit import Shell
 from tests.cli.test_docs import documented
 from tests.support.crippled import complete, modern, prose_only, tools_only

@@ -13,7 +13,7 @@ import pytest
 
 from coreeval.cli.progress import watching
 from coreeval.graph.progress import Progress
-from coreeval.tools.stores.pulse import Pulse, RoleSpeed, Spend, Wait
+from coreeval.tools.stores.heartbeat import ProgressSnapshot, RoleSpeed, Spend, Wait
 from tests.cli.kit import Shell
 
 COUNTS = {"accepted": 123456, "label_unrecoverable": 98765, "no_knowledge": 87654, "unsafe": 7}
@@ -76,7 +76,7 @@ def test_a_line_says_how_it_goes_and_that_it_does_not(
     at(monkeypatch, 0, 1, 2, 3, 4)
     spend = Spend(billed_usd=0.4, reserved_usd=0.02, unpriced=0, budget_usd=5.0)
     slowest = RoleSpeed(role="composer", model="openai:x", answers=9, mean_s=4.13)
-    rates = Pulse(stage="refresh", per_minute=14.25, left_s=2940, sent=8)
+    rates = ProgressSnapshot(stage="refresh", per_minute=14.25, left_s=2940, sent=8)
     pulse = replace(rates, roles=(slowest,), spend=spend)
     throttled = Wait(
         cause="throttled", who="openai:x", number=8, seconds=71, reason="HTTP 429\x1b[2J"
@@ -109,7 +109,7 @@ def test_a_bar_that_stays_on_its_line(monkeypatch: pytest.MonkeyPatch, columns: 
         monkeypatch.setattr(sys, "stderr", terminal)
         with watching("emotion") as watch:
             watch(Progress(stage="refresh", done=5, total=400000, counts=COUNTS))
-            pulse = Pulse(stage="refresh", per_minute=1234, left_s=99_999, sent=1024)
+            pulse = ProgressSnapshot(stage="refresh", per_minute=1234, left_s=99_999, sent=1024)
             watch(Progress(stage="refresh", done=309882, total=400000, counts=COUNTS, pulse=pulse))
             watch(Progress(stage="stopping", note="[red]no markup[/red] \x1b[2J" + "long " * 40))
         monkeypatch.undo()

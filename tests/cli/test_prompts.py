@@ -11,7 +11,7 @@ import yaml
 from coreeval.cli import main
 from coreeval.config import ROLES, load_config
 from coreeval.prompts import load_prompts
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from tests.cli.kit import CONFIG, Shell
 from tests.cli.test_docs import documented
 from tests.support.answers import OfflineAnswers

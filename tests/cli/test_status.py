@@ -14,11 +14,11 @@ from filelock import FileLock
 
 from coreeval.cli import status as module
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.pulse import Pulse, RoleSpeed, Wait
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.heartbeat import ProgressSnapshot, RoleSpeed, Wait
+from coreeval.tools.stores.run_store import RunStore
 from tests.cli.kit import Shell
 
-GOING = Pulse(
+GOING = ProgressSnapshot(
     stage="refresh",
     done=3,
     total=5,
@@ -39,7 +39,7 @@ def running(finished: Path, shell: Shell) -> Iterator[Path]:
         yield run
 
 
-def beat(run: Path, pulse: Pulse, ago_s: float = 0.0) -> None:
+def beat(run: Path, pulse: ProgressSnapshot, ago_s: float = 0.0) -> None:
     """Leave a sign of life some time ago, with a sample that went into a step then."""
     then = utc_now() - timedelta(seconds=ago_s)
     store = RunStore.open(run / "run.db", now=lambda: then)

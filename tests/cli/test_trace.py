@@ -17,11 +17,11 @@ import pytest
 from coreeval.cli.output import brief, command, one_line, plain, say
 from coreeval.releases.manifest import read_manifest, write_manifest
 from coreeval.schema import Evidence
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.run_rows import CallRow, Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_records import CallRow, StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from tests.cli.kit import Shell
-from tests.tools.stores.made import record
+from tests.tools.stores.call_samples import record
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 HOSTILE = "\x1b[2J\x1b]0;owned\x07Apple\u202e <script>alert(1)</script>\x9b31m"
@@ -136,7 +136,7 @@ def test_prompts_and_answers(shell: Shell, finished: Path) -> None:
         known = {"role": "composer", "model": "openai:m", "draw": 0, "cached": False, "usd": 0.5}
         made = [CallRow(key=key, **known) for key in (asked.key, "lost")]  # type: ignore[arg-type]
         store.record(
-            Step(
+            StepRecord(
                 sample_id="emotion/test/1",
                 attempt=9,
                 node="compose",
@@ -175,7 +175,7 @@ def test_hostile_news_and_samples_do_nothing_to_a_terminal(shell: Shell, finishe
     )
     asyncio.run(store.add_evidence([item]))
     store.record(
-        Step(
+        StepRecord(
             sample_id="emotion/test/1",
             attempt=9,
             node="retrieve",

@@ -8,7 +8,7 @@ from coreeval.evaluation.arms import compare_arms
 from coreeval.evaluation.scoring.answers import Resampled, Table, View, resample
 from coreeval.evaluation.scoring.classification import NOTHING
 from coreeval.schema import AnswerKind, Arm, Prediction
-from coreeval.tools.stores.run_rows import Answer
+from coreeval.tools.stores.run_records import TargetAnswer
 
 GOLD = {"1": "a", "2": "a", "3": "b", "4": "b"}
 
@@ -16,7 +16,7 @@ GOLD = {"1": "a", "2": "a", "3": "b", "4": "b"}
 FAULTS: tuple[AnswerKind, ...] = ("refused", "unparsed", "truncated")
 
 
-def _said(by_arm: Mapping[Arm, Mapping[str, str]], template: int = 1) -> list[Answer]:
+def _said(by_arm: Mapping[Arm, Mapping[str, str]], template: int = 1) -> list[TargetAnswer]:
     """Return answers as the store gives them; a kind without a label stands for itself."""
     return [
         _answer(arm, template, key, said)
@@ -25,7 +25,7 @@ def _said(by_arm: Mapping[Arm, Mapping[str, str]], template: int = 1) -> list[An
     ]
 
 
-def _answer(arm: Arm, template: int, key: str, said: str) -> Answer:
+def _answer(arm: Arm, template: int, key: str, said: str) -> TargetAnswer:
     for fault in FAULTS:
         if said == fault:
             return arm, template, key, "", fault
@@ -196,7 +196,7 @@ def test_one_target_is_scored_before_the_next_is_read(monkeypatch: pytest.Monkey
         events.append("scored")
         return resample(table, views, seed=seed, draws=2)
 
-    def said(target: str) -> Iterator[Answer]:
+    def said(target: str) -> Iterator[TargetAnswer]:
         events.append(target)
         yield ("original", 1, "1", "a", "answered")
 

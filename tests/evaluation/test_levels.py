@@ -12,7 +12,7 @@ from coreeval.evaluation.decomposition import compare_arm_texts
 from coreeval.evaluation.levels import Levels, find_levels
 from coreeval.evaluation.report.items import write_items
 from coreeval.schema import Arm
-from coreeval.tools.stores.run_rows import Answer
+from coreeval.tools.stores.run_records import TargetAnswer
 
 LABELS = ("joy", "anger")
 GOLD = {f"emotion/test/{number}": LABELS[number % 2] for number in range(400)}
@@ -36,7 +36,7 @@ TEXTS = compare_arm_texts(
 """Texts that are alike in all arms."""
 
 
-def said_of(target: str, arms: Mapping[Arm, float], samples: int) -> Iterator[Answer]:
+def said_of(target: str, arms: Mapping[Arm, float], samples: int) -> Iterator[TargetAnswer]:
     chance = random.Random(target)
     for arm, share in arms.items():
         for key, label in list(GOLD.items())[:samples]:

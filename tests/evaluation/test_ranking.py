@@ -6,7 +6,7 @@ from scipy import stats  # type: ignore[import-untyped]
 
 from coreeval.evaluation.arms import compare_arms
 from coreeval.evaluation.ranking import Standing, kendall_tau_b, ranking, spearman_rho
-from coreeval.tools.stores.run_rows import Answer
+from coreeval.tools.stores.run_records import TargetAnswer
 
 
 @pytest.mark.parametrize("targets", [3, 4, 9])
@@ -57,10 +57,10 @@ def test_targets_that_all_tie_have_no_correlation() -> None:
 def test_a_table_of_arms_has_the_order_of_the_targets_that_answered_both() -> None:
     gold = {str(n): "ab"[n % 2] for n in range(60)}
 
-    def said(right: int, right_later: int) -> list[Answer]:
+    def said(right: int, right_later: int) -> list[TargetAnswer]:
         """Return answers of which so many first ones are right on each arm."""
         other = {"a": "b", "b": "a"}
-        answers = list[Answer]()
+        answers = list[TargetAnswer]()
         for place, (key, label) in enumerate(gold.items()):
             one = label if place < right else other[label]
             two = label if place < right_later else other[label]

@@ -21,7 +21,7 @@ from coreeval.evaluation.targets import (
 )
 from coreeval.models import AnswerShape, InvalidAnswer, record_calls
 from coreeval.schema import Label, Prediction, Sample, Task
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from tests.support.exchanges import exchange
 
 TASK = Task(

@@ -18,9 +18,9 @@ from coreeval.graph.work import RunSummary
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.call_rows import canonical
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_records import canonical_json
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.support import worker
 from tests.support.careless import Careless
@@ -150,7 +150,7 @@ class Lab:
             requests = [json.loads(record.request) for record in store.records()]
         finally:
             store.close()
-        return {canonical({"m": one["messages"], "s": one["schema"]}) for one in requests}
+        return {canonical_json({"m": one["messages"], "s": one["schema"]}) for one in requests}
 
     def asked(self) -> list[str]:
         """Return what the server was asked since the test began or `forget` was called.
@@ -174,7 +174,7 @@ class Lab:
         """Return how each sample ended, with its facts."""
         store = RunStore.open(self.folder / run / "run.db", now=utc_now)
         try:
-            ended = [one.result for one in store.ended()]
+            ended = [one.result for one in store.sample_results()]
             return {
                 one.sample_id: one.model_copy(update={"facts": tuple(store.facts(one.sample_id))})
                 for one in ended
@@ -241,4 +241,4 @@ def _question(request: Request) -> str:
     schema = {"name": form["name"], "schema": form["schema"]}
     messages: object = request["messages"]
     assert isinstance(messages, Sequence)
-    return canonical({"m": messages, "s": schema})
+    return canonical_json({"m": messages, "s": schema})

@@ -25,8 +25,8 @@ from coreeval.graph.work import RunSummary, Surroundings
 from coreeval.schema import Window
 from coreeval.tools.clock import utc_now
 from coreeval.tools.cutoffs import load_target_dates
-from coreeval.tools.stores import sql
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores import sqlite
+from coreeval.tools.stores.run_store import RunStore
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import SAMPLES, Lab, config_of, ended
 from tests.support.llm_server import Reply, Request, refused
@@ -87,7 +87,7 @@ def test_a_second_pass_that_is_killed_goes_on_and_nothing_is_paid_twice(
 def _planned(path: Path) -> int:
     """Return how often the replacer was asked in a pass."""
     with closing(RunStore.open(path, now=utc_now)) as store:
-        steps = [step for one in store.ended() for step in store.steps(one.sample.id)]
+        steps = [step for one in store.sample_results() for step in store.steps(one.sample.id)]
         return len({call.key for step in steps for call in step.calls if call.role == "replacer"})
 
 
@@ -151,7 +151,7 @@ def test_calls_are_flushed_before_what_either_pass_says_of_them(
         last[thread] = name
 
     monkeypatch.setattr(os, "fsync", noted)
-    monkeypatch.setattr(sql, "FLUSH_S", 0.0)
+    monkeypatch.setattr(sqlite, "FLUSH_S", 0.0)
     controlled(lab).refresh(limit=1)
     first, second = lab.files.store, lab.files.control.store
     assert {(f"{lab.workspace.calls}-wal", f"{store}-wal") for store in (first, second)} <= flushed

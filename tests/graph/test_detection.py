@@ -15,7 +15,7 @@ from coreeval.evaluation.arm_scores import ARMS
 from coreeval.evaluation.targets import GIVE_UP_AFTER
 from coreeval.schema import AnswerKind
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import CONCURRENCY, OPEN, SAMPLES, Lab, Undisturbed, ended
 from tests.support.llm_server import Reply, Request, refused
 from tests.support.wire import Prompted

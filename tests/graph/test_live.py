@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.releases.live import Live, live
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.ledger import Spent
+from coreeval.tools.stores.call_store import SpendingTotal, open_calls
 from tests.graph.kit import Lab
 from tests.support.llm_server import Reply
 
@@ -24,7 +23,7 @@ class Onlooker:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.seen: Live | None = None
-        self.ledger: Spent | None = None
+        self.ledger: SpendingTotal | None = None
         self.thread = threading.Thread(target=self.look)
 
     def look(self) -> None:
@@ -35,7 +34,7 @@ class Onlooker:
         self.ledger = ledger(self.lab)
 
 
-def ledger(lab: Lab) -> Spent:
+def ledger(lab: Lab) -> SpendingTotal:
     calls = open_calls(lab.workspace.calls, lab.manifest.payer)
     try:
         return calls.ledger.spent()

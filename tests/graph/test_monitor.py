@@ -10,8 +10,8 @@ from coreeval.graph.monitor import FEWEST, RECENT_S, Meter, Monitor
 from coreeval.graph.progress import Progress
 from coreeval.graph.record import InFlight
 from coreeval.models.traffic import Traffic
-from coreeval.tools.stores.pulse import Spend
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.heartbeat import Spend
+from coreeval.tools.stores.run_store import RunStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SPENT = Spend(billed_usd=0.25, reserved_usd=0.0, unpriced=0, budget_usd=1.0)
@@ -111,7 +111,7 @@ async def test_a_beat_says_that_nothing_moves_and_what_it_waits_for(
     assert (last.pulse.idle_s, last.pulse.sent) == (90.0, 1)
     waits = [(wait.cause, wait.who, wait.seconds) for wait in last.pulse.waits]
     assert waits == [("news", "retrieve", 90.0), ("answer", "openai:m", 90.0)]
-    assert await store.recorded()
+    assert await store.flush_steps()
     beat = store.last_beat()
     assert beat and beat.pulse == last.pulse
     assert set(beat.in_flight) == {"a", "b"}

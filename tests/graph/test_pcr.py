@@ -26,7 +26,7 @@ from coreeval.graph.run import resume, retry
 from coreeval.graph.state import REWORDING_NODES
 from coreeval.schema import TrainStatus
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import Workspace
 from tests.graph.kit import OPEN, SAMPLES, Lab, config_of, ended
 from tests.support.answers import OfflineAnswers
@@ -123,7 +123,7 @@ def test_train_items_are_reworded_asked_about_and_compared(lab: Lab, whole: dict
     assert lab.manifest.counts["total"] == SAMPLES, "train items are no samples"
     with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
         said = list(store.answers("openai:target", ["train", "train_semantic"]))
-        one = next(item for item in store.reworded_train())
+        one = next(item for item in store.train_rewordings())
         assert {step.node for step in store.steps(one.sample.id)} == set(REWORDING_NODES)
     assert len(said) == 2 * TEMPLATES * train["reworded"]
     assert all(sample.startswith("train:") for _, _, sample, _, _ in said)
@@ -215,7 +215,7 @@ class Choking:
 def test_an_item_that_fails_is_told_and_can_be_retried(lab: Lab, whole: dict[str, Any]) -> None:
     lab.refresh("before")
     with closing(RunStore.open(lab.folder / "before" / "run.db", now=utc_now)) as store:
-        doomed = next(store.reworded_train()).sample
+        doomed = next(store.train_rewordings()).sample
     forget_calls(lab)
     lab.server.answers = Choking(lab, doomed.fields["text"])
     lab.refresh()
@@ -321,7 +321,7 @@ def test_the_story_of_a_train_item_and_the_verdict_are_told(
 ) -> None:
     lab.refresh(limit=6)
     with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
-        item = next(store.reworded_train())
+        item = next(store.train_rewordings())
     assert cli.main(["trace", str(lab.files.root), item.sample.id]) == 0
     said = capsys.readouterr().out
     assert "item of the train split, reworded" in said

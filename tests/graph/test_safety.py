@@ -5,7 +5,7 @@ import pytest
 from coreeval.errors import ConfigError
 from coreeval.schema import Flag, Policy, ReplacedFact
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import MOMENT, Lab, Undisturbed, config_of, ended
 from tests.support.wire import Prompted
 

@@ -10,7 +10,7 @@ from coreeval.errors import CredentialError, RunLocked, RunStateError
 from coreeval.graph.run import refresh
 from coreeval.graph.work import Surroundings
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, Undisturbed, assert_whole, ended
 from tests.support.llm_server import Reply
 

@@ -11,8 +11,8 @@ import pytest
 from coreeval.errors import RunError
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import StepRecord
+from coreeval.tools.stores.run_store import RunStore
 
 ENDED = Result(sample_id="a", outcome="no_knowledge")
 
@@ -24,8 +24,10 @@ def store(tmp_path: Path) -> Iterator[RunStore]:
     store.close()
 
 
-def step() -> Step:
-    return Step(sample_id="a", attempt=0, node="extract", started_at="2026-11-01", seconds=0.1)
+def step() -> StepRecord:
+    return StepRecord(
+        sample_id="a", attempt=0, node="extract", started_at="2026-11-01", seconds=0.1
+    )
 
 
 def test_a_result_is_kept_when_whoever_waited_for_it_is_gone(

@@ -6,9 +6,9 @@ from contextlib import closing
 import pytest
 
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_overview import Overview
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.viewer.story import sample_story
 from tests.graph.kit import Lab, Undisturbed
 

@@ -21,7 +21,7 @@ from coreeval.graph.window import Dated, dated
 from coreeval.releases.manifest import read_manifest
 from coreeval.schema import Window
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 AUTO = {"start": "auto"}

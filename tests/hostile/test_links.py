@@ -27,8 +27,8 @@ from coreeval.tools.gdelt.parts.compact import compact
 from coreeval.tools.gdelt.store.layout import Layout
 from coreeval.tools.gdelt.store.sync import Around, sync_folder
 from coreeval.tools.json_cache import JsonCache
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 from tests.cli.kit import DEMO
 from tests.releases.kit import make_run

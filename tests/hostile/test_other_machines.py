@@ -11,8 +11,8 @@ import pytest
 from coreeval.errors import RunError
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import is_locked
-from coreeval.tools.stores.looking import COPYING, looked_at
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.heartbeat import COPYING, open_readonly
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import found_workspace
 from tests.cli.conftest import finished, shell  # noqa: F401 - fixtures
 from tests.cli.kit import Shell
@@ -22,7 +22,7 @@ def forbid_writing(patch: pytest.MonkeyPatch) -> None:
     """Let this process write nothing, by what the system tells: root may write any folder."""
     really = os.access
     patch.setattr(
-        "coreeval.tools.stores.looking.os.access",
+        "coreeval.tools.stores.heartbeat.os.access",
         lambda path, mode: mode != os.W_OK and really(path, mode),
     )
 
@@ -47,13 +47,13 @@ def test_a_store_that_cannot_be_written_is_read_and_nothing_is_made_beside_it(
     forbid_writing(monkeypatch)
     store = RunStore.open(run_db, now=utc_now)
     try:
-        assert list(store.ended()) == []
+        assert list(store.sample_results()) == []
         assert names(run_db.parent) == before
         with pytest.raises(RunError, match="readonly database"):
             store.finish_stage("assemble", {})
     finally:
         store.close()
-    with looked_at(run_db, what="run.db") as seen:
+    with open_readonly(run_db, what="run.db") as seen:
         assert seen.execute("SELECT count(*) FROM samples").fetchone()[0] == 0
         assert names(run_db.parent) == before
 
@@ -65,7 +65,7 @@ def test_what_another_process_has_not_yet_moved_out_of_its_log_is_read(
         other.execute("INSERT INTO bad_rows VALUES (1, 'f', 1, 'r', 't')")
         other.commit()
         forbid_writing(monkeypatch)
-        with looked_at(run_db, what="run.db") as seen:
+        with open_readonly(run_db, what="run.db") as seen:
             assert seen.execute("SELECT count(*) FROM bad_rows").fetchone()[0] == 1
 
 
@@ -73,7 +73,7 @@ def test_a_store_whose_log_cannot_be_read_says_what_to_copy(
     run_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "coreeval.tools.stores.sql.reading_uri", lambda _path: "file:/nowhere/run.db?mode=ro"
+        "coreeval.tools.stores.sqlite.reading_uri", lambda _path: "file:/nowhere/run.db?mode=ro"
     )
     forbid_writing(monkeypatch)
     with pytest.raises(RunError, match="cannot be opened") as caught:

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict, Unpack
 
 from coreeval.config import ModelConfig
 from coreeval.models import Asker, Exchange, Retry, close_models
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, empty_objects
 

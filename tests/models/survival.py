@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from coreeval.models import AnswerShape, Asker
 from coreeval.schema import Value
-from coreeval.tools.stores.call_rows import CallRecord
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.call_store import CallStore
 from tests.support.llm_server import Request
 
 

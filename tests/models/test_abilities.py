@@ -8,7 +8,7 @@ import pytest
 from coreeval.config import METHODS, Method, ModelConfig
 from coreeval.models import Model, open_model
 from coreeval.models.abilities import MISSES, Abilities
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 
 OWN = "http://127.0.0.1:9/v1"
 

@@ -20,7 +20,7 @@ from coreeval.models import AnswerShape, Asker, Retry, open_model, record_calls
 from coreeval.models.forms import Form
 from coreeval.models.keys import NO_KEY
 from coreeval.schema import Value
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 from tests.models.conftest import KEY, MakeAsker, Naps
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, refused, script

@@ -9,7 +9,7 @@ import pytest
 from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.models import AnswerShape, Asker, CallRef, InvalidAnswer, record_calls
 from coreeval.schema import Value
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import MakeAsker
 from tests.support.llm_server import LLMServer, Reply, Request, refused, script
 

@@ -16,7 +16,7 @@ from coreeval.models.check import Checked, check_models, distinct, total
 from coreeval.models.probe import ROOM, SHORT, Probe
 from coreeval.tools.catalogs import Price
 from coreeval.tools.cutoffs import DateClaim, ModelDates
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import KEY, Naps
 from tests.support.crippled import (
     GOOD,

@@ -17,7 +17,7 @@ from coreeval.errors import ConfigError, ModelCallError, ModelUnusable
 from coreeval.models import AnswerShape, Asker, Retry, close_models, open_model
 from coreeval.models.network import proxy_for
 from coreeval.schema import Value
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 from tests.models.conftest import Naps
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, script

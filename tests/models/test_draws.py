@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from coreeval.models.draws import LONGER, Draw
-from coreeval.tools.stores.call_rows import CallRecord
+from coreeval.tools.stores.call_records import CallRecord
 
 QUESTION = ({"role": "system", "content": "You label."}, {"role": "user", "content": "a text"})
 FIRST = Draw(QUESTION, 100)

@@ -7,7 +7,7 @@ import pytest
 
 from coreeval.config import METHODS
 from coreeval.errors import ModelCallError, NoValidAnswer, RequestRejected
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from tests.models.conftest import Connect, Naps
 from tests.models.kit import GOOD, Taking, ask, asker_of, method_of
 from tests.support.exchanges import exchange

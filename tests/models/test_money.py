@@ -13,8 +13,7 @@ from coreeval.config import METHODS
 from coreeval.errors import BudgetSpent, CoreEvalError, ModelCallError, NoValidAnswer
 from coreeval.models import AnswerShape, CallRef, InvalidAnswer
 from coreeval.tools.catalogs import MILLION, Price
-from coreeval.tools.stores.calls import CallStore
-from coreeval.tools.stores.ledger import Spent
+from coreeval.tools.stores.call_store import CallStore, SpendingTotal
 from tests.models.conftest import Connect
 from tests.models.kit import GOOD, SHAPE, Answer, Crowded, Taking, ask, asked, asker_of
 from tests.support.exchanges import exchange
@@ -94,7 +93,7 @@ async def test_a_request_is_paid_for_in_the_file_before_it_is_sent_and_once_it_i
     ((put_aside,),) = seen
     assert call.usd is not None and 1.0 < put_aside < 1.2 and call.usd < put_aside
     assert open_in(path) == []
-    assert store.ledger.spent() == Spent(billed_usd=call.usd, unknown_usd=0.0)
+    assert store.ledger.spent() == SpendingTotal(billed_usd=call.usd, unknown_usd=0.0)
 
 
 @pytest.mark.parametrize("words", ["joy", "\u559c\u60a6"], ids=["ascii", "not ascii"])

@@ -7,7 +7,7 @@ import pytest
 
 from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.models import Asker, PlainShape, close_models
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.kit import GOOD, SHAPE, Answer, asked, asker_of, config_of, method_of
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, Request, empty_objects, refused

@@ -8,7 +8,7 @@ import pytest
 from coreeval.config import ModelConfig, ModelsConfig
 from coreeval.errors import ConfigError, CredentialError, ModelUnusable
 from coreeval.models import open_model, preflight
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer
 

@@ -15,8 +15,7 @@ from coreeval.errors import BudgetSpent, RunError
 from coreeval.models import Model, open_model
 from coreeval.models.purse import Purse
 from coreeval.tools.catalogs import MILLION, Price, Prices
-from coreeval.tools.stores.calls import CallStore, open_calls
-from coreeval.tools.stores.ledger import Reservation, Spent
+from coreeval.tools.stores.call_store import CallStore, Reservation, SpendingTotal, open_calls
 
 A_DOLLAR = PriceConfig(input=0, output=MILLION)
 """A price at which a request may cost as many dollars as its answer may have tokens."""
@@ -195,7 +194,7 @@ async def test_earlier_processes_of_the_run_are_counted(path: Path) -> None:
             await reserve(purse(store, budget), left + 1)
         store.close()
     store = open_calls(path, "another run")
-    assert store.ledger.spent() == Spent(billed_usd=0, unknown_usd=0)
+    assert store.ledger.spent() == SpendingTotal(billed_usd=0, unknown_usd=0)
     await reserve(purse(store, 10), 10)
     store.close()
 

@@ -7,7 +7,7 @@ from coreeval.config import ModelConfig
 from coreeval.errors import ModelUnusable
 from coreeval.models import AnswerShape, Retry
 from coreeval.schema import Value
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 from tests.models.conftest import KEY, Naps
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, script

@@ -11,7 +11,7 @@ from coreeval.models import AnswerShape, open_model
 from coreeval.models.asker import MAX_DRAWS
 from coreeval.models.replay import without_request, write_answers
 from coreeval.schema import Value
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import MakeAsker
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, script

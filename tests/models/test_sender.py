@@ -7,7 +7,7 @@ import pytest
 from coreeval.errors import ModelCallError, ModelUnusable
 from coreeval.models import Retry
 from coreeval.models.sender import DOWN_AFTER
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 from tests.models.conftest import Connect
 from tests.models.kit import GOOD, Crowded, ask, asker_of, config_of
 from tests.support.exchanges import exchange

@@ -6,7 +6,7 @@ import pytest
 
 from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.models import AnswerShape, InvalidAnswer
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 from tests.models.conftest import MakeAsker, Naps
 from tests.models.survival import (
     GOOD,

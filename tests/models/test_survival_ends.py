@@ -20,7 +20,7 @@ from coreeval.errors import (
     RunError,
 )
 from coreeval.models import Asker, Exchange, Retry
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import KEY, MakeAsker, Naps
 from tests.models.survival import GOOD, JOY, asked, bodies, method_of, records
 from tests.support.exchanges import exchange

@@ -9,8 +9,8 @@ from coreeval.models import Exchange, Retry
 from coreeval.models.purse import Purse
 from coreeval.models.traffic import Traffic
 from coreeval.tools.catalogs import FREE
-from coreeval.tools.stores.calls import CallStore
-from coreeval.tools.stores.pulse import RoleSpeed, Wait
+from coreeval.tools.stores.call_store import CallStore
+from coreeval.tools.stores.heartbeat import RoleSpeed, Wait
 from tests.models.kit import GOOD, ask, config_of
 from tests.support.llm_server import LLMServer, Request, refused, script
 

@@ -17,7 +17,7 @@ from coreeval.models.openai import wire as openai
 from coreeval.models.purse import Purse, cost_of
 from coreeval.models.traffic import Traffic
 from coreeval.models.usage import usage_of
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 
 ODD = ["-5", "9223372036854775808", "1e300", "NaN", "Infinity", '"many"', "1.5", "true", "[]"]
 PRICE = PriceConfig(input=3, output=15, cached_input=0.3, cache_write=3.75)

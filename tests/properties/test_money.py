@@ -19,8 +19,7 @@ from coreeval.models.counts import MOST_TOKENS, ImpossibleCount, is_count, possi
 from coreeval.models.purse import Purse, cost_of
 from coreeval.models.usage import plus, usage_of
 from coreeval.tools.catalogs import cost, worst_case_cost
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.ledger import Reservation
+from coreeval.tools.stores.call_store import Reservation, open_calls
 
 DOLLARS = st.floats(0, 1000)
 PRICES = st.builds(

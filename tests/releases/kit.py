@@ -35,8 +35,8 @@ from coreeval.schema import (
     Window,
 )
 from coreeval.tasks import fingerprint, load_task
-from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 
 NOW = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
@@ -128,9 +128,9 @@ async def _fill(path: Path, samples: Sequence[Sample]) -> None:
     store.close()
 
 
-def _judged(sample: Sample, node: str, name: str, *, passed: bool) -> Step:
+def _judged(sample: Sample, node: str, name: str, *, passed: bool) -> StepRecord:
     said = Verdict(name=name, attempt=1, passed=passed)
-    return Step(
+    return StepRecord(
         sample_id=sample.id,
         attempt=1,
         node=node,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from coreeval.schema import Verdict
-from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kit import NOW, Made, make_run
 
 PERSON = {
@@ -53,17 +53,17 @@ def person(name: str, polarity: str = "neutral", role: str = "subject") -> dict[
     return {"name": name, "role": role, "polarity": polarity}
 
 
-def extract(number: int, *, policy: str = "allow", **found: object) -> Step:
+def extract(number: int, *, policy: str = "allow", **found: object) -> StepRecord:
     """Return what the extractor noted of a sample."""
     return _step(number, "extract", {"extraction": found, "policy": policy})
 
 
-def replace(number: int, *persons: dict[str, str], attempt: int = 1, **plan: object) -> Step:
+def replace(number: int, *persons: dict[str, str], attempt: int = 1, **plan: object) -> StepRecord:
     """Return what the replacer planned for a sample."""
     return _step(number, "replace", {"plan": {**PLAN, "persons": persons, **plan}}, attempt)
 
 
-def judged(number: int, name: str, reason: str, *, passed: bool, attempt: int = 1) -> Step:
+def judged(number: int, name: str, reason: str, *, passed: bool, attempt: int = 1) -> StepRecord:
     """Return a verdict about a sample."""
     said = Verdict(name=name, attempt=attempt, passed=passed, reason=reason)
     return _step(number, f"judge {name}", {}, attempt, said)
@@ -74,8 +74,10 @@ def sample_id(number: int) -> str:
     return f"emotion/test/{number + 1}"
 
 
-def _step(number: int, node: str, detail: dict[str, Any], attempt: int = 1, *said: Verdict) -> Step:
-    return Step(
+def _step(
+    number: int, node: str, detail: dict[str, Any], attempt: int = 1, *said: Verdict
+) -> StepRecord:
+    return StepRecord(
         sample_id=sample_id(number),
         attempt=0 if node == "extract" else attempt,
         node=node,
@@ -86,7 +88,7 @@ def _step(number: int, node: str, detail: dict[str, Any], attempt: int = 1, *sai
     )
 
 
-def _steps() -> Iterator[Step]:
+def _steps() -> Iterator[StepRecord]:
     flag = {"flag": "crime_or_accusation", "span": "theft"}
     yield extract(0)
     yield extract(1, policy="neutral_only", sensitive=[flag])

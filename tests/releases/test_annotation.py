@@ -18,7 +18,7 @@ from coreeval.releases.annotation.exporting import SHEETS, export_sheets
 from coreeval.releases.annotation.scored import score_sheets
 from coreeval.releases.review.deciding import Choice, record
 from coreeval.releases.verifying import verify
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from tests.releases.exports.conftest import assemble
 from tests.releases.kit import NOW, Made, make_run
 from tests.releases.people import copied, sample_id

@@ -9,7 +9,7 @@ import pytest
 from coreeval.releases.arms import PROVENANCE, OnReject, write_arms
 from coreeval.schema import Evidence, Outcome, ReplacedFact, Result, Sample, Triple
 from coreeval.tasks import load_task
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 TASK = load_task("emotion")

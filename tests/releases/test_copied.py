@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.releases.copied import copied, overlap_of
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kit import NOW, make_run
 
 SIX = "one two three four five six"

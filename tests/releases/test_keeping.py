@@ -19,8 +19,8 @@ from coreeval.schema import BadRow, Result, Sample
 from coreeval.tasks import load_task
 from coreeval.tools.cutoffs import DateClaim, TargetDates
 from coreeval.tools.files import read_parquet
-from coreeval.tools.stores.run_rows import Ended, Kept
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import ReleaseSample, SampleResult
+from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kit import NOW, SNIPPET, Made, make_run
 
 FIRST, SECOND, THIRD = (f"emotion/test/{n}" for n in (1, 2, 3))
@@ -57,8 +57,8 @@ def terms(**changes: object) -> Terms:
     return Terms(**({"horizon": Horizon()} | usual | changes))
 
 
-def kept_by(keeper: Keeper, rows: Sequence[Sample | BadRow]) -> dict[str, Kept]:
-    return {row.sample.id: row for row in keeper.through(rows) if isinstance(row, Kept)}
+def kept_by(keeper: Keeper, rows: Sequence[Sample | BadRow]) -> dict[str, ReleaseSample]:
+    return {row.sample.id: row for row in keeper.through(rows) if isinstance(row, ReleaseSample)}
 
 
 def test_what_was_accepted_is_kept_and_everything_else_is_made_anew(
@@ -68,7 +68,7 @@ def test_what_was_accepted_is_kept_and_everything_else_is_made_anew(
     bad = BadRow(file="f", line=1, reason="no label", text="?")
     rows: list[Sample | BadRow] = [bad, *samples(made)]
     found = list(keeper.through(rows))
-    assert [type(row) for row in found] == [BadRow, *[Kept] * 3, *[Sample] * 3]
+    assert [type(row) for row in found] == [BadRow, *[ReleaseSample] * 3, *[Sample] * 3]
     assert (keeper.kept, keeper.renewed) == (3, {"not_accepted": 3})
     assert keeper.told(Followed(version="2026.47", digest="", path="")) == (
         "kept from 2026.47: 3 of 6 samples; made anew: 3 that were not accepted"
@@ -176,9 +176,9 @@ def test_a_run_that_keeps_everything_is_released_with_the_same_rows(
     assert {each.result.kept_from for each in kept_by(third, samples(made)).values()} == {"1"}
 
 
-def renewed(sample: Sample, outcome: str = "accepted", **more: object) -> Ended:
+def renewed(sample: Sample, outcome: str = "accepted", **more: object) -> SampleResult:
     said = {"sample_id": sample.id, "outcome": outcome, "attempts": 1, **more}
-    return Ended(sample=sample, result=Result.model_validate(said))
+    return SampleResult(sample=sample, result=Result.model_validate(said))
 
 
 def test_a_renewal_is_put_back_only_if_it_found_nothing_newer(made: Made, release: Release) -> None:
@@ -186,7 +186,7 @@ def test_a_renewal_is_put_back_only_if_it_found_nothing_newer(made: Made, releas
     first = samples(made)[0]
     known = datetime(2026, 11, 2, tzinfo=UTC)
 
-    def again(ended: Ended, newest: datetime | None, horizon: Horizon | None = None) -> bool:
+    def again(ended: SampleResult, newest: datetime | None, horizon: Horizon | None = None) -> bool:
         chosen = Horizon(oldest=oldest) if horizon is None else horizon
         kept = Keeper(release, terms(horizon=chosen)).kept_again(ended, newest)
         assert kept is None or kept.result.updated == {"text": "Ada Roe opened it"}

@@ -13,8 +13,8 @@ from coreeval.releases.live import bad_lines, failures, live
 from coreeval.releases.manifest import read_manifest
 from coreeval.schema import Outcome
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.pulse import Pulse
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.heartbeat import ProgressSnapshot
+from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kit import Made
 
 HEAVY = ("pydantic", "sqlalchemy", "asyncio", "filelock", "yaml")
@@ -38,7 +38,7 @@ def test_looking_imports_nothing_heavy(people: Made) -> None:
 
 def test_a_file_from_before_there_was_a_pulse(people: Made) -> None:
     store = RunStore.open(people.files.store, now=utc_now)
-    store.beat({}, Pulse(stage="refresh"))
+    store.beat({}, ProgressSnapshot(stage="refresh"))
     store.close()
     before = live(people.files.root)
     with closing(sqlite3.connect(people.files.root / "run.db", isolation_level=None)) as db:

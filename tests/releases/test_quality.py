@@ -7,7 +7,7 @@ import pytest
 from coreeval.evaluation.scoring.classification import NOTHING, proportion
 from coreeval.releases.quality import balance_shift, bound_of_both, noise_bound, quality_of
 from coreeval.tasks import load_task
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kit import NOW, make_run
 
 

@@ -16,8 +16,8 @@ from coreeval.releases.review.decisions import Verdict
 from coreeval.releases.review.listed import Listed
 from coreeval.releases.review.place import run_of
 from coreeval.schema import NamedEntity
-from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kit import NOW, Made
 from tests.releases.people import (
     PERSON,
@@ -44,7 +44,7 @@ def why(made: Made, number: int) -> dict[str, str]:
     return {each.reason: each.detail for each in found.why} if found else {}
 
 
-def note(made: Made, *steps: Step) -> None:
+def note(made: Made, *steps: StepRecord) -> None:
     """Add to what the run noted."""
     store = RunStore.open(made.files.store, now=lambda: NOW)
     for step in steps:

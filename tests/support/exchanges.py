@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from coreeval.models import Exchange, Retry
 from coreeval.models.purse import Purse
 from coreeval.tools.catalogs import Prices
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 
 
 def exchange(

@@ -16,7 +16,7 @@ from coreeval.graph.bundled import write_configs
 from coreeval.graph.run import refresh
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from tests.support.answers import OfflineAnswers
 from tests.support.llm_server import LLMServer
 
@@ -45,7 +45,7 @@ def results(run: Path) -> list[Result]:
     """Return how the samples ended; the targets whom their news is new to differ."""
     store = RunStore.open(run / "run.db", now=utc_now)
     try:
-        return [one.result.model_copy(update={"freshness": None}) for one in store.ended()]
+        return [one.result.model_copy(update={"freshness": None}) for one in store.sample_results()]
     finally:
         store.close()
 

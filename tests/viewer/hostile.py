@@ -7,8 +7,8 @@ from pathlib import Path
 
 from coreeval.schema import Evidence, ReplacedFact, Result, Sample, Triple, Verdict
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import StepRecord
+from coreeval.tools.stores.run_store import RunStore
 
 SCRIPT = "<script>alert('owned')</script>"
 MARKUP = '<img src=x onerror="alert(1)"><b>bold</b></bdi></td></table>&lt;i&gt;'
@@ -80,9 +80,9 @@ def _fact(item: Evidence) -> ReplacedFact:
     )
 
 
-def _step(fields: dict[str, str]) -> Step:
+def _step(fields: dict[str, str]) -> StepRecord:
     statement = {"text": SCRIPT, "quote": MARKUP, "evidence_ids": ["0" * 16]}
-    return Step(
+    return StepRecord(
         sample_id=SAMPLE,
         attempt=1,
         node="replace",

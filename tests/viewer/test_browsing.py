@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 from coreeval.viewer.app import create_app
 from tests.viewer.kit import NARROW, WIDE, Finished, Reader, served
@@ -100,7 +100,7 @@ def going_on(finished: Finished, tmp_path: Path) -> Iterator[GoingOn]:
     """Return a copy of a run whose lock is held."""
     files = RunFiles(shutil.copytree(finished.first, tmp_path / "live" / "run"))
     with closing(RunStore.open(files.store, now=utc_now)) as store:
-        ended = [one.result for one in store.ended(["accepted"])]
+        ended = [one.result for one in store.sample_results(["accepted"])]
         store.forget("accepted")
     with FileLock(files.lock) as lock:
         yield GoingOn(files.root, lock, ended)

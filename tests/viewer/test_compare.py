@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from coreeval.releases.manifest import read_manifest
 from coreeval.releases.release import texts_sha256
 from coreeval.tools.html_references import unescape
-from coreeval.tools.stores.run_standings import Standing
+from coreeval.tools.stores.run_queries import SampleState
 from coreeval.tools.workspace import Workspace
 from coreeval.viewer.addresses import compare_url
 from coreeval.viewer.app import create_app
@@ -37,7 +37,7 @@ def pairs_of(html: str) -> dict[str, str]:
 # -- which samples differ -------------------------------------------------------------------------
 
 
-def stands(sample: str, outcome: str = "accepted", text: str | None = "a") -> Standing:
+def stands(sample: str, outcome: str = "accepted", text: str | None = "a") -> SampleState:
     return (sample, "joy", outcome, json.dumps({"text": text}) if text else None, None)
 
 

@@ -11,7 +11,7 @@ from coreeval.meanings import OUTCOMES
 from coreeval.releases.manifest import Control, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.html_references import unescape
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.viewer.app import create_app
 from tests.viewer.kit import Finished
 
@@ -179,7 +179,7 @@ def test_where_texts_are_hidden_none_is_shown_searched_or_reported(finished: Fin
     client = TestClient(create_app([finished.first], hide_texts=True), base_url=HERE)
     run = f"/run/{finished.key(finished.first)}"
     store = RunStore.open(finished.first / "run.db", now=utc_now)
-    texts = [text for ended in store.ended() for text in ended.sample.fields.values()]
+    texts = [text for ended in store.sample_results() for text in ended.sample.fields.values()]
     store.close()
     listing = words_of(client.get(f"{run}/samples").text)
     assert "characters, sha256" in listing

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.viewer.addresses import compare_url, run_url, sample_url
 from coreeval.viewer.app import create_app
 from tests.viewer.hostile import SAMPLE, make_hostile
@@ -20,7 +20,7 @@ from tests.viewer.kit import NARROW, WIDE, Finished, Reader, served
 def accepted(finished: Finished) -> list[str]:
     """Return the accepted samples of the first run."""
     with closing(RunStore.open(finished.first / "run.db", now=utc_now)) as store:
-        return [ended.sample.id for ended in store.ended(["accepted"])]
+        return [ended.sample.id for ended in store.sample_results(["accepted"])]
 
 
 @pytest.mark.parametrize(("scheme", "size"), [("light", NARROW), ("dark", WIDE)])

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from coreeval.schema import Outcome, Result
 from coreeval.tools.clock import utc_now
 from coreeval.tools.html_references import unescape
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.viewer.addresses import sample_url
 from coreeval.viewer.app import create_app
 from coreeval.viewer.telling import pretty
@@ -31,7 +31,7 @@ def client(finished: Finished) -> TestClient:
 def results(finished: Finished) -> list[Result]:
     """Return how the samples of the first run ended, with their facts."""
     with closing(RunStore.open(finished.first / "run.db", now=utc_now)) as store:
-        ids = [ended.sample.id for ended in store.ended()]
+        ids = [ended.sample.id for ended in store.sample_results()]
         return [result for each in ids if (result := store.result(each))]
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from coreeval.schema import Evidence, ReplacedFact, Result, Sample, Triple, Verdict
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.run_rows import CallRow, Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_records import CallRow, StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.viewer.hiding import hidden, hidden_row, mark
 from coreeval.viewer.story import sample_story
 from coreeval.viewer.story_values import CallStory, SampleStory
-from tests.tools.stores.made import record
+from tests.tools.stores.call_samples import record
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECRET = "Zanzibar"
@@ -66,12 +66,12 @@ DID: list[tuple[int, str, dict[str, object]]] = [
 ]
 
 
-def _steps() -> Iterator[Step]:
+def _steps() -> Iterator[StepRecord]:
     for place, (attempt, node, did) in enumerate(DID):
         checked = node == "check"
         passed = attempt == 2
         verdict = Verdict(name="checks", attempt=attempt, passed=passed, reason=SECRET)
-        yield Step(
+        yield StepRecord(
             sample_id=ID,
             attempt=attempt,
             node=node,

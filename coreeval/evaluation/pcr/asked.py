@@ -17,7 +17,7 @@ from coreeval.evaluation.pcr.replicates import (
 from coreeval.evaluation.pcr.statuses import assume, unanswered
 from coreeval.evaluation.pcr.study import Settings
 from coreeval.evaluation.scoring import CONSISTENCY, PERFORMANCE, PerItem
-from coreeval.tools.stores.run_rows import Answer
+from coreeval.tools.stores.run_records import TargetAnswer
 
 Labels = Mapping[str, Mapping[str, str]]
 """For each split the items to compare, by id with the name of their label."""
@@ -39,7 +39,7 @@ class Asked:
 
 
 def pairs_of(
-    answers: Iterable[Answer],
+    answers: Iterable[TargetAnswer],
     labels: Labels,
     templates: Sequence[int],
     clusters: Mapping[str, str] | None = None,

@@ -7,7 +7,7 @@ from statistics import median
 from typing import get_args
 
 from coreeval.schema import Precision, Value, Window
-from coreeval.tools.stores.run_figures import Cited
+from coreeval.tools.stores.run_figures import EvidenceUse
 
 TOP = 10
 """Domains that are named."""
@@ -59,7 +59,7 @@ class EvidenceUsed(Value):
     """When they were published: the window in parts of equal length."""
 
 
-def evidence_used(cited: Iterable[Cited], window: Window) -> EvidenceUsed:
+def evidence_used(cited: Iterable[EvidenceUse], window: Window) -> EvidenceUsed:
     """Add up cited evidence; where nothing is cited all is 0."""
     found = list(cited)
     times = [datetime.fromisoformat(each.published_at) for each in found]
@@ -77,7 +77,7 @@ def evidence_used(cited: Iterable[Cited], window: Window) -> EvidenceUsed:
     )
 
 
-def _domains(found: Sequence[Cited]) -> tuple[DomainShare, ...]:
+def _domains(found: Sequence[EvidenceUse]) -> tuple[DomainShare, ...]:
     articles, samples = Counter[str](), Counter[str]()
     for each in found:
         articles[each.domain] += 1

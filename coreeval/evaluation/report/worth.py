@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from coreeval.schema import Outcome, Result, Rung, Sample, Value
-from coreeval.tools.stores.run_figures import Standing
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_figures import SampleRank
+from coreeval.tools.stores.run_store import RunStore
 
 MOST = 10
 EXCERPT: Final = 200
@@ -37,8 +37,8 @@ class Pick(Value):
 class _Measure(NamedTuple):
     """A way to stand out."""
 
-    ranked: Callable[[RunStore], Sequence[Standing]]
-    why: Callable[[Standing, Sample, Result], str]
+    ranked: Callable[[RunStore], Sequence[SampleRank]]
+    why: Callable[[SampleRank, Sample, Result], str]
 
 
 def worth_a_look(store: RunStore, targets: Sequence[str]) -> tuple[Pick, ...]:
@@ -94,16 +94,16 @@ _REJECTED: Final[Mapping[Outcome, str]] = {
 }
 
 
-def _several(ranked: Sequence[Standing]) -> list[Standing]:
+def _several(ranked: Sequence[SampleRank]) -> list[SampleRank]:
     """Leave out what does not stand out."""
     return [at for at in ranked if at.value not in (0, 1)]
 
 
-def _tried(outcome: Outcome, why: Callable[[Standing, Sample, Result], str]) -> _Measure:
+def _tried(outcome: Outcome, why: Callable[[SampleRank, Sample, Result], str]) -> _Measure:
     return _Measure(lambda store: store.most_tried(outcome), why)
 
 
-def _after(words: str) -> Callable[[Standing, Sample, Result], str]:
+def _after(words: str) -> Callable[[SampleRank, Sample, Result], str]:
     return lambda at, *_: f"{words}, after {_count(at.value, 'attempt')}" if at.value else words
 
 
@@ -114,7 +114,7 @@ def _misread(sample: Sample, result: Result) -> str:
     )
 
 
-def _pick(store: RunStore, standing: Standing, measure: _Measure) -> Pick:
+def _pick(store: RunStore, standing: SampleRank, measure: _Measure) -> Pick:
     sample, result = store.sample(standing.sample_id), store.result(standing.sample_id)
     assert result is not None, "rankings are of samples that ended"
     shown, fields = _other_text(result)

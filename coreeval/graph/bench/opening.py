@@ -21,7 +21,7 @@ from coreeval.schema import RoleName, Sample
 from coreeval.tasks import load_task
 from coreeval.tools.clock import utc_now
 from coreeval.tools.env_file import read_env_file
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
 
 BUILT_IN = "built-in"

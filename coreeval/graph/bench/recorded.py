@@ -13,8 +13,8 @@ from coreeval.graph.setup import Setup
 from coreeval.graph.state import SampleState, fresh_sample
 from coreeval.schema import RoleName, Sample
 from coreeval.tools.knowledge import KnowledgeSource
-from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import StepRecord
+from coreeval.tools.stores.run_store import RunStore
 
 ASKED_IN: Mapping[RoleName, Sequence[str]] = {
     "extractor": ("extract",),
@@ -53,7 +53,7 @@ class Recorded:
 
     def samples(self) -> Iterator[Sample]:
         """Yield the run's samples: those that have ended, then those that have not."""
-        yield from (one.sample for one in self._store.ended())
+        yield from (one.sample for one in self._store.sample_results())
         yield from map(self._store.sample, self._store.pending())
 
     async def situation(self, sample: Sample) -> Situation | Missed:
@@ -73,7 +73,7 @@ class Recorded:
         how = f"it ended as {result.outcome}" if result else "it has not ended"
         return Missed(sample_id=sample.id, reason=f"the run did not ask the {self._role}: {how}")
 
-    async def _given(self, step: Step, state: SampleState) -> Mapping[str, Any] | None:
+    async def _given(self, step: StepRecord, state: SampleState) -> Mapping[str, Any] | None:
         try:
             await getattr(self._nodes, step.node)(state)
         except Reached as reached:
@@ -90,7 +90,7 @@ async def _silent(*_values: object, **_named: object) -> Any:  # noqa: ANN401 - 
     """Stand beside the role that is listened to, in the one node that asks two."""
 
 
-def _state(sample: Sample, steps: Sequence[Step]) -> SampleState:
+def _state(sample: Sample, steps: Sequence[StepRecord]) -> SampleState:
     state: dict[str, Any] = dict(fresh_sample(sample.id))
     for step in steps:
         state |= step.detail

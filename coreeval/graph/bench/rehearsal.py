@@ -22,7 +22,7 @@ from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, fresh_sa
 from coreeval.graph.threads import STEPS_BEFORE, STEPS_PER_ATTEMPT
 from coreeval.graph.work import Surroundings, job_of
 from coreeval.schema import RoleName, Sample, Task
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import RunFiles, Workspace
 
 BESIDE: Mapping[RoleName, tuple[str, SampleUpdate]] = {

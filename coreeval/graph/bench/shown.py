@@ -14,7 +14,7 @@ from coreeval.graph.bench.situations import Situation
 from coreeval.models import AnswerShape, Asker
 from coreeval.models.asker import accept
 from coreeval.prompts import Message, Prompts
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 
 T = TypeVar("T", bound=BaseModel)
 

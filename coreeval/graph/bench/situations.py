@@ -12,7 +12,7 @@ from coreeval.errors import UsageError
 from coreeval.graph.setup import Setup
 from coreeval.schema import RoleName, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
-from coreeval.tools.stores.run_rows import CallRow
+from coreeval.tools.stores.run_records import CallRow
 
 _SIGNATURES = {
     role: inspect.signature(protocol.__call__) for role, protocol in get_type_hints(Team).items()

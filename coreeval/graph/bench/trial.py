@@ -23,7 +23,7 @@ from coreeval.graph.bench.situations import Situation
 from coreeval.models import CallRef, Exchange, close_models, open_exchange, record_calls
 from coreeval.prompts import Prompts
 from coreeval.schema import Composition, RoleName, Value
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.trust import load_trusted_endpoints
 
 PAYER = "prompts try"

@@ -7,8 +7,8 @@ from coreeval.errors import CassetteError
 from coreeval.models.replay import answer_line, line_key, without_request
 from coreeval.releases.cassettes.lines import AnswerLine, Pass
 from coreeval.schema import RoleName
-from coreeval.tools.stores.calls import CallStore
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import CallStore
+from coreeval.tools.stores.run_store import RunStore
 
 Keys = Mapping[RoleName, list[str]]
 
@@ -19,7 +19,7 @@ def answers_of(
     """Return by role the keys of the calls that samples used, those of stated results left out."""
     found: dict[RoleName, set[str]] = {role: set() for role in ROLES}
     for stage, store in stores.items():
-        for sample_id, role, key in store.used_calls():
+        for sample_id, role, key in store.call_uses():
             if sample_id not in stated[stage]:
                 found[role].add(key)
     return {role: sorted(keys) for role, keys in found.items()}

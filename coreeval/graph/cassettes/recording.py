@@ -26,8 +26,8 @@ from coreeval.releases.release_manifest import Licence
 from coreeval.schema import Evidence, Sample
 from coreeval.tasks import BUILT_IN
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.calls import CallStore, open_calls
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
 UNTOLD = "not told: the reason may quote the benchmark"
@@ -202,7 +202,7 @@ def _benchmark(
     for row in store.bad_rows():
         hidden = {"text": "", "reason": UNTOLD}
         yield kinds.BadRowLine(row=row if original.texts else row.model_copy(update=hidden))
-    for ended in store.ended():
+    for ended in store.sample_results():
         sample = ended.sample
         yield kinds.SampleLine(
             sample=sample if original.texts else sample.model_copy(update={"fields": {}}),
@@ -229,7 +229,7 @@ def _news(
 
 
 def _offers(stage: kinds.Pass, store: RunStore) -> Iterator[kinds.OfferLine]:
-    for sample_id, attempt, detail in store.looks():
+    for sample_id, attempt, detail in store.retrieval_notes():
         if "evidence" not in detail:  # the step was cut off
             continue
         asked = detail.get("asked")

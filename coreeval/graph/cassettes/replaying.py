@@ -210,7 +210,7 @@ def _missing(files: RunFiles, setup: Setup, around: Surroundings) -> Iterator[Mi
         passes["control"] = files.control
     for stage, place in passes.items():
         with closing(open_store(place, around.now)) as store:
-            for sample, node, error in store.troubles():
+            for sample, node, error in store.step_errors():
                 if not error.startswith("CancelledError"):  # another branch of it failed
                     yield Missing(stage=stage, sample=sample, node=node, reason=error)
 

@@ -6,8 +6,8 @@ from coreeval.graph.threads import BEFORE_FAILED
 from coreeval.releases.cassettes.lines import Quoted, Stated
 from coreeval.releases.portable import portable
 from coreeval.schema import Result
-from coreeval.tools.stores.run_rows import Ended, Excerpt, Kept
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample, SampleResult
+from coreeval.tools.stores.run_store import RunStore
 
 
 def stated_of(store: RunStore, root: Path) -> dict[str, Stated]:
@@ -18,10 +18,10 @@ def stated_of(store: RunStore, root: Path) -> dict[str, Stated]:
     Broken off are samples that failed, and those that a step failed of when they had an outcome:
     how far their other branch came hung on the moment.
     """
-    broken = {sample_id for sample_id, _, _ in store.troubles()}
+    broken = {sample_id for sample_id, _, _ in store.step_errors()}
     return {
         ended.sample.id: _stated(store, ended.result, root)
-        for ended in store.ended()
+        for ended in store.sample_results()
         if ended.result.kept_from is not None
         or ended.result.outcome == "failed"
         or (ended.result.outcome in BEFORE_FAILED and ended.sample.id in broken)
@@ -42,13 +42,13 @@ def _stated(store: RunStore, result: Result, root: Path) -> Stated:
     )
 
 
-def as_kept(ended: Ended, stated: Stated) -> Kept:
+def as_kept(ended: SampleResult, stated: Stated) -> ReleaseSample:
     """Return a sample with its stated result, as a run store takes it in."""
-    return Kept(
+    return ReleaseSample(
         sample=ended.sample,
         result=stated.result,
         excerpts=tuple(
-            Excerpt(evidence=each.evidence, snippet_sha256=each.snippet_sha256)
+            EvidenceExcerpt(evidence=each.evidence, snippet_sha256=each.snippet_sha256)
             for each in stated.excerpts
         ),
     )

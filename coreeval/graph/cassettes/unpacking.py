@@ -20,9 +20,9 @@ from coreeval.releases.release import texts_sha256
 from coreeval.schema import RoleName, Sample, Task
 from coreeval.tasks import BUILT_IN
 from coreeval.tools.files import write_text
-from coreeval.tools.stores.call_rows import canonical
-from coreeval.tools.stores.run_rows import Ended
-from coreeval.tools.stores.runs import BenchmarkRow
+from coreeval.tools.stores.call_records import canonical_json
+from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_store import BenchmarkRow
 
 LEAST_SAMPLE_S = 900.0
 """Seconds that a sample has at least: the run's own limit was for models, not for this machine."""
@@ -49,7 +49,7 @@ def write_files(cassette: Cassette, folder: Path) -> None:
             for role in ROLES
         }
         for line in cassette.lines(kinds.AnswerLine):
-            files[line.role].write(f"{canonical(_hashed(cassette, line))}\n")
+            files[line.role].write(f"{canonical_json(_hashed(cassette, line))}\n")
 
 
 def _hashed(cassette: Cassette, line: kinds.AnswerLine) -> dict[str, Any]:
@@ -136,7 +136,9 @@ def rows_for(
         stated = line.stated if stage == "refresh" else line.control
         if stated:
             _refuse_odd_result(cassette, sample, stated)
-        yield as_kept(Ended(sample=sample, result=stated.result), stated) if stated else sample
+        yield (
+            as_kept(SampleResult(sample=sample, result=stated.result), stated) if stated else sample
+        )
 
 
 def _samples_once(cassette: Cassette) -> Iterator[kinds.SampleLine]:

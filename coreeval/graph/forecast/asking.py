@@ -13,7 +13,7 @@ from coreeval.graph.forecast.lines import REUSED
 from coreeval.graph.forecast.players import Cast, cast_of_targets
 from coreeval.graph.forecast.reckoning import seconds_of_run
 from coreeval.tools.clock import Clock
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import Workspace
 
 THOUGHTS = (

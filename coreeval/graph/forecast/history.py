@@ -16,10 +16,10 @@ from coreeval.graph.sources import ARMS
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.schema import Arm, RoleName
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.call_rows import CallRecord
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.run_rows import Ended
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
 REMEMBERED = 300
@@ -153,8 +153,8 @@ def _look_at(
     return number
 
 
-def _undisturbed(store: RunStore) -> Iterator[Ended]:
+def _undisturbed(store: RunStore) -> Iterator[SampleResult]:
     """Yield the samples that went through the whole run: none that failed or was kept."""
-    for ended in store.ended():
+    for ended in store.sample_results():
         if ended.result.outcome != "failed" and ended.result.kept_from is None:
             yield ended

@@ -17,7 +17,7 @@ from coreeval.graph.bundled import DATASETS
 from coreeval.graph.forecast.ranges import Basis, Known, interval
 from coreeval.graph.forecast.stated import RETRY_PROMPT
 from coreeval.schema import RoleName, Sample, Task
-from coreeval.tools.stores.call_rows import canonical
+from coreeval.tools.stores.call_records import canonical_json
 
 SHOWN = 8
 """Samples on which the prompt of each role is rendered."""
@@ -38,7 +38,7 @@ class Size:
 
 def size_of(messages: Sequence[Mapping[str, str]], schema: Mapping[str, object]) -> int:
     """Return the characters of messages and schema; recorded calls are measured in the same way."""
-    return _length(messages) + len(canonical(schema))
+    return _length(messages) + len(canonical_json(schema))
 
 
 def _length(messages: Sequence[Mapping[str, str]]) -> int:

@@ -11,9 +11,9 @@ from coreeval.graph.forecast.players import Cast, name_of, players
 from coreeval.graph.sources import ARMS
 from coreeval.tools.catalogs import cost
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.calls import CallStore, open_calls
-from coreeval.tools.stores.run_rows import CallRow, Ended
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.run_records import CallRow, SampleResult
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
 Seat = tuple[str, str]
@@ -84,12 +84,14 @@ class _Clerk:
     def by_sample(self, *, arms: bool) -> BySample:
         """Return what each sample used, targets included."""
         asked_as = _arms if arms else _compared
-        return [self._of(ended.sample.id, asked_as(ended)) for ended in self._store.ended()]
+        return [
+            self._of(ended.sample.id, asked_as(ended)) for ended in self._store.sample_results()
+        ]
 
     def by_train(self) -> BySample:
         """Return what each train item used, targets included."""
         ids = dict.fromkeys(self._store.train_ids(), 0)
-        ids |= {item.sample.id: 2 for item in self._store.reworded_train()}
+        ids |= {item.sample.id: 2 for item in self._store.train_rewordings()}
         return [self._of(item, texts) for item, texts in ids.items()]
 
     def paid(self) -> Used:
@@ -131,11 +133,11 @@ class _Clerk:
         return Used(1.0, call.prompt_tokens, call.completion_tokens, call.seconds, known)
 
 
-def _arms(ended: Ended) -> int:
+def _arms(ended: SampleResult) -> int:
     return sum(texts(ended) is not None for texts in ARMS.values())
 
 
-def _compared(ended: Ended) -> int:
+def _compared(ended: SampleResult) -> int:
     return 2 if ARMS["original"](ended) and ARMS["semantic"](ended) else 0
 
 

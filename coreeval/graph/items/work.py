@@ -18,7 +18,7 @@ from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.session import Session
 from coreeval.models import Exchange, open_exchange
 from coreeval.tools.embeddings import Embedder
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 from coreeval.tools.trust import load_trusted_endpoints
 
 

@@ -22,7 +22,7 @@ from coreeval.graph.numleak.plan import Audit, notes_on, run_audits
 from coreeval.graph.numleak.readout import untold
 from coreeval.graph.numleak.universe import Universe
 from coreeval.models import Exchange, close_models, open_exchange, record_calls
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.trust import load_trusted_endpoints
 
 STAGE = "numleak"
@@ -145,4 +145,4 @@ async def _noted(job: Job, audit: Audit, turn: int, ask: Callable[[Desk], Awaita
         finally:
             if made:
                 note_asked(job, step_of(job, audit.target.model, turn, STAGE, made), made)
-                await job.store.recorded()
+                await job.store.flush_steps()

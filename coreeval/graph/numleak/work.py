@@ -16,7 +16,7 @@ from coreeval.graph.numleak.readout import untold
 from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.session import Session
 from coreeval.models import open_exchange
-from coreeval.tools.stores.calls import CallStore
+from coreeval.tools.stores.call_store import CallStore
 from coreeval.tools.trust import load_trusted_endpoints
 
 RESPONSES, UTILITY = "responses.jsonl", "utility.jsonl"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from coreeval.graph.telemetry.naming import of_kind, own
 from coreeval.models.calls import CallRef
-from coreeval.tools.stores.call_rows import CallRecord
+from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.telemetry import Attributes
 
 _PARAMETERS = ("temperature", "max_tokens", "seed", "reasoning_effort")

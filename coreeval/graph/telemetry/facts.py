@@ -7,7 +7,7 @@ from coreeval.graph.telemetry.call_facts import Bill
 from coreeval.graph.telemetry.naming import Kind, of_kind, own
 from coreeval.models.calls import CallRef
 from coreeval.schema import Result, TrainEnd
-from coreeval.tools.stores.run_rows import Step
+from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.telemetry import Attribute, Attributes, SpanEvent
 
 KINDS: Mapping[str, Kind] = {
@@ -35,7 +35,7 @@ def of_root(run: str, subject: str, end: Result | TrainEnd, bill: Bill) -> Attri
     }
 
 
-def of_step(run: str, step: Step, *, judged_by_model: bool) -> Attributes:
+def of_step(run: str, step: StepRecord, *, judged_by_model: bool) -> Attributes:
     """Return what the span of a step says; its documents, if it found news; what it was judged."""
     return {
         **of_kind(KINDS.get(step.node, "CHAIN"), run),
@@ -47,7 +47,7 @@ def of_step(run: str, step: Step, *, judged_by_model: bool) -> Attributes:
     }
 
 
-def of_asking(run: str, step: Step, calls: Sequence[CallRef]) -> Attributes:
+def of_asking(run: str, step: StepRecord, calls: Sequence[CallRef]) -> Attributes:
     """Return what the span of a target that was asked at one go says."""
     bill = Bill().with_calls(calls)
     said = {"target": step.sample_id, "source": step.node, **vars(bill)}
@@ -58,7 +58,7 @@ def of_asking(run: str, step: Step, calls: Sequence[CallRef]) -> Attributes:
     }
 
 
-def verdict_events(step: Step) -> list[SpanEvent]:
+def verdict_events(step: StepRecord) -> list[SpanEvent]:
     """Return a step's verdicts as the events that GenAI's conventions have for them."""
     return [
         SpanEvent(
@@ -78,7 +78,7 @@ def outcome_of(end: Result | TrainEnd) -> str:
     return end.outcome if isinstance(end, Result) else end.status
 
 
-def error_type(step: Step) -> str:
+def error_type(step: StepRecord) -> str:
     """Return the class of the error that a step ended with."""
     return step.error.partition(":")[0]
 
@@ -90,7 +90,7 @@ def _end(end: Result | TrainEnd) -> dict[str, Attribute]:
     return {name: getattr(end, name) for name in names}
 
 
-def _documents(step: Step) -> Attributes:
+def _documents(step: StepRecord) -> Attributes:
     """Return the news that a step found: ids, and the rung of each."""
     found: dict[str, Attribute] = {}
     for place, (known, rung) in enumerate(step.detail.get("evidence", {}).items()):
@@ -99,7 +99,7 @@ def _documents(step: Step) -> Attributes:
     return found
 
 
-def _evaluations(step: Step, annotator: str) -> Attributes:
+def _evaluations(step: StepRecord, annotator: str) -> Attributes:
     """Return a step's verdicts as OpenInference has them."""
     found: dict[str, Attribute] = {}
     for place, verdict in enumerate(step.verdicts):

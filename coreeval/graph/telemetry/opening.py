@@ -49,7 +49,7 @@ def listened_to(job: Job) -> Iterator[Job]:
             payer=job.payer,
             prompts=job.manifest.prompts,
             store=job.store,
-            begun=job.store.begun(),
+            begun=job.store.open_start_times(),
             now=job.now,
             content=job.config.telemetry.content,
             sender=sender,

@@ -10,9 +10,9 @@ from coreeval.graph.telemetry.call_facts import Bill
 from coreeval.models.calls import CallRef
 from coreeval.schema import Result, TrainEnd
 from coreeval.tools.clock import Clock
-from coreeval.tools.stores.call_rows import CallRecord
-from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.run_records import StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.telemetry import Attributes, Span, SpanIdentity
 
 P = ParamSpec("P")
@@ -68,7 +68,7 @@ class Teller:
         """How often no span could be made of what was heard."""
         self.trouble = ""
 
-    def stepped(self, step: Step, calls: Sequence[CallRef]) -> None:
+    def stepped(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         """Tell of a step and its calls; its sample is told of when it ends."""
         self._safely(self._tell_step, step, calls)
 
@@ -76,7 +76,7 @@ class Teller:
         """Tell of a sample or a train item as a whole."""
         self._safely(self._tell_end, subject, end)
 
-    def asked(self, step: Step, calls: Sequence[CallRef]) -> None:
+    def asked(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         """Tell of what a target was asked, as a trace of its own."""
         self._safely(self._tell_asking, step, calls)
 
@@ -88,7 +88,7 @@ class Teller:
             self.untold += 1
             self.trouble = f"{type(error).__name__}: {error}"
 
-    def _tell_step(self, step: Step, calls: Sequence[CallRef]) -> None:
+    def _tell_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         begun = self._open.get(step.sample_id) or self._begun(step)
         self._open[step.sample_id] = replace(begun, bill=begun.bill.with_calls(calls))
         place = begun.root.below(step.node, str(step.attempt), step.started_at)
@@ -125,7 +125,7 @@ class Teller:
             )
         )
 
-    def _tell_asking(self, step: Step, calls: Sequence[CallRef]) -> None:
+    def _tell_asking(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
         about = (self._told.payer, step.sample_id, step.node, str(step.attempt))
         root = SpanIdentity.of(*about, root=step.started_at)
         ended = self._told.now()
@@ -143,12 +143,12 @@ class Teller:
 
     # -- calls ----------------------------------------------------------------------------------
 
-    def _tell_calls(self, step: Step, calls: Sequence[CallRef], parent: SpanIdentity) -> None:
+    def _tell_calls(self, step: StepRecord, calls: Sequence[CallRef], parent: SpanIdentity) -> None:
         for number, call in enumerate(calls):
             self._tell_call(step, call, parent, parent.below(str(number), call.key))
 
     def _tell_call(
-        self, step: Step, call: CallRef, parent: SpanIdentity, place: SpanIdentity
+        self, step: StepRecord, call: CallRef, parent: SpanIdentity, place: SpanIdentity
     ) -> None:
         """Tell of a call: when it was sent; one that was found took no time."""
         record = call.record
@@ -171,13 +171,13 @@ class Teller:
 
     # -- shared ---------------------------------------------------------------------------------
 
-    def _begun(self, step: Step) -> _Begun:
+    def _begun(self, step: StepRecord) -> _Begun:
         """Return the beginning of a sample; a process before this one may have seen it."""
         first = self._told.begun.get(step.sample_id, step.started_at)
         root = SpanIdentity.of(self._told.payer, step.sample_id, root=first)
         return _Begun(root=root, at=datetime.fromisoformat(first), bill=Bill())
 
-    def _texts_of_step(self, step: Step) -> Attributes:
+    def _texts_of_step(self, step: StepRecord) -> Attributes:
         if not self._told.content:
             return {}
         found = list(step.detail.get("evidence", {}))
@@ -196,11 +196,11 @@ class Teller:
         self._told.sender.send(span)
 
 
-def _start(step: Step) -> datetime:
+def _start(step: StepRecord) -> datetime:
     return datetime.fromisoformat(step.started_at)
 
 
-def _end(step: Step) -> datetime:
+def _end(step: StepRecord) -> datetime:
     return _start(step) + timedelta(seconds=step.seconds)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from coreeval.graph.telemetry.naming import JSON
 from coreeval.models.calls import CallRef
 from coreeval.schema import Evidence, Result, Sample, TrainEnd
-from coreeval.tools.stores.call_rows import CallRecord
-from coreeval.tools.stores.run_rows import Step
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.telemetry import Attribute, Attributes
 
 
@@ -25,7 +25,7 @@ def of_root(sample: Sample, end: Result | TrainEnd) -> Attributes:
     }
 
 
-def of_step(step: Step, evidence: Mapping[str, Evidence]) -> Attributes:
+def of_step(step: StepRecord, evidence: Mapping[str, Evidence]) -> Attributes:
     """Return what a step wrote, the news that it found, and the reasons of its verdicts.
 
     Args:

@@ -22,10 +22,10 @@ from inspect_ai.scorer import Score
 
 from coreeval.releases.arms import SNIPPET_CHARS
 from coreeval.schema import Evidence
-from coreeval.tools.stores.call_rows import CallRecord
-from coreeval.tools.stores.calls import CallStore
-from coreeval.tools.stores.run_rows import CallRow, Ended, Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.call_store import CallStore
+from coreeval.tools.stores.run_records import CallRow, SampleResult, StepRecord
+from coreeval.tools.stores.run_store import RunStore
 
 _STOPS: dict[str, StopReason] = {
     "stop": "stop",
@@ -35,7 +35,7 @@ _STOPS: dict[str, StopReason] = {
 _SETTINGS = ("temperature", "top_p", "max_tokens", "seed")
 
 
-def logged_sample(store: RunStore, calls: CallStore | None, ended: Ended) -> EvalSample:
+def logged_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) -> EvalSample:
     """Return a sample with its story; without a call store, what was said is left out."""
     sample, result = ended.sample, ended.result
     steps = store.steps(sample.id)
@@ -73,7 +73,7 @@ def _text(fields: dict[str, str]) -> str:
     return "\n".join(f"{name}: {text}" for name, text in fields.items())
 
 
-def _scores(ended: Ended, steps: list[Step]) -> dict[str, Score]:
+def _scores(ended: SampleResult, steps: list[StepRecord]) -> dict[str, Score]:
     """Return whether it was accepted, and the last verdict of each check and judge."""
     result = ended.result
     right = "C" if result.outcome == "accepted" else "I"
@@ -86,7 +86,7 @@ def _scores(ended: Ended, steps: list[Step]) -> dict[str, Score]:
     return {"accepted": accepted, **verdicts}
 
 
-def _usage(steps: list[Step]) -> dict[str, ModelUsage]:
+def _usage(steps: list[StepRecord]) -> dict[str, ModelUsage]:
     """Return what the sample's calls used, those found in the call store not counted."""
     used = dict[str, ModelUsage]()
     for call in (call for step in steps for call in step.calls if not call.cached):
@@ -104,7 +104,7 @@ def _tokens(call: CallRow) -> ModelUsage:
     )
 
 
-def _times(steps: list[Step]) -> dict[str, Any]:
+def _times(steps: list[StepRecord]) -> dict[str, Any]:
     """Return when a sample was begun and ended, by its steps."""
     if not steps:
         return {}
@@ -117,11 +117,11 @@ def _times(steps: list[Step]) -> dict[str, Any]:
     }
 
 
-def _started(step: Step) -> datetime:
+def _started(step: StepRecord) -> datetime:
     return datetime.fromisoformat(step.started_at)
 
 
-def _ended(step: Step) -> datetime:
+def _ended(step: StepRecord) -> datetime:
     return _started(step) + timedelta(seconds=step.seconds)
 
 
@@ -129,7 +129,7 @@ class _Story:
     """The events of one sample."""
 
     def __init__(
-        self, store: RunStore, calls: CallStore | None, sample_id: str, steps: list[Step]
+        self, store: RunStore, calls: CallStore | None, sample_id: str, steps: list[StepRecord]
     ) -> None:
         self._calls, self._steps, self._root = calls, steps, sample_id
         self._begun = _started(steps[0])
@@ -144,7 +144,7 @@ class _Story:
             yield from self._step(step)
         yield SpanEndEvent(id=root, **self._at(root, max(map(_ended, self._steps))))
 
-    def _step(self, step: Step) -> Iterator[Event]:
+    def _step(self, step: StepRecord) -> Iterator[Event]:
         span, began = f"{self._root}#{step.attempt}:{step.node}", _started(step)
         here = self._at(span, began)
         yield SpanBeginEvent(
@@ -184,7 +184,7 @@ class _Story:
         return {"span_id": span, "timestamp": moment, "working_start": max(since, 0.0)}
 
 
-def _told(step: Step, evidence: dict[str, Evidence]) -> Iterator[tuple[str, Any]]:
+def _told(step: StepRecord, evidence: dict[str, Evidence]) -> Iterator[tuple[str, Any]]:
     """Yield what a step came to beside its calls, each with the name of its kind."""
     if offered := [evidence[key] for key in step.detail.get("evidence", ()) if key in evidence]:
         yield "evidence", [_news(item) for item in offered]

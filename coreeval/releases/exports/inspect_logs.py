@@ -27,9 +27,9 @@ from coreeval.releases.exports.material import Material
 from coreeval.releases.exports.questions import slug
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.calls import CallStore, open_calls
-from coreeval.tools.stores.run_rows import Ended
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
 SAMPLES_AT_A_TIME = 500
@@ -45,7 +45,7 @@ def write_logs(material: Material, folder: Path) -> int:
         closing(RunStore.open(files.require_store(), now=utc_now)) as store,
         _calls(manifest) as calls,
     ):
-        for number, chunk in enumerate(_chunks(store.ended())):
+        for number, chunk in enumerate(_chunks(store.sample_results())):
             samples = [logged_sample(store, calls, ended) for ended in chunk]
             log = _log(material, manifest, samples, number)
             name = f"{material.moment:%Y-%m-%dT%H-%M-%S+00-00}_{slug(material.name)}-refresh"
@@ -65,7 +65,7 @@ def _calls(manifest: Manifest) -> Iterator[CallStore | None]:
         yield store
 
 
-def _chunks(ended: Iterator[Ended]) -> Iterator[list[Ended]]:
+def _chunks(ended: Iterator[SampleResult]) -> Iterator[list[SampleResult]]:
     while chunk := list(itertools.islice(ended, SAMPLES_AT_A_TIME)):
         yield chunk
 

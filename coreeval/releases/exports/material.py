@@ -18,8 +18,8 @@ from coreeval.releases.verifying import require_whole
 from coreeval.schema import Outcome, SemanticStatus, Task, Value
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_rows import Ended
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
 ARMS: tuple[ReleasedArm, ...] = ("original", "semantic", "updated")
@@ -156,10 +156,10 @@ def _of_run(files: RunFiles) -> Material:
 
 def _refreshed(files: RunFiles) -> Iterator[ExportedSample]:
     with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
-        yield from map(_of_ended, store.ended())
+        yield from map(_of_ended, store.sample_results())
 
 
-def _of_ended(ended: Ended) -> ExportedSample:
+def _of_ended(ended: SampleResult) -> ExportedSample:
     sample, result = ended.sample, ended.result
     original, semantic = original_fields(ended), semantic_fields(ended)
     return ExportedSample(

@@ -14,8 +14,8 @@ from typing import Any
 from coreeval.agents.name_finder import NameFinder
 from coreeval.releases.forgetting.databases import opened, transaction
 from coreeval.releases.forgetting.found import Found
-from coreeval.tools.stores.call_rows import CallRecord, canonical, encoded, unpacked
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_records import CallRecord, canonical_json, decompress, encode_record
+from coreeval.tools.stores.call_store import open_calls
 
 TAKEN = "taken_down"
 """What such a call has as its error: it is no answer any more."""
@@ -68,14 +68,14 @@ def _names(row: sqlite3.Row, finder: NameFinder, texts: Collection[str]) -> bool
 def _text_of(body: bytes) -> str:
     """Return the text of a row; of a damaged one what can be read."""
     try:
-        return unpacked(body)
+        return decompress(body)
     except ValueError:
         return body.decode(errors="replace")
 
 
 def _blank(database: sqlite3.Connection, key: str) -> None:
     (old,) = database.execute("SELECT * FROM calls WHERE key = ?", (key,)).fetchall()
-    row, _ = encoded(_without_words(old))
+    row, _ = encode_record(_without_words(old))
     names = ", ".join(row)
     marks = ", ".join("?" * len(row))
     database.execute("DELETE FROM calls WHERE key = ?", (key,))
@@ -87,7 +87,7 @@ def _without_words(row: sqlite3.Row) -> CallRecord:
     kept = {name: row[name] for name in CallRecord.__dataclass_fields__ if name not in _BODIES}
     words: dict[str, Any] = {
         "key": secrets.token_hex(32),
-        "request": canonical(_asked(_text_of(row["request"]))),
+        "request": canonical_json(_asked(_text_of(row["request"]))),
         "response": "",
         "valid": False,
         "error": TAKEN,

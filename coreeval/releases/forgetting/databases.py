@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from coreeval.errors import RunCorrupt, RunError, RunLocked
-from coreeval.tools.stores.looking import refuse_link
+from coreeval.tools.stores.heartbeat import refuse_link
 
 AGAIN = "see to the disk, then give the same command again: it goes on"
 _PATIENCE_S = 10.0

@@ -9,7 +9,7 @@ from coreeval.releases.forgetting.caches import CACHE
 from coreeval.releases.forgetting.run_folder import written_by
 from coreeval.releases.release import MANIFEST
 from coreeval.tools.gdelt.parts.catalogue import DATABASE
-from coreeval.tools.stores.looking import refuse_link
+from coreeval.tools.stores.heartbeat import refuse_link
 from coreeval.tools.workspace import RunFiles, Workspace
 
 _CALLS = "calls.db"

@@ -11,7 +11,7 @@ from coreeval.releases.forgetting.found import Found
 from coreeval.releases.forgetting.run_rows import found_in, look, reopen_stages, take_out
 from coreeval.releases.manifest import full_counts, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
 _ARMS = ("updated", "semantic", "control", "provenance")

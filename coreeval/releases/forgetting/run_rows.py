@@ -15,7 +15,7 @@ from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.releases.forgetting.databases import opened, transaction
 from coreeval.releases.forgetting.found import Found
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 REASON = "taken down: it names somebody who asked to be forgotten"
 """What a sample that has left the run has as the reason of its bad row."""

@@ -13,7 +13,7 @@ from coreeval.releases.review.decisions import About, DecisionLog
 from coreeval.releases.review.listed import Listed
 from coreeval.releases.review.listing import listing, written
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command
 
 
@@ -99,7 +99,7 @@ def review_of(files: RunFiles, manifest: Manifest, store: RunStore) -> Review:
 
 def _among(store: RunStore, about: Collection[About]) -> Iterator[str]:
     """Yield the samples of a run whose new text is one of these."""
-    for ended in store.ended():
+    for ended in store.sample_results():
         text = written(ended)
         if text and (ended.sample.id, text.digest) in about:
             yield ended.sample.id

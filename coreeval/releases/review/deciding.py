@@ -12,7 +12,7 @@ from coreeval.releases.review.decided import log_of
 from coreeval.releases.review.decisions import Decision, Verdict
 from coreeval.releases.review.listing import written
 from coreeval.tools.clock import Clock, utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 
 
@@ -86,7 +86,7 @@ def _says(known: Decision | None, again: Decision) -> bool:
 def _texts(files: RunFiles) -> Mapping[str, str]:
     """Return what each new text of a run is known by."""
     with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
-        found = ((ended.sample.id, written(ended)) for ended in store.ended())
+        found = ((ended.sample.id, written(ended)) for ended in store.sample_results())
         return {sample: text.digest for sample, text in found if text}
 
 

@@ -10,8 +10,8 @@ from coreeval.releases.review.listed import REASONS, Listed, Named, NewFact, Why
 from coreeval.releases.review.noted import Noted, noted
 from coreeval.releases.review.persons import gdelt_persons, named, unnamed
 from coreeval.schema import Evidence, ReplacedFact
-from coreeval.tools.stores.run_rows import Ended
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_store import RunStore
 
 MANY_ATTEMPTS = 3
 """Attempts from which a text is doubtful (own choice; the pilot accepted 42 of its 47 texts at the
@@ -37,7 +37,7 @@ class Written:
 class _Case:
     """A sample with everything that is known of it."""
 
-    ended: Ended
+    ended: SampleResult
     written: Written
     noted: Noted
     facts: tuple[ReplacedFact, ...]
@@ -50,7 +50,7 @@ class _Case:
         return [self.evidence[known] for known in ids if known in self.evidence]
 
 
-def written(ended: Ended) -> Written | None:
+def written(ended: SampleResult) -> Written | None:
     """Return the new text of a sample that is published: of two, the one with new facts."""
     result = ended.result
     if result.outcome == "accepted" and result.updated:
@@ -83,7 +83,7 @@ def _cases(store: RunStore) -> Iterator[_Case]:
     """Yield the samples that could be listed: with new facts, or unsafe and reworded."""
     known = noted(store)
     facts = {key: tuple(rows) for key, rows in groupby(store.facts(), lambda row: row.sample_id)}
-    ended = store.ended(["accepted", "unsafe"])
+    ended = store.sample_results(["accepted", "unsafe"])
     while some := list(islice(ended, _AT_A_TIME)):
         ids = {fact.evidence_id for one in some for fact in facts.get(one.sample.id, ())}
         evidence = _evidence(store, sorted(ids))

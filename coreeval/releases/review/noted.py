@@ -7,7 +7,7 @@ from typing import Any
 
 from coreeval.schema import Person, Verdict
 from coreeval.tasks.labels import UNDECIDED
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 _HARM = re.compile(r"(?:^|; )(?:facts_person|harm|persons|takedown|conduct): [^;]*")
 """What checks and judges object to that concerns a real person, as their verdicts name it."""

@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 from coreeval.tools.stores.old_checksums import renew
-from coreeval.tools.stores.sql import Migration
+from coreeval.tools.stores.sqlite import Migration
 
 metadata = MetaData()
 calls = Table(

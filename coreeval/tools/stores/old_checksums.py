@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from coreeval.tools.stores.call_rows import canonical, checksum
-from coreeval.tools.stores.sql import Row
+from coreeval.tools.stores.call_records import canonical_json, checksum
+from coreeval.tools.stores.sqlite import Row
 
 AT_ONCE = 500
 """Rows read and written together: a store may hold more than fits into memory."""
@@ -67,7 +67,7 @@ def _first_form(values: Row) -> str:
     }
     if not told["paid_by"]:  # there were no payers in version 1
         del told["paid_by"]
-    return hashlib.sha256(canonical(told).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(told).encode()).hexdigest()
 
 
 def _without(row: Row, name: str) -> Row:

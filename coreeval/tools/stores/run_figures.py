@@ -10,14 +10,14 @@ from coreeval.schema import Outcome, Precision, Rung
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_file import RunFile
 
-Fate = tuple[str, str, Outcome, Rung, str | None]
+SampleFate = tuple[str, str, Outcome, Rung, str | None]
 """Of a sample: id, label name, outcome, rung, and the release that it was kept from."""
-MOST = 20
+MOST_RANKED = 20
 """Samples that are named as standing out by one measure."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cited:
+class EvidenceUse:
     """A piece of evidence that accepted samples rest on."""
 
     domain: str
@@ -28,7 +28,7 @@ class Cited:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class SampleRank:
     """A sample that stands out, and the number or the time by which it does."""
 
     sample_id: str
@@ -38,7 +38,7 @@ class Standing:
 class RunFigures(RunFile):
     """Sums over the samples of a run, and the ends of its rankings."""
 
-    def fates(self) -> Iterator[Fate]:
+    def fates(self) -> Iterator[SampleFate]:
         """Stream how each sample ended, in the benchmark's order."""
         return self._tuples(
             select(
@@ -58,7 +58,7 @@ class RunFigures(RunFile):
         query = select(known.attempts, func.count()).where(_ACCEPTED, known.kept_from.is_(None))
         return dict(self._tuples(query.group_by(known.attempts).order_by(known.attempts)))
 
-    def cited(self) -> Iterator[Cited]:
+    def evidence_uses(self) -> Iterator[EvidenceUse]:
         """Stream the evidence of the replaced facts of accepted samples, each piece once."""
         known, full, told = t.facts.c, t.evidence.c, t.kept_evidence.c
         once = (
@@ -83,7 +83,7 @@ class RunFigures(RunFile):
             .order_by(once.c.evidence_id)
         )
         for domain, published_at, precision, samples, facts in rows:
-            yield Cited(
+            yield EvidenceUse(
                 domain=domain,
                 published_at=published_at,
                 precision=precision,
@@ -93,13 +93,13 @@ class RunFigures(RunFile):
 
     # -- samples that stand out -----------------------------------------------------------------
 
-    def most_tried(self, outcome: Outcome) -> list[Standing]:
+    def most_tried(self, outcome: Outcome) -> list[SampleRank]:
         """Return samples of an outcome, those with the most attempts first."""
         known = t.results.c
         query = select(known.sample_id, known.attempts).where(known.outcome == outcome)
-        return self._ranked(query, known.attempts.desc())
+        return self._top_ranks(query, known.attempts.desc())
 
-    def most_replaced(self) -> list[Standing]:
+    def most_replaced(self) -> list[SampleRank]:
         """Return accepted samples, those with the most replaced facts first."""
         known, number = t.facts.c.sample_id, func.count()
         query = (
@@ -108,23 +108,23 @@ class RunFigures(RunFile):
             .where(_ACCEPTED)
             .group_by(known)
         )
-        return self._ranked(query, number.desc())
+        return self._top_ranks(query, number.desc())
 
-    def oldest_cited(self) -> list[Standing]:
+    def oldest_cited(self) -> list[SampleRank]:
         """Return accepted samples, those with the oldest evidence first, and when that appeared."""
         known = t.results.c
         earliest = known.freshness["earliest"].as_string()
         query = select(known.sample_id, earliest).where(_ACCEPTED, earliest.is_not(None))
-        return self._ranked(query, earliest)
+        return self._top_ranks(query, earliest)
 
-    def loosest_found(self, rungs: Sequence[Rung]) -> list[Standing]:
+    def loosest_found(self, rungs: Sequence[Rung]) -> list[SampleRank]:
         """Return accepted samples whose news was found on one of these rungs, in their order."""
         known = t.results.c
         place = case({rung: place for place, rung in enumerate(rungs)}, value=known.rung)
         query = select(known.sample_id, place).where(_ACCEPTED, known.rung.in_(rungs))
-        return self._ranked(query, place)
+        return self._top_ranks(query, place)
 
-    def dearest(self) -> list[Standing]:
+    def dearest(self) -> list[SampleRank]:
         """Return samples by the money that was paid for them, the dearest first."""
         usd = func.sum(t.calls.c.usd)
         query = (
@@ -133,9 +133,9 @@ class RunFigures(RunFile):
             .where(t.calls.c.cached.is_(False), t.calls.c.usd > 0)
             .group_by(t.calls.c.sample_id)
         )
-        return self._ranked(query, usd.desc())
+        return self._top_ranks(query, usd.desc())
 
-    def lost_by_targets(self, targets: Sequence[str]) -> list[Standing]:
+    def lost_by_targets(self, targets: Sequence[str]) -> list[SampleRank]:
         """Return samples that targets get right as original and wrong as updated, and how many do.
 
         Right and wrong are meant with every template that was asked about both.
@@ -157,12 +157,12 @@ class RunFigures(RunFile):
         )
         number = func.count()
         query = select(by_target.c.sample_id, number).group_by(by_target.c.sample_id)
-        return self._ranked(query, number.desc())
+        return self._top_ranks(query, number.desc())
 
-    def _ranked(self, query: Select[Any], order: ColumnElement[Any]) -> list[Standing]:
+    def _top_ranks(self, query: Select[Any], order: ColumnElement[Any]) -> list[SampleRank]:
         """Return the first rows of a query of ids and numbers; ties in the order of their ids."""
-        first = query.order_by(order, query.selected_columns[0]).limit(MOST)
-        return [Standing(sample_id=key, value=value) for key, value in self._tuples(first)]
+        first = query.order_by(order, query.selected_columns[0]).limit(MOST_RANKED)
+        return [SampleRank(sample_id=key, value=value) for key, value in self._tuples(first)]
 
 
 _ACCEPTED = t.results.c.outcome == "accepted"

@@ -1,4 +1,8 @@
-"""run.db as a file: opening it, reading rows, queueing writes."""
+"""run.db as a file: opening it, reading rows, queueing writes, and what it took from a release.
+
+The evidence of samples that were kept from a release lies apart from what this run was offered,
+which is whole and comes first.
+"""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,20 +10,22 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Engine, Select, Table
+from sqlalchemy import Connection, Engine, Select, Table, func, select
 from sqlalchemy.engine import URL
 
+from coreeval.schema import Evidence, ReplacedFact, Result
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.looking import refuse_link
-from coreeval.tools.stores.prepared import PreparedInsert
-from coreeval.tools.stores.run_listing import RunListing
+from coreeval.tools.stores.heartbeat import refuse_link
+from coreeval.tools.stores.prepared_statements import InsertStatement
 from coreeval.tools.stores.run_migrations import MIGRATIONS
-from coreeval.tools.stores.run_standings import RunStandings
-from coreeval.tools.stores.sql import (
+from coreeval.tools.stores.run_queries import SampleListing, SampleStates
+from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample
+from coreeval.tools.stores.run_triggers import cause_of
+from coreeval.tools.stores.sqlite import (
+    BatchWriter,
     Row,
     Write,
-    Writer,
     explain_errors,
     migrate,
     open_engine,
@@ -39,7 +45,7 @@ class RunFile:
         migrate(engine, MIGRATIONS, what="run.db")
         explain_errors(engine, what="run.db")
         self._engine = engine
-        self._writer = Writer(engine, rests_on=rests_on)
+        self._writer = BatchWriter(engine, rests_on=rests_on)
         self._now = now
         self._put = _Inserts(engine)
         self._lost: BaseException | None = None
@@ -62,14 +68,14 @@ class RunFile:
         return cls(engine, now=now, rests_on=rests_on)
 
     @property
-    def listing(self) -> RunListing:
+    def listing(self) -> SampleListing:
         """The samples as a list, and what the run came to as a whole."""
-        return RunListing(self._engine)
+        return SampleListing(self._engine)
 
     @property
-    def standings(self) -> RunStandings:
+    def sample_states(self) -> SampleStates:
         """How the samples stand, for laying two runs side by side."""
-        return RunStandings(self._engine)
+        return SampleStates(self._engine)
 
     def close(self) -> None:
         """Write what is queued and close the file."""
@@ -81,7 +87,7 @@ class RunFile:
     def _submit(self, writes: Sequence[Write], *, waited_for: bool = True) -> Future[int]:
         return self._writer.submit(writes, waited_for=waited_for)
 
-    def _written(self, write: Future[int]) -> None:
+    def _note_failure(self, write: Future[int]) -> None:
         """Keep the first failure of a queued write, for the next caller who waits for one."""
         self._lost = self._lost or write.exception()
 
@@ -108,7 +114,7 @@ class RunFile:
         return self._now().isoformat(timespec="milliseconds")
 
 
-class _Inserts(dict[Table, PreparedInsert]):
+class _Inserts(dict[Table, InsertStatement]):
     """For each table the statement that adds rows or takes the place of those there.
 
     It is made when it is first used: a reader needs none.
@@ -118,10 +124,10 @@ class _Inserts(dict[Table, PreparedInsert]):
         super().__init__()
         self._engine = engine
 
-    def __missing__(self, table: Table) -> PreparedInsert:
+    def __missing__(self, table: Table) -> InsertStatement:
         keep = FIRST_STAYS.get(table, ())
         return self.setdefault(
-            table, PreparedInsert(self._engine, table, twice="replaces", keep=keep)
+            table, InsertStatement(self._engine, table, twice="replaces", keep=keep)
         )
 
 
@@ -130,3 +136,70 @@ def chunks(rows: Iterable[T]) -> Iterator[list[T]]:
     iterator = iter(rows)
     while chunk := list(itertools.islice(iterator, CHUNK)):
         yield chunk
+
+
+class RunCarryOver(RunFile):
+    """The kept samples of a run."""
+
+    def _keep(self, connection: Connection, kept: Sequence[ReleaseSample]) -> None:
+        """Write results, facts and evidence in the caller's transaction."""
+        results = [to_result_row(one.result, self._stamp()) for one in kept]
+        facts = [to_fact_row(n, fact) for one in kept for n, fact in enumerate(one.result.facts)]
+        excerpts = {each.evidence.id: each for one in kept for each in one.excerpts}
+        for table, rows in (
+            (t.results, results),
+            (t.facts, facts),
+            (t.kept_evidence, [_to_excerpt_row(each) for each in excerpts.values()]),
+        ):
+            if rows:
+                self._put[table].run(connection, rows)
+
+    def count_from_release(self) -> int:
+        """Return how many samples were taken from a release."""
+        known = t.results.c.kept_from
+        return self._count(select(func.count()).where(known.is_not(None)))
+
+    def ids_from_release(self, samples: Iterable[str]) -> set[str]:
+        """Return those of some samples that were taken from a release."""
+        known = t.results.c
+        query = select(known.sample_id).where(
+            known.sample_id.in_(set(samples)), known.kept_from.is_not(None)
+        )
+        return {sample_id for (sample_id,) in self._tuples(query)}
+
+    def excerpts(self, ids: Iterable[str]) -> dict[str, EvidenceExcerpt]:
+        """Return what releases said of evidence, by its id."""
+        wanted = set(ids)
+        if not wanted:
+            return {}
+        query = select(t.kept_evidence).where(t.kept_evidence.c.id.in_(wanted))
+        return {
+            row["id"]: EvidenceExcerpt(
+                evidence=Evidence.model_validate(row["body"]),
+                snippet_sha256=row["snippet_sha256"],
+            )
+            for row in self._rows(query)
+        }
+
+
+def to_result_row(result: Result, ended_at: str) -> Row:
+    """Return how a sample ended as the store has it."""
+    cause = cause_of(result.outcome, result.reason)
+    return result.model_dump(mode="json", exclude={"facts"}) | {
+        "ended_at": ended_at,
+        "cause": cause,
+    }
+
+
+def to_fact_row(number: int, fact: ReplacedFact) -> Row:
+    """Return a replaced fact as the store has it."""
+    return fact.model_dump() | {"ord": number}
+
+
+def _to_excerpt_row(excerpt: EvidenceExcerpt) -> Row:
+    evidence = excerpt.evidence
+    return {
+        "id": evidence.id,
+        "body": evidence.model_dump(mode="json"),
+        "snippet_sha256": excerpt.snippet_sha256,
+    }

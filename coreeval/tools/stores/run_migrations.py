@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, inspect, text
 
-from coreeval.tools.stores.run_sums import keep_sums
 from coreeval.tools.stores.run_tables import (
     fetches,
     kept_evidence,
@@ -12,7 +11,8 @@ from coreeval.tools.stores.run_tables import (
     predictions,
     train_items,
 )
-from coreeval.tools.stores.sql import Migration
+from coreeval.tools.stores.run_triggers import create_sums
+from coreeval.tools.stores.sqlite import Migration
 
 
 def _first(connection: Connection) -> None:
@@ -96,7 +96,7 @@ def _add_pulse(connection: Connection) -> None:
 def _keep_sums(connection: Connection) -> None:
     """Let the file keep a list of its samples, and sums of calls, steps and verdicts."""
     _add(connection, "results", {"cause": "VARCHAR NOT NULL DEFAULT ''"})
-    keep_sums(connection)
+    create_sums(connection)
 
 
 def _add_clusters(connection: Connection) -> None:

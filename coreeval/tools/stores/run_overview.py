@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from coreeval.schema import Value
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.run_sums import PENDING
+from coreeval.tools.stores.run_triggers import PENDING
 
 MOST_CAUSES = 200
 """Causes that are told: endpoints phrase some failures in a way of their own each time."""
@@ -87,20 +87,20 @@ class Overview(Value):
     """The one that fails most first."""
 
 
-def overview_of(connection: Connection) -> Overview:
+def load_overview(connection: Connection) -> Overview:
     """Put together what a run keeps count of."""
     kinds = [dict(row) for row in connection.execute(_BY_KIND).mappings()]
     ended = [row for row in kinds if row["outcome"] != PENDING]
     return Overview(
         total=sum(row["samples"] for row in kinds),
-        outcomes=_counted(kinds, "outcome"),
+        outcomes=_count_by(kinds, "outcome"),
         labels={
-            label: _counted((row for row in kinds if row["label"] == label), "outcome")
+            label: _count_by((row for row in kinds if row["label"] == label), "outcome")
             for label in sorted({row["label"] for row in kinds})
         },
-        attempts=dict(sorted(_counted(ended, "attempts").items())),
-        rungs=_counted(ended, "rung"),
-        semantic=_counted(ended, "semantic_status"),
+        attempts=dict(sorted(_count_by(ended, "attempts").items())),
+        rungs=_count_by(ended, "rung"),
+        semantic=_count_by(ended, "semantic_status"),
         kept=sum(row["samples"] for row in ended if row["kept_from"] is not None),
         calls=tuple(_calls(connection)),
         nodes=tuple(_sums(connection, NodeSum, t.step_sums, t.step_sums.c.seconds)),
@@ -118,7 +118,7 @@ _BY_KIND = select(
 V = TypeVar("V", bound=Value)
 
 
-def _counted(rows: Rows, name: str) -> dict[Any, int]:
+def _count_by(rows: Rows, name: str) -> dict[Any, int]:
     """Return samples by one of their properties, the most frequent first."""
     numbers = Counter[Any]()
     for row in rows:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from coreeval import meanings
 from coreeval.releases.opening import opened_calls
-from coreeval.tools.stores.run_listing import Neighbours
+from coreeval.tools.stores.run_queries import Neighbours
 from coreeval.viewer import telling
 from coreeval.viewer.addresses import run_url, sample_of
 from coreeval.viewer.hiding import hidden

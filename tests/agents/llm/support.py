@@ -15,7 +15,7 @@ from coreeval.models.asker import accept
 from coreeval.prompts import load_prompts
 from coreeval.schema import Evidence, Sample
 from coreeval.tasks import load_task
-from coreeval.tools.stores.calls import CallStore, open_calls
+from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.support.exchanges import exchange
 
 T = TypeVar("T", bound=BaseModel)

@@ -15,7 +15,7 @@ from coreeval.models import close_models, record_calls
 from coreeval.prompts import as_data
 from coreeval.schema import RoleName
 from coreeval.tasks import load_task
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from tests.agents.llm.conftest import Script
 from tests.agents.llm.support import EMOTION, PROMPTS, TWEET, news
 from tests.support.exchanges import exchange

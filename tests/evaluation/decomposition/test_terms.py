@@ -10,7 +10,7 @@ from coreeval.evaluation.decomposition import Decomposition, Parts, TermName, de
 from coreeval.evaluation.decomposition.noise import macro_f1_cost
 from coreeval.evaluation.scoring.answers import Table, View
 from coreeval.schema import Arm
-from coreeval.tools.stores.run_rows import Answer
+from coreeval.tools.stores.run_records import TargetAnswer
 from tests.support.planted import REFUSED, UNASKED, coded, first, some
 
 HITS: dict[Arm, int] = {"original": 40, "semantic": 30, "control": 25, "updated": 10}
@@ -74,7 +74,7 @@ def test_a_loss_is_the_drop_of_the_arm_table() -> None:
     rng = np.random.default_rng(5)
     gold = {f"s{place}": "abc"[place % 3] for place in range(60)}
     arms: tuple[Arm, ...] = ("original", "semantic", "updated")
-    said: list[Answer] = [
+    said: list[TargetAnswer] = [
         (arm, 1, key, "abc"[rng.integers(3)], "answered") for arm in arms for key in gold
     ]
     (target,) = compare_arms([("t", said)], gold=gold, labels="abc").targets

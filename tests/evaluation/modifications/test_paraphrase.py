@@ -16,7 +16,7 @@ from coreeval.evaluation.modifications.paraphrase import similarity
 from coreeval.models import AnswerShape, InvalidAnswer, close_models
 from coreeval.schema import Item
 from coreeval.tools.embeddings import Vectors
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, script
 

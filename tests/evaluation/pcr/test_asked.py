@@ -12,7 +12,7 @@ from coreeval.evaluation.pcr.asked import SOURCES, Asked, pairs_of, resample_ask
 from coreeval.evaluation.pcr.comparison import Comparison, compare
 from coreeval.evaluation.pcr.document import comparison_document
 from coreeval.schema import AnswerKind
-from coreeval.tools.stores.run_rows import Answer
+from coreeval.tools.stores.run_records import TargetAnswer
 from tests.evaluation.pcr.kit import two_splits
 
 SETTINGS = Settings(metric="accuracy", consistency="exact", draws=400, seed=7, exchangeable=True)
@@ -24,7 +24,9 @@ LABELS = {
 FAULTY: tuple[AnswerKind, ...] = ("refused", "unparsed", "truncated")
 
 
-def answers(*, right: Mapping[str, float], templates: int = 1, seed: int = 1) -> Iterator[Answer]:
+def answers(
+    *, right: Mapping[str, float], templates: int = 1, seed: int = 1
+) -> Iterator[TargetAnswer]:
     """Yield answers that are right so often for texts of a source, and wrong else."""
     luck = np.random.default_rng(seed)
     for split, sources in SOURCES.items():
@@ -105,14 +107,14 @@ def test_only_items_with_all_answers_count_and_that_is_told() -> None:
 
 
 def test_other_items_of_the_run_are_passed_over() -> None:
-    more: list[Answer] = [("original", 1, "not reworded", "a", "answered")]
+    more: list[TargetAnswer] = [("original", 1, "not reworded", "a", "answered")]
     there = pairs_of([*answers(right=KNOWN), *more], LABELS, [1])
     assert there == pairs_of(answers(right=KNOWN), LABELS, [1])
 
 
 @pytest.mark.parametrize("kind", FAULTY)
 def test_what_is_no_label_is_wrong_and_two_of_them_are_consistent(kind: AnswerKind) -> None:
-    silent: list[Answer] = [
+    silent: list[TargetAnswer] = [
         (source, template, item, "", kind)
         for split, sources in SOURCES.items()
         for source in sources

@@ -27,7 +27,7 @@ from coreeval.releases.manifest import read_manifest
 from coreeval.releases.quality import quality_of
 from coreeval.schema import Prediction
 from coreeval.tasks import load_task
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from tests.evaluation.pcr.kit import two_splits
 from tests.releases.kit import NOW, make_run
 
@@ -84,7 +84,7 @@ def found_in(
             quality=quality_of(store, task, withheld=()).model_dump(mode="json"),
             overview=store.listing.overview(),
             attempts=store.attempts(),
-            evidence=evidence_used(store.cited(), known.window),
+            evidence=evidence_used(store.evidence_uses(), known.window),
             worth=worth_a_look(store, targets),
             arms=compare_arms(answers, gold=gold, labels=[label.name for label in task.labels]),
             pcr=None,

@@ -4,15 +4,15 @@ import pytest
 
 from coreeval.evaluation.report.evidence import TOP, evidence_used
 from coreeval.schema import Precision, Window
-from coreeval.tools.stores.run_figures import Cited
+from coreeval.tools.stores.run_figures import EvidenceUse
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def cited(
     day: float, domain: str = "a.example", precision: Precision = "exact", samples: int = 1
-) -> Cited:
-    return Cited(
+) -> EvidenceUse:
+    return EvidenceUse(
         domain=domain,
         published_at=(START + timedelta(days=day)).isoformat(),
         precision=precision,

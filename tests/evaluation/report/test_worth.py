@@ -7,8 +7,8 @@ import pytest
 
 from coreeval.evaluation.report.worth import EXCERPT, MOST, worth_a_look
 from coreeval.schema import Freshness, Outcome, Prediction, Result, Sample
-from coreeval.tools.stores.run_rows import CallRow, Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import CallRow, StepRecord
+from coreeval.tools.stores.run_store import RunStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script> \u202egnp.exe\nnext \x1b[31m"
@@ -79,7 +79,7 @@ def test_the_oldest_evidence_and_the_most_money_stand_out(store: RunStore) -> No
     for key, usd in (("newer", 0.5), ("dear", 0.75)):
         call = CallRow(key=key, role="composer", model="m", draw=0, cached=False, usd=usd)
         store.record(
-            Step(
+            StepRecord(
                 sample_id=key,
                 attempt=1,
                 node="compose",

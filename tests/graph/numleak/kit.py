@@ -10,8 +10,8 @@ import yaml
 
 from coreeval.graph.numleak.plan import NumleakPlan, numleak_plan_of
 from coreeval.graph.pool import open_at_once
-from coreeval.tools.stores.call_rows import CallRecord
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import Workspace
 from tests.support.llm_server import LLMServer, Reply, Request
 from tests.support.tides import write_series

@@ -14,7 +14,7 @@ from coreeval.evaluation.numleak.replies import Reply as Said
 from coreeval.graph.evaluating import evaluate
 from coreeval.graph.forecast.estimating import estimate
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from tests.graph.kit import Lab
 from tests.graph.numleak.kit import ASKED, answer
 from tests.graph.numleak.test_readout import telling

@@ -57,7 +57,7 @@ def refreshed(config: Path, run: Path, environment: dict[str, str]) -> None:
 
 def texts_of(lab: Lab) -> list[str]:
     with closing(open_store(lab.files, utc_now)) as store:
-        return [one.sample.fields["text"] for one in store.ended()]
+        return [one.sample.fields["text"] for one in store.sample_results()]
 
 
 def check_runs(server: LangSmithServer) -> None:

@@ -18,8 +18,8 @@ from coreeval.graph.run import refresh
 from coreeval.graph.work import Surroundings, open_store
 from coreeval.schema import Evidence, Sample
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.run_rows import Step
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_records import StepRecord
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import KEY, SAMPLES, Lab
 from tests.support.collector import Collector, Received, collecting
@@ -41,7 +41,7 @@ class Seen:
     lab: Lab
     collector: Collector
     samples: list[Sample]
-    steps: dict[str, list[Step]]
+    steps: dict[str, list[StepRecord]]
     evidence: list[Evidence]
 
     def traces(self) -> dict[bytes, list[Received]]:
@@ -60,14 +60,14 @@ def priced(lab: Lab) -> dict[str, object]:
 
 def seen(lab: Lab, collector: Collector) -> Seen:
     with closing(open_store(lab.files, utc_now)) as store:
-        samples = [one.sample for one in store.ended()]
+        samples = [one.sample for one in store.sample_results()]
         steps = {sample.id: store.steps(sample.id) for sample in samples}
         ids = {known for each in steps.values() for step in each for known in found_by(step)}
         evidence = list(store.evidence(sorted(ids)).values())
     return Seen(lab, collector, samples, steps, evidence)
 
 
-def found_by(step: Step) -> list[str]:
+def found_by(step: StepRecord) -> list[str]:
     return list(step.detail.get("evidence", {}))
 
 

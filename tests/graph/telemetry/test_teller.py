@@ -11,8 +11,8 @@ import pytest
 from coreeval.graph.telemetry.teller import Teller, Told
 from coreeval.models import CallRef
 from coreeval.schema import Result, Sample, TrainEnd
-from coreeval.tools.stores.run_rows import Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_records import StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.telemetry import Span
 
 AT, LATER = "2026-11-20T12:00:00.000000+00:00", "2026-11-20T13:00:00.000000+00:00"
@@ -54,7 +54,7 @@ class Scene:
 
     def teller(self) -> Teller:
         """Return one of a process that has just started."""
-        return Teller(replace(self.told, begun=self.store.begun()))
+        return Teller(replace(self.told, begun=self.store.open_start_times()))
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             payer="weekly/1@now",
             prompts={"composer": "v1"},
             store=store,
-            begun=store.begun(),
+            begun=store.open_start_times(),
             now=now,
             content=False,
             sender=kept,
@@ -80,8 +80,8 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield Scene(store, told, kept)
 
 
-def step(at: str = AT, node: str = "compose", error: str = "") -> Step:
-    return Step(sample_id="s", attempt=1, node=node, started_at=at, seconds=3.0, error=error)
+def step(at: str = AT, node: str = "compose", error: str = "") -> StepRecord:
+    return StepRecord(sample_id="s", attempt=1, node=node, started_at=at, seconds=3.0, error=error)
 
 
 def ended(outcome: str = "failed") -> Result:
@@ -144,7 +144,7 @@ def test_a_retried_sample_has_a_second_root_in_its_trace(scene: Scene) -> None:
 async def test_a_process_goes_on_under_the_root_of_the_one_before(scene: Scene) -> None:
     scene.teller().stepped(step(), [])
     scene.store.record(step())
-    await scene.store.recorded()
+    await scene.store.flush_steps()
     later = scene.teller()
     later.stepped(step(LATER, node="check"), [])
     later.ended("s", ended("accepted"))
@@ -157,7 +157,9 @@ def test_a_train_item_and_a_target_are_told_too(scene: Scene) -> None:
     teller = scene.teller()
     teller.stepped(step(node="reword"), [CALL])
     teller.ended("s", TrainEnd(status="reworded", semantic={"text": "b"}))
-    asked = Step(sample_id="target openai:x", attempt=0, node="updated", started_at=AT, seconds=9.0)
+    asked = StepRecord(
+        sample_id="target openai:x", attempt=0, node="updated", started_at=AT, seconds=9.0
+    )
     teller.asked(asked, [CALL, CALL])
     _, _, item, target, *calls = scene.kept.spans
     assert (item.name, item.attributes["output.value"]) == ("reword train item", "reworded")

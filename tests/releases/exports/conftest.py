@@ -12,7 +12,7 @@ from coreeval.releases.card import write_card
 from coreeval.releases.manifest import read_manifest
 from coreeval.schema import Result
 from coreeval.tasks import load_task
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 from tests.releases.kit import NOW, Made, make_run
 
 OPEN = {"licence": {"name": "CC0 1.0", "url": "https://example.org/cc0", "redistribute": True}}

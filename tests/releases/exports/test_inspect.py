@@ -15,10 +15,10 @@ from coreeval.errors import UsageError
 from coreeval.releases.exports import inspect, inspect_logs
 from coreeval.releases.exports.exporting import export
 from coreeval.schema import Verdict
-from coreeval.tools.stores.call_rows import CallRecord, call_key, call_request
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.run_rows import CallRow, Step
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_records import CallRow, StepRecord
+from coreeval.tools.stores.run_store import RunStore
 from tests.releases.exports.conftest import Sources, assemble
 from tests.releases.kit import NOW, Made, make_run
 
@@ -102,8 +102,8 @@ def _step(
     detail: dict[str, object],
     calls: tuple[CallRow, ...] = (),
     verdicts: tuple[Verdict, ...] = (),
-) -> Step:
-    return Step(
+) -> StepRecord:
+    return StepRecord(
         sample_id=sample,
         attempt=attempt,
         node=node,

@@ -21,7 +21,7 @@ from coreeval.releases.forgetting.documents import forget_in_document
 from coreeval.releases.forgetting.found import Found
 from coreeval.releases.forgetting.run_rows import look, take_out
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.runs import RunStore
+from coreeval.tools.stores.run_store import RunStore
 
 NAME = "Jane Q. Example"
 FINDER = NameFinder([NAME])

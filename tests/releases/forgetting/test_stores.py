@@ -22,8 +22,8 @@ from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.local import open_local
 from coreeval.tools.gdelt.parts.compact import compact
 from coreeval.tools.gdelt.store.sync import Around, sync_folder
-from coreeval.tools.stores.call_rows import CallRecord, call_key, call_request
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
+from coreeval.tools.stores.call_store import open_calls
 from tests.cli.kit import DEMO
 
 FINDER = NameFinder(["Taco Bell"])

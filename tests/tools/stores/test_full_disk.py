@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import Connection, text
 
 from coreeval.errors import RunCorrupt, RunError
-from coreeval.tools.stores.call_rows import CallRecord, call_key, call_request
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.sql import migrate, open_engine
+from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.sqlite import migrate, open_engine
 from tests.support.worker import filling
 
 

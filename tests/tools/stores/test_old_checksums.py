@@ -15,11 +15,11 @@ from signal import SIGKILL
 import pytest
 from sqlalchemy.engine import URL
 
-from coreeval.tools.stores.call_rows import CallRecord
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.call_store import CallResult, open_calls
 from coreeval.tools.stores.call_tables import MIGRATIONS
-from coreeval.tools.stores.calls import Answered, open_calls
-from coreeval.tools.stores.sql import migrate, open_engine
-from tests.tools.stores.made import INSTRUCTIONS, record
+from coreeval.tools.stores.sqlite import migrate, open_engine
+from tests.tools.stores.call_samples import INSTRUCTIONS, record
 
 COLUMNS = """key VARCHAR(64) NOT NULL PRIMARY KEY, draw INTEGER NOT NULL, role VARCHAR(64) NOT NULL,
 request BLOB NOT NULL, response BLOB NOT NULL, valid BOOLEAN NOT NULL, error TEXT NOT NULL,
@@ -106,7 +106,7 @@ def test_every_row_of_an_old_file_is_whole(path: Path, version: int) -> None:
 async def test_what_an_old_file_holds_is_not_asked_again_and_new_calls_join_it(path: Path) -> None:
     write_old(path, 2, OLD)
 
-    async def send() -> Answered:
+    async def send() -> CallResult:
         raise AssertionError("it was asked again")
 
     store = open_calls(path, "run")
@@ -152,7 +152,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from coreeval.tools.stores import old_checksums
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 
 write, left = old_checksums.checksum, [3]
 

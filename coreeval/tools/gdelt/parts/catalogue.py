@@ -14,7 +14,7 @@ from pathlib import Path
 from coreeval.errors import RunError
 from coreeval.tools.gdelt.own_files import own_paths, refuse_links
 from coreeval.tools.gdelt.stats import FileRead
-from coreeval.tools.stores.looking import OPENING
+from coreeval.tools.stores.heartbeat import OPENING
 
 DATABASE = "store.db"
 _SCHEMA = """

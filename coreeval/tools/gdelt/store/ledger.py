@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL
 
 from coreeval.tools.gdelt.store import ledger_tables as t
 from coreeval.tools.gdelt.store.feeds import Feed
-from coreeval.tools.stores.sql import explain_errors, migrate, open_engine
+from coreeval.tools.stores.sqlite import explain_errors, migrate, open_engine
 
 WHAT = "the news store"
 GO_ON = "make room, then give the same command again: it goes on where it was"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Column, Connection, Index, Integer, MetaData, String, Table, Text
 
-from coreeval.tools.stores.sql import Migration
+from coreeval.tools.stores.sqlite import Migration
 
 metadata = MetaData()
 

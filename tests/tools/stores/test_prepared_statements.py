@@ -22,8 +22,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from coreeval.tools.stores.prepared import PreparedInsert, PreparedLookup, Twice
-from coreeval.tools.stores.sql import Row, open_engine
+from coreeval.tools.stores.prepared_statements import InsertStatement, LookupStatement, OnConflict
+from coreeval.tools.stores.sqlite import Row, open_engine
 
 METADATA = MetaData()
 THINGS = Table(
@@ -68,7 +68,7 @@ def thing(number: int = 1, **changes: object) -> Row:
     return row | changes
 
 
-def put(engine: Engine, statement: PreparedInsert, *rows: Row) -> int:
+def put(engine: Engine, statement: InsertStatement, *rows: Row) -> int:
     with engine.begin() as connection:
         return statement.run(connection, rows)
 
@@ -81,18 +81,18 @@ def rows_of(engine: Engine, table: Table = THINGS) -> list[Row]:
 @pytest.mark.parametrize("count", [1, 2, 50])
 def test_rows_come_back_as_they_were_given(engine: Engine, count: int) -> None:
     given = [thing(number) for number in range(count)]
-    assert put(engine, PreparedInsert(engine, THINGS, twice="fails"), *given) == count
+    assert put(engine, InsertStatement(engine, THINGS, twice="fails"), *given) == count
     assert rows_of(engine) == given
 
 
 def test_what_is_not_known_is_null(engine: Engine) -> None:
     row = thing(good=None, weight=None, body=None, first=None)
-    put(engine, PreparedInsert(engine, THINGS, twice="fails"), row)
+    put(engine, InsertStatement(engine, THINGS, twice="fails"), row)
     assert rows_of(engine) == [row]
 
 
 def test_the_file_has_what_sqlalchemy_would_have_written(engine: Engine, path: Path) -> None:
-    put(engine, PreparedInsert(engine, THINGS, twice="replaces"), thing(1))
+    put(engine, InsertStatement(engine, THINGS, twice="replaces"), thing(1))
     with engine.begin() as connection:
         connection.execute(THINGS.insert(), thing(2))
     with closing(sqlite3.connect(path)) as db:
@@ -107,9 +107,9 @@ def test_the_file_has_what_sqlalchemy_would_have_written(engine: Engine, path: P
     [("stays", {"name": "old"}, 0), ("replaces", {"name": "new"}, 1)],
 )
 def test_what_becomes_of_a_row_that_is_there(
-    engine: Engine, twice: Twice, left: Row, written: int
+    engine: Engine, twice: OnConflict, left: Row, written: int
 ) -> None:
-    statement = PreparedInsert(engine, THINGS, twice=twice)
+    statement = InsertStatement(engine, THINGS, twice=twice)
     assert put(engine, statement, thing(name="old")) == 1
     assert put(engine, statement, thing(name="new")) == written
     assert put(engine, statement, thing(part=1, name="another")) == 1
@@ -117,7 +117,7 @@ def test_what_becomes_of_a_row_that_is_there(
 
 
 def test_a_row_that_may_not_be_there_twice_leaves_all_as_it_was(engine: Engine) -> None:
-    statement = PreparedInsert(engine, THINGS, twice="fails")
+    statement = InsertStatement(engine, THINGS, twice="fails")
     put(engine, statement, thing(1, name="old"))
     with pytest.raises(IntegrityError):
         put(engine, statement, thing(2), thing(1, name="new"))
@@ -125,20 +125,20 @@ def test_a_row_that_may_not_be_there_twice_leaves_all_as_it_was(engine: Engine) 
 
 
 def test_a_row_that_replaces_another_leaves_the_columns_that_are_kept(engine: Engine) -> None:
-    statement = PreparedInsert(engine, THINGS, twice="replaces", keep=["first", "body"])
+    statement = InsertStatement(engine, THINGS, twice="replaces", keep=["first", "body"])
     put(engine, statement, thing(), thing(name="new", first="second", body=b"", weight=2.0))
     assert rows_of(engine) == [thing(name="new", weight=2.0)]
 
 
 @pytest.mark.parametrize("twice", ["stays", "replaces"])
-def test_a_table_of_keys_only(engine: Engine, twice: Twice) -> None:
-    statement = PreparedInsert(engine, MARKS, twice=twice)
+def test_a_table_of_keys_only(engine: Engine, twice: OnConflict) -> None:
+    statement = InsertStatement(engine, MARKS, twice=twice)
     put(engine, statement, {"id": 1}, {"id": 1}, {"id": 2})
     assert rows_of(engine, MARKS) == [{"id": 1}, {"id": 2}]
 
 
 def test_a_row_without_a_column_is_refused_and_one_too_many_is_not_seen(engine: Engine) -> None:
-    statement = PreparedInsert(engine, MARKS, twice="fails")
+    statement = InsertStatement(engine, MARKS, twice="fails")
     put(engine, statement, {"id": 1, "more": 2})
     with pytest.raises(KeyError):
         put(engine, statement, {"more": 2})
@@ -149,28 +149,28 @@ def test_a_row_without_a_column_is_refused_and_one_too_many_is_not_seen(engine: 
 
 
 @pytest.fixture
-def lookup(engine: Engine) -> Iterator[PreparedLookup]:
+def lookup(engine: Engine) -> Iterator[LookupStatement]:
     columns = THINGS.c.name, THINGS.c.body, THINGS.c.weight
     query = select(*columns).where(THINGS.c.id == bindparam("a"), THINGS.c.part == bindparam("b"))
-    lookup = PreparedLookup(engine, query)
+    lookup = LookupStatement(engine, query)
     yield lookup
     lookup.close()
 
 
 def test_a_row_is_found_by_values_in_the_order_of_their_places(
-    engine: Engine, lookup: PreparedLookup
+    engine: Engine, lookup: LookupStatement
 ) -> None:
-    put(engine, PreparedInsert(engine, THINGS, twice="fails"), thing(1, part=2, name="this"))
+    put(engine, InsertStatement(engine, THINGS, twice="fails"), thing(1, part=2, name="this"))
     found = lookup.one(1, 2)
     assert found == {"name": "this", "body": b"\0\xff", "weight": 0.1}
     assert lookup.one(2, 1) is None
 
 
 def test_what_others_commit_is_seen_at_the_next_look(
-    engine: Engine, lookup: PreparedLookup, path: Path
+    engine: Engine, lookup: LookupStatement, path: Path
 ) -> None:
     assert lookup.one(1, 0) is None
-    put(engine, PreparedInsert(engine, THINGS, twice="fails"), thing())
+    put(engine, InsertStatement(engine, THINGS, twice="fails"), thing())
     assert lookup.one(1, 0) is not None
     with closing(sqlite3.connect(path)) as other:
         other.execute("UPDATE things SET name = 'by another process'")
@@ -179,7 +179,7 @@ def test_what_others_commit_is_seen_at_the_next_look(
         assert found is not None and found["name"] == "by another process"
 
 
-def test_nothing_is_held_open_between_two_looks(lookup: PreparedLookup, path: Path) -> None:
+def test_nothing_is_held_open_between_two_looks(lookup: LookupStatement, path: Path) -> None:
     lookup.one(1, 0)
     with closing(sqlite3.connect(path, isolation_level=None, timeout=1)) as other:
         other.execute("BEGIN EXCLUSIVE")

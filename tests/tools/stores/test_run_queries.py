@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from coreeval.schema import Result, Sample, Verdict
-from coreeval.tools.stores.run_listing import SORTS, Neighbours, SampleFilter
 from coreeval.tools.stores.run_overview import CallSum, CauseSum, NodeSum, VerdictSum
-from coreeval.tools.stores.run_rows import CallRow, Kept, Step
-from coreeval.tools.stores.runs import RunStore
-from tests.tools.stores.made import as_before
+from coreeval.tools.stores.run_queries import SORTS, Neighbours, SampleFilter
+from coreeval.tools.stores.run_records import CallRow, ReleaseSample, StepRecord
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_triggers import MOST_CAUSE_CHARS, cause_of
+from tests.tools.stores.call_samples import as_before
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ENDS = {
@@ -43,8 +44,8 @@ def _call(key: str, **changes: object) -> CallRow:
 
 def _step(
     number: int, node: str, *calls: CallRow, passed: bool = True, seconds: float = 1.0
-) -> Step:
-    return Step(
+) -> StepRecord:
+    return StepRecord(
         sample_id=f"emotion/test/{number}",
         attempt=1,
         node=node,
@@ -217,7 +218,7 @@ async def test_a_retried_sample_is_pending_and_its_calls_stay_paid(worked: RunSt
 
 async def test_samples_kept_from_a_release_are_listed_as_they_enter(store: RunStore) -> None:
     result = _result(1).model_copy(update={"kept_from": "2026.1"})
-    store.add_samples([Kept(sample=_sample(1), result=result, excerpts=()), _sample(2)])
+    store.add_samples([ReleaseSample(sample=_sample(1), result=result, excerpts=()), _sample(2)])
     assert _ids(store, kept=True) == [1]
     assert _ids(store, text="new fact") == [1]
     assert store.listing.overview().kept == 1
@@ -237,3 +238,30 @@ async def test_a_file_from_before_is_counted_when_it_is_opened(
         assert _ids(again, text="70 WORDS") == [4]
         await again.commit(_result(1).model_copy(update={"sample_id": "emotion/test/5"}))
         assert again.listing.overview().outcomes["accepted"] == 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "cause"),
+    [
+        ("accepted", "", ""),
+        ("rejected_form", "length: 'a: b'; locks: 'c' is gone", "length"),
+        ("rejected_facts", "facts_unsupported: x", "facts_unsupported"),
+        ("no_knowledge", "no_news, throttled for 'oil', 'gas'", "no_news, throttled"),
+        ("no_knowledge", "no other news after: facts_stale: y", "no other news after"),
+        ("no_knowledge", "The article is about tennis, not anger.", "no news on offer fits"),
+        ("unsafe", "self_harm: 'end it'", "self_harm"),
+        ("unsafe", "self_harm", "self_harm"),
+        ("unsafe", "the text: names a patient", "the news on offer may not be used"),
+        ("label_unrecoverable", "the original reads as joy (low confidence, by 'a')",
+         "the original reads as joy …"),
+        ("failed", "m at http://h: HTTP 429: wait 17.25 s (id 8)",
+         "m at http://h: HTTP 429: wait … s …"),
+        ("failed", "took longer than 600 s (run.sample_timeout_s)", "took longer than 600 s …"),
+    ],
+)  # fmt: skip
+def test_what_reasons_have_in_common(outcome: str, reason: str, cause: str) -> None:
+    assert cause_of(outcome, reason) == cause
+
+
+def test_a_cause_is_short() -> None:
+    assert len(cause_of("failed", "word " * 100)) <= MOST_CAUSE_CHARS

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coreeval.schema import AnswerKind, Evidence, Result, Sample, TrainEnd, Verdict
-from coreeval.tools.stores.pulse import Pulse
+from coreeval.tools.stores.heartbeat import ProgressSnapshot
 
-Answer = tuple[str, int, str, str, AnswerKind]
+TargetAnswer = tuple[str, int, str, str, AnswerKind]
 """Of a prediction what scores need: source, template, id of the sample, label or empty, kind."""
 
-Note = tuple[str, str, dict[str, Any]]
+StepNote = tuple[str, str, dict[str, Any]]
 """Id of a sample, a node, and the detail of its step."""
 
 
@@ -36,7 +36,7 @@ class CallRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class StepRecord:
     """One node run for one attempt of one sample."""
 
     sample_id: str
@@ -51,7 +51,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class SampleResult:
     """A sample together with how it ended."""
 
     sample: Sample
@@ -59,7 +59,7 @@ class Ended:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Excerpt:
+class EvidenceExcerpt:
     """What a release says of evidence: without a title, its snippet cut or left out."""
 
     evidence: Evidence
@@ -68,10 +68,10 @@ class Excerpt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept(Ended):
+class ReleaseSample(SampleResult):
     """A sample that enters a run with the result that it had in a release."""
 
-    excerpts: tuple[Excerpt, ...]
+    excerpts: tuple[EvidenceExcerpt, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ class Fetch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beat:
+class Heartbeat:
     """The last sign of life of the process that works on a run."""
 
     pid: int
@@ -104,5 +104,5 @@ class Beat:
     at: str
     in_flight: dict[str, dict[str, str]]
     """Sample id -> its node and since when."""
-    pulse: Pulse | None = None
+    pulse: ProgressSnapshot | None = None
     """What the process knew of the run; None in files from before it was told."""

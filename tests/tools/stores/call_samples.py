@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import replace
 
-from coreeval.tools.stores.call_rows import SHARED, CallRecord, call_key, call_request
+from coreeval.tools.stores.call_records import SHARED, CallRecord, call_key, call_request
 
 INSTRUCTIONS = "You label texts. " * (SHARED // 10)
 """Long enough to be kept once for all requests."""

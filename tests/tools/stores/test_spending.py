@@ -12,11 +12,15 @@ from signal import SIGKILL
 import pytest
 
 from coreeval.errors import RunError
-from coreeval.tools.stores.calls import Answered, CallStore, open_calls
-from coreeval.tools.stores.ledger import Reservation, Spent
-from coreeval.tools.stores.looking import PAID, Spending
-from coreeval.tools.stores.pulse import Spend
-from tests.tools.stores.made import record
+from coreeval.tools.stores.call_store import (
+    CallResult,
+    CallStore,
+    Reservation,
+    SpendingTotal,
+    open_calls,
+)
+from coreeval.tools.stores.heartbeat import PAID, Spend, SpendingReader
+from tests.tools.stores.call_samples import record
 
 KEY = record().key
 
@@ -44,7 +48,7 @@ def statement(path: Path, sql: str) -> None:
         writer.execute(sql)
 
 
-def spent(path: Path, payer: str = "run") -> Spent:
+def spent(path: Path, payer: str = "run") -> SpendingTotal:
     """Return what the next process of a run is told."""
     store = open_calls(path, payer)
     try:
@@ -59,13 +63,13 @@ async def test_a_reservation_is_in_the_file_before_anything_is_sent(
     for _ in range(2):
         await store.ledger.reserve(KEY, 0.5)
     assert open_in(path) == [("run", KEY, 0.5)] * 2
-    assert store.ledger.spent() == Spent(billed_usd=0.0, unknown_usd=1.0)
+    assert store.ledger.spent() == SpendingTotal(billed_usd=0.0, unknown_usd=1.0)
 
 
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from coreeval.tools.stores.calls import open_calls
+from coreeval.tools.stores.call_store import open_calls
 
 async def work():
     await open_calls(Path(sys.argv[1]), "run").ledger.reserve("k", 0.5)
@@ -78,7 +82,7 @@ asyncio.run(work())
 def test_a_reservation_survives_a_kill_and_counts_as_spent(path: Path) -> None:
     died = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert died.returncode == -SIGKILL
-    assert spent(path) == Spent(billed_usd=0.0, unknown_usd=0.5)
+    assert spent(path) == SpendingTotal(billed_usd=0.0, unknown_usd=0.5)
 
 
 async def test_the_call_takes_the_place_of_its_reservation(store: CallStore, path: Path) -> None:
@@ -86,7 +90,7 @@ async def test_the_call_takes_the_place_of_its_reservation(store: CallStore, pat
     reservation = await store.ledger.reserve(KEY, 0.5)
     await store.put(record(usd=0.25), reservation)
     assert open_in(path) == [("run", "another", 0.125)]
-    assert store.ledger.spent() == Spent(billed_usd=0.25, unknown_usd=0.125)
+    assert store.ledger.spent() == SpendingTotal(billed_usd=0.25, unknown_usd=0.125)
 
 
 async def test_both_are_in_one_transaction(store: CallStore, path: Path) -> None:
@@ -102,10 +106,10 @@ async def test_both_are_in_one_transaction(store: CallStore, path: Path) -> None
 
 
 async def test_answers_settle_what_was_put_aside_for_them(store: CallStore, path: Path) -> None:
-    async def send() -> Answered:
+    async def send() -> CallResult:
         reservation = await store.ledger.reserve(KEY, 0.5)
         assert open_in(path) == [("run", KEY, 0.5)]
-        return Answered(record=record(usd=0.25), reservation=reservation)
+        return CallResult(record=record(usd=0.25), reservation=reservation)
 
     kept, origin = await store.answer(KEY, send)
     assert (kept.usd, origin) == (0.25, "sent")
@@ -117,7 +121,7 @@ async def test_what_is_given_back_is_not_spent(path: Path) -> None:
     kept, back = [await store.ledger.reserve(KEY, usd) for usd in (0.25, 0.5)]
     store.ledger.release(back)
     store.close()
-    assert spent(path) == Spent(billed_usd=0.0, unknown_usd=kept.usd)
+    assert spent(path) == SpendingTotal(billed_usd=0.0, unknown_usd=kept.usd)
 
 
 async def test_what_nobody_settles_counts_for_ever(path: Path) -> None:
@@ -126,7 +130,7 @@ async def test_what_nobody_settles_counts_for_ever(path: Path) -> None:
     await store.put(record(usd=0.25))
     store.close()
     for _ in range(2):
-        assert spent(path) == Spent(billed_usd=0.25, unknown_usd=0.5)
+        assert spent(path) == SpendingTotal(billed_usd=0.25, unknown_usd=0.5)
 
 
 async def test_payers_have_their_own_money(path: Path) -> None:
@@ -135,9 +139,9 @@ async def test_payers_have_their_own_money(path: Path) -> None:
         await store.ledger.reserve("in flight", 2 * usd)
         await store.put(record(payer, usd=usd))
         store.close()
-    assert spent(path, "one") == Spent(billed_usd=0.25, unknown_usd=0.5)
-    assert spent(path, "two") == Spent(billed_usd=0.5, unknown_usd=1.0)
-    assert spent(path, "nobody") == Spent(billed_usd=0.0, unknown_usd=0.0)
+    assert spent(path, "one") == SpendingTotal(billed_usd=0.25, unknown_usd=0.5)
+    assert spent(path, "two") == SpendingTotal(billed_usd=0.5, unknown_usd=1.0)
+    assert spent(path, "nobody") == SpendingTotal(billed_usd=0.0, unknown_usd=0.0)
 
 
 async def test_what_ends_a_reservation_ends_no_other(store: CallStore, path: Path) -> None:
@@ -155,7 +159,7 @@ async def test_a_call_that_another_process_stored_first_was_paid_for_twice(path:
     first.close()
     second.close()
     assert (kept.response, kept.paid_by) == ("first", "one")
-    assert spent(path, "one") == Spent(billed_usd=0.25, unknown_usd=0.0)
+    assert spent(path, "one") == SpendingTotal(billed_usd=0.25, unknown_usd=0.0)
     told = spent(path, "two")
     assert told.billed_usd + told.unknown_usd >= 0.125
 
@@ -187,7 +191,7 @@ async def test_what_a_damaged_row_cost_stays_spent_when_it_is_asked_again(
     store.close()
     told = spent(path, "first")
     assert told.billed_usd + told.unknown_usd == before.billed_usd > 0
-    assert spent(path) == Spent(billed_usd=0.5, unknown_usd=0.0)
+    assert spent(path) == SpendingTotal(billed_usd=0.5, unknown_usd=0.0)
 
 
 @pytest.mark.parametrize("usd", ["1e300", "-3", "NULL", "'x'", "0"])
@@ -198,7 +202,7 @@ async def test_what_cannot_be_a_price_is_not_carried_over(path: Path, usd: str) 
     assert store.get(KEY) is None
     await store.put(record(usd=0.5))
     store.close()
-    assert spent(path) == Spent(billed_usd=0.5, unknown_usd=0.0)
+    assert spent(path) == SpendingTotal(billed_usd=0.5, unknown_usd=0.0)
 
 
 async def test_a_budget_counts_a_damaged_row_and_the_one_in_its_place(path: Path) -> None:
@@ -208,11 +212,11 @@ async def test_a_budget_counts_a_damaged_row_and_the_one_in_its_place(path: Path
         assert store.get(KEY) is None
         await store.put(record(usd=usd), await store.ledger.reserve(KEY, 1.0))
         store.close()
-    assert spent(path) == Spent(billed_usd=0.75, unknown_usd=0.75)
+    assert spent(path) == SpendingTotal(billed_usd=0.75, unknown_usd=0.75)
 
 
 async def test_what_is_read_again_and_again_is_the_ledgers_sum(path: Path) -> None:
-    spending = Spending(path, "run", budget_usd=1.0)
+    spending = SpendingReader(path, "run", budget_usd=1.0)
     assert (spending.now().billed_usd, path.exists()) == (0.0, False)
     for payer in ("run", "another"):
         store = open_calls(path, payer)

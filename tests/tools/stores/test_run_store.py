@@ -18,9 +18,9 @@ from coreeval.schema import (
     Triple,
     Verdict,
 )
-from coreeval.tools.stores.run_rows import CallRow, Step
-from coreeval.tools.stores.runs import RunStore
-from tests.tools.stores.made import as_before
+from coreeval.tools.stores.run_records import CallRow, StepRecord
+from coreeval.tools.stores.run_store import RunStore
+from tests.tools.stores.call_samples import as_before
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -133,7 +133,7 @@ async def test_forgetting_failed_samples_makes_them_pending_and_keeps_the_rest(
     assert store.forget("failed") == 1
     assert store.pending() == ["emotion/test/1"]
     assert list(store.facts()) == []
-    assert [ended.sample.id for ended in store.ended(["unsafe"])] == ["emotion/test/2"]
+    assert [ended.sample.id for ended in store.sample_results(["unsafe"])] == ["emotion/test/2"]
 
 
 async def test_a_forgotten_sample_starts_its_story_anew_but_what_was_paid_stays(
@@ -143,7 +143,7 @@ async def test_a_forgotten_sample_starts_its_story_anew_but_what_was_paid_stays(
     verdict = Verdict(name="checks", attempt=1, passed=False)
     for number, outcome in ((1, "failed"), (2, "unsafe")):
         sample_id = f"emotion/test/{number}"
-        step = Step(
+        step = StepRecord(
             sample_id=sample_id,
             attempt=1,
             node="check",
@@ -159,7 +159,7 @@ async def test_a_forgotten_sample_starts_its_story_anew_but_what_was_paid_stays(
     assert [step.verdicts for step in store.steps("emotion/test/2")] == [(verdict,)]
     assert store.call_totals()[0]["calls"] == 1
     store.record(
-        Step(sample_id="emotion/test/1", attempt=1, node="check", started_at="u", seconds=0)
+        StepRecord(sample_id="emotion/test/1", attempt=1, node="check", started_at="u", seconds=0)
     )
     await store.commit(Result(sample_id="emotion/test/1", outcome="accepted"))
     (again,) = store.steps("emotion/test/1")
@@ -171,7 +171,7 @@ async def test_steps_carry_their_own_calls_and_verdicts(store: RunStore) -> None
     verdict = Verdict(name="checks", attempt=1, passed=False, reason="length")
     for node, at in (("check", "2026-03-01T12:00:02"), ("compose", "2026-03-01T12:00:01")):
         store.record(
-            Step(
+            StepRecord(
                 sample_id="s",
                 attempt=1,
                 node=node,
@@ -194,7 +194,7 @@ async def test_a_call_paid_before_a_kill_stays_paid_when_the_step_is_redone(
     for cached in (False, True):
         call = CallRow(key="k", role="r", model="m", draw=0, cached=cached, prompt_tokens=7)
         store.record(
-            Step(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(call,))
+            StepRecord(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(call,))
         )
     await store.commit(Result(sample_id="s", outcome="failed"))
     (row,) = store.call_totals()
@@ -218,7 +218,7 @@ async def test_totals_add_up_what_is_known_and_say_how_much_is(store: RunStore) 
     calls = [call("a", 0.25), call("b", 0.5), call("c", None), call("d", 0.125, cached=True)]
     for sample in ("s", "t"):  # both refer to the same calls
         store.record(
-            Step(
+            StepRecord(
                 sample_id=sample,
                 attempt=1,
                 node="n",
@@ -248,7 +248,9 @@ async def test_a_call_comes_back_with_all_that_is_known_of_it(store: RunStore) -
         error="truncated",
         usd=0.25,
     )
-    store.record(Step(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(call,)))
+    store.record(
+        StepRecord(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(call,))
+    )
     await store.commit(Result(sample_id="s", outcome="failed"))
     assert [step.calls for step in store.steps("s")] == [(call,)]
 
@@ -257,7 +259,9 @@ async def test_a_file_from_before_calls_had_prices_is_read_and_goes_on(tmp_path:
     path, added = tmp_path / "run.db", ("cached_tokens", "method", "tries", "error", "usd")
     old = CallRow(key="old", role="r", model="m", draw=0, cached=False)
     store = RunStore.open(path, now=lambda: NOW)
-    store.record(Step(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(old,)))
+    store.record(
+        StepRecord(sample_id="s", attempt=1, node="n", started_at="t", seconds=0, calls=(old,))
+    )
     store.close()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         as_before(db, 1)
@@ -265,7 +269,9 @@ async def test_a_file_from_before_calls_had_prices_is_read_and_goes_on(tmp_path:
             db.execute(f"ALTER TABLE calls DROP COLUMN {name}")
     store = RunStore.open(path, now=lambda: NOW)
     new = CallRow(key="new", role="r", model="m", draw=0, cached=False, usd=0.5)
-    store.record(Step(sample_id="s", attempt=1, node="m", started_at="u", seconds=0, calls=(new,)))
+    store.record(
+        StepRecord(sample_id="s", attempt=1, node="m", started_at="u", seconds=0, calls=(new,))
+    )
     await store.commit(Result(sample_id="s", outcome="failed"))
     assert [step.calls for step in store.steps("s")] == [(old,), (new,)]
     (row,) = store.call_totals()
@@ -329,9 +335,9 @@ def test_answers_come_back_by_target_and_source_and_once_each(store: RunStore) -
 
 def test_what_is_answered_is_known_by_words_source_and_template(store: RunStore) -> None:
     store.add_predictions([_said("1"), _said("2", 2), _said("3", source="original")])
-    assert store.answered("t", "updated", "v", ["1", "2", "3"]) == {("1", 1), ("2", 2)}
-    assert store.answered("t", "updated", "v", ["2"]) == {("2", 2)}
-    assert store.answered("t", "updated", "other words", ["1"]) == set()
+    assert store.answer_keys("t", "updated", "v", ["1", "2", "3"]) == {("1", 1), ("2", 2)}
+    assert store.answer_keys("t", "updated", "v", ["2"]) == {("2", 2)}
+    assert store.answer_keys("t", "updated", "other words", ["1"]) == set()
 
 
 async def test_answers_about_samples_that_are_taken_again_are_forgotten(store: RunStore) -> None:
@@ -418,9 +424,9 @@ async def test_verdicts_about_train_items_do_not_count_as_verdicts_about_samples
     store.add_samples([_sample(1)])
     for key, passed in (("emotion/test/1", True), ("train:emotion/train/1", False)):
         said = Verdict(name="original_label", attempt=1, passed=passed)
-        step = Step(sample_id=key, attempt=1, node="judge", started_at="2026", seconds=1)
+        step = StepRecord(sample_id=key, attempt=1, node="judge", started_at="2026", seconds=1)
         store.record(replace(step, verdicts=(said,)))
-    assert await store.recorded()
+    assert await store.flush_steps()
     assert store.verdict_counts("original_label") == (1, 0)
     (said_of_all,) = store.listing.overview().verdicts
     assert (said_of_all.passed, said_of_all.failed) == (1, 0)

@@ -22,20 +22,23 @@ from coreeval.schema import (
     Sample,
 )
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.pulse import Pulse
+from coreeval.tools.stores.heartbeat import ProgressSnapshot
 from coreeval.tools.stores.run_figures import RunFigures
-from coreeval.tools.stores.run_file import chunks
-from coreeval.tools.stores.run_kept import fact_row, result_row
-from coreeval.tools.stores.run_retold import RunRetold
-from coreeval.tools.stores.run_rows import Answer, Beat, Ended, Fetch, Kept
-from coreeval.tools.stores.run_story import RunStory
-from coreeval.tools.stores.run_train import RunTrain
-from coreeval.tools.stores.sql import Write
+from coreeval.tools.stores.run_file import chunks, to_fact_row, to_result_row
+from coreeval.tools.stores.run_history import RunHistory, RunInputs, RunTrain
+from coreeval.tools.stores.run_records import (
+    Fetch,
+    Heartbeat,
+    ReleaseSample,
+    SampleResult,
+    TargetAnswer,
+)
+from coreeval.tools.stores.sqlite import Write
 
-BenchmarkRow = Sample | BadRow | Kept
+BenchmarkRow = Sample | BadRow | ReleaseSample
 
 
-class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
+class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
     """Everything that one run knows, in run.db."""
 
     # -- samples --------------------------------------------------------------------------------
@@ -47,8 +50,8 @@ class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
         """
         with self._engine.begin() as connection:
             for chunk in chunks(_first_samples(rows, limit)):
-                kept = [row for row in chunk if isinstance(row, Kept)]
-                samples = [row.sample if isinstance(row, Kept) else row for row in chunk]
+                kept = [row for row in chunk if isinstance(row, ReleaseSample)]
+                samples = [row.sample if isinstance(row, ReleaseSample) else row for row in chunk]
                 good = [row.model_dump() for row in samples if isinstance(row, Sample)]
                 bad = [row.model_dump() for row in chunk if isinstance(row, BadRow)]
                 if good:
@@ -96,17 +99,17 @@ class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
             RunCorrupt: the store is damaged, be it that earlier steps could not be written.
             RunError: it cannot be written to.
         """
-        row = result_row(result, self._stamp())
+        row = to_result_row(result, self._stamp())
         writes: list[Write] = [
             (delete(t.facts).where(t.facts.c.sample_id == result.sample_id), None),
             (self._put[t.results], [row]),
-            (self._put[t.facts], [fact_row(n, fact) for n, fact in enumerate(result.facts)]),
+            (self._put[t.facts], [to_fact_row(n, fact) for n, fact in enumerate(result.facts)]),
         ]
         await asyncio.wrap_future(self._submit(writes))
         if self._lost:
             raise self._lost
 
-    def keep(self, kept: Sequence[Kept]) -> None:
+    def keep(self, kept: Sequence[ReleaseSample]) -> None:
         """Put the results of a release in the place of the run's own; all of them or none.
 
         Raises:
@@ -124,7 +127,7 @@ class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
         with self._engine.connect() as connection:
             return {outcome: count for outcome, count in connection.execute(query)}
 
-    def ended(self, outcomes: Sequence[str] = ()) -> Iterator[Ended]:
+    def sample_results(self, outcomes: Sequence[str] = ()) -> Iterator[SampleResult]:
         """Stream samples with their results, in the benchmark's order."""
         query = (
             select(*_SAMPLE, *_RESULT)
@@ -136,7 +139,7 @@ class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
         for row in self._stream(query):
             sample = Sample.model_validate({name: row[name] for name in Sample.model_fields})
             rest = {column.name: row[column.name] for column in _RESULT}
-            yield Ended(sample=sample, result=Result.model_validate(rest))
+            yield SampleResult(sample=sample, result=Result.model_validate(rest))
 
     def result(self, sample_id: str) -> Result | None:
         """Return how one sample ended, with its replaced facts; None while it is open."""
@@ -207,7 +210,7 @@ class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
             write: Write = (self._put[t.predictions], [row.model_dump() for row in chunk])
             self._submit([write]).result()
 
-    def answers(self, target: str, sources: Sequence[str]) -> Iterator[Answer]:
+    def answers(self, target: str, sources: Sequence[str]) -> Iterator[TargetAnswer]:
         """Stream what a target answered about the texts of some sources, a template at a time."""
         said = t.predictions.c
         columns = (said.source, said.template, said.sample_id, said.answer, said.kind)
@@ -217,7 +220,7 @@ class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
         """Return the targets that have answered anything."""
         return {target for (target,) in self._tuples(select(t.predictions.c.target).distinct())}
 
-    def answered(
+    def answer_keys(
         self, target: str, source: str, version: str, samples: Sequence[str]
     ) -> set[tuple[str, int]]:
         """Return (id, template) of the answers about these samples to words of one version."""
@@ -260,19 +263,21 @@ class RunStore(RunStory, RunTrain, RunFigures, RunRetold):
         rows = self._rows(select(*columns).order_by(t.fetches.c.seq))
         return [Fetch(**row | {"notes": tuple(row["notes"])}) for row in rows]
 
-    def beat(self, in_flight: dict[str, dict[str, str]], pulse: Pulse | None = None) -> None:
+    def beat(
+        self, in_flight: dict[str, dict[str, str]], pulse: ProgressSnapshot | None = None
+    ) -> None:
         """Leave a sign of life, with what is known of the run."""
         row = {"id": 1, "pid": os.getpid(), "host": socket.gethostname(), "at": self._stamp()}
         known = {"in_flight": in_flight, "pulse": asdict(pulse) if pulse else None}
         write: Write = (self._put[t.heartbeat], [row | known])
-        self._submit([write]).add_done_callback(self._written)
+        self._submit([write]).add_done_callback(self._note_failure)
 
-    def last_beat(self) -> Beat | None:
+    def last_beat(self) -> Heartbeat | None:
         """Return the last sign of life, if there was one."""
         for row in self._rows(select(t.heartbeat)):
             row.pop("id")
             pulse = row.pop("pulse")
-            return Beat(**row, pulse=Pulse.of(pulse) if pulse else None)
+            return Heartbeat(**row, pulse=ProgressSnapshot.of(pulse) if pulse else None)
         return None
 
 

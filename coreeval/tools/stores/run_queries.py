@@ -1,6 +1,6 @@
-"""The samples of a run as a list: filtered, sorted, a page at a time."""
+"""The samples of a run: as lists, filtered and sorted, and as states to compare runs by."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from pydantic import Field
@@ -12,27 +12,31 @@ from sqlalchemy import (
     FromClause,
     Select,
     Subquery,
+    Text,
     and_,
+    case,
+    cast,
     func,
     or_,
     select,
 )
 
-from coreeval.schema import Value
+from coreeval.schema import ReplacedFact, Result, Sample, Value
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.run_overview import Overview, overview_of
+from coreeval.tools.stores.run_overview import Overview, load_overview
+from coreeval.tools.stores.run_records import SampleResult
 
-Sort = Literal[
+SampleSort = Literal[
     "order", "sample", "outcome", "label", "attempts", "usd", "calls", "seconds", "rung",
     "semantic_status", "ended_at",
 ]  # fmt: skip
-SORTS: tuple[Sort, ...] = get_args(Sort)
+SORTS: tuple[SampleSort, ...] = get_args(SampleSort)
 """What a list can be sorted by; `order` is the benchmark's, which also settles ties."""
 MOST_INTEGER = 2**63 - 1
 """SQLite takes no larger number."""
-EXCERPT = 160
+EXCERPT_CHARS = 160
 """Characters of a sample's text that a list shows."""
-MOST_SOUGHT = 500
+MOST_SEARCH_CHARS = 500
 """Characters of a text that is looked for; SQLite takes patterns of at most 50,000 bytes."""
 
 
@@ -56,10 +60,10 @@ class SampleFilter(Value):
     """Whether it was taken from a release."""
 
 
-EVERY = SampleFilter()
+ALL_SAMPLES = SampleFilter()
 
 
-class Listed(Value):
+class ListRow(Value):
     """One sample in a list."""
 
     seq: int
@@ -96,10 +100,10 @@ class Listed(Value):
     """Empty while it is pending."""
 
 
-class Page(Value):
+class SamplePage(Value):
     """A part of a list."""
 
-    rows: tuple[Listed, ...]
+    rows: tuple[ListRow, ...]
     total: int
     """Samples that meet the filter, on whatever page."""
 
@@ -114,7 +118,7 @@ class Neighbours(Value):
     total: int
 
 
-class RunListing:
+class SampleListing:
     """Lists of samples, and what the run came to as a whole; nothing is written."""
 
     def __init__(self, engine: Engine) -> None:
@@ -122,31 +126,31 @@ class RunListing:
 
     def page(
         self,
-        chosen: SampleFilter = EVERY,
+        chosen: SampleFilter = ALL_SAMPLES,
         *,
-        sort: Sort = "order",
+        sort: SampleSort = "order",
         descending: bool = False,
         offset: int = 0,
         limit: int = 50,
-    ) -> Page:
+    ) -> SamplePage:
         """Return a part of the list of the samples that meet a filter."""
-        found = _found(chosen, sort)
+        found = _select_matching(chosen, sort)
         total = select(func.count()).select_from(found)
         # A search reads all texts: once for both, the part and the total.
         together = [total.scalar_subquery()] if chosen.text else []
         query = select(found.c.seq, *together).order_by(*_order(found, descending))
         with self._engine.connect() as connection:
             rows = connection.execute(query.offset(offset).limit(limit)).all()
-            listed = tuple(_listed(connection, [row[0] for row in rows]))
+            listed = tuple(_load_rows(connection, [row[0] for row in rows]))
             if together and (rows or not offset):
-                return Page(rows=listed, total=rows[0][1] if rows else 0)
-            return Page(rows=listed, total=connection.scalar(total) or 0)
+                return SamplePage(rows=listed, total=rows[0][1] if rows else 0)
+            return SamplePage(rows=listed, total=connection.scalar(total) or 0)
 
     def ids(
-        self, chosen: SampleFilter, sort: Sort = "order", descending: bool = False
+        self, chosen: SampleFilter, sort: SampleSort = "order", descending: bool = False
     ) -> list[str]:
         """Return the ids of all samples that meet a filter."""
-        found = _found(chosen, sort)
+        found = _select_matching(chosen, sort)
         query = select(t.samples.c.id).join(found, found.c.seq == t.samples.c.seq)
         with self._engine.connect() as connection:
             return list(connection.scalars(query.order_by(*_order(found, descending))))
@@ -154,15 +158,15 @@ class RunListing:
     def neighbours(
         self,
         sample_id: str,
-        chosen: SampleFilter = EVERY,
+        chosen: SampleFilter = ALL_SAMPLES,
         *,
-        sort: Sort = "order",
+        sort: SampleSort = "order",
         descending: bool = False,
     ) -> Neighbours:
         """Return the samples before and after one in the list of a filter."""
-        found = _found(chosen, sort)
+        found = _select_matching(chosen, sort)
         with self._engine.connect() as connection:
-            row = connection.execute(_beside(found, sample_id, descending)).one_or_none()
+            row = connection.execute(_select_neighbours(found, sample_id, descending)).one_or_none()
             if row is None:
                 total = connection.scalar(select(func.count()).select_from(found)) or 0
                 return Neighbours(previous=None, next=None, position=None, total=total)
@@ -171,10 +175,10 @@ class RunListing:
     def overview(self) -> Overview:
         """Return the run in figures."""
         with self._engine.connect() as connection:
-            return overview_of(connection)
+            return load_overview(connection)
 
 
-def _found(chosen: SampleFilter, sort: Sort) -> CTE | Subquery:
+def _select_matching(chosen: SampleFilter, sort: SampleSort) -> CTE | Subquery:
     """Return the number and the sort key of each sample that meets a filter.
 
     What is searched for in texts is found once for all that a statement asks of it.
@@ -198,7 +202,7 @@ def _conditions(chosen: SampleFilter) -> Iterator[ColumnElement[bool]]:
     if chosen.kept is not None:
         yield listed.kept_from.is_not(None) if chosen.kept else listed.kept_from.is_(None)
     if chosen.text:
-        said = t.sought.c.text.contains(chosen.text[:MOST_SOUGHT], autoescape=True)
+        said = t.sought.c.text.contains(chosen.text[:MOST_SEARCH_CHARS], autoescape=True)
         yield listed.seq.in_(select(t.sought.c.seq).where(said))
 
 
@@ -207,7 +211,7 @@ def _order(found: FromClause, descending: bool) -> list[ColumnElement[Any]]:
     return [found.c.key.desc() if descending else found.c.key, found.c.seq]
 
 
-def _beside(found: CTE | Subquery, sample_id: str, descending: bool) -> Select[Any]:
+def _select_neighbours(found: CTE | Subquery, sample_id: str, descending: bool) -> Select[Any]:
     """Return the one row about a sample in a list; none where the list does not have it."""
     ids, other = t.samples.c, found.alias("other")
     here = select(ids.seq).where(ids.id == sample_id).scalar_subquery()
@@ -231,7 +235,7 @@ def _beside(found: CTE | Subquery, sample_id: str, descending: bool) -> Select[A
     ).select_from(own)
 
 
-def _listed(connection: Connection, seqs: Sequence[int]) -> Iterator[Listed]:
+def _load_rows(connection: Connection, seqs: Sequence[int]) -> Iterator[ListRow]:
     """Yield the rows of samples in this order."""
     query = (
         select(t.listing, t.samples.c.fields, func.coalesce(t.results.c.reason, "").label("reason"))
@@ -244,6 +248,72 @@ def _listed(connection: Connection, seqs: Sequence[int]) -> Iterator[Listed]:
         row = rows[seq]
         unpriced = row.pop("priced") < row["billed_calls"]
         text = " · ".join(row.pop("fields").values())
-        yield Listed.model_validate(
-            row | {"usd": None if unpriced else row["usd"], "excerpt": text[:EXCERPT]}
+        yield ListRow.model_validate(
+            row | {"usd": None if unpriced else row["usd"], "excerpt": text[:EXCERPT_CHARS]}
         )
+
+
+_SAMPLE = [t.samples.c[name] for name in Sample.model_fields]
+_RESULT = [t.results.c[name] for name in Result.model_fields if name != "facts"]
+
+
+SampleState = tuple[str, str, str, str | None, str | None]
+"""Of a sample its id, label, outcome, updated and semantic text; a text as the JSON that the file
+has, None where it is in no arm. It is no class, since there are many."""
+
+
+class SampleStates:
+    """The ended samples of a run, all of them lightly or a few with all they have."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def stamp(self) -> tuple[int, str]:
+        """Return the number of samples that have ended and when the last did: it tells a change."""
+        query = select(func.count(), func.coalesce(func.max(t.results.c.ended_at), ""))
+        with self._engine.connect() as connection:
+            number, last = connection.execute(query).one()
+        return number, last
+
+    def all(self) -> Iterable[SampleState]:
+        """Return the samples that have ended, in the benchmark's order."""
+        ended = t.results.c
+        updated = case((ended.outcome == "accepted", cast(ended.updated, Text)))
+        semantic = case((ended.semantic_status == "reworded", cast(ended.semantic, Text)))
+        query = (
+            select(t.samples.c.id, t.samples.c.label_text, ended.outcome, updated, semantic)
+            .join(t.results, ended.sample_id == t.samples.c.id)
+            .order_by(t.samples.c.seq)
+        )
+        with self._engine.connect() as connection:
+            return connection.execute(query).all()
+
+    def some(self, ids: Sequence[str]) -> dict[str, SampleResult]:
+        """Return those of these samples that have ended, with their replaced facts, by id."""
+        facts = self._facts(ids)
+        query = (
+            select(*_SAMPLE, *_RESULT)
+            .join(t.results, t.results.c.sample_id == t.samples.c.id)
+            .where(t.samples.c.id.in_(ids))
+        )
+        return {row["id"]: _to_result(row, facts.get(row["id"], [])) for row in self._rows(query)}
+
+    def _facts(self, ids: Sequence[str]) -> dict[str, list[ReplacedFact]]:
+        query = select(t.facts).where(t.facts.c.sample_id.in_(ids))
+        found = dict[str, list[ReplacedFact]]()
+        for row in self._rows(query.order_by(t.facts.c.sample_id, t.facts.c.ord)):
+            fact = {name: row[name] for name in ReplacedFact.model_fields}
+            found.setdefault(row["sample_id"], []).append(ReplacedFact.model_validate(fact))
+        return found
+
+    def _rows(self, query: Select[Any]) -> list[Mapping[str, Any]]:
+        with self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _to_result(row: Mapping[str, Any], facts: Sequence[ReplacedFact]) -> SampleResult:
+    rest = {column.name: row[column.name] for column in _RESULT}
+    return SampleResult(
+        sample=Sample.model_validate({name: row[name] for name in Sample.model_fields}),
+        result=Result.model_validate({**rest, "facts": tuple(facts)}),
+    )

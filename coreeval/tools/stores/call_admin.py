@@ -1,9 +1,9 @@
-"""What nobody needs any more in a call store, and taking it away."""
+"""Counting a call store's calls by model, role and payer, and deleting what nobody needs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -12,10 +12,87 @@ from sqlalchemy.engine import URL
 
 from coreeval.errors import RunError, RunLocked
 from coreeval.tools.stores import call_tables as t
-from coreeval.tools.stores.call_rows import CallRecord, decoded, text_hash, unpacked
-from coreeval.tools.stores.calls import open_calls
-from coreeval.tools.stores.ledger import outliving
-from coreeval.tools.stores.sql import explain_errors, open_engine
+from coreeval.tools.stores.call_records import (
+    CallRecord,
+    decode_record,
+    decompress,
+    model_of,
+    text_hash,
+)
+from coreeval.tools.stores.call_store import insert_lasting_reservation, open_calls
+from coreeval.tools.stores.sqlite import explain_errors, open_engine
+
+
+@dataclass
+class CallTally:
+    """Sums over some calls."""
+
+    calls: int = 0
+    valid: int = 0
+    invalid: Counter[str] = field(default_factory=Counter)
+    """Calls that are no answer, by kind: `truncated`, `refusal`, `empty`, `invalid`."""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """Prompt tokens that a provider had in its cache."""
+    completion_tokens: int = 0
+    usd: float = 0.0
+    """Of the calls whose price is known."""
+    unpriced: int = 0
+    """Calls whose price is not."""
+
+    def add(self, call: CallRecord) -> None:
+        """Count one call."""
+        self.calls += 1
+        self.valid += call.valid
+        if not call.valid:
+            self.invalid[call.error.partition(":")[0]] += 1
+        self.prompt_tokens += call.prompt_tokens
+        self.cached_tokens += call.cached_tokens
+        self.completion_tokens += call.completion_tokens
+        self.usd += call.usd or 0.0
+        self.unpriced += call.usd is None
+
+    @property
+    def total_usd(self) -> float | None:
+        """What the calls cost, as far as that is known; None where no price is."""
+        return None if self.unpriced == self.calls > 0 else self.usd
+
+    @property
+    def cache_share(self) -> float | None:
+        """Share of the prompt tokens that were cached; None where none were counted."""
+        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
+
+
+@dataclass
+class CallStats:
+    """Sums over all whole calls of a store."""
+
+    total: CallTally = field(default_factory=CallTally)
+    by_player: dict[tuple[str, str], CallTally] = field(default_factory=dict)
+    """By model, as the config spells it, and role."""
+    by_payer: dict[str, CallTally] = field(default_factory=dict)
+
+    def add(self, call: CallRecord) -> None:
+        """Count one call."""
+        player = (model_of(call.request), call.role)
+        self.total.add(call)
+        self.by_player.setdefault(player, CallTally()).add(call)
+        self.by_payer.setdefault(call.paid_by, CallTally()).add(call)
+
+
+def count_calls(calls: Iterable[CallRecord]) -> CallStats:
+    """Count calls."""
+    stats = CallStats()
+    for call in calls:
+        stats.add(call)
+    return stats
+
+
+def size_on_disk(path: Path) -> int:
+    """Return the bytes of a database and of what SQLite keeps beside it."""
+    files = (path.with_name(path.name + end) for end in ("", "-wal", "-shm"))
+    return sum(file.stat().st_size for file in files if file.exists())
+
 
 AT_ONCE = 500
 """Rows read or deleted by one statement."""
@@ -24,7 +101,7 @@ PATIENCE_MS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keep:
+class RetentionRule:
     """What stays in a store."""
 
     keys: Set[str]
@@ -40,7 +117,7 @@ class Keep:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Waste:
+class Garbage:
     """What goes."""
 
     calls: Mapping[str, str]
@@ -62,14 +139,14 @@ class Waste:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Connection]:
+def open_store(path: Path) -> Iterator[Connection]:
     """Open a store to look at it."""
-    with _engine(path) as engine, engine.connect() as connection:
+    with _open_current_engine(path) as engine, engine.connect() as connection:
         yield connection
 
 
 @contextmanager
-def opened_alone(path: Path) -> Iterator[Connection]:
+def open_exclusively(path: Path) -> Iterator[Connection]:
     """Open a store with nobody beside: no other process can use it inside the block.
 
     Who has it open remembers which texts are in it, and would refer to one that is gone.
@@ -77,15 +154,15 @@ def opened_alone(path: Path) -> Iterator[Connection]:
     Raises:
         RunLocked: another process uses it.
     """
-    with opened(path) as connection:
+    with open_store(path) as connection:
         connection.exec_driver_sql(f"PRAGMA busy_timeout={PATIENCE_MS}")
         connection.exec_driver_sql("PRAGMA locking_mode=EXCLUSIVE")
-        _take(connection, path)
+        _lock_file(connection, path)
         yield connection
 
 
 @contextmanager
-def _engine(path: Path) -> Iterator[Engine]:
+def _open_current_engine(path: Path) -> Iterator[Engine]:
     open_calls(path).close()  # brings an older file to the newest tables
     engine = open_engine(str(URL.create("sqlite", database=str(path))))
     explain_errors(engine, what="the call store")
@@ -95,7 +172,7 @@ def _engine(path: Path) -> Iterator[Engine]:
         engine.dispose()
 
 
-def _take(connection: Connection, path: Path) -> None:
+def _lock_file(connection: Connection, path: Path) -> None:
     """Write nothing, which is when SQLite takes the file for this connection alone."""
     try:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -110,7 +187,7 @@ def _take(connection: Connection, path: Path) -> None:
         ) from None
 
 
-def find_waste(connection: Connection, keep: Keep) -> Waste:
+def find_garbage(connection: Connection, keep: RetentionRule) -> Garbage:
     """Return what of a store is not kept; damaged rows never are."""
     texts = _texts(connection)
     calls, damaged, needed = dict[str, str](), dict[str, bool](), set[str]()
@@ -123,7 +200,7 @@ def find_waste(connection: Connection, keep: Keep) -> Waste:
             return texts[sha]
 
         try:
-            call = decoded(dict(row), text_of)
+            call = decode_record(dict(row), text_of)
         except (ValueError, TypeError, KeyError):
             damaged[row["key"]] = keep.payer(row["paid_by"])
             continue
@@ -132,7 +209,7 @@ def find_waste(connection: Connection, keep: Keep) -> Waste:
         else:
             calls[call.key] = call.paid_by
     there = connection.scalars(select(t.texts.c.sha256))
-    return Waste(
+    return Garbage(
         calls=calls,
         damaged=damaged,
         texts=[sha for sha in there if sha not in needed],
@@ -145,7 +222,7 @@ def _texts(connection: Connection) -> dict[str, str]:
     found: dict[str, str] = {}
     for sha, body in connection.execute(select(t.texts.c.sha256, t.texts.c.body)):
         try:
-            text = unpacked(body)
+            text = decompress(body)
         except (ValueError, TypeError):
             continue
         if text_hash(text) == sha:
@@ -153,12 +230,12 @@ def _texts(connection: Connection) -> dict[str, str]:
     return found
 
 
-def _payers(connection: Connection, keep: Keep) -> dict[str, int]:
+def _payers(connection: Connection, keep: RetentionRule) -> dict[str, int]:
     query = select(t.reservations.c.payer, func.count()).group_by(t.reservations.c.payer)
     return {payer: n for payer, n in connection.execute(query) if not keep.payer(payer)}
 
 
-def clear(connection: Connection, waste: Waste) -> None:
+def delete_garbage(connection: Connection, waste: Garbage) -> None:
     """Delete what was found, all or nothing, and give its room back to the disk.
 
     What damaged rows cost stays spent, where who paid stays.
@@ -166,7 +243,7 @@ def clear(connection: Connection, waste: Waste) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
     for key, payer_stays in waste.damaged.items():
         if payer_stays:
-            connection.execute(outliving(key))
+            connection.execute(insert_lasting_reservation(key))
     _delete(connection, t.calls.c.key, [*waste.calls, *waste.damaged])
     _delete(connection, t.texts.c.sha256, waste.texts)
     _delete(connection, t.reservations.c.payer, list(waste.payers))

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from coreeval.tools.stores.sql import Row
+from coreeval.tools.stores.sqlite import Row
 
 Json = Mapping[str, object]
 Messages = Sequence[Mapping[str, str]]
@@ -57,7 +57,7 @@ class CallRecord:
     `content` of a chat completion's `logprobs`."""
 
 
-def canonical(value: Json) -> str:
+def canonical_json(value: Json) -> str:
     """Return JSON that is the same for equal values, whatever the order of their keys."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
@@ -76,7 +76,7 @@ def call_request(
     draw: int,
 ) -> str:
     """Return the canonical JSON of a request: all that decides its answer."""
-    return canonical(
+    return canonical_json(
         {
             "provider": provider,
             "endpoint": endpoint,
@@ -100,13 +100,13 @@ def model_of(request: str) -> str:
     return f"{asked['provider']}:{asked['model']}"
 
 
-def packed(text: str) -> bytes:
+def compress(text: str) -> bytes:
     """Return a text as it stands in a row."""
     body = text.encode()
     return _PLAIN + body if len(body) < SMALL else zlib.compress(body, _LEVEL)
 
 
-def unpacked(body: bytes) -> str:
+def decompress(body: bytes) -> str:
     """Return the text of a row.
 
     Raises:
@@ -120,19 +120,19 @@ def unpacked(body: bytes) -> str:
         raise ValueError(str(error)) from None
 
 
-def encoded(record: CallRecord) -> tuple[Row, dict[str, str]]:
+def encode_record(record: CallRecord) -> tuple[Row, dict[str, str]]:
     """Return a record as a row, and the shared texts by hash that the row refers to."""
-    request, texts = _shared(record.request)
+    request, texts = _extract_shared_texts(record.request)
     row: Row = {
         **vars(record),
-        "request": packed(request),
-        "response": packed(record.response),
-        "logprobs": packed(record.logprobs) if record.logprobs else None,
+        "request": compress(request),
+        "response": compress(record.response),
+        "logprobs": compress(record.logprobs) if record.logprobs else None,
     }
     return row | {"checksum": checksum(row)}, texts
 
 
-def decoded(row: Row, text_of: Callable[[str], str]) -> CallRecord:
+def decode_record(row: Row, text_of: Callable[[str], str]) -> CallRecord:
     """Return the record of a row.
 
     Args:
@@ -145,11 +145,11 @@ def decoded(row: Row, text_of: Callable[[str], str]) -> CallRecord:
     values = {name: value for name, value in row.items() if name != "checksum"}
     if checksum(values) != row["checksum"]:
         raise ValueError("the checksum does not match")
-    request = _whole(unpacked(row["request"]), text_of)
+    request = _restore_shared_texts(decompress(row["request"]), text_of)
     texts = {
         "request": request,
-        "response": unpacked(row["response"]),
-        "logprobs": unpacked(row["logprobs"]) if row["logprobs"] else "",
+        "response": decompress(row["response"]),
+        "logprobs": decompress(row["logprobs"]) if row["logprobs"] else "",
     }
     return CallRecord(**values | texts | {"valid": bool(row["valid"])})
 
@@ -183,7 +183,7 @@ def checksum(values: Mapping[str, Any]) -> str:
 # -- what requests share ------------------------------------------------------------------------
 
 
-def _shared(request: str) -> tuple[str, dict[str, str]]:
+def _extract_shared_texts(request: str) -> tuple[str, dict[str, str]]:
     """Return a request in which long instructions and the schema are references."""
     asked, texts = json.loads(request), dict[str, str]()
 
@@ -195,13 +195,13 @@ def _shared(request: str) -> tuple[str, dict[str, str]]:
     for message in asked["messages"]:
         if message["role"] == "system" and len(message["content"]) >= SHARED:
             message["content"] = refer(message["content"])
-    schema = canonical(asked["schema"])
+    schema = canonical_json(asked["schema"])
     if len(schema) >= SHARED:
         asked["schema"] = refer(schema)
-    return (canonical(asked), texts) if texts else (request, texts)
+    return (canonical_json(asked), texts) if texts else (request, texts)
 
 
-def _whole(request: str, text_of: Callable[[str], str]) -> str:
+def _restore_shared_texts(request: str, text_of: Callable[[str], str]) -> str:
     """Return a request with its references filled in."""
     asked, found = json.loads(request), False
     for message in asked["messages"]:
@@ -209,4 +209,4 @@ def _whole(request: str, text_of: Callable[[str], str]) -> str:
             message["content"], found = text_of(message["content"]["sha256"]), True
     if set(asked["schema"]) == {"sha256"}:
         asked["schema"], found = json.loads(text_of(asked["schema"]["sha256"])), True
-    return canonical(asked) if found else request
+    return canonical_json(asked) if found else request

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import RunCorrupt, RunError
+from coreeval.tools.stores.call_records import CallRecord, call_key
+from coreeval.tools.stores.call_store import CallResult, CallStore, open_calls
 from coreeval.tools.stores.call_tables import calls
-from coreeval.tools.stores.calls import Answered, CallStore, open_calls
-from tests.tools.stores.made import INSTRUCTIONS, record
+from tests.tools.stores.call_samples import INSTRUCTIONS, record
 
 
 @pytest.fixture
@@ -105,11 +106,11 @@ async def test_a_file_damaged_inside_is_an_error_that_says_so(path: Path) -> Non
 async def test_equal_questions_at_once_are_one_call(store: CallStore) -> None:
     sent = 0
 
-    async def send() -> Answered:
+    async def send() -> CallResult:
         nonlocal sent
         sent += 1
         await asyncio.sleep(0.01)
-        return Answered(record=record())
+        return CallResult(record=record())
 
     answers = await asyncio.gather(*(store.answer(record().key, send) for _ in range(20)))
     assert sent == 1
@@ -121,10 +122,10 @@ async def test_equal_questions_at_once_are_one_call(store: CallStore) -> None:
 async def test_a_cancelled_caller_does_not_lose_what_is_paid(store: CallStore) -> None:
     started = asyncio.Event()
 
-    async def send() -> Answered:
+    async def send() -> CallResult:
         started.set()
         await asyncio.sleep(0.01)
-        return Answered(record=record())
+        return CallResult(record=record())
 
     caller = asyncio.create_task(store.answer(record().key, send))
     await started.wait()
@@ -135,11 +136,11 @@ async def test_a_cancelled_caller_does_not_lose_what_is_paid(store: CallStore) -
 
 
 async def test_a_failed_call_reaches_its_callers_and_is_tried_anew(store: CallStore) -> None:
-    async def fail() -> Answered:
+    async def fail() -> CallResult:
         raise ValueError("no")
 
-    async def send() -> Answered:
-        return Answered(record=record())
+    async def send() -> CallResult:
+        return CallResult(record=record())
 
     results = await asyncio.gather(
         *(store.answer(record().key, fail) for _ in range(3)), return_exceptions=True
@@ -267,3 +268,23 @@ async def test_what_was_learnt_is_known_by_endpoint_and_model(path: Path) -> Non
     assert store.ability("there", "m") == {"useless": "text"}
     assert store.ability("here", "n") == {}
     store.close()
+
+
+def call_of_role(number: int, role: str) -> CallRecord:
+    request = f'{{"messages":[],"schema":{{"n":{number}}},"role":"{role}"}}'
+    return CallRecord(
+        key=call_key(request), draw=0, role=role, request=request, response="{}", valid=True
+    )
+
+
+@pytest.mark.parametrize(("most", "expected"), [(2, {3, 4}), (99, set(range(5))), (0, set())])
+async def test_the_last_ones_of_a_role(tmp_path: Path, most: int, expected: set[int]) -> None:
+    kept = [call_of_role(number, role) for number in range(5) for role in ("composer", "target")]
+    store = open_calls(tmp_path / "calls.db")
+    for one in kept:
+        await store.put(one)
+    found = {one.key for one in store.newest("composer", most)}
+    none = list(store.newest("extractor", 5))
+    store.close()
+    assert found == {call_of_role(number, "composer").key for number in expected}
+    assert none == []

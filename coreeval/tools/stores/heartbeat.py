@@ -1,17 +1,95 @@
-"""Looking into a store without SQLAlchemy, which takes longer to import than `status` may take.
+"""What a run's process knows of itself, and what the run has spent, without SQLAlchemy.
 
-Only what is asked again and again while a run goes on is read so; nothing is written.
+Importing SQLAlchemy takes longer than `status` may take. Only what is asked again and again while
+a run goes on is read so, and nothing is written.
 """
 
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
 from coreeval.errors import RunCorrupt, RunError
-from coreeval.tools.stores.pulse import Spend
+
+Cause = Literal["budget", "throttled", "resting", "news", "turn", "answer", "step"]
+"""What is waited for: money that requests in flight may leave over; an endpoint that said to come
+later; the next try of a request that failed; a news source; a place among the requests in flight;
+an answer; a step without a model. What explains most comes first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """Something that holds a run up, or would if it lasted."""
+
+    cause: Cause
+    who: str
+    """A model, a step or a news source."""
+    number: int
+    """Calls or samples that wait."""
+    seconds: float
+    """How long the one that has waited longest has."""
+    reason: str = ""
+    """What the endpoint said last, where it refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleSpeed:
+    """How fast a role is answered, since this process took the run up."""
+
+    role: str
+    model: str
+    answers: int
+    mean_s: float
+    """Seconds from request to answer, on average; what waits to be sent does not count."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spend:
+    """What a run has spent by the ledger, in US dollars."""
+
+    billed_usd: float
+    """Of answers that are stored and have a price."""
+    reserved_usd: float
+    """The most that requests can cost which are in flight, or of which nobody knows the end."""
+    unpriced: int
+    """Stored answers that were paid for at a price that is not known."""
+    budget_usd: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressSnapshot:
+    """A run at one moment, as the process that works on it sees it."""
+
+    stage: str
+    done: int = 0
+    total: int = 0
+    """Of what the stage counts: samples, or questions to targets; 0 where it counts nothing."""
+    per_minute: float | None = None
+    """How many of these ended a minute of late; None while there is too little to tell."""
+    left_s: float | None = None
+    """Seconds until the stage is done, at that rate."""
+    idle_s: float = 0.0
+    """Seconds since anything moved: an answer came, a step or a sample ended."""
+    sent: int = 0
+    """Requests in flight."""
+    roles: tuple[RoleSpeed, ...] = ()
+    """Slowest first."""
+    waits: tuple[Wait, ...] = ()
+    """What is waited for: what explains most first."""
+    spend: Spend | None = None
+    """What the run had spent at the last heartbeat; None until that was read."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """Return a pulse from what `dataclasses.asdict` made of one."""
+        roles = tuple(RoleSpeed(**role) for role in row["roles"])
+        waits = tuple(Wait(**wait) for wait in row["waits"])
+        spend = Spend(**row["spend"]) if row.get("spend") else None
+        return cls(**{**row, "roles": roles, "waits": waits, "spend": spend})
+
 
 REPAIR = (
     "nothing was overwritten; restore the file from a copy, or move it away and start a new run"
@@ -31,13 +109,13 @@ _PAID_SINCE = """
     SELECT coalesce(sum(usd), 0.0), count(*) - count(usd) FROM calls NOT INDEXED
     WHERE rowid > :seen AND paid_by = :payer
 """
-_OPEN = "SELECT coalesce(sum(usd), 0.0) FROM reservations WHERE payer = :payer"
+_RESERVED = "SELECT coalesce(sum(usd), 0.0) FROM reservations WHERE payer = :payer"
 DIGITS = 9
 """Of sums in US dollars: two that add up the same calls in another order are equal."""
 
 
 @contextmanager
-def looked_at(path: Path, *, what: str) -> Iterator[sqlite3.Connection]:
+def open_readonly(path: Path, *, what: str) -> Iterator[sqlite3.Connection]:
     """Open a database for the block to read it; rows are mappings.
 
     Args:
@@ -91,13 +169,13 @@ def may_change(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
 
 
-def last_row(connection: sqlite3.Connection, table: str) -> Mapping[str, Any] | None:
+def read_single_row(connection: sqlite3.Connection, table: str) -> Mapping[str, Any] | None:
     """Return the row of a table that has one or none, with the columns that the file has."""
     row = connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()
     return dict(row) if row else None
 
 
-class Spending:
+class SpendingReader:
     """What a run has spent, by the ledger in the call store; only what is new is added up again.
 
     Args:
@@ -129,7 +207,7 @@ class Spending:
 
     def _read(self) -> float:
         """Add up the rows since the last look; return what is put aside."""
-        with looked_at(self._calls, what="the call store") as connection:
+        with open_readonly(self._calls, what="the call store") as connection:
             connection.execute("BEGIN")  # the sums are of one moment
             (newest,) = connection.execute(_NEWEST).fetchone()
             if newest < self._newest or not self._newest:  # rows were taken out, or the first look
@@ -140,4 +218,4 @@ class Spending:
                 billed, unpriced = connection.execute(_PAID_SINCE, since).fetchone()
                 self._billed, self._unpriced = self._billed + billed, self._unpriced + unpriced
             self._newest = newest
-            return float(connection.execute(_OPEN, {"payer": self._payer}).fetchone()[0])
+            return float(connection.execute(_RESERVED, {"payer": self._payer}).fetchone()[0])

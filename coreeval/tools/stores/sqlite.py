@@ -31,7 +31,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from coreeval.errors import CoreEvalError, RunCorrupt, RunError
-from coreeval.tools.stores.looking import (
+from coreeval.tools.stores.heartbeat import (
     COPYING,
     OPENING,
     REPAIR,
@@ -211,7 +211,7 @@ def explain_errors(
     event.listen(engine, "handle_error", explain)
 
 
-class Prepared(Protocol):
+class RunnableStatement(Protocol):
     """A statement that was made into SQL once."""
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> int:
@@ -219,11 +219,11 @@ class Prepared(Protocol):
         ...
 
 
-Write = tuple[Executable | Prepared, Sequence[Row] | None]
+Write = tuple[Executable | RunnableStatement, Sequence[Row] | None]
 """A statement and the rows that it is run with; None for one that needs no rows."""
 
 
-class Writer:
+class BatchWriter:
     """One thread that writes: whatever waits together is committed together.
 
     `submit` returns a future that is done when the write is committed: a caller that waits for it
@@ -397,7 +397,7 @@ class _Job:
 
 
 def _run(
-    connection: Connection, statement: Executable | Prepared, rows: Sequence[Row] | None
+    connection: Connection, statement: Executable | RunnableStatement, rows: Sequence[Row] | None
 ) -> int:
     if isinstance(statement, Executable):
         return max(connection.execute(statement, rows).rowcount, 0)

@@ -10,9 +10,9 @@ import pytest
 
 from coreeval.errors import DatasetError
 from coreeval.schema import Sample, TrainEnd
-from coreeval.tools.stores.run_train import TRAIN
-from coreeval.tools.stores.runs import RunStore
-from tests.tools.stores.made import as_before
+from coreeval.tools.stores.run_history import TRAIN_PREFIX
+from coreeval.tools.stores.run_store import RunStore
+from tests.tools.stores.call_samples import as_before
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -25,20 +25,24 @@ def store(tmp_path: Path) -> Iterator[RunStore]:
 
 def sample(own: str, split: str = "train") -> Sample:
     return Sample(
-        id=own, split=split, fields={"text": own.removeprefix(TRAIN)}, label=0, label_text="joy"
+        id=own,
+        split=split,
+        fields={"text": own.removeprefix(TRAIN_PREFIX)},
+        label=0,
+        label_text="joy",
     )
 
 
 async def test_items_are_open_until_they_end_and_in_the_order_drawn(store: RunStore) -> None:
     store.add_train([sample("2"), sample("1"), sample("3"), sample("4")])
-    assert store.open_train() == store.train_ids() == [f"{TRAIN}{n}" for n in "2134"]
+    assert store.open_train() == store.train_ids() == [f"{TRAIN_PREFIX}{n}" for n in "2134"]
     ended = TrainEnd(status="reworded", semantic={"text": "two"})
     await store.end_train("train:2", ended)
     await store.end_train("train:3", TrainEnd(status="failed", reason="no answer"))
     await store.end_train("train:4", TrainEnd(status="label_changed", semantic={"text": "4"}))
     assert store.open_train() == ["train:1"]
     assert store.train_counts() == {"open": 1, "reworded": 1, "failed": 1, "label_changed": 1}
-    (item,) = store.reworded_train()
+    (item,) = store.train_rewordings()
     assert (item.sample, item.end) == (sample("train:2"), ended)
     assert store.train_item("train:3").end.reason == "no answer"
 

@@ -1,38 +1,149 @@
-"""The call store: every model call by the hash of what was asked, written before it is used.
+"""The call store, calls.db: each model call by the hash of its request, and what runs spent.
 
 A row carries a checksum of its own: one that does not match counts as absent, so that a damaged
 answer is asked for again and never used. What was answered and committed is never paid for twice.
+What requests in flight may cost is committed before they are sent.
 """
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from sqlalchemy import Engine, Integer, bindparam, delete, func, literal_column, select
+from sqlalchemy import (
+    Engine,
+    Insert,
+    Integer,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError
 
 from coreeval.tools.stores import call_tables as t
-from coreeval.tools.stores.call_rows import (
+from coreeval.tools.stores.call_records import (
     CallRecord,
-    decoded,
-    encoded,
-    packed,
+    compress,
+    decode_record,
+    decompress,
+    encode_record,
     text_hash,
-    unpacked,
 )
-from coreeval.tools.stores.ledger import Ledger, Reservation, outliving
-from coreeval.tools.stores.prepared import PreparedInsert, PreparedLookup
-from coreeval.tools.stores.sql import (
+from coreeval.tools.stores.prepared_statements import InsertStatement, LookupStatement
+from coreeval.tools.stores.sqlite import (
+    BatchWriter,
     Row,
     Write,
-    Writer,
     explain_errors,
     migrate,
     open_engine,
 )
+
+MOST_USD = 1000.0
+"""More than any call costs, twenty million tokens at the dearest price in prices.yaml: what a
+damaged row says above it is the damage."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation:
+    """Money put aside for one request: the most that it can cost, in US dollars."""
+
+    id: str
+    usd: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpendingTotal:
+    """What a payer has spent, in US dollars."""
+
+    billed_usd: float
+    """Of answers that are stored."""
+    unknown_usd: float
+    """The worst case of requests that nobody knows the end of: those in flight at a kill."""
+
+
+class Ledger:
+    """Reservations beside the calls that settle them, in one file and one transaction.
+
+    A reservation that nothing settles counts as spent for ever: after a kill nobody knows whether
+    the request was billed.
+    """
+
+    def __init__(self, engine: Engine, writer: BatchWriter, payer: str) -> None:
+        self._engine = engine
+        self._writer = writer
+        self._payer = payer
+        self._add = InsertStatement(engine, t.reservations, twice="fails")
+
+    def spent(self) -> SpendingTotal:
+        """Return what the payer has spent so far: no call less than nothing, none `MOST_USD`."""
+        possible = func.min(func.max(t.calls.c.usd, 0.0), MOST_USD)  # of one row: SQLite's
+        billed = select(func.coalesce(func.sum(possible), 0.0)).where(
+            t.calls.c.paid_by == self._payer
+        )
+        open_ = select(func.coalesce(func.sum(t.reservations.c.usd), 0.0)).where(
+            t.reservations.c.payer == self._payer
+        )
+        with self._engine.connect() as connection:
+            return SpendingTotal(
+                billed_usd=connection.execute(billed).scalar_one(),
+                unknown_usd=connection.execute(open_).scalar_one(),
+            )
+
+    def open_usd_by_payer(self) -> dict[str, float]:
+        """Return the worst case of what is not settled, in US dollars, by payer."""
+        query = select(t.reservations.c.payer, func.sum(t.reservations.c.usd)).group_by(
+            t.reservations.c.payer
+        )
+        with self._engine.connect() as connection:
+            return {payer: usd for payer, usd in connection.execute(query)}
+
+    async def reserve(self, key: str, usd: float) -> Reservation:
+        """Put money aside for a request; when this returns, no kill or power cut can undo it."""
+        reservation = Reservation(id=uuid.uuid4().hex, usd=usd)
+        row = {"id": reservation.id, "payer": self._payer, "key": key, "usd": usd}
+        try:
+            await asyncio.wrap_future(self._writer.submit([(self._add, [row])], lasting=True))
+        except BaseException:
+            self.release(reservation)  # what was not sent costs nothing
+            raise
+        return reservation
+
+    def release(self, reservation: Reservation) -> None:
+        """Give back what a request did not cost; lost in a kill, it counts as spent."""
+        self._writer.submit(self.settle_writes(reservation, 0.0))
+
+    def keep_as_spent(self, reservation: Reservation, usd: float | None) -> None:
+        """Let a reservation stand for what a paid call cost that is not stored."""
+        if usd is not None:
+            ours = t.reservations.c.id == reservation.id
+            self._writer.submit([(update(t.reservations).where(ours).values(usd=usd), None)])
+
+    @staticmethod
+    def settle_writes(reservation: Reservation, usd: float | None) -> list[Write]:
+        """Return what ends a reservation, to go with the record of a call that cost so much.
+
+        Where nobody knows what it cost, the reservation stands for it.
+        """
+        if usd is None:
+            return []
+        return [(delete(t.reservations).where(t.reservations.c.id == reservation.id), None)]
+
+
+def insert_lasting_reservation(key: str) -> Insert:
+    """Return what lets the cost of a damaged row stay spent: a reservation that outlives it."""
+    row = select(literal(uuid.uuid4().hex), t.calls.c.paid_by, t.calls.c.key, t.calls.c.usd)
+    paid = row.where(t.calls.c.key == key, t.calls.c.usd > 0, t.calls.c.usd <= MOST_USD)
+    return insert(t.reservations).from_select(["id", "payer", "key", "usd"], paid)
+
 
 Origin = Literal["sent", "shared", "stored"]
 """Where a call came from: sent for this caller, for another one meanwhile, or earlier."""
@@ -40,7 +151,7 @@ _READ_AT_ONCE = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class CallResult:
     """A call that came back, and the reservation that its record settles."""
 
     record: CallRecord
@@ -63,7 +174,7 @@ def open_calls(path: Path, payer: str = "") -> "CallStore":
     return CallStore(engine, payer)
 
 
-def damage_note(rows: int) -> str:
+def describe_damage(rows: int) -> str:
     """Return what to tell people of damaged rows, on one line; empty where there are none.
 
     Args:
@@ -81,12 +192,12 @@ class CallStore:
         explain_errors(engine, what="the call store")
         self._engine = engine
         self._payer = payer
-        self._writer = Writer(engine)
+        self._writer = BatchWriter(engine)
         self.ledger = Ledger(engine, self._writer, payer)
-        self._add = PreparedInsert(engine, t.calls, twice="fails")
-        self._add_text = PreparedInsert(engine, t.texts, twice="replaces")
-        self._add_ability = PreparedInsert(engine, t.abilities, twice="replaces")
-        self._find = PreparedLookup(engine, select(t.calls).where(t.calls.c.key == bindparam("k")))
+        self._add = InsertStatement(engine, t.calls, twice="fails")
+        self._add_text = InsertStatement(engine, t.texts, twice="replaces")
+        self._add_ability = InsertStatement(engine, t.abilities, twice="replaces")
+        self._find = LookupStatement(engine, select(t.calls).where(t.calls.c.key == bindparam("k")))
         self._texts: dict[str, str] = {}
         """Shared texts that are known to be in the file, by their hash."""
         self._damaged: set[str] = set()
@@ -117,13 +228,13 @@ class CallStore:
         ordered = select(t.calls.c.key).order_by(t.calls.c.started_at, t.calls.c.key)
         with self._engine.connect() as connection:
             keys = list(connection.scalars(ordered))
-        yield from filter(None, map(self._listed, keys))
+        yield from filter(None, map(self._find_or_note_damage, keys))
 
     def records_of(self, keys: Sequence[str]) -> Iterator[CallRecord]:
         """Yield the whole calls among these keys, in their order; likewise without a connection."""
         yield from filter(None, map(self.get, keys))
 
-    def lacking(self, keys: Sequence[str]) -> int:
+    def count_missing(self, keys: Sequence[str]) -> int:
         """Return how many of these keys have no row."""
         there = 0
         for first in range(0, len(keys), _READ_AT_ONCE):
@@ -132,7 +243,7 @@ class CallStore:
                 there += connection.scalar(select(func.count()).where(asked)) or 0
         return len(keys) - there
 
-    def _listed(self, key: str) -> CallRecord | None:
+    def _find_or_note_damage(self, key: str) -> CallRecord | None:
         """Return the call of a key that is in the file; where it is not found, it is damaged."""
         row = self._find.one(key)
         if row is None:
@@ -145,7 +256,7 @@ class CallStore:
         query = select(t.calls.c.key).where(t.calls.c.role == role).order_by(stored).limit(most)
         with self._engine.connect() as connection:
             keys = list(connection.scalars(query))
-        yield from filter(None, map(self._listed, keys))
+        yield from filter(None, map(self._find_or_note_damage, keys))
 
     async def put(self, record: CallRecord, reservation: Reservation | None = None) -> CallRecord:
         """Commit a call in the payer's name and return what the store holds under its key.
@@ -154,27 +265,27 @@ class CallStore:
         answer stays, since somebody may have used it. The reservation is settled all the same.
         """
         record = replace(record, paid_by=self._payer)
-        row, texts = encoded(record)
+        row, texts = encode_record(record)
         new = {sha: text for sha, text in texts.items() if sha not in self._texts}
-        rows = [{"sha256": sha, "body": packed(text)} for sha, text in new.items()]
-        settled = self.ledger.settling(reservation, record.usd) if reservation else []
+        rows = [{"sha256": sha, "body": compress(text)} for sha, text in new.items()]
+        settled = self.ledger.settle_writes(reservation, record.usd) if reservation else []
         repair: list[Write] = []
         if record.key in self._damaged:
             damaged = delete(t.calls).where(t.calls.c.key == record.key)
-            repair = [(outliving(record.key), None), (damaged, None)]
+            repair = [(insert_lasting_reservation(record.key), None), (damaged, None)]
         writes = [*settled, *repair, (self._add_text, rows), (self._add, [row])]
         try:
             await asyncio.wrap_future(self._writer.submit(writes))
         except IntegrityError:
             if reservation:  # it was paid for twice, once by each process
-                self.ledger.spent_in_vain(reservation, record.usd)
+                self.ledger.keep_as_spent(reservation, record.usd)
             return self.get(record.key) or record
         self._texts.update(new)
         self._damaged.discard(record.key)
         return record
 
     async def answer(
-        self, key: str, send: Callable[[], Awaitable[Answered]]
+        self, key: str, send: Callable[[], Awaitable[CallResult]]
     ) -> tuple[CallRecord, Origin]:
         """Return the stored call, or send it once and commit it; and which of these it was.
 
@@ -187,14 +298,14 @@ class CallStore:
             return stored, "stored"
         flight = asyncio.ensure_future(self._send(send))
         self._flights[key] = flight
-        flight.add_done_callback(lambda done: self._landed(key, done))
+        flight.add_done_callback(lambda done: self._end_flight(key, done))
         return await asyncio.shield(flight), "sent"
 
-    async def _send(self, send: Callable[[], Awaitable[Answered]]) -> CallRecord:
+    async def _send(self, send: Callable[[], Awaitable[CallResult]]) -> CallRecord:
         done = await send()
         return await self.put(done.record, done.reservation)
 
-    def _landed(self, key: str, flight: "asyncio.Task[CallRecord]") -> None:
+    def _end_flight(self, key: str, flight: "asyncio.Task[CallRecord]") -> None:
         del self._flights[key]
         if not flight.cancelled():
             flight.exception()  # seen here, because its callers may all be gone
@@ -227,7 +338,7 @@ class CallStore:
 
     def _decode(self, row: Row) -> CallRecord | None:
         try:
-            return decoded(row, self._text)
+            return decode_record(row, self._text)
         except (ValueError, TypeError, KeyError):
             self._note_damage(row["key"])
             return None
@@ -246,7 +357,7 @@ class CallStore:
             query = select(t.texts.c.body).where(t.texts.c.sha256 == sha)
             with self._engine.connect() as connection:
                 body = connection.execute(query).scalar_one_or_none()
-            text = unpacked(body) if body is not None else ""
+            text = decompress(body) if body is not None else ""
             if text_hash(text) != sha:
                 raise ValueError("the instructions of the request are damaged")
             self._texts[sha] = text

@@ -25,9 +25,9 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from coreeval.errors import RunCorrupt, RunError
-from coreeval.tools.stores import sql
-from coreeval.tools.stores.prepared import PreparedInsert
-from coreeval.tools.stores.sql import LINGER_S, Row, Write, Writer, migrate, open_engine
+from coreeval.tools.stores import sqlite
+from coreeval.tools.stores.prepared_statements import InsertStatement
+from coreeval.tools.stores.sqlite import LINGER_S, BatchWriter, Row, Write, migrate, open_engine
 
 METADATA = MetaData()
 THINGS = Table(
@@ -111,8 +111,8 @@ def engine(path: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def writer(engine: Engine) -> Iterator[Writer]:
-    writer = Writer(engine)
+def writer(engine: Engine) -> Iterator[BatchWriter]:
+    writer = BatchWriter(engine)
     yield writer
     writer.close()
 
@@ -128,7 +128,7 @@ def _ids(path: Path) -> list[int]:
 
 
 def test_writes_of_many_threads_are_all_there_when_their_futures_are_done(
-    writer: Writer, path: Path
+    writer: BatchWriter, path: Path
 ) -> None:
     done = list[Future[int]]()
 
@@ -146,7 +146,7 @@ def test_writes_of_many_threads_are_all_there_when_their_futures_are_done(
 
 
 def test_one_bad_write_does_not_spoil_the_writes_committed_with_it(
-    writer: Writer, path: Path
+    writer: BatchWriter, path: Path
 ) -> None:
     good = [writer.submit(_put(number)) for number in range(20)]
     bad = writer.submit(_put(3))
@@ -158,7 +158,7 @@ def test_one_bad_write_does_not_spoil_the_writes_committed_with_it(
 
 
 def test_statements_of_one_job_are_committed_together_or_not_at_all(
-    writer: Writer, path: Path
+    writer: BatchWriter, path: Path
 ) -> None:
     with pytest.raises(IntegrityError):
         writer.submit(_put(1, 2, 1)).result()
@@ -168,11 +168,11 @@ def test_statements_of_one_job_are_committed_together_or_not_at_all(
 
 
 def test_a_job_may_mix_statements_with_rows_without_any_and_without_need_of_them(
-    writer: Writer, engine: Engine, path: Path
+    writer: BatchWriter, engine: Engine, path: Path
 ) -> None:
     writer.submit(_put(1, 2)).result()
     rows: list[Row] = [{"id": n, "name": "b", "first": None} for n in (3, 4)]
-    prepared = PreparedInsert(engine, THINGS, twice="fails")
+    prepared = InsertStatement(engine, THINGS, twice="fails")
     writes: list[Write] = [
         (delete(THINGS).where(THINGS.c.id == 1), None),
         (THINGS.insert(), []),
@@ -184,7 +184,7 @@ def test_a_job_may_mix_statements_with_rows_without_any_and_without_need_of_them
 
 
 def test_what_nobody_waits_for_is_committed_soon_and_at_the_end(engine: Engine, path: Path) -> None:
-    writer = Writer(engine)
+    writer = BatchWriter(engine)
     writer.submit(_put(1), waited_for=False).result(100 * LINGER_S)
     assert _ids(path) == [1]
     writer.submit(_put(2), waited_for=False)
@@ -193,7 +193,7 @@ def test_what_nobody_waits_for_is_committed_soon_and_at_the_end(engine: Engine, 
 
 
 def test_what_nobody_waits_for_is_never_committed_after_what_follows_it(
-    writer: Writer, path: Path
+    writer: BatchWriter, path: Path
 ) -> None:
     for number in range(0, 60, 3):
         writer.submit(_put(number), waited_for=False)
@@ -203,7 +203,7 @@ def test_what_nobody_waits_for_is_never_committed_after_what_follows_it(
 
 
 def test_what_was_handed_in_is_written_though_whoever_waited_has_gone(
-    writer: Writer, path: Path
+    writer: BatchWriter, path: Path
 ) -> None:
     future = writer.submit(_put(1))
     assert not future.cancel()
@@ -228,7 +228,7 @@ def flushes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_what_must_last_is_flushed_before_its_future_is_done(
-    writer: Writer, path: Path, flushes: list[str]
+    writer: BatchWriter, path: Path, flushes: list[str]
 ) -> None:
     writer.submit(_put(1)).result()
     assert not flushes
@@ -239,15 +239,15 @@ def test_what_must_last_is_flushed_before_its_future_is_done(
 def test_all_else_is_flushed_soon_after_once_and_at_the_end(
     engine: Engine, flushes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sql, "FLUSH_S", 0.05)
-    writer = Writer(engine)
+    monkeypatch.setattr(sqlite, "FLUSH_S", 0.05)
+    writer = BatchWriter(engine)
     for number in range(3):
         writer.submit(_put(number)).result()
     deadline = time.monotonic() + 20
     while not flushes and time.monotonic() < deadline:
         time.sleep(0.01)
     assert flushes
-    monkeypatch.setattr(sql, "FLUSH_S", 60)
+    monkeypatch.setattr(sqlite, "FLUSH_S", 60)
     writer.submit(_put(9)).result()
     before = len(flushes)
     writer.close()
@@ -258,7 +258,7 @@ def test_what_rows_rest_on_is_flushed_before_them(
     engine: Engine, path: Path, tmp_path: Path, flushes: list[str]
 ) -> None:
     other = tmp_path / "other.db"
-    writer = Writer(engine, rests_on=other)
+    writer = BatchWriter(engine, rests_on=other)
     writer.submit(_put(1), lasting=True).result()
     assert flushes == [f"{path}-wal"], "what SQLite has moved on is there already"
     Path(f"{other}-wal").touch()
@@ -273,7 +273,7 @@ def test_a_disk_that_does_not_take_it_is_told_to_who_waits_and_to_all_after(
     def broken(_file: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    writer = Writer(engine)
+    writer = BatchWriter(engine)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", broken)
         with pytest.raises(RunError, match="the disk does not take") as caught:

@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from coreeval.tools.stores.call_rows import (
+from coreeval.tools.stores.call_records import (
     SHARED,
     SMALL,
     CallRecord,
     call_key,
     call_request,
-    canonical,
-    decoded,
-    encoded,
-    packed,
+    canonical_json,
+    compress,
+    decode_record,
+    decompress,
+    encode_record,
     text_hash,
-    unpacked,
 )
-from tests.tools.stores.made import INSTRUCTIONS, record, request
+from tests.tools.stores.call_samples import INSTRUCTIONS, record, request
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=2 * SMALL)
 
@@ -40,19 +40,19 @@ VALUES = st.recursive(
 
 
 def there_and_back(one: CallRecord) -> CallRecord:
-    row, texts = encoded(one)
-    return decoded(row, texts.__getitem__)
+    row, texts = encode_record(one)
+    return decode_record(row, texts.__getitem__)
 
 
 def test_equal_values_are_equal_text() -> None:
-    assert canonical({"b": [1, "\u00e9"], "a": None}) == '{"a":null,"b":[1,"\u00e9"]}'
-    assert canonical({"a": 1, "b": 2}) == canonical({"b": 2, "a": 1})
+    assert canonical_json({"b": [1, "\u00e9"], "a": None}) == '{"a":null,"b":[1,"\u00e9"]}'
+    assert canonical_json({"a": 1, "b": 2}) == canonical_json({"b": 2, "a": 1})
 
 
 @given(VALUES)
 def test_canonical_json_is_what_the_standard_library_writes(value: JsonValue) -> None:
     written = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    assert canonical({"a": value}) == f'{{"a":{written}}}'
+    assert canonical_json({"a": value}) == f'{{"a":{written}}}'
 
 
 def test_the_key_depends_on_everything_that_is_asked() -> None:
@@ -82,18 +82,18 @@ def test_the_key_depends_on_everything_that_is_asked() -> None:
 
 @given(TEXTS)
 def test_any_text_comes_back_from_its_bytes(text: str) -> None:
-    assert unpacked(packed(text)) == text
+    assert decompress(compress(text)) == text
 
 
 def test_long_texts_are_compressed_and_short_ones_are_not() -> None:
-    assert len(packed("a" * 100 * SMALL)) < SMALL
-    assert packed("a" * (SMALL - 1)).endswith(b"a" * (SMALL - 1))
+    assert len(compress("a" * 100 * SMALL)) < SMALL
+    assert compress("a" * (SMALL - 1)).endswith(b"a" * (SMALL - 1))
 
 
-@pytest.mark.parametrize("body", [b"", b"x", b"\x78\x01", b"\0\xff", packed("a" * SMALL)[:-1]])
+@pytest.mark.parametrize("body", [b"", b"x", b"\x78\x01", b"\0\xff", compress("a" * SMALL)[:-1]])
 def test_bytes_that_are_no_text_are_said_to_be_damaged(body: bytes) -> None:
     with pytest.raises(ValueError):
-        unpacked(body)
+        decompress(body)
 
 
 @given(TEXTS, TEXTS, TEXTS, st.floats(0, 1e9), st.none() | st.floats(0, 1e6))
@@ -107,33 +107,33 @@ def test_any_record_comes_back_from_its_row(
 def test_instructions_and_schemas_are_kept_once_for_all_requests() -> None:
     rows, shared = [], dict[str, str]()
     for number in range(3):
-        row, texts = encoded(record(str(number), system=INSTRUCTIONS))
+        row, texts = encode_record(record(str(number), system=INSTRUCTIONS))
         rows.append(row)
         shared |= texts
     assert shared == {text_hash(INSTRUCTIONS): INSTRUCTIONS}
-    assert all(INSTRUCTIONS not in unpacked(row["request"]) for row in rows)
-    assert decoded(rows[1], shared.__getitem__) == record("1", system=INSTRUCTIONS)
+    assert all(INSTRUCTIONS not in decompress(row["request"]) for row in rows)
+    assert decode_record(rows[1], shared.__getitem__) == record("1", system=INSTRUCTIONS)
 
 
 def test_a_long_schema_is_shared_and_comes_back_as_it_was() -> None:
     schema = {"name": "x", "schema": {f"property {n}": {"type": "string"} for n in range(40)}}
     asked = json.loads(request("\u00e9", system=INSTRUCTIONS)) | {"schema": schema}
-    one = replace(record(), request=canonical(asked))
-    row, texts = encoded(one)
-    assert set(texts.values()) == {canonical(schema), INSTRUCTIONS}
-    assert len(unpacked(row["request"])) < SHARED + 200
+    one = replace(record(), request=canonical_json(asked))
+    row, texts = encode_record(one)
+    assert set(texts.values()) == {canonical_json(schema), INSTRUCTIONS}
+    assert len(decompress(row["request"])) < SHARED + 200
     assert there_and_back(one) == one
 
 
 def test_what_is_short_or_not_instructions_stands_in_the_row() -> None:
     for one in (record("x" * 9 * SHARED), record(system="x" * (SHARED - 1))):
-        row, texts = encoded(one)
+        row, texts = encode_record(one)
         assert texts == {}
-        assert unpacked(row["request"]) == one.request
+        assert decompress(row["request"]) == one.request
 
 
 def test_a_text_that_looks_like_a_reference_is_none() -> None:
-    sha = canonical({"sha256": text_hash(INSTRUCTIONS)})
+    sha = canonical_json({"sha256": text_hash(INSTRUCTIONS)})
     one = record(sha, sha, system=sha)
     assert there_and_back(one) == one
 
@@ -146,12 +146,12 @@ def gone(_sha: str) -> str:
 
 
 def test_a_shared_text_that_is_gone_is_damage() -> None:
-    row, _ = encoded(record(system=INSTRUCTIONS))
+    row, _ = encode_record(record(system=INSTRUCTIONS))
     with pytest.raises(ValueError, match="gone"):
-        decoded(row, gone)
+        decode_record(row, gone)
 
 
-WHOLE, TEXTS_OF = encoded(record("b" * SMALL, "c" * SMALL, system=INSTRUCTIONS, error="e"))
+WHOLE, TEXTS_OF = encode_record(record("b" * SMALL, "c" * SMALL, system=INSTRUCTIONS, error="e"))
 
 
 def others(value: object) -> Sequence[object]:
@@ -175,10 +175,10 @@ def others(value: object) -> Sequence[object]:
 
 @pytest.mark.parametrize("column", WHOLE)
 def test_any_flipped_byte_of_any_column_is_found(column: str) -> None:
-    assert decoded(WHOLE, TEXTS_OF.__getitem__).error == "e"
+    assert decode_record(WHOLE, TEXTS_OF.__getitem__).error == "e"
     for value in others(WHOLE[column]):
         with pytest.raises((ValueError, TypeError, KeyError)):
-            decoded({**WHOLE, column: value}, TEXTS_OF.__getitem__)
+            decode_record({**WHOLE, column: value}, TEXTS_OF.__getitem__)
 
 
 def test_every_column_of_a_record_is_covered() -> None:
@@ -195,16 +195,16 @@ def swapped(row: Mapping[str, object], one: str, other: str) -> dict[str, object
 )
 def test_values_that_changed_places_are_found(one: str, other: str) -> None:
     with pytest.raises(ValueError, match="checksum"):
-        decoded(swapped(WHOLE, one, other), TEXTS_OF.__getitem__)
+        decode_record(swapped(WHOLE, one, other), TEXTS_OF.__getitem__)
 
 
 def test_a_letter_that_moved_to_the_next_column_is_found() -> None:
-    row, _ = encoded(record(method="ab", model_returned="c"))
+    row, _ = encode_record(record(method="ab", model_returned="c"))
     with pytest.raises(ValueError, match="checksum"):
-        decoded({**row, "method": "a", "model_returned": "bc"}, gone)
+        decode_record({**row, "method": "a", "model_returned": "bc"}, gone)
 
 
 def test_a_price_that_became_unknown_is_found() -> None:
-    row, _ = encoded(record(usd=0.0))
+    row, _ = encode_record(record(usd=0.0))
     with pytest.raises(ValueError, match="checksum"):
-        decoded({**row, "usd": None}, gone)
+        decode_record({**row, "usd": None}, gone)

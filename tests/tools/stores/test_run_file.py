@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from coreeval.schema import BadRow, Evidence, ReplacedFact, Result, Sample, Triple
-from coreeval.tools.stores.run_rows import Excerpt, Kept
-from coreeval.tools.stores.runs import RunStore
-from tests.tools.stores.made import as_before
+from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample
+from coreeval.tools.stores.run_store import RunStore
+from tests.tools.stores.call_samples import as_before
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DIGEST = "d" * 64
@@ -33,7 +33,7 @@ def _evidence(title: str) -> Evidence:
     )
 
 
-def _kept(number: int) -> Kept:
+def _kept(number: int) -> ReleaseSample:
     fact = ReplacedFact(
         sample_id=str(number),
         field="text",
@@ -50,8 +50,8 @@ def _kept(number: int) -> Kept:
         facts=(fact,),
         kept_from="2026.01",
     )
-    excerpt = Excerpt(evidence=_evidence(""), snippet_sha256=DIGEST)
-    return Kept(sample=_sample(number), result=result, excerpts=(excerpt,))
+    excerpt = EvidenceExcerpt(evidence=_evidence(""), snippet_sha256=DIGEST)
+    return ReleaseSample(sample=_sample(number), result=result, excerpts=(excerpt,))
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def test_a_kept_sample_enters_with_its_result_in_the_place_that_the_benchmark_gi
     store.add_samples([_sample(1), bad, _kept(2), _sample(3), _kept(4)])
     assert store.pending() == ["1", "3"]
     assert store.counts() == {"accepted": 2}
-    assert (store.total(), store.kept_count()) == (4, 2)
-    assert store.kept_among(["1", "2", "3"]) == {"2"}
-    assert [one.result.kept_from for one in store.ended()] == ["2026.01", "2026.01"]
+    assert (store.total(), store.count_from_release()) == (4, 2)
+    assert store.ids_from_release(["1", "2", "3"]) == {"2"}
+    assert [one.result.kept_from for one in store.sample_results()] == ["2026.01", "2026.01"]
     assert store.result("2") == _kept(2).result
     assert len(store.bad_rows()) == 1
 
@@ -77,13 +77,13 @@ def test_a_kept_sample_enters_with_its_result_in_the_place_that_the_benchmark_gi
 def test_a_limit_counts_kept_samples_and_asks_for_no_row_after_the_last(store: RunStore) -> None:
     asked = list[int]()
 
-    def rows() -> Iterator[Sample | Kept]:
+    def rows() -> Iterator[Sample | ReleaseSample]:
         for number in range(5):
             asked.append(number)
             yield _kept(number) if number % 2 else _sample(number)
 
     store.add_samples(rows(), limit=2)
-    assert (store.total(), store.kept_count(), asked) == (2, 1, [0, 1])
+    assert (store.total(), store.count_from_release(), asked) == (2, 1, [0, 1])
 
 
 async def test_what_a_run_was_offered_itself_comes_before_what_a_release_said(
@@ -93,7 +93,9 @@ async def test_what_a_run_was_offered_itself_comes_before_what_a_release_said(
     assert store.evidence(["e1", "e2"]) == {"e1": _evidence("")}
     await store.add_evidence([_evidence("the whole title")])
     assert store.evidence(["e1"])["e1"].title == "the whole title"
-    assert store.excerpts(["e1"])["e1"] == Excerpt(evidence=_evidence(""), snippet_sha256=DIGEST)
+    assert store.excerpts(["e1"])["e1"] == EvidenceExcerpt(
+        evidence=_evidence(""), snippet_sha256=DIGEST
+    )
 
 
 async def test_a_file_from_before_samples_were_kept_can_be_gone_on_with(tmp_path: Path) -> None:
@@ -108,4 +110,4 @@ async def test_a_file_from_before_samples_were_kept_can_be_gone_on_with(tmp_path
         db.commit()
     with closing(RunStore.open(path, now=lambda: NOW)) as opened:
         assert opened.result("1") == Result(sample_id="1", outcome="no_knowledge")
-        assert (opened.kept_count(), opened.evidence(["e1"])) == (0, {})
+        assert (opened.count_from_release(), opened.evidence(["e1"])) == (0, {})

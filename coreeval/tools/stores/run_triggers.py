@@ -2,20 +2,61 @@
 
 Verdicts are those about samples: what a judge said of train items tells nothing of the benchmark.
 
-Triggers do it, in the transaction of whatever changes: who writes a step or a result needs not know
-of it, and what a resumed run writes again or a retried one drops is taken back. That makes a page
-out of 100,000 samples, and the figures of 700,000 calls, a matter of milliseconds
-(benchmarks/viewer.py).
+Triggers do it, in the transaction of whatever changes: who writes a step or a result needs not
+know of it, and what a resumed run writes again or a retried one drops is taken back. That makes a
+page out of 100,000 samples, and the figures of 700,000 calls, a matter of milliseconds
+(benchmarks/viewer.py). Samples that were not accepted are grouped by their cause: the reason in
+few enough words.
 """
+
+import re
+from typing import get_args
 
 from sqlalchemy import Connection
 
+from coreeval.schema import Flag
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.causes import cause_of
+
+MOST_CAUSE_CHARS = 90
+"""Characters of a cause."""
+_SAID = re.compile(r"'[^']*'|\"[^\"]*\"|\([^)]{0,400}\)|\d+[.,]\d+|\d{4,}")
+"""What differs from sample to sample: words that are quoted, remarks, measures."""
+_NOT_FOUND = re.compile(
+    r"(?:(?:no_news|not_covered|throttled|rejected|unavailable)(?:, )?)+(?= for )"
+)
+_NO_NEWS = ("the text mentions nothing to search for", "no other news after")
+
+
+def cause_of(outcome: str, reason: str) -> str:
+    """Return what a sample's reason has in common with others of its outcome; empty if accepted.
+
+    Of a rejection that is the first check or judge that said no; of a failure the message without
+    what it quotes; where a model gave the reason in its own words, what it was asked.
+    """
+    if outcome.startswith("rejected"):
+        return reason.partition(":")[0][:MOST_CAUSE_CHARS]
+    if outcome == "no_knowledge":
+        return _no_news_cause(reason)
+    if outcome == "unsafe":
+        flag = reason.partition(":")[0]
+        return flag if flag in get_args(Flag) else "the news on offer may not be used"
+    return "" if outcome == "accepted" else _generalise(reason)
+
+
+def _no_news_cause(reason: str) -> str:
+    if found := _NOT_FOUND.match(reason):
+        return found.group()
+    return next((each for each in _NO_NEWS if reason.startswith(each)), "no news on offer fits")
+
+
+def _generalise(reason: str) -> str:
+    plain = " ".join(_SAID.sub("…", reason.partition("\n")[0]).split())
+    return plain if len(plain) <= MOST_CAUSE_CHARS else f"{plain[: MOST_CAUSE_CHARS - 2]} …"
+
 
 PENDING = "pending"
 """Of a sample that has not ended; it stands beside the outcomes, so that all add up."""
-_KEPT_UP = (t.listing, t.sought, t.call_sums, t.step_sums, t.verdict_sums)
+_SUM_TABLES = (t.listing, t.sought, t.call_sums, t.step_sums, t.verdict_sums)
 
 _PENDING_ROW = f"'{PENDING}', '', 0, '', '', NULL, '', 0, 0, 0, 0.0, 0, 0.0"
 
@@ -156,13 +197,13 @@ _FILLS = (
 )
 
 
-def keep_sums(connection: Connection) -> None:
+def create_sums(connection: Connection) -> None:
     """Make the tables, fill them from what is there, and let them be kept up from now on."""
-    for table in _KEPT_UP:
+    for table in _SUM_TABLES:
         table.create(connection, checkfirst=True)
     for index in t.calls.indexes:
         index.create(connection, checkfirst=True)
-    _name_causes(connection)
+    _fill_causes(connection)
     for fill in _FILLS:
         connection.exec_driver_sql(fill)
     for number, (when, then) in enumerate(_TRIGGERS.items()):
@@ -170,7 +211,7 @@ def keep_sums(connection: Connection) -> None:
         connection.exec_driver_sql(made)
 
 
-def _name_causes(connection: Connection) -> None:
+def _fill_causes(connection: Connection) -> None:
     """Say of each result that is there why it was not accepted."""
     columns = (t.results.c.sample_id, t.results.c.outcome, t.results.c.reason)
     for sample_id, outcome, reason in connection.execute(

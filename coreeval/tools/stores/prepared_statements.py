@@ -16,17 +16,18 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.expression import Select
 
-from coreeval.tools.stores.sql import Row
+from coreeval.tools.stores.sqlite import Row
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
-Twice = Literal["fails", "stays", "replaces"]
+
+OnConflict = Literal["fails", "stays", "replaces"]
 Binder = Callable[[Any], Any]
 """Turns a value into what the database's driver takes."""
 
 
-class PreparedInsert:
+class InsertStatement:
     """An insert into a table, run with rows that have all its columns.
 
     Args:
@@ -38,9 +39,9 @@ class PreparedInsert:
     """
 
     def __init__(
-        self, engine: Engine, table: Table, *, twice: Twice, keep: Sequence[str] = ()
+        self, engine: Engine, table: Table, *, twice: OnConflict, keep: Sequence[str] = ()
     ) -> None:
-        self._sql, self._columns = _made(engine.url.drivername, table, twice, (*keep,))
+        self._sql, self._columns = _compile_insert(engine.url.drivername, table, twice, (*keep,))
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Insert rows; return how many were written."""
@@ -52,7 +53,7 @@ class PreparedInsert:
         return max(connection.exec_driver_sql(self._sql, one_or_many).rowcount, 0)
 
 
-class PreparedLookup:
+class LookupStatement:
     """A select of one row by values in the order of its placeholders.
 
     It keeps a connection of its own, which sees what others have committed and holds nothing open
@@ -84,20 +85,20 @@ class PreparedLookup:
 
 
 @cache
-def _made(
-    driver: str, table: Table, twice: Twice, keep: tuple[str, ...]
+def _compile_insert(
+    driver: str, table: Table, twice: OnConflict, keep: tuple[str, ...]
 ) -> tuple[str, list[tuple[str, Binder | None]]]:
     """Return an insert as SQL, and its columns in order: once in a process, for all databases."""
     dialect = URL.create(driver).get_dialect()()
     compiled = _insert(dialect, table, twice, keep).compile(dialect=dialect)
     assert isinstance(compiled, SQLCompiler)
-    types = {name: table.c[name].type.dialect_impl(dialect) for name in _order(compiled)}
+    types = {name: table.c[name].type.dialect_impl(dialect) for name in _column_order(compiled)}
     return str(compiled), [(name, one.bind_processor(dialect)) for name, one in types.items()]
 
 
-def _insert(dialect: Dialect, table: Table, twice: Twice, keep: Sequence[str]) -> Insert:
+def _insert(dialect: Dialect, table: Table, twice: OnConflict, keep: Sequence[str]) -> Insert:
     names = [column.name for column in table.c]
-    statement = _into(dialect, table).values({name: None for name in names})
+    statement = _dialect_insert(dialect, table).values({name: None for name in names})
     keys = [column.name for column in table.primary_key]
     changes = {n: statement.excluded[n] for n in names if n not in {*keys, *keep}}
     if twice == "fails":
@@ -107,7 +108,7 @@ def _insert(dialect: Dialect, table: Table, twice: Twice, keep: Sequence[str]) -
     return statement.on_conflict_do_update(index_elements=keys, set_=changes)
 
 
-def _into(dialect: Dialect, table: Table) -> "sqlite.Insert | postgresql.Insert":
+def _dialect_insert(dialect: Dialect, table: Table) -> "sqlite.Insert | postgresql.Insert":
     if dialect.name != "postgresql":
         return sqlite.insert(table)
     from sqlalchemy.dialects.postgresql import insert
@@ -115,5 +116,5 @@ def _into(dialect: Dialect, table: Table) -> "sqlite.Insert | postgresql.Insert"
     return insert(table)
 
 
-def _order(compiled: SQLCompiler) -> Sequence[str]:
+def _column_order(compiled: SQLCompiler) -> Sequence[str]:
     return compiled.positiontup or list(compiled.params)

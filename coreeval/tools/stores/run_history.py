@@ -1,0 +1,287 @@
+"""What happened on the way: steps with their calls and verdicts, evidence, and the train items.
+
+Train items are drawn from the train split and reworded. They are no part of the benchmark: no
+outcome, no arm and no count has them. Their ids begin with `train:`, so that steps, calls and
+answers about them lie beside those about samples.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import Update, case, func, select, update
+
+from coreeval.errors import DatasetError, RunError
+from coreeval.schema import Evidence, RoleName, Sample, TrainEnd, Verdict
+from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.run_file import RunCarryOver, RunFile, chunks
+from coreeval.tools.stores.run_records import CallRow, StepNote, StepRecord, TrainItem
+from coreeval.tools.stores.sqlite import Row, Write
+
+
+class RunHistory(RunCarryOver):
+    """What happened on the way; nothing here decides how a sample ended."""
+
+    def record(self, step: StepRecord) -> None:
+        """Queue one step with its calls and verdicts; it is committed before any later result."""
+        at = {"sample_id": step.sample_id, "attempt": step.attempt, "node": step.node}
+        row = at | {
+            "started_at": step.started_at,
+            "seconds": step.seconds,
+            "error": step.error,
+            "detail": step.detail,
+        }
+        calls = [at | vars(call) for call in step.calls]
+        verdicts = [verdict.model_dump() | at for verdict in step.verdicts]
+        writes: list[Write] = [
+            (self._put[t.steps], [row]),
+            (self._put[t.calls], calls),
+            (self._put[t.verdicts], verdicts),
+        ]
+        self._submit(writes, waited_for=False).add_done_callback(self._note_failure)
+
+    async def flush_steps(self) -> bool:
+        """Wait until all queued steps are committed; return whether none of them was lost."""
+        with suppress(RunError):
+            await asyncio.wrap_future(self._submit([]))
+        return self._lost is None
+
+    def steps(self, sample_id: str) -> list[StepRecord]:
+        """Return the steps of one sample as they happened, with calls and verdicts."""
+        query = select(t.steps).where(t.steps.c.sample_id == sample_id)
+        calls = list(self._rows(select(t.calls).where(t.calls.c.sample_id == sample_id)))
+        said = list(self._rows(select(t.verdicts).where(t.verdicts.c.sample_id == sample_id)))
+        rows = sorted(self._rows(query), key=lambda row: str(row["started_at"]))
+        return [
+            StepRecord(**row, calls=_calls_of(row, calls), verdicts=_verdicts_of(row, said))
+            for row in rows
+        ]
+
+    def open_start_times(self) -> dict[str, str]:
+        """Return when the first stored step was started of what has steps and no result."""
+        ended = select(t.results.c.sample_id)
+        first = select(t.steps.c.sample_id, func.min(t.steps.c.started_at))
+        query = first.where(t.steps.c.sample_id.not_in(ended)).group_by(t.steps.c.sample_id)
+        return dict(self._tuples(query))
+
+    def verdict_counts(self, name: str) -> tuple[int, int]:
+        """Return how many verdicts of a name are about samples, and how many were against."""
+        known = t.verdict_sums.c
+        for passed, failed in self._tuples(
+            select(known.passed, known.failed).where(known.name == name)
+        ):
+            return passed + failed, failed
+        return 0, 0
+
+    def notes(self, nodes: Sequence[str]) -> Iterator[StepNote]:
+        """Stream what these nodes noted, the attempts of each sample in their order."""
+        columns = (t.steps.c.sample_id, t.steps.c.node, t.steps.c.detail)
+        query = select(*columns).where(t.steps.c.node.in_(nodes))
+        return self._tuples(query.order_by(t.steps.c.sample_id, t.steps.c.attempt))
+
+    def verdicts(self, names: Sequence[str]) -> Iterator[tuple[str, Verdict]]:
+        """Stream the verdicts of these names by sample, the attempts in their order."""
+        columns = [t.verdicts.c[name] for name in Verdict.model_fields]
+        query = select(t.verdicts.c.sample_id, *columns).where(t.verdicts.c.name.in_(names))
+        for row in self._stream(query.order_by(t.verdicts.c.sample_id, t.verdicts.c.attempt)):
+            yield row.pop("sample_id"), Verdict.model_validate(row)
+
+    def call_totals(self) -> list[Row]:
+        """Return calls, tokens and money by model, paid and found apart; a shared call counts once.
+
+        `priced` is the number of calls whose price is known, of which `usd` is the sum.
+        """
+        sums = t.call_sums.c
+        query = select(
+            sums.model,
+            sums.cached,
+            func.sum(sums.calls).label("calls"),
+            func.sum(sums.prompt_tokens).label("prompt_tokens"),
+            func.sum(sums.cached_tokens).label("cached_tokens"),
+            func.sum(sums.completion_tokens).label("completion_tokens"),
+            case((func.sum(sums.priced) > 0, func.sum(sums.usd))).label("usd"),
+            func.sum(sums.priced).label("priced"),
+        ).group_by(sums.model, sums.cached)
+        return list(self._rows(query))
+
+    def has_call(self, key: str) -> bool:
+        """Tell whether the run used a call."""
+        return (
+            next(self._tuples(select(t.calls.c.key).where(t.calls.c.key == key).limit(1)), None)
+            is not None
+        )
+
+    def call_keys(self) -> list[str]:
+        """Return the keys of all calls that the run used, whoever paid for them."""
+        query = select(t.calls.c.key).distinct().order_by(t.calls.c.key)
+        return [key for (key,) in self._tuples(query)]
+
+    async def add_evidence(self, items: Iterable[Evidence]) -> None:
+        """Store the evidence that a sample was offered; what is there already stays."""
+        rows = [{"id": item.id, "body": item.model_dump(mode="json")} for item in items]
+        if rows:
+            write: Write = (self._put[t.evidence], rows)
+            await asyncio.wrap_future(self._submit([write]))
+
+    def evidence(self, ids: Sequence[str]) -> dict[str, Evidence]:
+        """Return stored evidence by id; what only a release told of it where there is no more."""
+        query = select(t.evidence.c.body).where(t.evidence.c.id.in_(ids))
+        with self._engine.connect() as connection:
+            items = [Evidence.model_validate(body) for body in connection.execute(query).scalars()]
+        found = {item.id: item for item in items}
+        told = self.excerpts(set(ids) - found.keys())
+        return found | {evidence_id: each.evidence for evidence_id, each in told.items()}
+
+
+def _calls_of(step: Row, calls: Iterable[Row]) -> tuple[CallRow, ...]:
+    names = CallRow.__dataclass_fields__
+    return tuple(
+        CallRow(**{name: call[name] for name in names}) for call in _rows_of_step(step, calls)
+    )
+
+
+def _verdicts_of(step: Row, verdicts: Iterable[Row]) -> tuple[Verdict, ...]:
+    names = Verdict.model_fields
+    return tuple(
+        Verdict(**{name: row[name] for name in names}) for row in _rows_of_step(step, verdicts)
+    )
+
+
+def _rows_of_step(step: Row, rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that belong to a step."""
+    return [r for r in rows if r["attempt"] == step["attempt"] and r["node"] == step["node"]]
+
+
+CallUse = tuple[str, RoleName, str]
+"""Id of a sample, a role, the key of a call that it made in the role."""
+RetrievalNote = tuple[str, int, dict[str, Any]]
+"""Id of a sample, an attempt, and what the step that looked for news noted."""
+StepError = tuple[str, str, str]
+"""Id of a sample, a node, and how its step went wrong."""
+
+
+class RunInputs(RunFile):
+    """Calls, news and troubles of the samples, those of train items left out."""
+
+    def call_uses(self) -> Iterator[CallUse]:
+        """Stream the calls of samples, by role and key."""
+        known = t.calls.c
+        query = select(known.sample_id, known.role, known.key).join(
+            t.samples, t.samples.c.id == known.sample_id
+        )
+        return self._tuples(query.order_by(known.role, known.key, known.sample_id))
+
+    def retrieval_notes(self) -> Iterator[RetrievalNote]:
+        """Stream what samples were offered, in the benchmark's order and that of their attempts."""
+        known = t.steps.c
+        query = select(known.sample_id, known.attempt, known.detail).join(
+            t.samples, t.samples.c.id == known.sample_id
+        )
+        chosen = query.where(known.node == "retrieve")
+        return self._tuples(chosen.order_by(t.samples.c.seq, known.attempt))
+
+    def step_errors(self) -> Iterator[StepError]:
+        """Stream the steps of samples that came to nothing, in the benchmark's order."""
+        known = t.steps.c
+        query = select(known.sample_id, known.node, known.error).join(
+            t.samples, t.samples.c.id == known.sample_id
+        )
+        return self._tuples(
+            query.where(known.error != "").order_by(t.samples.c.seq, known.started_at)
+        )
+
+
+TRAIN_PREFIX = "train:"
+"""What the ids of train items begin with."""
+
+
+class RunTrain(RunFile):
+    """The train items of a run."""
+
+    def add_train(self, drawn: Sequence[Sample]) -> None:
+        """Store the items that were drawn, in one commit, so that it is all of them or none.
+
+        Raises:
+            DatasetError: the benchmark has a sample with the id of one of them.
+        """
+        items = [one.model_copy(update={"id": f"{TRAIN_PREFIX}{one.id}"}) for one in drawn]
+        self._refuse_taken([one.id for one in items])
+        rows = [one.model_dump() | TrainEnd().model_dump() for one in items]
+        with self._engine.begin() as connection:
+            connection.execute(t.train_items.insert(), rows)
+
+    def _refuse_taken(self, ids: Sequence[str]) -> None:
+        for some in chunks(ids):
+            for (taken,) in self._tuples(select(t.samples.c.id).where(t.samples.c.id.in_(some))):
+                raise DatasetError(
+                    f"the benchmark has a sample {taken!r}, which is how a train item is named",
+                    where="detect.pcr",
+                    hint=f"let no id of the benchmark begin with {TRAIN_PREFIX!r}",
+                )
+
+    def train_item(self, item_id: str) -> TrainItem:
+        """Return one train item and what became of it.
+
+        Raises:
+            KeyError: there is none with this id.
+        """
+        for row in self._rows(select(*_TRAIN_ITEM).where(t.train_items.c.id == item_id)):
+            return _to_train_item(row)
+        raise KeyError(item_id)
+
+    def open_train(self) -> list[str]:
+        """Return the ids of the items that nothing has been made of yet, in the order drawn."""
+        known = t.train_items.c
+        query = select(known.id).where(known.status == "open").order_by(known.seq)
+        return [item_id for (item_id,) in self._tuples(query)]
+
+    def train_ids(self) -> list[str]:
+        """Return the ids of all items, in the order drawn."""
+        query = select(t.train_items.c.id).order_by(t.train_items.c.seq)
+        return [item_id for (item_id,) in self._tuples(query)]
+
+    def train_counts(self) -> dict[str, int]:
+        """Return how many items have each status."""
+        status = t.train_items.c.status
+        return dict(self._tuples(select(status, func.count()).group_by(status)))
+
+    def train_rewordings(self) -> Iterator[TrainItem]:
+        """Stream the items that are there in other words too, in the order drawn."""
+        query = select(*_TRAIN_ITEM).where(t.train_items.c.status == "reworded")
+        return map(_to_train_item, self._stream(query.order_by(t.train_items.c.seq)))
+
+    async def end_train(self, item_id: str, end: TrainEnd) -> None:
+        """Store what became of an item; when this returns, a kill cannot undo it.
+
+        Raises:
+            RunCorrupt: the store is damaged, be it that earlier steps could not be written.
+            RunError: it cannot be written to.
+        """
+        known = t.train_items.c
+        write = update(t.train_items).where(known.id == item_id).values(end.model_dump())
+        await asyncio.wrap_future(self._submit([(write, None)]))
+        if self._lost:
+            raise self._lost
+
+    def forget_failed_train(self) -> int:
+        """Open the failed items again and return how many there were."""
+        failed = self.train_counts().get("failed", 0)
+        if failed:
+            self._submit([(_reopen_failed(), None)]).result()
+        return failed
+
+
+_TRAIN_COLUMNS = (*Sample.model_fields, *TrainEnd.model_fields)
+_TRAIN_ITEM = [t.train_items.c[name] for name in _TRAIN_COLUMNS]
+
+
+def _to_train_item(row: Mapping[str, object]) -> TrainItem:
+    sample = Sample.model_validate({name: row[name] for name in Sample.model_fields})
+    end = TrainEnd.model_validate({name: row[name] for name in TrainEnd.model_fields})
+    return TrainItem(sample=sample, end=end)
+
+
+def _reopen_failed() -> Update:
+    known = t.train_items.c
+    return update(t.train_items).where(known.status == "failed").values(TrainEnd().model_dump())
