@@ -23,12 +23,20 @@ from unittest import mock
 
 import pyarrow.csv  # type: ignore[import-untyped]
 
-from coreeval.tools.gdelt.files import GKG_COLUMNS, lines
-from coreeval.tools.gdelt.gkg import ALL_NAMES, DATE, EXTRAS, ORGANISATIONS, PERSONS, URL
-from coreeval.tools.gdelt.store import readers, streams
-from coreeval.tools.gdelt.store.readers import Readers
-from coreeval.tools.gdelt.store.reading import Content, Offer, read, read_content
-from coreeval.tools.gdelt.store.sync import sync_folder
+from coreeval.tools.gdelt.formats import (
+    ALL_NAMES,
+    DATE,
+    EXTRAS,
+    GKG_COLUMNS,
+    ORGANISATIONS,
+    PERSONS,
+    URL,
+    read_lines,
+)
+from coreeval.tools.gdelt.sync import file_reader, reader_processes
+from coreeval.tools.gdelt.sync.file_reader import Content, Offer, read, read_content
+from coreeval.tools.gdelt.sync.reader_processes import ReaderProcesses
+from coreeval.tools.gdelt.sync.sync import sync_folder
 from tests.support.plain_gkg import read_gkg
 
 ROWS = 1028
@@ -65,7 +73,7 @@ def show_readers(files: list[Path]) -> None:
     one = files[: max(len(files) // 8, 2)]
     show("plain Python reader, 1 thread", one, partial(in_threads, 1, one, plainly))
     show("bytes split by pyarrow.csv, 1 thread", one, partial(in_threads, 1, one, by_arrow))
-    with mock.patch.object(streams, "isal_zlib", zlib):
+    with mock.patch.object(file_reader, "isal_zlib", zlib):
         show("columnar with zlib, 1 thread", one, partial(in_threads, 1, one, columnar))
     for count in (1, 2):
         show(f"columnar, threads: {count}", files, partial(in_threads, count, files, columnar))
@@ -96,7 +104,10 @@ def in_threads(threads: int, files: list[Path], work: Callable[[Path], object]) 
 
 def in_processes(count: int, files: list[Path]) -> None:
     """Read each file as sync does where there are many, starting the processes included."""
-    with mock.patch.object(readers, "FEW", WAYS["processes"]), Readers() as several:
+    with (
+        mock.patch.object(reader_processes, "FEW", WAYS["processes"]),
+        ReaderProcesses() as several,
+    ):
         in_threads(count, files, partial(columnar, content=several.read))
 
 
@@ -106,7 +117,7 @@ def stored(store: Path, files: list[Path], few: int) -> None:
     news.mkdir()
     for file in files:
         (news / file.name).symlink_to(file)
-    with mock.patch.object(readers, "FEW", few):
+    with mock.patch.object(reader_processes, "FEW", few):
         sync_folder(store, news)
 
 
@@ -122,7 +133,7 @@ def plainly(file: Path) -> object:
 
 def by_arrow(file: Path) -> object:
     """Unpack a file and only split its columns, with Arrow's parser."""
-    data = b"\n".join(line for group in streams.line_groups(file, 1 << 30) for line in group)
+    data = b"\n".join(line for group in file_reader.line_groups(file, 1 << 30) for line in group)
     names = [f"c{place}" for place in range(GKG_COLUMNS)]
     wanted = [names[place] for place in (1, 2, 4, 7, 10, 12, 14, 15, 23, 25, 26)]
     return pyarrow.csv.read_csv(
@@ -141,7 +152,7 @@ def by_arrow(file: Path) -> object:
 
 def titled(path: Path) -> list[list[bytes]]:
     """Return the rows of a file that have a title."""
-    rows = (line.split(b"\t") for line in lines(path))
+    rows = (line.split(b"\t") for line in read_lines(path))
     return [row for row in rows if len(row) == GKG_COLUMNS and b"<PAGE_TITLE>" in row[EXTRAS]]
 
 

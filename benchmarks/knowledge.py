@@ -27,10 +27,10 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from benchmarks.news import COMMON, NAMES, START, World, ranks, segment
 from coreeval.schema import EntityQuery, Window
+from coreeval.tools.gdelt.index.build import compact
+from coreeval.tools.gdelt.index.store_catalog import StoreLayout
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
-from coreeval.tools.gdelt.parts.compact import compact
-from coreeval.tools.gdelt.store.layout import Layout
-from coreeval.tools.gdelt.store.ledger import Entry, FileRow, SegmentRow, opened
+from coreeval.tools.gdelt.sync.store_ledger import FileRow, LedgerEntry, SegmentRow, open_ledger
 
 Figures = dict[str, object]
 ENTITIES, TOPICS, K = 500, 100, 8
@@ -85,10 +85,10 @@ def list_segments(store: Path, listed: Mapping[str, tuple[str, int]]) -> None:
         )
         for number in range(FEEDS)
     ]  # fmt: skip
-    with opened(Layout(store).ledger) as ledger:
+    with open_ledger(StoreLayout(store).ledger) as ledger:
         known = {segment.path for segment in ledger.segments()}
         segments = [SegmentRow(path, *told) for path, told in listed.items() if path not in known]
-        ledger.commit(Entry(files=[] if ledger.files() else files, segments=segments))
+        ledger.commit(LedgerEntry(files=[] if ledger.files() else files, segments=segments))
 
 
 def generate(store: Path, chosen: argparse.Namespace) -> Figures:

@@ -23,7 +23,7 @@ from sklearn.metrics import ndcg_score  # type: ignore[import-untyped]
 
 from coreeval.schema import EntityQuery, Evidence, Value, Window
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
-from coreeval.tools.gdelt.words import keys
+from coreeval.tools.gdelt.words import search_keys
 
 LABELS = Path(__file__).with_suffix(".yaml")
 NEWS = Path("../shared/data/gdelt")
@@ -52,11 +52,11 @@ def labelled() -> list[Labelled]:
 
 def title_match(asked: Labelled, articles: Sequence[Evidence]) -> list[str]:
     """Rank by the share of the query's words in the title (a name needs all), the newest first."""
-    wanted = set(keys(asked.text))
+    wanted = set(search_keys(asked.text))
     least = 1.0 if asked.rung == "named" else 0.01
 
     def share(article: Evidence) -> float:
-        return len(wanted & set(keys(article.title))) / len(wanted)
+        return len(wanted & set(search_keys(article.title))) / len(wanted)
 
     def place(article: Evidence) -> tuple[float, datetime]:
         return share(article), article.published_at

@@ -49,8 +49,8 @@ PRELOADED: Final = (
     "coreeval.releases.making",
     "coreeval.releases.exports.exporting",
     "coreeval.graph.cassettes.recording",
-    "coreeval.tools.gdelt.store.sync",
-    "coreeval.tools.gdelt.parts.compact",
+    "coreeval.tools.gdelt.sync.sync",
+    "coreeval.tools.gdelt.index.build",
     "pyarrow.parquet",
     "spacy",
 )

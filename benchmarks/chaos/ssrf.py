@@ -33,7 +33,7 @@ from coreeval.models.forms import Form
 from coreeval.models.listing import check_listed
 from coreeval.schedule.hooks import News, Teller
 from coreeval.tools.gdelt.bigquery.client import open_client
-from coreeval.tools.gdelt.doc.wire import NoReply, http
+from coreeval.tools.gdelt.doc.replies import NoReply, open_wire
 from coreeval.tools.otlp import OtlpSender
 from coreeval.tools.telemetry import Span, SpanIdentity
 from tests.support.hub_server import TOKEN, HubServer, Repository
@@ -80,7 +80,7 @@ def ask_doc(url: str, _folder: Path) -> None:
     """Ask DOC 2.0."""
 
     async def get() -> None:
-        async with http(url) as wire:
+        async with open_wire(url) as wire:
             await wire.get({"query": "x"}, 10)
 
     asyncio.run(get())

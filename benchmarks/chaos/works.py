@@ -23,14 +23,14 @@ from benchmarks.chaos.commands import (
     run_came_to,
 )
 from coreeval.tools.clock import utc_now
-from coreeval.tools.gdelt.parts.catalogue import catalogue, folder_of, parts
-from coreeval.tools.gdelt.parts.index import is_whole
+from coreeval.tools.gdelt.index.news_index import is_whole
+from coreeval.tools.gdelt.index.store_catalog import list_parts, open_catalog, part_folder
 from coreeval.tools.workspace import RunFiles
 from tests.graph.numleak.kit import ASKED
 from tests.support import doomed_sync, worker
 from tests.support.mirror_server import MirrorServer
 from tests.support.tides import write_series
-from tests.tools.gdelt.store.kit import data_files, fill, quarters, urls_of
+from tests.tools.gdelt.sync.kit import data_files, fill, quarters, urls_of
 
 SAMPLES: Final = 6
 ITEMS: Final = 16
@@ -371,14 +371,14 @@ def sync(at: Place, mirror: MirrorServer, store: Path) -> Begin:
 def held_in(store: Path) -> object:
     """Return the articles of a store, and whether each file and part is whole and listed."""
     urls = urls_of(store)
-    with catalogue(store) as database:
-        listed = parts(database)
+    with open_catalog(store) as database:
+        listed = list_parts(database)
         files = {path for (path,) in database.execute("SELECT path FROM segments")}
         batches = database.execute("SELECT feed, batch, state FROM batches ORDER BY 1, 2")
         return (
             urls,
             data_files(store) == files,
             [(part.first, part.last, part.rows, part.articles) for part in listed],
-            all(is_whole(folder_of(store, part.id)) for part in listed),
+            all(is_whole(part_folder(store, part.id)) for part in listed),
             [tuple(row) for row in batches],
         )

@@ -15,7 +15,7 @@ from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
     from coreeval.graph.progress import Progress
-    from coreeval.tools.gdelt.store.sync import Around, Synced, SyncProgress
+    from coreeval.tools.gdelt.sync.sync import Around, SyncProgress, SyncResult
 
 LAST = "last"
 gdelt = typer.Typer(name="gdelt", help="Bring news in, see what is there, ask for it.")
@@ -90,32 +90,32 @@ def coverage(store: StoreOption = None, as_json: AsJson = False) -> None:
     """Show which days the store has, and where it has gaps."""
     from coreeval.cli.gdelt_words import coverage_document, coverage_lines
     from coreeval.tools.clock import utc_now
-    from coreeval.tools.gdelt.store.coverage import coverage_of
-    from coreeval.tools.gdelt.store.layout import Layout
-    from coreeval.tools.gdelt.store.ledger import opened
+    from coreeval.tools.gdelt.index.store_catalog import StoreLayout
+    from coreeval.tools.gdelt.sync.batches import measure_store_coverage
+    from coreeval.tools.gdelt.sync.store_ledger import open_ledger
 
     place = store or store_here()
-    layout = Layout(place)
+    layout = StoreLayout(place)
     layout.require()
-    with opened(layout.ledger) as ledger:
-        found = coverage_of(ledger, utc_now())
+    with open_ledger(layout.ledger) as ledger:
+        found = measure_store_coverage(ledger, utc_now())
     document = coverage_document(place, found)
     show(document, as_json, lambda: "\n".join(coverage_lines(document)))
 
 
 def _from_mirror(
     store: Path, start: datetime | None, end: datetime | None, feeds: str, mirror: str
-) -> "Synced":
-    from coreeval.tools.gdelt.store.feeds import chosen_feeds
-    from coreeval.tools.gdelt.store.sync import sync_mirror
+) -> "SyncResult":
+    from coreeval.tools.gdelt.sync.feeds import parse_feeds
+    from coreeval.tools.gdelt.sync.sync import sync_mirror
 
-    chosen = chosen_feeds(feeds)
+    chosen = parse_feeds(feeds)
     with _around() as around:
         return sync_mirror(store, start=start, end=end, feeds=chosen, mirror=mirror, around=around)
 
 
-def _from_folder(store: Path, source: Path) -> "Synced":
-    from coreeval.tools.gdelt.store.sync import sync_folder
+def _from_folder(store: Path, source: Path) -> "SyncResult":
+    from coreeval.tools.gdelt.sync.sync import sync_folder
 
     with _around() as around:
         return sync_folder(store, source, around=around)
@@ -125,8 +125,8 @@ def _from_folder(store: Path, source: Path) -> "Synced":
 def _around() -> "Iterator[Around]":
     from coreeval.cli.progress import watching
     from coreeval.graph.progress import Progress
-    from coreeval.tools.gdelt.parts.compact import compact
-    from coreeval.tools.gdelt.store.sync import Around
+    from coreeval.tools.gdelt.index.build import compact
+    from coreeval.tools.gdelt.sync.sync import Around
 
     with watching() as watch:
 

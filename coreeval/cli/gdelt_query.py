@@ -53,11 +53,11 @@ def query(
 
     from coreeval.cli.gdelt_place import store_here
     from coreeval.schema import EntityQuery
+    from coreeval.tools.gdelt.index.store_catalog import StoreLayout
     from coreeval.tools.gdelt.local import LocalKnowledge
-    from coreeval.tools.gdelt.store.layout import Layout
 
     window, place = _window(start, end), store or store_here()
-    Layout(place).require()
+    StoreLayout(place).require()
     asked = EntityQuery(
         id="q",
         text=name,

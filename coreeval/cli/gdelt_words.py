@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from coreeval.cli.output import Document, brief, one_line
 
 if TYPE_CHECKING:
-    from coreeval.tools.gdelt.store.coverage import FeedCoverage, Gap, StoreCoverage
-    from coreeval.tools.gdelt.store.sync import Synced
+    from coreeval.tools.gdelt.sync.batches import FeedCoverage, Gap, StoreCoverage
+    from coreeval.tools.gdelt.sync.sync import SyncResult
 
 MOST_DAYS = 45
 """Days that are shown one by one; of more, months are."""
@@ -30,7 +30,7 @@ _WHY = {"missing": "not on the mirror", "not_fetched": "not fetched"}
 Json = Mapping[str, Any]
 
 
-def synced_document(done: "Synced") -> Document:
+def synced_document(done: "SyncResult") -> Document:
     """Return what `sync --json` prints."""
     counts = done.counts
     return {
@@ -52,7 +52,7 @@ def synced_document(done: "Synced") -> Document:
     }
 
 
-def synced_lines(done: "Synced") -> Iterator[str]:
+def synced_lines(done: "SyncResult") -> Iterator[str]:
     """Yield what a sync came to."""
     counts, state = done.counts, "stopped" if done.stopped else "done"
     pace = f", {counts.rows / done.seconds:,.0f} rows a second" if done.seconds > 1 else ""
@@ -94,7 +94,7 @@ def _left_out(what: str, found: Mapping[str, str]) -> Iterator[str]:
 
 def coverage_document(store: Path, found: "StoreCoverage") -> Document:
     """Return what `coverage --json` prints."""
-    from coreeval.tools.gdelt.holes import HOLES
+    from coreeval.tools.gdelt.sync.feeds import HOLES
 
     size = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
     return {
@@ -120,7 +120,7 @@ def _feed_document(feed: "FeedCoverage") -> Json:
         "rows": feed.rows,
         "articles": feed.articles,
         "bad": dict(feed.bad),
-        "expected": feed.expected,
+        "expected": feed.batch_count,
         "present": feed.present,
         "days": [
             {"day": day.day, "expected": day.expected, "present": day.present,

@@ -9,9 +9,8 @@ from coreeval.graph.setup import Setup
 from coreeval.releases.manifest import KnowledgeUsed
 from coreeval.schema import Retrieval
 from coreeval.tools.endpoints import bigquery_pairs, refuse_untrusted
-from coreeval.tools.gdelt.chain import Chain
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local
-from coreeval.tools.gdelt.remembered import Remembered
+from coreeval.tools.gdelt.sources import SourceCache, SourceChain
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.trust import TrustRecord
@@ -38,7 +37,7 @@ class _Deaf:
 DEAF: Listener = _Deaf()
 
 
-class News(Chain):
+class News(SourceChain):
     """All backends of a run in their order, and the local one where it is among them."""
 
     def __init__(self, sources: list[KnowledgeSource], local: LocalKnowledge | None) -> None:
@@ -90,11 +89,11 @@ def _open_remote(
 ) -> KnowledgeSource:
     source = _bigquery(setup, workspace, listener) if backend == "bigquery" else _doc(setup)
     cache = JsonCache(workspace.cache / backend)
-    return Remembered(source, cache, lambda answer: listener.heard(backend, answer))
+    return SourceCache(source, cache, lambda answer: listener.heard(backend, answer))
 
 
 def _bigquery(setup: Setup, workspace: Workspace, listener: Listener) -> KnowledgeSource:
-    from coreeval.tools.gdelt.bigquery.source import open_bigquery
+    from coreeval.tools.gdelt.bigquery.bigquery_source import open_bigquery
 
     record = TrustRecord(workspace)
     refuse_untrusted(bigquery_pairs(setup.config), record.endpoints(), record=record.path)
@@ -103,7 +102,7 @@ def _bigquery(setup: Setup, workspace: Workspace, listener: Listener) -> Knowled
 
 
 def _doc(setup: Setup) -> KnowledgeSource:
-    from coreeval.tools.gdelt.doc.source import open_doc
+    from coreeval.tools.gdelt.doc.doc_source import open_doc
 
     chosen = setup.config.knowledge
     return open_doc(chosen.doc, user_cache(), min_precision=chosen.min_precision)

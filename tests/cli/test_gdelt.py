@@ -10,8 +10,8 @@ from coreeval.tools.clock import utc_now
 from tests.cli.kit import Shell
 from tests.cli.test_docs import DOCS, documented
 from tests.support.mirror_server import Answer, MirrorServer
-from tests.tools.gdelt.store.kit import NOW, fill, gkg_zip, quarters, stamp
-from tests.tools.gdelt.writing import gkg_line, write
+from tests.tools.gdelt.file_samples import gkg_line, write
+from tests.tools.gdelt.sync.kit import NOW, fill, gkg_zip, quarters, stamp
 
 ASKED = {"files": 4, "rows": 12, "articles": 11, "bad_rows": 1, "gaps": 2}
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.kit import Shell
 from tests.cli.test_docs import documented
-from tests.tools.gdelt.writing import gal_line, gkg_line, write
+from tests.tools.gdelt.file_samples import gal_line, gkg_line, write
 
 JUNE = ("--start", "2026-06-01", "--end", "2026-07-01")
 

@@ -163,7 +163,7 @@ def _blobs(path: Path) -> Iterator[bytes]:
 
 
 def _blocks(raw: bytes) -> Iterator[bytes]:
-    """Yield the packed blocks of the texts of a part (tools/gdelt/parts/texts.py)."""
+    """Yield the packed blocks of the texts of a part (tools/gdelt/index/storage.py)."""
     number, start = int.from_bytes(raw[-8:], "little"), 0
     for at in range(len(raw) - 8 - 16 * number, len(raw) - 8 - 8 * number, 8):
         end = int.from_bytes(raw[at : at + 8], "little")

@@ -12,7 +12,7 @@ from coreeval.graph.cassettes.replaying import replay
 from coreeval.graph.news import News, open_news
 from coreeval.graph.setup import Setup
 from coreeval.schema import Coverage, EntityQuery, NamedEntity, Retrieval, Window
-from coreeval.tools.gdelt.remembered import Remembered
+from coreeval.tools.gdelt.sources import SourceCache
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.workspace import Workspace
@@ -56,7 +56,7 @@ def remote(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Remote:
     def put(*, down: bool = False) -> list[int]:
         def opened(setup: Setup, workspace: Workspace, *_: object) -> News:
             far = Far(open_news(setup, workspace), requests, down)
-            return News([Remembered(far, JsonCache(tmp_path / "cache"))], None)
+            return News([SourceCache(far, JsonCache(tmp_path / "cache"))], None)
 
         monkeypatch.setattr(inputs, "open_news", opened)
         return requests

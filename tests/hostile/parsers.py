@@ -35,13 +35,13 @@ from coreeval.releases.cassettes.opening import open_cassette
 from coreeval.releases.gates.reading import load_gates
 from coreeval.tasks import load_task
 from coreeval.tools.catalogs import load_prices
-from coreeval.tools.gdelt import titles, untrusted
-from coreeval.tools.gdelt.artlist import read_artlist
-from coreeval.tools.gdelt.doc import answers
-from coreeval.tools.gdelt.doc.articles import articles
-from coreeval.tools.gdelt.doc.wire import Reply
-from coreeval.tools.gdelt.files import DamagedFile
-from coreeval.tools.gdelt.store.reading import Offer, read
+from coreeval.tools.gdelt import page_text
+from coreeval.tools.gdelt.doc import replies
+from coreeval.tools.gdelt.doc.fetch import to_articles
+from coreeval.tools.gdelt.doc.replies import HttpReply
+from coreeval.tools.gdelt.formats import FileDamage
+from coreeval.tools.gdelt.sync.article_lists import read_artlist
+from coreeval.tools.gdelt.sync.file_reader import Offer, read
 from coreeval.tools.text import iter_sheet_rows
 from coreeval.viewer.telling import pretty
 
@@ -91,8 +91,8 @@ def numleak(text: str) -> None:
 
 def title(text: str) -> None:
     for part in (text, *text.splitlines()[:1000]):
-        titles.without_outlet(titles.repair(part))
-    untrusted.instruction_like(untrusted.clean(text))
+        page_text.without_outlet(page_text.repair_title(part))
+    page_text.is_instruction_like(page_text.clean_text(text))
 
 
 def header(text: str) -> None:
@@ -106,9 +106,11 @@ def header(text: str) -> None:
 
 
 def doc(content: bytes, _folder: Path) -> None:
-    found = answers.read(Reply(status=200, body=content, retry_after=content.decode("latin-1")))
-    if isinstance(found, answers.Listed):
-        _use_up(articles(found.rows, "doc"))
+    found = replies.read_reply(
+        HttpReply(status=200, body=content, retry_after=content.decode("latin-1"))
+    )
+    if isinstance(found, replies.ArticleList):
+        _use_up(to_articles(found.rows, "doc"))
 
 
 def _of_text(read_text: Callable[[str], None]) -> Parser:
@@ -119,7 +121,7 @@ def _of_file(name: str, read_file: Callable[[Path], object]) -> Parser:
     def parse(content: bytes, folder: Path) -> None:
         path = folder / name
         path.write_bytes(content)
-        with suppress(CoreEvalError, DamagedFile):
+        with suppress(CoreEvalError, FileDamage):
             _use_up(read_file(path))
 
     return parse

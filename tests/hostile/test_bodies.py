@@ -22,8 +22,8 @@ from coreeval.models.forms import Form
 from coreeval.models.listing import check_listed
 from coreeval.releases.exports.hub_client import bounded_sessions
 from coreeval.schedule.hooks import News, Teller
-from coreeval.tools.gdelt.doc.wire import NoReply, http
-from coreeval.tools.gdelt.store import mirror as mirrors
+from coreeval.tools.gdelt.doc.replies import NoReply, open_wire
+from coreeval.tools.gdelt.sync import downloads as mirrors
 from coreeval.tools.http import BoundedClient, ResponseTooLong
 from tests.support.endless_server import Kind, endless
 from tests.support.llm_server import LLMServer, Reply, script
@@ -94,7 +94,7 @@ def test_an_endless_series_is_not_taken(kind: Kind, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_endless_answer_of_doc_is_none(kind: Kind) -> None:
     with endless(kind) as url, bounded_memory():
-        async with http(url) as wire:
+        async with open_wire(url) as wire:
             with pytest.raises(NoReply, match="more than 8 MiB"):
                 await wire.get({"query": "x"}, 20)
 

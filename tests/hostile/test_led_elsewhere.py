@@ -5,8 +5,8 @@ import pytest
 
 from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.numleak.series.fetching import fetch
-from coreeval.tools.gdelt.doc.wire import http
-from coreeval.tools.gdelt.store.mirror import checked_mirror
+from coreeval.tools.gdelt.doc.replies import open_wire
+from coreeval.tools.gdelt.sync.downloads import normalise_mirror_url
 from coreeval.tools.redirects import LedElsewhere, to_public_stores, to_same_host
 from tests.support.lures import bystander, lure
 
@@ -21,7 +21,7 @@ def test_a_series_is_not_fetched_from_another_host() -> None:
 
 async def test_doc_leads_nowhere() -> None:
     with bystander() as aside, lure(aside.url, 302) as named:
-        async with http(named.url) as wire:
+        async with open_wire(named.url) as wire:
             assert (await wire.get({"query": "x"}, 10)).status == 302
         assert aside.asked == []
 
@@ -75,11 +75,11 @@ def test_a_hub_leads_to_public_stores_without_its_token() -> None:
 @pytest.mark.parametrize("url", ["http://[::", "file:///etc", "//x", "https://"])
 def test_what_is_no_address_of_a_mirror_is_told(url: str) -> None:
     with pytest.raises(UsageError, match="no address of a mirror"):
-        checked_mirror(url)
+        normalise_mirror_url(url)
 
 
 @pytest.mark.parametrize("url", ["https://u:s3cret@m.example", "https://m.example?key=s3cret"])
 def test_a_mirrors_password_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(UsageError, match="must not hold a password") as caught:
-        checked_mirror(url)
+        normalise_mirror_url(url)
     assert "s3cret" not in str(caught.value)

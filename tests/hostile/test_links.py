@@ -22,10 +22,10 @@ from coreeval.releases.forgetting.news_store import forget_news
 from coreeval.releases.forgetting.run_folder import written_by
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_text
+from coreeval.tools.gdelt.index.build import compact
+from coreeval.tools.gdelt.index.store_catalog import StoreLayout
 from coreeval.tools.gdelt.local import open_local
-from coreeval.tools.gdelt.parts.compact import compact
-from coreeval.tools.gdelt.store.layout import Layout
-from coreeval.tools.gdelt.store.sync import Around, sync_folder
+from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_store import RunStore
@@ -161,7 +161,7 @@ def use_store(store: Path) -> Iterator[Callable[[], object]]:
     yield lambda: sync_folder(store, DEMO / "news", around=Around(finish=compact))
     yield lambda: compact(store)
     yield lambda: open_local(store, store.parent)
-    yield Layout(store).require
+    yield StoreLayout(store).require
 
 
 @pytest.mark.parametrize(

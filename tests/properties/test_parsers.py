@@ -14,7 +14,7 @@ from coreeval.config.user_files import MOST_DEPTH, YamlError, parse_yaml
 from coreeval.evaluation.numleak.parsing.text import plain
 from coreeval.evaluation.overlap.normal import plain_words
 from coreeval.models.reading import final_answer, json_text, objects_in, too_deep, without_thoughts
-from coreeval.tools.gdelt import titles, untrusted
+from coreeval.tools.gdelt import page_text
 from coreeval.tools.text import escape_formula, format_sheet, iter_sheet_rows, unescape_formula
 from tests.hostile.parsers import PARSERS
 
@@ -81,17 +81,17 @@ def test_a_plain_answer_is_as_long_as_what_was_said_or_a_few_times_so(text: str)
 
 @given(TEXTS)
 def test_a_cleaned_title_stays_as_it_is(text: str) -> None:
-    once = untrusted.clean(text)
-    assert len(once) <= untrusted.LONGEST_TITLE
-    assert untrusted.without_unseen(once) == once
+    once = page_text.clean_text(text)
+    assert len(once) <= page_text.LONGEST_TITLE
+    assert page_text.without_unseen(once) == once
     assert "\n" not in once and "\x1b" not in once
 
 
 @given(TEXTS)
 def test_a_repaired_title_is_one_line_of_single_spaces(text: str) -> None:
-    repaired = titles.repair(text)
+    repaired = page_text.repair_title(text)
     assert repaired == " ".join(repaired.split())
-    assert titles.without_outlet(repaired) in repaired
+    assert page_text.without_outlet(repaired) in repaired
 
 
 @given(TEXTS)

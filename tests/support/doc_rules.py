@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 
-from coreeval.tools.gdelt.dates import parse_stamp
+from coreeval.tools.gdelt.rows import parse_stamp
 
 TOO_LONG = "Your query was too short or too long."
 ILLEGAL = (

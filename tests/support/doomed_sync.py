@@ -23,13 +23,13 @@ from unittest import mock
 
 from coreeval import cli
 from coreeval.tools import clock
-from coreeval.tools.gdelt.store import deliveries, intake, readers, sync
-from coreeval.tools.gdelt.store.ledger import Ledger
+from coreeval.tools.gdelt.sync import intake, reader_processes, sync
+from coreeval.tools.gdelt.sync.store_ledger import StoreLedger
 
 STEPS: dict[str, tuple[object, str]] = {
-    "read": (deliveries, "read"),
+    "read": (intake, "read"),
     "write": (intake, "write_articles"),
-    "commit": (Ledger, "commit"),
+    "commit": (StoreLedger, "commit"),
 }
 
 
@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(intake, "FILES", options.files))
         if options.apart:
-            stack.enter_context(mock.patch.object(readers, "FEW", -1))
+            stack.enter_context(mock.patch.object(reader_processes, "FEW", -1))
         if options.now:
             stack.enter_context(_clock_at(options.now))
         if options.die:

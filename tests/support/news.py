@@ -8,7 +8,7 @@ from threading import Lock
 from unittest import mock
 
 from coreeval.graph.bundled import demo_data
-from coreeval.tools.gdelt import folder
+from coreeval.tools.gdelt import local
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def made_once(kept: Path) -> Iterator[None]:
 
     What is copied was made by the program, in a process and from files that are the same.
     """
-    make, bundled, one_at_a_time = folder._make, demo_data() / "news", Lock()
+    make, bundled, one_at_a_time = local._make, demo_data() / "news", Lock()
 
     def make_or_copy(store: Path, path: Path) -> None:
         if path != bundled:
@@ -28,5 +28,5 @@ def made_once(kept: Path) -> Iterator[None]:
                 make(kept, path)
         shutil.copytree(kept, store)
 
-    with mock.patch.object(folder, "_make", make_or_copy):
+    with mock.patch.object(local, "_make", make_or_copy):
         yield

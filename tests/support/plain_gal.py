@@ -4,44 +4,42 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from coreeval.tools.gdelt.dates import parse_stamp
-from coreeval.tools.gdelt.files import lines, text
-from coreeval.tools.gdelt.language import UNKNOWN, language_code
-from coreeval.tools.gdelt.rows import Article, BadRow, Rows
-from coreeval.tools.gdelt.titles import clean
-from coreeval.tools.gdelt.urls import host_of
+from coreeval.tools.gdelt.formats import decode_line, read_lines
+from coreeval.tools.gdelt.page_text import clean_title
+from coreeval.tools.gdelt.rows import Article, RowDefect, Rows, host_of, parse_stamp
+from coreeval.tools.gdelt.words import UNKNOWN_LANGUAGE, language_code
 
 
 def read_gal(path: Path, name: str) -> Rows:
     """Yield the articles of one file; its dates are publication times (research: gdelt §1)."""
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
-            yield _article(text(line), f"{name}:{number}")
+            yield _article(decode_line(line), f"{name}:{number}")
 
 
-def _article(line: str, origin: str) -> Article | BadRow:
+def _article(line: str, origin: str) -> Article | RowDefect:
     try:
         row = json.loads(line, strict=False)
     except ValueError:
-        return BadRow("invalid_json")
+        return RowDefect("invalid_json")
     if not isinstance(row, dict):
-        return BadRow("invalid_json")
-    title = clean(_text(row, "title"))
+        return RowDefect("invalid_json")
+    title = clean_title(_text(row, "title"))
     if not title:
-        return BadRow("untitled")
+        return RowDefect("untitled")
     url = _text(row, "url")
     if not host_of(url):
-        return BadRow("no_url")
+        return RowDefect("no_url")
     published_at = parse_stamp(_text(row, "date"))
     if published_at is None:
-        return BadRow("no_date")
+        return RowDefect("no_date")
     return Article(
         url=url,
         title=title,
-        snippet=clean(_text(row, "desc")),
+        snippet=clean_title(_text(row, "desc")),
         crawled_at=published_at,
         stated_at=published_at,
-        language=language_code(_text(row, "lang")) if row.get("lang") else UNKNOWN,
+        language=language_code(_text(row, "lang")) if row.get("lang") else UNKNOWN_LANGUAGE,
         origin=origin,
     )
 

@@ -4,13 +4,12 @@ import re
 from pathlib import Path
 
 from coreeval.schema import EntityType, NamedEntity
-from coreeval.tools.gdelt.dates import parse_stamp
-from coreeval.tools.gdelt.files import GKG_COLUMNS, lines, text
-from coreeval.tools.gdelt.gkg import (
+from coreeval.tools.gdelt.formats import (
     ALL_NAMES,
     COLLECTION,
     DATE,
     EXTRAS,
+    GKG_COLUMNS,
     LOCATIONS,
     ORGANISATIONS,
     PERSONS,
@@ -19,11 +18,12 @@ from coreeval.tools.gdelt.gkg import (
     TRANSLATION,
     URL,
     WEB,
+    decode_line,
+    read_lines,
 )
-from coreeval.tools.gdelt.language import language_code
-from coreeval.tools.gdelt.rows import Article, BadRow, Rows
-from coreeval.tools.gdelt.titles import clean
-from coreeval.tools.gdelt.urls import host_of
+from coreeval.tools.gdelt.page_text import clean_title
+from coreeval.tools.gdelt.rows import Article, RowDefect, Rows, host_of, parse_stamp
+from coreeval.tools.gdelt.words import language_code
 
 _TITLE = re.compile(r"<PAGE_TITLE>(.*?)</PAGE_TITLE>")
 _PUBLISHED = re.compile(r"<PAGE_PRECISEPUBTIMESTAMP>(\d{14})<")
@@ -32,28 +32,28 @@ _SOURCE_LANGUAGE = re.compile(r"srclc:(\w+)")
 
 def read_gkg(path: Path, name: str) -> Rows:
     """Yield the articles of one file; rows without a title are no evidence."""
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
-            yield _article(text(line).split("\t"), f"{name}:{number}")
+            yield _article(decode_line(line).split("\t"), f"{name}:{number}")
 
 
-def _article(columns: list[str], origin: str) -> Article | BadRow:
+def _article(columns: list[str], origin: str) -> Article | RowDefect:
     if len(columns) != GKG_COLUMNS:
-        return BadRow("columns")
+        return RowDefect("columns")
     if columns[COLLECTION] != WEB:
-        return BadRow("collection")
+        return RowDefect("collection")
     title = _TITLE.search(columns[EXTRAS])
-    if not title or not clean(title[1]):
-        return BadRow("untitled")
+    if not title or not clean_title(title[1]):
+        return RowDefect("untitled")
     if not host_of(columns[URL]):
-        return BadRow("no_url")
+        return RowDefect("no_url")
     crawled_at = parse_stamp(columns[DATE])
     if crawled_at is None:
-        return BadRow("no_date")
+        return RowDefect("no_date")
     published = _PUBLISHED.search(columns[EXTRAS])
     return Article(
         url=columns[URL],
-        title=clean(title[1]),
+        title=clean_title(title[1]),
         crawled_at=crawled_at,
         stated_at=parse_stamp(published[1]) if published else None,
         language=_language(columns[TRANSLATION]),

@@ -8,7 +8,7 @@ from coreeval.agents.checks.case import Case, form
 from coreeval.agents.marks import latin_share, urls, without_marks
 from coreeval.agents.words import normalise, words
 from coreeval.schema import Defect
-from coreeval.tools.gdelt.language import looks_english
+from coreeval.tools.gdelt.words import looks_english
 
 FEWEST_WORDS = 4
 """Words from which a language can be told by its function words (own choice)."""

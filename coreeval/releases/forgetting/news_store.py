@@ -19,11 +19,16 @@ from coreeval.releases.forgetting.databases import opened, sqlite_errors, transa
 from coreeval.releases.forgetting.documents import forget_in_document
 from coreeval.releases.forgetting.found import Found
 from coreeval.tools.files import hold_lock, replacing
+from coreeval.tools.gdelt.index.build import compact
+from coreeval.tools.gdelt.index.store_catalog import (
+    StoreLayout,
+    list_parts,
+    list_segments,
+    open_catalog,
+    part_folder,
+)
 from coreeval.tools.gdelt.own_files import refuse_links
-from coreeval.tools.gdelt.parts.catalogue import catalogue, folder_of, parts, segments
-from coreeval.tools.gdelt.parts.compact import compact
-from coreeval.tools.gdelt.store.layout import Layout
-from coreeval.tools.gdelt.store.segments import LEVEL
+from coreeval.tools.gdelt.sync.intake import COMPRESSION_LEVEL
 
 TAKEN = "taken down"
 """Why rows of a file are none, in the store's counts."""
@@ -44,25 +49,25 @@ def forget_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[Found]
     if dry:
         yield from _articles(root, finder, dry=True)
         return
-    layout = Layout(root)
+    layout = StoreLayout(root)
     taken = RunLocked(
         "a sync is at work on this news store", where=str(root), hint="wait until it has ended"
     )
     with sqlite_errors(layout.ledger), hold_lock(layout.lock, taken):
-        with catalogue(root) as database:
-            layout.clear_leftovers(segments(root, database))
+        with open_catalog(root) as database:
+            layout.clear_leftovers(list_segments(root, database))
         yield from _articles(root, finder, dry=False)
         compact(root)
-        with catalogue(root) as database:
-            current = {folder_of(root, part.id) for part in parts(database)}
+        with open_catalog(root) as database:
+            current = {part_folder(root, part.id) for part in list_parts(database)}
         for folder in (root / "parts").glob("[0-9]*"):
             if folder not in current:  # replaced, and kept for whoever was searching in it
                 rmtree(folder)
 
 
 def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[Found]:
-    with opened(Layout(root).ledger, dry=dry) as database:
-        listed = segments(root, database)
+    with opened(StoreLayout(root).ledger, dry=dry) as database:
+        listed = list_segments(root, database)
         count = sum(_forget_rows(root, path, finder, database, dry=dry) for path in listed)
     if count:
         yield Found(kind="news", path=root, count=count, action="deleted")
@@ -85,7 +90,7 @@ def _forget_rows(
     new = f"{path.rpartition('-')[0]}-{sha256(f'{path} {named.tolist()}'.encode()).hexdigest()[:8]}"
     if len(left):
         with replacing(root / f"{new}.parquet") as draft:
-            pq.write_table(left, draft, compression="zstd", compression_level=LEVEL)
+            pq.write_table(left, draft, compression="zstd", compression_level=COMPRESSION_LEVEL)
     with transaction(database):
         _list_anew(database, path, f"{new}.parquet", len(left))
         if "file" in table.column_names:

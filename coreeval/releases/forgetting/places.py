@@ -8,7 +8,7 @@ from coreeval.errors import CoreEvalError, RunCorrupt, RunStateError, UsageError
 from coreeval.releases.forgetting.caches import CACHE
 from coreeval.releases.forgetting.run_folder import written_by
 from coreeval.releases.release import MANIFEST
-from coreeval.tools.gdelt.parts.catalogue import DATABASE
+from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.stores.heartbeat import refuse_link
 from coreeval.tools.workspace import RunFiles, Workspace
 

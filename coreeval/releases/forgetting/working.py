@@ -25,7 +25,7 @@ from coreeval.releases.forgetting.news_store import forget_news
 from coreeval.releases.forgetting.places import Places
 from coreeval.releases.forgetting.run_folder import forget_run
 from coreeval.releases.references import at_rest
-from coreeval.tools.gdelt.parts.catalogue import DATABASE
+from coreeval.tools.gdelt.index.store_catalog import DATABASE
 
 _OF_A_RELEASE = (
     "it is published and stays as it is: resume its run, make a new version with coreeval release, "

@@ -1,12 +1,25 @@
-"""The local backend: GDELT's files on disk, searched through their index."""
+"""The local backend: GDELT's files on disk, searched through their index.
+
+A folder of plain GDELT files is made into a store once for each state of the folder. Where a
+store holds nothing inside a window, the error tells what it does hold.
+"""
 
 import asyncio
+import hashlib
+import itertools
+import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+from filelock import FileLock
+from numpy.typing import NDArray
+
+from coreeval.errors import KnowledgeError
 from coreeval.schema import (
     Coverage,
     EntityQuery,
@@ -16,13 +29,128 @@ from coreeval.schema import (
     Retrieval,
     Window,
 )
-from coreeval.tools.gdelt.folder import open_folder
-from coreeval.tools.gdelt.parts.shelf import PRECISIONS, Shelf
-from coreeval.tools.gdelt.search.batch import search
-from coreeval.tools.gdelt.search.commonest import commonest
-from coreeval.tools.gdelt.search.coverage import coverage, uncovered
-from coreeval.tools.gdelt.search.views import View
-from coreeval.tools.gdelt.stats import StoreStats
+from coreeval.tools.gdelt.formats import UNDERSTOOD, find_files
+from coreeval.tools.gdelt.index.news_index import PRECISIONS, ArticleColumns, NewsIndex
+from coreeval.tools.gdelt.index.ranking import find_commonest_names, search
+from coreeval.tools.gdelt.index.store_catalog import DATABASE, StoreStats, hash_code
+from coreeval.tools.gdelt.index.view import StoreView, epoch_seconds
+
+
+def open_folder(path: Path, cache: Path) -> Path:
+    """Return the store made from the files under `path`, making it if need be; a store is itself.
+
+    Two processes that need the same store make it once: the second waits for the first.
+
+    Raises:
+        KnowledgeError: there is no such folder, or none of its files holds articles.
+    """
+    if not path.exists():
+        raise KnowledgeError(
+            "the news folder does not exist",
+            where=str(path),
+            hint=f"point knowledge.path at a folder of {UNDERSTOOD}",
+        )
+    if (path / DATABASE).exists():
+        return path
+    files = find_files(path)
+    store = cache / _folder_fingerprint(path, files)
+    if not store.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with FileLock(store.with_suffix(".lock")):
+            if not store.exists():
+                _make(store, path)
+    return store
+
+
+def _make(store: Path, path: Path) -> None:
+    """Write the store beside its place and rename it, so that a half-made one is never seen."""
+    from coreeval.tools.gdelt.index.build import compact
+    from coreeval.tools.gdelt.sync.sync import Around, sync_folder
+
+    work = store.with_suffix(".part")
+    if work.exists():
+        shutil.rmtree(work)  # left by a process that was killed; the lock says it is not at work
+    sync_folder(work, path, around=Around(finish=compact))
+    work.rename(store)
+
+
+def _folder_fingerprint(path: Path, files: Sequence[Path]) -> str:
+    """Hash the names, sizes and times of the files, and the code that reads them."""
+    digest = hashlib.sha256(hash_code().encode())
+    for file in files:
+        found = file.stat()
+        name = file.name if file == path else file.relative_to(path).as_posix()
+        digest.update(f"{name}\0{found.st_size}\0{found.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+DAY_S = 86_400
+Times = NDArray[np.int64]
+
+
+def select_times(articles: ArticleColumns, worst: int, window: Window | None = None) -> Times:
+    """Return the publication times that are at least as certain as `worst`, of a window or all."""
+    counts = articles.precision <= worst
+    if window:
+        counts &= articles.published >= epoch_seconds(window.start)
+        counts &= articles.published < epoch_seconds(window.end)
+    return articles.published[counts]
+
+
+def measure_coverage(articles: ArticleColumns, worst: int, window: Window) -> Coverage:
+    """Tell what there is inside a window at a precision, and which days have nothing."""
+    found = select_times(articles, worst, window)
+    if not len(found):
+        return Coverage(articles=0, gaps=_day_gaps(window, []))
+    since = int(found.min()) // DAY_S
+    days = (np.flatnonzero(np.bincount(found // DAY_S - since)) + since).tolist()
+    return Coverage(
+        articles=len(found),
+        first=_from_epoch(found.min()),
+        last=_from_epoch(found.max()),
+        days=len(days),
+        gaps=_day_gaps(window, [_from_epoch(day * DAY_S).date() for day in days]),
+    )
+
+
+def no_news_error(
+    articles: ArticleColumns, worst: int, window: Window, news: str
+) -> KnowledgeError:
+    """Return the error for a window without articles: what is covered, what may help."""
+    less_certain = [
+        f"with min_precision {PRECISIONS[less]} there would be {count:,}"
+        for less in range(worst + 1, len(PRECISIONS))
+        if (count := len(select_times(articles, less, window)))
+    ]
+    known = select_times(articles, worst)
+    covers = (
+        f"the store covers {_from_epoch(known.min()):%Y-%m-%d}..{_from_epoch(known.max()):%Y-%m-%d}"
+        f" at precision {PRECISIONS[worst]} or better ({len(known):,} articles)"
+        if len(known)
+        else f"the store has no article at precision {PRECISIONS[worst]} or better"
+    )
+    return KnowledgeError(
+        f"no news between {window.start:%Y-%m-%d} and {window.end:%Y-%m-%d}: {covers}",
+        where=news,
+        hint="; ".join(less_certain[:1]) or "move the window or add news files for it",
+    )
+
+
+def _from_epoch(at: int) -> datetime:
+    return datetime.fromtimestamp(int(at), tz=UTC)
+
+
+def _day_gaps(window: Window, days: Sequence[date]) -> tuple[str, ...]:
+    """Return the spans of whole days without an article, both ends included."""
+    first = window.start.astimezone(UTC).date()
+    last = (window.end.astimezone(UTC) - timedelta(microseconds=1)).date()
+    one = timedelta(days=1)
+    edges = [first - one, *days, last + one]
+    return tuple(
+        f"{left + one}..{right - one}"
+        for left, right in itertools.pairwise(edges)
+        if right - left > one
+    )
 
 
 class LocalKnowledge:
@@ -37,7 +165,7 @@ class LocalKnowledge:
         self._idle = threading.Condition()
         self._asked = 0
         """Searches that are going on; the store cannot be closed under them."""
-        self._shelf = Shelf(store)
+        self._shelf = NewsIndex(store)
 
     def __enter__(self) -> Self:
         return self
@@ -52,11 +180,11 @@ class LocalKnowledge:
             self._shelf.close()
 
     @contextmanager
-    def _open(self) -> Iterator[Shelf]:
+    def _open(self) -> Iterator[NewsIndex]:
         with self._idle:
             self._asked += 1
         try:
-            with self._shelf.undamaged(IndexError):
+            with self._shelf.explain_damage(IndexError):
                 yield self._shelf
         finally:
             with self._idle:
@@ -80,13 +208,13 @@ class LocalKnowledge:
             }
         missing = [query for query, evidence in found.items() if not evidence]
         reason: NoEvidence = "no_news"
-        if missing and not View.of(self._shelf, window, self._worst).any():
+        if missing and not StoreView.of(self._shelf, window, self._worst).any():
             reason = "not_covered"
         return Retrieval(by_query=found, reasons=dict.fromkeys(missing, reason))
 
     def coverage(self, window: Window) -> Coverage:
         """Tell what the store holds inside the window at the precision asked for."""
-        return coverage(self._shelf.articles, self._worst, window)
+        return measure_coverage(self._shelf.articles, self._worst, window)
 
     def require(self, window: Window) -> Coverage:
         """Return the coverage of a window that holds at least one article.
@@ -96,7 +224,7 @@ class LocalKnowledge:
         """
         found = self.coverage(window)
         if not found.articles:
-            raise uncovered(self._shelf.articles, self._worst, window, str(self._news))
+            raise no_news_error(self._shelf.articles, self._worst, window, str(self._news))
         return found
 
     def names(self, window: Window) -> list[NamedEntity]:
@@ -105,7 +233,7 @@ class LocalKnowledge:
         A stated type counts more than `other`, which stands for none.
         """
         with self._open() as shelf:
-            return commonest(View.of(shelf, window, self._worst))
+            return find_commonest_names(StoreView.of(shelf, window, self._worst))
 
 
 def open_local(path: Path, cache: Path, *, min_precision: Precision = "cluster") -> LocalKnowledge:

@@ -19,9 +19,9 @@ from coreeval.releases.forgetting.found import Found
 from coreeval.releases.forgetting.listed import checked_names, missing_from, put_on_list
 from coreeval.releases.forgetting.news_store import forget_news
 from coreeval.schema import EntityQuery, Window
+from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.local import open_local
-from coreeval.tools.gdelt.parts.compact import compact
-from coreeval.tools.gdelt.store.sync import Around, sync_folder
+from coreeval.tools.gdelt.sync.sync import Around, sync_folder
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import open_calls
 from tests.cli.kit import DEMO

@@ -3,7 +3,14 @@
 import json
 from pathlib import Path
 
-from coreeval.tools.gdelt.files import GKG_COLUMNS, DamagedFile, find_files, lines, sniff, text
+from coreeval.tools.gdelt.formats import (
+    GKG_COLUMNS,
+    FileDamage,
+    decode_line,
+    detect_kind,
+    find_files,
+    read_lines,
+)
 from tests.support.bigquery.engine import Engine
 
 
@@ -11,7 +18,9 @@ def fill(engine: Engine, folder: Path) -> int:
     """Add the GKG rows and article lists of a folder; return how many rows there were."""
     count = 0
     for file in find_files(folder):
-        rows = [text(line) for line in lines(file) if line.strip()] if _kind(file) else []
+        rows = (
+            [decode_line(line) for line in read_lines(file) if line.strip()] if _kind(file) else []
+        )
         if _kind(file) == "gkg":
             rows = [row for row in rows if row.count("\t") == GKG_COLUMNS - 1]
             engine.add(gkg=rows)
@@ -23,7 +32,7 @@ def fill(engine: Engine, folder: Path) -> int:
 
 def _kind(file: Path) -> str:
     try:
-        kind = sniff(file)
-    except DamagedFile:
+        kind = detect_kind(file)
+    except FileDamage:
         return ""
     return kind if kind in ("gkg", "gal") else ""

@@ -10,10 +10,9 @@ import pytest
 
 from coreeval.errors import KnowledgeError
 from coreeval.schema import EntityQuery, Evidence, Precision, Rung, Window
-from coreeval.tools.gdelt.folder import open_folder
-from coreeval.tools.gdelt.local import LocalKnowledge, open_local
+from coreeval.tools.gdelt.local import LocalKnowledge, open_folder, open_local
 from coreeval.tools.knowledge import KnowledgeSource
-from tests.tools.gdelt.writing import gal_line, gkg_line, listed, write, write_artlist
+from tests.tools.gdelt.file_samples import gal_line, gkg_line, listed, write, write_artlist
 
 JUNE = Window(start=datetime(2026, 6, 1, tzinfo=UTC), end=datetime(2026, 7, 1, tzinfo=UTC))
 

@@ -1,11 +1,11 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from coreeval.tools.gdelt.artlist import read_artlist
-from coreeval.tools.gdelt.rows import Article, BadRow
+from coreeval.tools.gdelt.rows import Article, RowDefect
+from coreeval.tools.gdelt.sync.article_lists import read_artlist
 from tests.support.plain_gal import read_gal
 from tests.support.plain_gkg import read_gkg
-from tests.tools.gdelt.writing import gal_line, gkg_line, listed, write, write_artlist
+from tests.tools.gdelt.file_samples import gal_line, gkg_line, listed, write, write_artlist
 
 
 def test_a_gkg_row_becomes_an_article(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_gkg_rows_that_are_no_articles_say_why(tmp_path: Path) -> None:
         gkg_line(translation="srclc:ita;eng:GT-ITA 1.0"),
     ]
     rows = list(read_gkg(write(tmp_path / "g.csv", *lines), "g.csv"))
-    reasons = [row.reason for row in rows if isinstance(row, BadRow)]
+    reasons = [row.reason for row in rows if isinstance(row, RowDefect)]
     assert reasons == ["untitled", "collection", "no_url", "no_date", "columns"]
     assert [row.language for row in rows if isinstance(row, Article)] == ["it"]
 
@@ -76,7 +76,7 @@ def test_gal_rows_have_snippets_and_publication_times(tmp_path: Path) -> None:
     assert isinstance(first, Article)
     assert (first.title, first.snippet) == ('A "new" bridge', "It is.")
     assert first.stated_at == datetime(2026, 6, 10, 10, tzinfo=UTC)
-    assert [row.reason for row in rest if isinstance(row, BadRow)] == [
+    assert [row.reason for row in rest if isinstance(row, RowDefect)] == [
         "untitled", "no_url", "no_date", "invalid_json", "invalid_json",
     ]  # fmt: skip
 
@@ -105,7 +105,7 @@ def test_invalid_json_of_the_api_is_read_where_it_can_be(tmp_path: Path) -> None
                  '"Bob\\\'s \x01 big boat", "seendate": "20260812T204500Z"}, 7]}')  # fmt: skip
     first, second = read_artlist(path, "a")
     assert isinstance(first, Article) and "big boat" in first.title
-    assert second == BadRow("invalid_json")
+    assert second == RowDefect("invalid_json")
     assert list(read_artlist(write(tmp_path / "b.json", '{"articles": [{"u'), "b")) == [
-        BadRow("invalid_json")
+        RowDefect("invalid_json")
     ]

@@ -1,18 +1,28 @@
-"""The client of Google's, opened with the user's own credentials and with deadlines."""
+"""The client of Google's, opened with the user's own credentials and with deadlines; its errors.
+
+What BigQuery says no with is told by who can do something about it.
+"""
 
 import os
+import re
+from collections.abc import Mapping
 
 import google.auth
+from google.api_core import exceptions as api
 from google.api_core.client_options import ClientOptions
+from google.auth import exceptions as auth
 from google.auth.credentials import AnonymousCredentials, Credentials
 from google.auth.exceptions import DefaultCredentialsError
 from google.auth.transport.requests import AuthorizedSession
 from google.cloud.bigquery import Client
 from requests import PreparedRequest, Response
+from requests import exceptions as network
 from requests.adapters import HTTPAdapter
 
 from coreeval.config.remote_news import BigQueryConfig
-from coreeval.errors import ConfigError, CredentialError
+from coreeval.errors import BudgetSpent, ConfigError, CoreEvalError, CredentialError
+from coreeval.schema import NoEvidence
+from coreeval.tools.gdelt.bigquery.request import BigQueryRefusal
 from coreeval.tools.straight_session import Straight
 
 HTTP_S = 30.0
@@ -24,7 +34,7 @@ NO_PROJECT = "local"
 """How the project is called where nobody pays."""
 
 
-class _Prompt(HTTPAdapter):
+class _DeadlineAdapter(HTTPAdapter):
     """Waits for no answer longer than `HTTP_S`, whatever the client would."""
 
     def send(
@@ -65,8 +75,8 @@ def open_client(config: BigQueryConfig, credentials: Credentials | None = None) 
             hint=f"name one there, or in the environment variable {PROJECT}",
         )
     session = _Session(credentials, refresh_timeout=HTTP_S)  # type: ignore[no-untyped-call]
-    session.mount("https://", _Prompt())
-    session.mount("http://", _Prompt())
+    session.mount("https://", _DeadlineAdapter())
+    session.mount("http://", _DeadlineAdapter())
     return Client(
         project=project,
         credentials=credentials,
@@ -91,3 +101,122 @@ def _default_credentials() -> tuple[Credentials, str | None]:
             " name the key file of a service account",
         ) from None
     return credentials, project
+
+
+REASONS: dict[str, NoEvidence] = {
+    "rateLimitExceeded": "throttled",
+    "jobRateLimitExceeded": "throttled",
+    "quotaExceeded": "throttled",
+    "userRateLimitExceeded": "throttled",
+    "invalidQuery": "rejected",
+    "invalid": "rejected",
+    "notFound": "rejected",
+    "resourcesExceeded": "rejected",
+    "billingTierLimitExceeded": "rejected",
+    "responseTooLarge": "rejected",
+    "notImplemented": "rejected",
+    "badRequest": "rejected",
+}
+"""Google's words for why; all others mean that it is not available."""
+TRANSIENT = {"rateLimitExceeded", "backendError", "internalError", "badGateway"}
+"""Reasons for which the same request may be sent again."""
+LONGEST_MESSAGE = 300
+"""Characters of Google's message that are shown."""
+_CONNECTION = (network.ConnectionError, network.Timeout, network.ChunkedEncodingError)
+_RULES = "https://cloud.google.com/bigquery/docs/error-messages"
+
+
+def is_transient(error: BaseException) -> bool:
+    """Tell whether the same request may be answered if it is sent again."""
+    if isinstance(error, network.SSLError):
+        return False
+    if isinstance(error, _CONNECTION):
+        return True
+    if isinstance(error, auth.GoogleAuthError):
+        return bool(error.retryable)
+    if not isinstance(error, api.GoogleAPICallError):
+        return False
+    return _reason_and_message(error)[0] in TRANSIENT or error.code in (429, 500, 502, 503, 504)
+
+
+def explain_error(error: Exception, project: str) -> CoreEvalError | BigQueryRefusal:
+    """Return an error of the client as what it means here."""
+    if isinstance(error, api.GoogleAPICallError) and error.code and 300 <= error.code < 400:
+        told = "BigQuery cannot be reached: it redirects, which is not followed"
+        return BigQueryRefusal("unavailable", told)
+    if isinstance(error, api.GoogleAPICallError):
+        reason, message = _reason_and_message(error)
+        return classify_reason(reason, message, project, status=error.code)
+    if isinstance(error, auth.GoogleAuthError) and not error.retryable:
+        return CredentialError(
+            f"Google refuses the credentials: {_shorten(error)}",
+            where="application-default credentials",
+            hint="sign in again: gcloud auth application-default login",
+        )
+    return BigQueryRefusal("unavailable", f"BigQuery cannot be reached: {type(error).__name__}")
+
+
+def classify_reason(
+    reason: str, message: str, project: str, *, status: int | None = None
+) -> CoreEvalError | BigQueryRefusal:
+    """Return what a reason of Google's means: an error of the user's, or a refusal."""
+    where = f"BigQuery, project {project}"
+    text = _shorten(message)
+    if reason == "bytesBilledLimitExceeded":
+        return BudgetSpent(
+            f"the request would read more than it may: {text}",
+            where=where,
+            hint="raise knowledge.bigquery.max_gb or shorten knowledge.window; nothing was billed",
+        )
+    if status == 401 or reason == "authError":
+        return CredentialError(
+            f"Google refuses the credentials: {text}",
+            where=where,
+            hint="sign in again: gcloud auth application-default login",
+        )
+    if _is_disabled(reason, message):
+        return ConfigError(
+            "the BigQuery API is not enabled in this project",
+            where=where,
+            hint=f"gcloud services enable bigquery.googleapis.com --project {project}",
+        )
+    if reason in ("billingNotEnabled", "billingDisabled"):
+        return ConfigError(
+            f"billing is not set up for this project: {text}",
+            where=where,
+            hint="link a billing account, or name another knowledge.bigquery.project",
+        )
+    if reason == "notFound" and "project" in message.lower():
+        return ConfigError(
+            f"there is no such project: {text}",
+            where=where,
+            hint="correct knowledge.bigquery.project",
+        )
+    if reason in ("accessDenied", "forbidden") or (status == 403 and reason not in REASONS):
+        return CredentialError(
+            f"these credentials may not do that: {text}",
+            where=where,
+            hint="grant roles/bigquery.jobUser on the project; the tables themselves are public",
+        )
+    known = REASONS.get(reason) or ("throttled" if status == 429 else "unavailable")
+    return BigQueryRefusal(known, f"{text or 'no explanation'} ({reason or status}; see {_RULES})")
+
+
+def _is_disabled(reason: str, message: str) -> bool:
+    return reason in ("accessNotConfigured", "SERVICE_DISABLED") or (
+        "has not been used in project" in message or "it is disabled" in message
+    )
+
+
+def _reason_and_message(error: api.GoogleAPICallError) -> tuple[str, str]:
+    """Return Google's word for the reason and its message, without the address asked."""
+    first = error.errors[0] if error.errors else {}
+    if not isinstance(first, Mapping):
+        return "", str(error.message)
+    message = str(first.get("message") or error.message)
+    return str(first.get("reason", "")), re.sub(r"^[A-Z]+ https?://\S+ ", "", message)
+
+
+def _shorten(told: object) -> str:
+    text = " ".join(str(told).split())
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"

@@ -10,10 +10,10 @@ from tests.support.bigquery.server import BigQueryServer
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)
     from coreeval.tools.gdelt.bigquery.client import open_client
-    from coreeval.tools.gdelt.bigquery.jobs import Jobs, Patience
+    from coreeval.tools.gdelt.bigquery.jobs import JobRunner, Patience
 from coreeval.config.remote_news import BigQueryConfig
 from coreeval.schema import Precision
-from coreeval.tools.gdelt.bigquery.source import BigQueryKnowledge
+from coreeval.tools.gdelt.bigquery.bigquery_source import BigQueryKnowledge
 
 HASTE = Patience(tries=3, first_wait_s=0.0, longest_wait_s=0.0, poll_s=0.01)
 Opener = Callable[..., BigQueryKnowledge]
@@ -38,7 +38,7 @@ def opened(server: BigQueryServer) -> Iterator[Opener]:
         **options: object,
     ) -> BigQueryKnowledge:
         config = BigQueryConfig.model_validate({"endpoint": server.url, **options})
-        runner = Jobs(open_client(config), patience=HASTE)
+        runner = JobRunner(open_client(config), patience=HASTE)
         source = BigQueryKnowledge(runner, config, min_precision=min_precision, tell=tell)
         sources.append(source)
         return source

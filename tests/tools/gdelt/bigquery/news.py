@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from coreeval.schema import EntityQuery, Window
-from tests.tools.gdelt.writing import gal_line, gkg_line, write
+from tests.tools.gdelt.file_samples import gal_line, gkg_line, write
 
 JUNE = Window(start=datetime(2026, 6, 1, tzinfo=UTC), end=datetime(2026, 7, 1, tzinfo=UTC))
 MANY = ";".join(f"Filler Name{at},{2000 + at}" for at in range(40))

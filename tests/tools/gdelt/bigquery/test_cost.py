@@ -3,7 +3,7 @@
 import pytest
 
 from coreeval.errors import BudgetSpent
-from coreeval.tools.gdelt.bigquery.prices import told, usd
+from coreeval.tools.gdelt.bigquery.request import format_cost, list_price_usd
 from tests.support.bigquery.server import LEAST_BILLED, BigQueryServer
 from tests.tools.gdelt.bigquery.conftest import Opener
 from tests.tools.gdelt.bigquery.news import GAL, GKG, JUNE, named
@@ -23,12 +23,12 @@ async def test_the_price_is_told_before_and_recorded_after(
     said: list[tuple[str, int]] = []
     source = opened(tell=lambda text: said.append((text, len(server.steps("insert")))))
     found = await source.fetch(named("Mary Smith"), JUNE, 5)
-    assert said == [(f"BigQuery is going to read {told(BOTH)}", 0)]
+    assert said == [(f"BigQuery is going to read {format_cost(BOTH)}", 0)]
     assert found.bytes_billed == server.billed == BOTH
-    assert found.cost_usd == usd(BOTH) == pytest.approx(6.25 * BOTH / 2**40)
+    assert found.cost_usd == list_price_usd(BOTH) == pytest.approx(6.25 * BOTH / 2**40)
     assert found.notes == (
-        f"BigQuery was expected to bill {told(BOTH)}",
-        f"BigQuery billed {told(BOTH)}",
+        f"BigQuery was expected to bill {format_cost(BOTH)}",
+        f"BigQuery billed {format_cost(BOTH)}",
     )
 
 

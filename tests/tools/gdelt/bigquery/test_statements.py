@@ -9,15 +9,22 @@ from hypothesis import strategies as st
 
 from coreeval.config.remote_news import Feed
 from coreeval.schema import EntityQuery, Window
-from coreeval.tools.gdelt.bigquery.asks import Ask, Form, asks, forms
-from coreeval.tools.gdelt.bigquery.statements import Unbounded, check_bounds, statement
-from coreeval.tools.gdelt.words import STOP_WORDS, keys, stem
+from coreeval.tools.gdelt.bigquery.statements import (
+    ScanTooLarge,
+    WordForm,
+    WordSet,
+    build_statement,
+    check_bounds,
+    list_word_forms,
+    list_word_sets,
+)
+from coreeval.tools.gdelt.words import STOP_WORDS, search_keys, stem
 from tests.support.bigquery.engine import Engine
 from tests.support.bigquery.wire import values
 from tests.tools.gdelt.bigquery.conftest import HASTE  # noqa: F401 - Google's packages are there
 from tests.tools.gdelt.bigquery.news import GKG, JUNE
 
-ASKED = [Ask("mary smith", 1.0)]
+ASKED = [WordSet("mary smith", 1.0)]
 
 
 @pytest.mark.parametrize("feed", ["gkg", "gal"])
@@ -34,19 +41,21 @@ ASKED = [Ask("mary smith", 1.0)]
     ],
 )
 def test_a_statement_without_both_bounds_is_refused(feed: Feed, old: str, new: str) -> None:
-    good = statement(feed, JUNE, ASKED, forms(ASKED))
+    good = build_statement(feed, JUNE, ASKED, list_word_forms(ASKED))
     assert old in good.sql
-    with pytest.raises(Unbounded):
+    with pytest.raises(ScanTooLarge):
         check_bounds(replace(good, sql=good.sql.replace(old, new)))
 
 
 def test_bounds_that_hold_no_day_are_refused() -> None:
-    with pytest.raises(Unbounded, match="hold no day"):
-        statement("gal", Window(start=JUNE.end, end=JUNE.start), ASKED, forms(ASKED))
+    with pytest.raises(ScanTooLarge, match="hold no day"):
+        build_statement(
+            "gal", Window(start=JUNE.end, end=JUNE.start), ASKED, list_word_forms(ASKED)
+        )
 
 
 def test_only_the_days_between_the_bounds_are_read() -> None:
-    from coreeval.tools.gdelt.bigquery.parameters import parameters
+    from coreeval.tools.gdelt.bigquery.jobs import to_parameters
 
     engine = Engine()
     engine.add(gkg=GKG)
@@ -55,8 +64,8 @@ def test_only_the_days_between_the_bounds_are_read() -> None:
         window = Window(
             start=datetime(2026, 6, first, 5, tzinfo=UTC), end=datetime(2026, 6, last, tzinfo=UTC)
         )
-        asked = statement("gkg", window, ASKED, forms(ASKED))
-        named = values([each.to_api_repr() for each in parameters(asked)])
+        asked = build_statement("gkg", window, ASKED, list_word_forms(ASKED))
+        named = values([each.to_api_repr() for each in to_parameters(asked)])
         assert len(str(named["first_batch"])) == len(str(named["end_batch"])) == 14
         return engine.scanned(asked.sql, named)
 
@@ -71,17 +80,17 @@ def test_what_is_asked_for_twice_is_sent_once() -> None:
         EntityQuery(id="3", text="Mary Smith", rung="concept"),
         EntityQuery(id="4", text="Carla Espinoza Gutiérrez"),
     ]
-    assert [ask.words for ask in asks(queries)] == [
+    assert [ask.words for ask in list_word_sets(queries)] == [
         "mary smith",
         "mary smith",
         "carla espinoza gutierrez",
         "carla espinoza guti",
     ]
-    assert [ask.least for ask in asks(queries)] == [1.0, 0.3, 1.0, 1.0]
+    assert [ask.least for ask in list_word_sets(queries)] == [1.0, 0.3, 1.0, 1.0]
 
 
 def test_words_that_are_names_in_capitals_only() -> None:
-    assert forms([Ask("US", 1.0)]) == [Form("us", "US")]
+    assert list_word_forms([WordSet("US", 1.0)]) == [WordForm("us", "US")]
 
 
 @given(st.text(alphabet="abeghiklnorstuyz", min_size=1, max_size=9),
@@ -89,5 +98,5 @@ def test_words_that_are_names_in_capitals_only() -> None:
 def test_every_form_of_a_word_is_sent(base: str, ending: str) -> None:
     word = base + ending
     if word not in STOP_WORDS:
-        assert keys(word) == [stem(word)]
-        assert word in [form.form for form in forms([Ask(stem(word), 1.0)])]
+        assert search_keys(word) == [stem(word)]
+        assert word in [form.form for form in list_word_forms([WordSet(stem(word), 1.0)])]

@@ -10,9 +10,9 @@ import pytest
 
 from coreeval.config.remote_news import DocConfig
 from coreeval.schema import EntityQuery, Precision, Retrieval, Rung, Window
-from coreeval.tools.gdelt.doc.pace import Pace
-from coreeval.tools.gdelt.doc.source import DocKnowledge, open_doc
-from coreeval.tools.gdelt.doc.wire import Reply, Wire
+from coreeval.tools.gdelt.doc.doc_source import DocKnowledge, open_doc
+from coreeval.tools.gdelt.doc.replies import DocWire, HttpReply
+from coreeval.tools.gdelt.doc.throttle import RequestThrottle
 from tests.support.doc_server import DocServer
 from tests.support.virtual_time import now
 
@@ -74,9 +74,9 @@ def clock() -> float:
     return START + now()
 
 
-def paced(folder: Path, *, spacing_s: float = 8.0, pause_s: float = 60.0) -> Pace:
+def paced(folder: Path, *, spacing_s: float = 8.0, pause_s: float = 60.0) -> RequestThrottle:
     """Return a pace that goes by virtual time."""
-    return Pace(
+    return RequestThrottle(
         file=folder / "pace.json",
         spacing_s=spacing_s,
         pause_s=pause_s,
@@ -89,11 +89,11 @@ def paced(folder: Path, *, spacing_s: float = 8.0, pause_s: float = 60.0) -> Pac
 class ScriptedWire:
     """Answers in virtual time by a function, and keeps when it was asked for what."""
 
-    def __init__(self, answer: Callable[[Mapping[str, str]], Awaitable[Reply]]) -> None:
+    def __init__(self, answer: Callable[[Mapping[str, str]], Awaitable[HttpReply]]) -> None:
         self._answer = answer
         self.asked: list[tuple[float, str]] = []
 
-    async def get(self, parameters: Mapping[str, str], timeout_s: float) -> Reply:
+    async def get(self, parameters: Mapping[str, str], timeout_s: float) -> HttpReply:
         self.asked.append((now(), parameters["query"]))
         return await self._answer(parameters)
 
@@ -102,17 +102,17 @@ class ScriptedWire:
         """Seconds at which requests were sent."""
         return [round(at, 1) for at, _ in self.asked]
 
-    def connect(self, _base_url: str) -> AbstractAsyncContextManager[Wire]:
+    def connect(self, _base_url: str) -> AbstractAsyncContextManager[DocWire]:
         """Stand in for HTTP."""
         return self._connected()
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Wire]:
+    async def _connected(self) -> AsyncIterator[DocWire]:
         yield self
 
 
-def said(body: str, status: int = 200, retry_after: str = "") -> Reply:
-    return Reply(status=status, body=body.encode(), retry_after=retry_after)
+def said(body: str, status: int = 200, retry_after: str = "") -> HttpReply:
+    return HttpReply(status=status, body=body.encode(), retry_after=retry_after)
 
 
 def virtual(folder: Path, wire: ScriptedWire, **config: float) -> DocKnowledge:

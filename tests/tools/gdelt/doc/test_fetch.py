@@ -12,9 +12,9 @@ import pytest
 from coreeval.config.remote_news import DocConfig
 from coreeval.errors import KnowledgeError
 from coreeval.schema import Retrieval, Window
-from coreeval.tools.gdelt.doc.archive import HOLE
-from coreeval.tools.gdelt.doc.source import open_doc
-from coreeval.tools.gdelt.doc.wire import NoReply, Reply
+from coreeval.tools.gdelt.doc.doc_source import open_doc
+from coreeval.tools.gdelt.doc.queries import HOLE
+from coreeval.tools.gdelt.doc.replies import HttpReply, NoReply
 from coreeval.tools.knowledge import KnowledgeSource
 from tests.support.doc_server import (
     HTML,
@@ -268,11 +268,11 @@ async def test_exact_times_are_not_asked_of_a_service_that_has_none(tmp_path: Pa
 # -- when it is down ----------------------------------------------------------------------------
 
 
-async def never(_parameters: Mapping[str, str]) -> Reply:
+async def never(_parameters: Mapping[str, str]) -> HttpReply:
     raise NoReply("Cannot connect")
 
 
-async def throttling(_parameters: Mapping[str, str]) -> Reply:
+async def throttling(_parameters: Mapping[str, str]) -> HttpReply:
     return said(NOTICE, 429)
 
 
@@ -285,7 +285,7 @@ async def throttling(_parameters: Mapping[str, str]) -> Reply:
 )
 def test_a_fetch_ends_when_the_service_is_down_for_its_whole_duration(
     tmp_path: Path,
-    answer: Callable[[Mapping[str, str]], Awaitable[Reply]],
+    answer: Callable[[Mapping[str, str]], Awaitable[HttpReply]],
     reason: str,
     times: list[float],
 ) -> None:
@@ -303,7 +303,7 @@ def test_a_fetch_ends_when_the_service_is_down_for_its_whole_duration(
 
 
 def test_many_queries_do_not_outlast_the_deadline(tmp_path: Path) -> None:
-    async def slow(_parameters: Mapping[str, str]) -> Reply:
+    async def slow(_parameters: Mapping[str, str]) -> HttpReply:
         await asyncio.sleep(40)
         return said("{}")
 
@@ -343,7 +343,7 @@ MANY = [query(f"Person Number{n}", id=str(n)) for n in range(108)]
 
 
 def test_an_endpoint_that_rejects_everything_is_told_so_within_the_deadline(tmp_path: Path) -> None:
-    async def refuse(_parameters: Mapping[str, str]) -> Reply:
+    async def refuse(_parameters: Mapping[str, str]) -> HttpReply:
         return said(REFUSAL)
 
     wire = ScriptedWire(refuse)
@@ -362,7 +362,7 @@ def test_an_endpoint_that_rejects_everything_is_soon_asked_no_more(
     """Ten refusals for one reason and not one answer: the other 600 s would bring no more."""
     times = itertools.count()
 
-    async def refuse(_parameters: Mapping[str, str]) -> Reply:
+    async def refuse(_parameters: Mapping[str, str]) -> HttpReply:
         slow = others == "throttled" and next(times) == 4
         return said("Please limit requests to one every 5 seconds.") if slow else said(REFUSAL)
 
@@ -379,7 +379,7 @@ def test_an_endpoint_that_rejects_everything_is_soon_asked_no_more(
 def test_an_endpoint_that_rejects_for_many_reasons_is_asked_on(tmp_path: Path) -> None:
     times = itertools.count()
 
-    async def refuse(_parameters: Mapping[str, str]) -> Reply:
+    async def refuse(_parameters: Mapping[str, str]) -> HttpReply:
         return said(f"One or more of your keywords were too short: {next(times) % 2}.")
 
     wire = ScriptedWire(refuse)
@@ -391,7 +391,7 @@ def test_a_rejection_is_not_forgotten_in_older_slices(tmp_path: Path) -> None:
     """A refused term is not asked for again, and the end of the time does not make it throttled."""
     year = Window(start=JUNE.end - timedelta(days=300), end=JUNE.end)
 
-    async def refuse_board(parameters: Mapping[str, str]) -> Reply:
+    async def refuse_board(parameters: Mapping[str, str]) -> HttpReply:
         return said(REFUSAL if "Ferry Board" in parameters["query"] else "{}")
 
     wire = ScriptedWire(refuse_board)
@@ -404,7 +404,7 @@ def test_a_rejection_is_not_forgotten_in_older_slices(tmp_path: Path) -> None:
 def test_what_was_not_asked_beside_a_rejection_is_short_of_time(tmp_path: Path) -> None:
     """One refused request does not make all others rejected."""
 
-    async def refuse_first(parameters: Mapping[str, str]) -> Reply:
+    async def refuse_first(parameters: Mapping[str, str]) -> HttpReply:
         return said(REFUSAL if "Number0" in parameters["query"] else "{}")
 
     wire = ScriptedWire(refuse_first)

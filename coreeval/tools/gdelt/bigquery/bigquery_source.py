@@ -1,0 +1,325 @@
+"""The BigQuery backend: all queries of a run in one bounded request, its price told first.
+
+The statements are planned, priced by a dry run, and run within the cap. What they find becomes
+ranked evidence by the very code of the local store.
+"""
+
+import asyncio
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from coreeval.config.remote_news import BigQueryConfig, Feed
+from coreeval.errors import ConfigError
+from coreeval.schema import (
+    Coverage,
+    EntityQuery,
+    Evidence,
+    NamedEntity,
+    NoEvidence,
+    Precision,
+    Retrieval,
+    Window,
+)
+from coreeval.tools.gdelt.bigquery.request import (
+    BigQueryRefusal,
+    BytesBudget,
+    RequestDeadline,
+    StatementResult,
+    format_cost,
+    least_billed_bytes,
+    list_price_usd,
+    to_article,
+)
+from coreeval.tools.gdelt.bigquery.statements import (
+    BigQueryStatement,
+    build_statement,
+    list_word_forms,
+    list_word_sets,
+)
+from coreeval.tools.gdelt.index.news_index import PRECISIONS
+from coreeval.tools.gdelt.rows import Article
+from coreeval.tools.gdelt.temporary_store import open_temporary_store
+
+if TYPE_CHECKING:
+    from google.auth.credentials import Credentials
+
+
+ArticleSites = tuple[Article, int]
+"""An article, and on how many sites its very title was seen."""
+
+
+def rank_articles(
+    found: Sequence[ArticleSites],
+    queries: Sequence[EntityQuery],
+    window: Window,
+    k: int,
+    worst: int,
+) -> dict[str, tuple[Evidence, ...]]:
+    """Return up to `k` pieces of evidence for each query, best first."""
+    articles = [article for article, _ in found]
+    sites = {article.url: seen_on for article, seen_on in found if seen_on > 1}
+    with open_temporary_store(articles, sites) as shelf:
+        if shelf is None:
+            return {query.id: () for query in queries}
+        return shelf.rank_evidence(queries, window, k, worst)
+
+
+MOST_ASKS = 20_000
+"""Things that one statement asks for. Their parameters stay below the 10 MB of a request; a run
+that asks for more takes another statement, and pays for another scan."""
+
+
+class StatementRunner(Protocol):
+    """What statements are run by."""
+
+    def price(self, statement: BigQueryStatement, turn: RequestDeadline) -> int:
+        """Return the bytes that a statement would read."""
+        ...
+
+    def run(
+        self, statement: BigQueryStatement, turn: RequestDeadline, *, expected: int, most: int
+    ) -> StatementResult:
+        """Run a statement that may be billed at most so many bytes."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+@dataclass(kw_only=True)
+class BigQueryAnswer:
+    """What a request came to."""
+
+    found: list[ArticleSites] = field(default_factory=list)
+    billed: int = 0
+    """Bytes."""
+    covered: bool = True
+    """Whether the tables hold anything of the window."""
+    refused: BigQueryRefusal | None = None
+    """Why a part of it, or all, was not answered."""
+    notes: list[str] = field(default_factory=list)
+
+
+def plan_statements(
+    feeds: Sequence[Feed], queries: Sequence[EntityQuery], window: Window
+) -> list[BigQueryStatement]:
+    """Return the statements that ask for everything; as few as there can be."""
+    wanted = list_word_sets(queries)
+    return [
+        build_statement(feed, window, some, list_word_forms(some))
+        for at in range(0, len(wanted), MOST_ASKS)
+        for some in [wanted[at : at + MOST_ASKS]]
+        for feed in sorted(feeds, key=("gkg", "gal").index)
+    ]
+
+
+def run_statements(
+    runner: StatementRunner,
+    statements: Sequence[BigQueryStatement],
+    turn: RequestDeadline,
+    *,
+    bill: BytesBudget,
+    tell: Callable[[str], None],
+) -> BigQueryAnswer:
+    """Run statements after telling their price; what is refused is told in the answer.
+
+    Raises:
+        BudgetSpent: they would go beyond the run's cap; none was sent.
+        CoreEvalError: the user has to mend something first.
+    """
+    answer = BigQueryAnswer()
+    try:
+        prices = [_price_statement(runner, each, turn) for each in statements]
+    except BigQueryRefusal as refused:
+        return _note_refusal(answer, refused)
+    answer.covered = any(prices)
+    if not answer.covered:
+        return answer
+    expected = sum(prices)
+    bill.reserve(expected)
+    try:
+        answer.notes.append(f"BigQuery was expected to bill {format_cost(expected)}")
+        tell(f"BigQuery is going to read {format_cost(expected)}")
+        for each, price in zip(statements, prices, strict=True):
+            _run_statement(runner, each, turn, price, answer)
+    finally:
+        bill.settle(expected, answer.billed)
+    answer.notes.append(f"BigQuery billed {format_cost(answer.billed)}")
+    return answer
+
+
+def _price_statement(
+    runner: StatementRunner, statement: BigQueryStatement, turn: RequestDeadline
+) -> int:
+    """Return what a statement will be billed; nothing if there is nothing to read."""
+    scanned = runner.price(statement, turn)
+    return least_billed_bytes(statement, scanned) if scanned else 0
+
+
+def _run_statement(
+    runner: StatementRunner,
+    each: BigQueryStatement,
+    turn: RequestDeadline,
+    price: int,
+    answer: BigQueryAnswer,
+) -> None:
+    """Add what one statement finds; the later table is asked for what the former found as well."""
+    if not price:
+        return
+    urls = (
+        tuple(dict.fromkeys(found.url for found, _ in answer.found)) if each.feed == "gal" else ()
+    )
+    outcome = runner.run(replace(each, urls=urls), turn, expected=price, most=price)
+    answer.billed += outcome.billed
+    if outcome.refused:
+        _note_refusal(answer, outcome.refused)
+        if outcome.billed:
+            answer.notes.append(f"That request counts as billed {format_cost(outcome.billed)}")
+    for row in outcome.rows:
+        if told_by := to_article(each.feed, row):
+            answer.found.append((told_by, int(str(row["sites"]))))
+
+
+def _note_refusal(answer: BigQueryAnswer, refused: BigQueryRefusal) -> BigQueryAnswer:
+    answer.refused = refused
+    answer.notes.append(f"BigQuery did not answer: {refused}")
+    return answer
+
+
+Tell = Callable[[str], None]
+CANCEL_S = 15.0
+"""How long a stopped request may take to cancel its job."""
+
+
+class BigQueryKnowledge:
+    """A knowledge source over GDELT's tables on BigQuery; safe to ask from several threads.
+
+    Args:
+        runner: What statements are run by.
+        config: What may be asked and billed.
+        min_precision: Least certain kind of publication time that is accepted.
+        tell: Takes a sentence that the user should see before money is spent.
+    """
+
+    name = "bigquery"
+    remote = True
+
+    def __init__(
+        self,
+        runner: StatementRunner,
+        config: BigQueryConfig,
+        *,
+        min_precision: Precision = "cluster",
+        tell: Tell | None = None,
+    ) -> None:
+        self._runner = runner
+        self._config = config
+        self._worst = PRECISIONS.index(min_precision)
+        self._tell = tell or (lambda _: None)
+        self._bill = BytesBudget(config.max_gb)
+        self._turns: set[RequestDeadline] = set()
+        self._seen: dict[str, Evidence] = {}
+        self._lock = threading.Lock()
+
+    async def fetch(self, queries: Sequence[EntityQuery], window: Window, k: int) -> Retrieval:
+        """Return up to `k` pieces of evidence for each query, best first.
+
+        Whoever cancels it cancels the job as well.
+
+        Raises:
+            BudgetSpent: it would cost more than the config allows; nothing was billed.
+            CoreEvalError: the user has to mend something first: credentials, project, billing.
+        """
+        turn = RequestDeadline(self._config)
+        self._turns.add(turn)
+        work = asyncio.ensure_future(asyncio.to_thread(self._fetch, queries, window, k, turn))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            turn.stop()
+            await asyncio.wait({work}, timeout=CANCEL_S)
+            raise
+        finally:
+            self._turns.discard(turn)
+
+    def _fetch(
+        self, queries: Sequence[EntityQuery], window: Window, k: int, turn: RequestDeadline
+    ) -> Retrieval:
+        statements = plan_statements(self._config.feeds, queries, window)
+        if not statements:
+            nothing: dict[str, tuple[Evidence, ...]] = {query.id: () for query in queries}
+            return Retrieval(by_query=nothing, reasons=dict.fromkeys(nothing, "no_news"))
+        answer = run_statements(self._runner, statements, turn, bill=self._bill, tell=self._tell)
+        found = rank_articles(answer.found, queries, window, k, self._worst)
+        with self._lock:
+            self._seen |= {item.id: item for items in found.values() for item in items}
+        missing = [query for query, evidence in found.items() if not evidence]
+        return Retrieval(
+            by_query=found,
+            reasons=dict.fromkeys(missing, _no_evidence_reason(answer)),
+            notes=tuple(answer.notes),
+            bytes_billed=answer.billed,
+            cost_usd=list_price_usd(answer.billed),
+        )
+
+    def coverage(self, window: Window) -> Coverage:
+        """Tell nothing: counting what the tables hold would have to be paid for."""
+        return Coverage(articles=None)
+
+    def names(self, window: Window) -> list[NamedEntity]:
+        """Return the names in the evidence of the window that was fetched so far, each once."""
+        with self._lock:
+            inside = [
+                evidence
+                for evidence in self._seen.values()
+                if window.start <= evidence.published_at < window.end
+            ]
+        named = (entity for evidence in inside for entity in evidence.entities)
+        once = {entity.name.casefold(): entity for entity in named}
+        return [once[name] for name in sorted(once)]
+
+    def close(self) -> None:
+        """Stop what is being asked, and close the connections."""
+        for turn in list(self._turns):
+            turn.stop()
+        self._runner.close()
+
+
+def _no_evidence_reason(answer: BigQueryAnswer) -> NoEvidence:
+    """Return why a query has no evidence."""
+    if answer.refused:
+        return answer.refused.reason
+    return "no_news" if answer.covered else "not_covered"
+
+
+def open_bigquery(
+    config: BigQueryConfig,
+    *,
+    min_precision: Precision = "cluster",
+    tell: Tell | None = None,
+    credentials: "Credentials | None" = None,
+) -> BigQueryKnowledge:
+    """Open GDELT's tables with the user's own credentials; nothing is sent yet.
+
+    Raises:
+        ConfigError: the extra is not installed, or no project is named.
+        CredentialError: there are no Google credentials.
+    """
+    try:
+        with warnings.catch_warnings():
+            # Google's packages foretell what they will need of others that play no part here.
+            warnings.simplefilter("ignore", FutureWarning)
+            from coreeval.tools.gdelt.bigquery.client import open_client
+            from coreeval.tools.gdelt.bigquery.jobs import JobRunner
+    except ImportError as error:
+        raise ConfigError(
+            f"the bigquery backend needs a package that is not installed: {error.name}",
+            where="knowledge.backends",
+            hint="pip install 'coreeval[bigquery]', or take bigquery out of the list",
+        ) from error
+    runner = JobRunner(open_client(config, credentials))
+    return BigQueryKnowledge(runner, config, min_precision=min_precision, tell=tell)

@@ -1,0 +1,171 @@
+"""One request to BigQuery: its time, its money, how it ended, and its rows as articles.
+
+Rows become articles by the rules of the readers of GDELT's files. The price is that of a query on
+demand.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from coreeval.config.remote_news import BigQueryConfig, Feed
+from coreeval.errors import BudgetSpent
+from coreeval.schema import EntityType, NamedEntity, NoEvidence
+from coreeval.tools.gdelt.bigquery.statements import TABLES, BigQueryStatement
+from coreeval.tools.gdelt.page_text import clean_title
+from coreeval.tools.gdelt.rows import Article, host_of, parse_stamp
+
+Row = Mapping[str, object]
+_KINDS: dict[str, EntityType] = {"1": "person", "2": "organisation", "3": "place", "4": "other"}
+"""What the lists of names hold, by the number that the statement gives them."""
+
+
+def to_article(feed: Feed, row: Row) -> Article | None:
+    """Return the article that a row tells; None for what is no web page with title and time."""
+    url, title = _text(row, "url"), clean_title(_text(row, "title"))
+    crawled_at = parse_stamp(str(row["crawled"]))
+    if not title or not host_of(url) or crawled_at is None:
+        return None
+    return Article(
+        url=url,
+        title=title,
+        snippet=clean_title(_text(row, "description")),
+        crawled_at=crawled_at,
+        stated_at=parse_stamp(_text(row, "stated")),
+        entities=_entities(row["names"]),
+        origin=f"{TABLES[feed]}:{_text(row, 'record') or row['crawled']}",
+    )
+
+
+def _entities(names: object) -> tuple[NamedEntity, ...]:
+    """Return `kind,name` items as entities, each name once with the type of the first list."""
+    found: dict[str, NamedEntity] = {}
+    for item in names if isinstance(names, list) else []:
+        kind, _, name = str(item).partition(",")
+        found.setdefault(name.casefold(), NamedEntity(name=name, type=_KINDS[kind]))
+    return tuple(found.values())
+
+
+def _text(row: Row, column: str) -> str:
+    value = row[column]
+    return value if isinstance(value, str) else ""
+
+
+class BigQueryRefusal(Exception):
+    """BigQuery gave no answer, and there is nothing that the user has to mend first."""
+
+    def __init__(self, reason: NoEvidence, message: str) -> None:
+        super().__init__(message)
+        self.reason: NoEvidence = reason
+
+
+class DeadlineExpired(BigQueryRefusal):
+    """The time is up, or somebody stopped the request."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("unavailable", message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementResult:
+    """What a statement came to, and what it is billed."""
+
+    rows: tuple[Row, ...] = ()
+    billed: int = 0
+    """Bytes."""
+    refused: BigQueryRefusal | None = None
+    """Why there are no rows; None where the rows are the answer."""
+
+
+class RequestDeadline:
+    """The time of one request; safe to stop from another thread."""
+
+    def __init__(
+        self, config: BigQueryConfig, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._end = clock() + config.timeout_s
+        self._allowed_s = config.timeout_s
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """End the turn at its next step."""
+        self._stopped.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait, but not beyond the turn."""
+        self._stopped.wait(max(0.0, min(seconds, self._end - self._clock())))
+
+    def remaining_s(self) -> float:
+        """Return the seconds that are left.
+
+        Raises:
+            Ended: there are none, or somebody stopped it.
+        """
+        if self._stopped.is_set():
+            raise DeadlineExpired("the request was stopped")
+        left = self._end - self._clock()
+        if left <= 0:
+            raise DeadlineExpired(
+                f"no answer within {self._allowed_s:g} s (knowledge.bigquery.timeout_s)"
+            )
+        return left
+
+
+USD_PER_TIB = 6.25
+AS_OF = date(2026, 6, 1)
+SOURCE = "on-demand, US, as public code quotes https://cloud.google.com/bigquery/pricing"
+"""Where the price was read and when; the month's first TiB is free, which is not counted here."""
+TIB = 1 << 40
+GB = 10**9
+LEAST_BILLED = 10 * (1 << 20)
+"""Bytes that a statement is billed for each table, however little it reads."""
+
+
+def least_billed_bytes(statement: BigQueryStatement, scanned: int) -> int:
+    """Return the bytes that a statement will be billed if it scans so many."""
+    return max(scanned, LEAST_BILLED * len(statement.tables))
+
+
+def list_price_usd(billed: int) -> float:
+    """Return the list price in US dollars."""
+    return billed / TIB * USD_PER_TIB
+
+
+def format_cost(billed: int) -> str:
+    """Write bytes and their price: `12.40 GB ($0.0705)`."""
+    return f"{billed / GB:,.2f} GB (${list_price_usd(billed):,.4f})"
+
+
+class BytesBudget:
+    """The bytes of one run: reserved before a request, settled after it. Safe between threads."""
+
+    def __init__(self, max_gb: float) -> None:
+        self._most = int(max_gb * GB)
+        self._taken = 0
+        self._lock = threading.Lock()
+
+    def reserve(self, expected: int) -> None:
+        """Set bytes aside for a request.
+
+        Raises:
+            BudgetSpent: the run would go beyond its cap; nothing is sent.
+        """
+        with self._lock:
+            left = self._most - self._taken
+            if expected > left:
+                raise BudgetSpent(
+                    f"BigQuery would read {format_cost(expected)}, and the run may read "
+                    f"{format_cost(left)} more",
+                    where="knowledge.bigquery.max_gb",
+                    hint="raise it, shorten knowledge.window, or leave a table out of"
+                    " knowledge.bigquery.feeds; nothing was billed for this request",
+                )
+            self._taken += expected
+
+    def settle(self, expected: int, billed: int) -> None:
+        """Put what was billed in the place of what was set aside for it."""
+        with self._lock:
+            self._taken += billed - expected

@@ -1,0 +1,249 @@
+"""One request to DOC 2.0, and what its reply means: news, nothing, a refusal, no sense."""
+
+import math
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Protocol
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from yarl import URL
+
+from coreeval.errors import KnowledgeError
+from coreeval.tools.gdelt.formats import parse_lenient_json
+from coreeval.tools.http import BodyTooLong, ResponseBody, describe_http_error
+
+USER_AGENT = "coreeval (dated news for benchmarks)"
+"""Requests that do not say who they are are refused (research: gdelt §1)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpReply:
+    """What came back over the wire."""
+
+    status: int
+    body: bytes
+    retry_after: str = ""
+    """The Retry-After header."""
+
+
+class NoReply(Exception):
+    """Nothing came back, or not all of it; the message says why."""
+
+
+class DocWire(Protocol):
+    """Whatever a request can be sent over."""
+
+    async def get(self, parameters: Mapping[str, str], timeout_s: float) -> HttpReply:
+        """Send one request.
+
+        Raises:
+            NoReply: no whole answer within the time.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class HttpWire:
+    """Sends requests over HTTP."""
+
+    session: aiohttp.ClientSession
+    base_url: str
+    proxy: str | None
+
+    async def get(self, parameters: Mapping[str, str], timeout_s: float) -> HttpReply:
+        """Send one request, its query percent-encoded as a whole.
+
+        Raises:
+            NoReply: no whole answer within the time.
+        """
+        timeout = aiohttp.ClientTimeout(total=timeout_s)
+        try:
+            async with self.session.get(
+                build_url(self.base_url, parameters),
+                proxy=self.proxy,
+                timeout=timeout,
+                allow_redirects=False,  # it says where next, and nobody has agreed to that
+            ) as response:
+                body = await _read_body(response)
+                return HttpReply(
+                    status=response.status,
+                    body=body,
+                    retry_after=response.headers.get("Retry-After", ""),
+                )
+        except TimeoutError as error:
+            raise NoReply(f"no answer within {timeout_s:.0f} s") from error
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
+            raise NoReply(describe_http_error(error)) from None
+
+
+@asynccontextmanager
+async def open_wire(base_url: str) -> AsyncIterator[HttpWire]:
+    """Give a wire to a service, through the proxy that the environment names."""
+    async with aiohttp.ClientSession(headers={"User-Agent": USER_AGENT}) as session:
+        yield HttpWire(session, base_url, find_proxy(base_url))
+
+
+def build_url(base_url: str, parameters: Mapping[str, str]) -> URL:
+    """Return the address of a request: `AT&T` and `C#` arrive as they were written."""
+    query = urlencode(parameters, quote_via=quote, safe="")
+    return URL(f"{base_url}{'&' if '?' in base_url else '?'}{query}", encoded=True)
+
+
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
+    body = ResponseBody()
+    try:
+        async for chunk in response.content.iter_any():
+            body.add(chunk)
+    except BodyTooLong as error:
+        raise NoReply(str(error)) from None
+    return body.to_bytes()
+
+
+def find_proxy(url: str) -> str | None:
+    """Return the proxy of HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, unless NO_PROXY names the host.
+
+    Raises:
+        KnowledgeError: it is a kind of proxy that cannot be spoken to.
+    """
+    parts, known = urlsplit(url), getproxies()
+    proxy = known.get(parts.scheme) or known.get("all")
+    if not proxy or proxy_bypass(parts.hostname or ""):
+        return None
+    named = proxy if "://" in proxy else f"http://{proxy}"
+    kind = urlsplit(named).scheme
+    if kind not in ("http", "https"):
+        raise KnowledgeError(
+            f"the environment names a proxy that cannot be used for DOC 2.0: {kind}://…",
+            where="environment variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY",
+            hint="name an http:// proxy, or put the service's host into NO_PROXY",
+        )
+    return named
+
+
+DocRow = Mapping[str, object]
+
+THROTTLED = ("please limit requests to one every", "larger queries", "too many requests")
+REJECTED = (
+    "specified phrase is too short",
+    "contained a keyword that was too short",
+    "query was too short or too long",
+    "too short, too long or too common",
+    "or'd terms must be surrounded by ()",
+    "or's may only appear inside of a () clause",
+    "parentheses may only be used around or'd statements",
+    "parenthetical clauses had an error in it",
+    "contained an illegal character",
+    "timespan is too short",
+    "invalid query start date",
+    "invalid query end date",
+    "invalid/unsupported country",
+    "contained an invalid location search",
+    "must contain at least one station",
+)
+"""What the service was seen to say, in lower case."""
+LONGEST_REFUSAL = 200
+"""Characters; a short sentence that is no JSON is a refusal in words not seen before."""
+
+
+@dataclass(frozen=True)
+class ArticleList:
+    """Articles, as the service describes them."""
+
+    rows: tuple[DocRow, ...]
+
+
+@dataclass(frozen=True)
+class EmptyAnswer:
+    """No match, or a mistake of the service: `{}` was seen for both."""
+
+
+@dataclass(frozen=True)
+class RateLimitAnswer:
+    """Asked too often."""
+
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """The question itself is refused; asking again is no use."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class ServiceFailure:
+    """The service is not itself."""
+
+    message: str
+
+
+DocAnswer = ArticleList | EmptyAnswer | RateLimitAnswer | Rejection | ServiceFailure
+
+
+def read_reply(reply: HttpReply) -> DocAnswer:
+    """Tell what a reply means."""
+    # A stray Latin-1 byte harms one character, not the list.
+    text = reply.body.decode("utf-8", errors="replace").removeprefix("\ufeff").strip()
+    document = _document(text) if reply.status == 200 else None
+    if document is not None:
+        return _article_list(document)
+    folded = text.casefold()
+    if reply.status == 429 or any(notice in folded for notice in THROTTLED):
+        return RateLimitAnswer(parse_retry_after(reply.retry_after))
+    if reply.status not in (200, 400):
+        return ServiceFailure(f"status {reply.status}")
+    return _refusal(text, folded)
+
+
+def _document(text: str) -> DocRow | None:
+    """Parse a JSON object; stray backslashes and control characters are kept as characters."""
+    if not text.startswith("{"):
+        return None
+    return parse_lenient_json(text)
+
+
+def _article_list(document: DocRow) -> DocAnswer:
+    if not document:
+        return EmptyAnswer()
+    rows = document.get("articles")
+    if not isinstance(rows, list):
+        return ServiceFailure("JSON without articles")
+    listed = tuple(row for row in rows if isinstance(row, dict))
+    return ArticleList(listed) if listed else EmptyAnswer()
+
+
+def _refusal(text: str, folded: str) -> DocAnswer:
+    if not text:
+        return ServiceFailure("an empty answer")
+    if text.startswith("{"):
+        return ServiceFailure("JSON that breaks off")
+    if text.startswith("<") or "<html" in folded:
+        return ServiceFailure("a page of HTML")
+    known = any(refusal in folded for refusal in REJECTED)
+    if known or (len(text) <= LONGEST_REFUSAL and text[0].isupper()):
+        return Rejection(" ".join(text.split())[:LONGEST_REFUSAL])
+    return ServiceFailure("an answer that is neither JSON nor a sentence")
+
+
+def parse_retry_after(header: str, now: datetime | None = None) -> float | None:
+    """Return the seconds that a Retry-After header asks for: a number or an HTTP date."""
+    try:
+        seconds = float(header)
+    except ValueError:
+        return _seconds_until(header, now or datetime.now(UTC))
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def _seconds_until(header: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(header)
+    except (ValueError, OverflowError):
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max((aware - now).total_seconds(), 0.0)

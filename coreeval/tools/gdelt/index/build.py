@@ -1,0 +1,310 @@
+"""Making parts from segments: only those whose segments changed, each whole or not at all."""
+
+import hashlib
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from coreeval.tools.files import flush, flush_tree
+from coreeval.tools.gdelt.index.articles import make_items, make_stories
+from coreeval.tools.gdelt.index.news_index import is_whole, read_pages
+from coreeval.tools.gdelt.index.pages import add_functions, make_keys, make_pages
+from coreeval.tools.gdelt.index.part_writer import write_part
+from coreeval.tools.gdelt.index.store_catalog import (
+    StorePart,
+    hash_code,
+    list_file_names,
+    list_parts,
+    list_segments,
+    open_catalog,
+    part_folder,
+    replace_parts,
+)
+
+SIZES = (100_000, 10_000, 1_000, 100, 10, 1)
+"""Days, aligned on the calendar, so that a new day moves no border but the last."""
+CLOSED_ROWS = 2_000_000
+"""Most rows of a part that no longer grows; ten English days have about 1.3 million."""
+SMALL_ROWS = 200_000
+"""A store of so few rows is one part, and is made again whole."""
+REACH = timedelta(days=2)
+"""How far a story reaches. A day no longer grows when so many whole days are behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaySpan:
+    """Consecutive crawl days, both included."""
+
+    first: date
+    last: date
+    grows: bool
+    """Whether later days may still tell its stories; they are counted once it is closed."""
+
+    @property
+    def reach(self) -> tuple[date, date]:
+        """The days whose articles are compared with those of the span."""
+        return self.first - REACH, self.last if self.grows else self.last + REACH
+
+
+def plan_spans(days: Mapping[date, int]) -> list[DaySpan]:
+    """Return the spans that the days, given with their rows, are to be kept in, in order.
+
+    Days that no longer grow are put together in the largest aligned stretches that have few enough
+    rows; each that may grow is alone.
+    """
+    ordered = sorted(days)
+    if sum(days.values()) <= SMALL_ROWS:
+        return [DaySpan(ordered[0], ordered[-1], grows=True)] if ordered else []
+    open_from = ordered[-1] - REACH
+    closed = [day for day in ordered if day < open_from]
+    growing = [DaySpan(day, day, grows=True) for day in ordered if day >= open_from]
+    return [*_split_days(closed, days, SIZES), *growing]
+
+
+def _split_days(
+    chosen: Sequence[date], rows: Mapping[date, int], sizes: Sequence[int]
+) -> Iterator[DaySpan]:
+    size, *smaller = sizes
+    for start in sorted({day.toordinal() // size for day in chosen}):
+        inside = [day for day in chosen if day.toordinal() // size == start]
+        if not smaller or sum(rows[day] for day in inside) <= CLOSED_ROWS:
+            yield DaySpan(inside[0], inside[-1], grows=False)
+        else:
+            yield from _split_days(inside, rows, smaller)
+
+
+MEMORY = "800MB"
+"""DuckDB's share; with Python and the store's own tables it stays below 1.5 GB."""
+THREADS = 2
+KEPT_S = 24 * 3600
+"""A part that was replaced stays for a day: somebody may be searching in it."""
+WORK = ".work"
+_DROPPED = """
+SELECT dropped, count(*) FROM pages WHERE own AND dropped IS NOT NULL GROUP BY 1 ORDER BY 1
+"""
+_PRECISION = "SELECT precision, count(*) FROM items GROUP BY 1 ORDER BY 1"
+_SALIENCE = """
+CREATE TABLE salience AS
+SELECT page_of(url) AS page, max(num_sources)::INTEGER AS sources
+FROM read_parquet($files) GROUP BY 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """What a compaction did."""
+
+    parts: int
+    """Parts that were made; the others were up to date."""
+    rows: int
+    """Segment rows in them."""
+
+
+def compact(store: Path) -> CompactionResult:
+    """Bring a store's parts up to date with its segments.
+
+    A part appears, and those it replaces go, in one transaction: a process that is killed loses the
+    part in hand. The caller holds the store's lock.
+
+    Raises:
+        OSError: the disk is full or not writable.
+        KnowledgeError: there is a link in the store, or a listed path leads out of it.
+    """
+    with open_catalog(store) as database:
+        _clear(store, database)
+        listed = list_segments(store, database)
+        rows = _rows_by_day(listed)
+        waiting: list[StorePart] = []
+        made = 0, 0
+        for span, fingerprint in _find_stale(store, database, listed, rows):
+            part = _make(store, database, span, fingerprint, listed, waiting)
+            made = made[0] + 1, made[1] + part.rows
+            waiting = _publish(database, [*waiting, part], rows)
+        replace_parts(
+            database,
+            [part for part in list_parts(database) if not _days_with_segments(part, rows)],
+            [],
+        )
+        return CompactionResult(*made)
+
+
+def _rows_by_day(listed: Mapping[str, tuple[str, int]]) -> dict[date, int]:
+    rows: dict[date, int] = {}
+    for path, (day, count) in listed.items():
+        if path.startswith("segments/"):
+            at = date.fromisoformat(day)
+            rows[at] = rows.get(at, 0) + count
+    return rows
+
+
+def _find_stale(
+    store: Path,
+    database: sqlite3.Connection,
+    listed: Mapping[str, tuple[str, int]],
+    rows: Mapping[date, int],
+) -> list[tuple[DaySpan, str]]:
+    """Return the spans that have no whole part made from their segments as they are."""
+    known = {
+        (part.first, part.last, part.fingerprint)
+        for part in list_parts(database)
+        if is_whole(part_folder(store, part.id))
+    }
+    wanted = [(span, _fingerprint(span, listed)) for span in plan_spans(rows)]
+    return [
+        (span, fingerprint)
+        for span, fingerprint in wanted
+        if (span.first.isoformat(), span.last.isoformat(), fingerprint) not in known
+    ]
+
+
+def _near_segments(span: DaySpan, listed: Mapping[str, tuple[str, int]], folder: str) -> list[str]:
+    first, last = (day.isoformat() for day in span.reach)
+    return [path for path, (day, _) in listed.items()
+            if path.startswith(f"{folder}/") and first <= day <= last]  # fmt: skip
+
+
+def _fingerprint(span: DaySpan, listed: Mapping[str, tuple[str, int]]) -> str:
+    """Hash what a part is made from; the days after a closed one change no more."""
+    digest = hashlib.sha256(f"{hash_code()} {span.grows}".encode())
+    until = span.last.isoformat()
+    for folder in ("segments", "signals"):
+        near = (path for path in _near_segments(span, listed, folder) if listed[path][0] <= until)
+        digest.update("\n".join(near).encode())
+    return digest.hexdigest()[:16]
+
+
+def _make(
+    store: Path,
+    database: sqlite3.Connection,
+    span: DaySpan,
+    fingerprint: str,
+    listed: Mapping[str, tuple[str, int]],
+    waiting: Sequence[StorePart],
+) -> StorePart:
+    """Write one part beside its place and rename it."""
+    known = [*list_parts(database), *waiting]
+    number = _next_number(store, known)
+    earlier = [
+        part
+        for part in known
+        if part.last < span.first.isoformat() and is_whole(part_folder(store, part.id))
+    ]
+    work = store / "parts" / WORK
+    (work / "part").mkdir(parents=True)
+    with _scratch(work) as scratch:
+        _load_known(scratch, store, earlier, list_file_names(database))
+        _load_signals(
+            scratch, [str(store / path) for path in _near_segments(span, listed, "signals")]
+        )
+        first, last = span.first.isoformat(), span.last.isoformat()
+        near = [str(store / path) for path in _near_segments(span, listed, "segments")]
+        rows = make_pages(scratch, near, first, last)
+        make_keys(scratch)
+        make_stories(scratch)
+        make_items(scratch)
+        write_part(scratch, work / "part")
+        part = StorePart(
+            id=number, first=first, last=last, fingerprint=fingerprint, rows=rows,
+            articles=_count(scratch, "SELECT count(*) FROM items"),
+            dropped=_tally(scratch, _DROPPED),
+            stories=_count(scratch, "SELECT count(DISTINCT story) FROM items"),
+            precision=_tally(scratch, _PRECISION),
+        )  # fmt: skip
+    flush_tree(work / "part")  # before the store's list names it: that is flushed as well
+    (work / "part").rename(part_folder(store, number))
+    flush(store / "parts")
+    shutil.rmtree(work)
+    return part
+
+
+@contextmanager
+def _scratch(work: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database for the steps between; what does not fit in memory goes to the disk."""
+    settings: dict[str, Any] = {
+        "threads": THREADS, "memory_limit": MEMORY, "temp_directory": str(work / "spill"),
+        "preserve_insertion_order": False,
+    }  # fmt: skip
+    with duckdb.connect(config=settings) as scratch:
+        add_functions(scratch)
+        yield scratch
+
+
+def _load_known(
+    scratch: duckdb.DuckDBPyConnection,
+    store: Path,
+    earlier: Sequence[StorePart],
+    files: Sequence[tuple[int, str]],
+) -> None:
+    """Make the tables `known`, pages that earlier parts have, and `files`, names by number."""
+    scratch.execute("CREATE TABLE known (page UBIGINT)")
+    for part in earlier:
+        pages = pa.table({"page": read_pages(part_folder(store, part.id))})
+        scratch.register("pages_there", pages)
+        scratch.execute("INSERT INTO known FROM pages_there")
+        scratch.unregister("pages_there")
+    scratch.execute(
+        "CREATE TABLE files AS SELECT unnest(?::INTEGER[]) AS file, unnest(?::VARCHAR[]) AS name",
+        [[number for number, _ in files], [name for _, name in files]],
+    )
+
+
+def _load_signals(scratch: duckdb.DuckDBPyConnection, signals: Sequence[str]) -> None:
+    """Make the table `salience`: how many sources GDELT counted for a page."""
+    if signals:
+        scratch.execute(_SALIENCE, {"files": list(signals)})
+    else:
+        scratch.execute("CREATE TABLE salience (page UBIGINT, sources INTEGER)")
+
+
+def _count(scratch: duckdb.DuckDBPyConnection, query: str) -> int:
+    ((count,),) = scratch.execute(query).fetchall()
+    return int(count)
+
+
+def _tally(scratch: duckdb.DuckDBPyConnection, query: str) -> dict[Any, int]:
+    return dict(scratch.execute(query).fetchall())
+
+
+def _next_number(store: Path, known: Sequence[StorePart]) -> int:
+    """Return a number that no part has, nor any folder that somebody may still read."""
+    folders = (int(path.name) for path in (store / "parts").glob("[0-9]*"))
+    return max([0, *folders, *(part.id for part in known)]) + 1
+
+
+def _publish(
+    database: sqlite3.Connection, waiting: list[StorePart], rows: Mapping[date, int]
+) -> list[StorePart]:
+    """List the parts that wait, unless they would replace one of whose days some are not made."""
+    gone = [
+        part
+        for part in list_parts(database)
+        if any(part.first <= new.last and part.last >= new.first for new in waiting)
+    ]
+    made = {day for new in waiting for day in _days_with_segments(new, rows)}
+    if not all(_days_with_segments(part, rows) <= made for part in gone):
+        return waiting
+    replace_parts(database, gone, waiting)
+    return []
+
+
+def _days_with_segments(part: StorePart, rows: Mapping[date, int]) -> set[date]:
+    """Return the days of a part that still have segments."""
+    return {day for day in rows if part.first <= day.isoformat() <= part.last}
+
+
+def _clear(store: Path, database: sqlite3.Connection) -> None:
+    """Remove what a killed process left, and parts that were replaced a day ago."""
+    shutil.rmtree(store / "parts" / WORK, ignore_errors=True)
+    listed = {part_folder(store, part.id) for part in list_parts(database)}
+    for folder in (store / "parts").glob("[0-9]*"):
+        if folder not in listed and abs(time.time() - folder.stat().st_mtime) > KEPT_S:
+            shutil.rmtree(folder)

@@ -1,0 +1,250 @@
+"""An open store: the inverted indexes of its parts, and the texts of single articles.
+
+They tell which articles have a word, a name or a theme, and when.
+"""
+
+import hashlib
+import itertools
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coreeval.errors import KnowledgeError
+from coreeval.schema import EntityType, Evidence, NamedEntity, Precision
+from coreeval.tools.gdelt.index.storage import Arrays, Postings, RecordFile, Strings, open_arrays
+from coreeval.tools.gdelt.index.store_catalog import (
+    StorePart,
+    StoreStats,
+    list_files_read,
+    list_ignored_files,
+    list_parts,
+    open_catalog,
+    part_folder,
+)
+from coreeval.tools.gdelt.page_text import is_instruction_like
+
+INDEX, TEXTS = "index.bin", "texts.bin"
+"""A part's files."""
+KINDS: tuple[EntityType, ...] = tuple(
+    sorted(get_args(EntityType), key=lambda kind: (kind == "other", kind))
+)
+"""Types of names; an array holds the position. `other`, which stands for none, is the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleColumns:
+    """What ranking needs of articles, by number."""
+
+    published: NDArray[np.int64]
+    """Epoch seconds."""
+    precision: NDArray[np.uint8]
+    """Place in `PRECISIONS`."""
+    prior: NDArray[np.float32]
+    """What the score has whatever is asked: how many sites tell the story, and quality."""
+    story: NDArray[np.uint32]
+    """Head of the story's id, 0 where nobody else tells it."""
+    teller: NDArray[np.uint32]
+    """Hash of the site, where there is a story."""
+
+    @classmethod
+    def of(cls, parts: Sequence[Arrays]) -> "ArticleColumns":
+        """Return the articles of some parts, one after the other."""
+        return cls(*(np.concatenate([part[name] for part in parts]) for name in cls.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class PartIndex:
+    """The look-up tables of one part."""
+
+    first: int
+    """Number in the store of the part's first article."""
+    first_name: int
+    """The same of its first name; a name that several parts have is several."""
+    published: NDArray[np.int64]
+    precision: NDArray[np.uint8]
+    terms: Strings
+    """Words of headlines, descriptions and names."""
+    words: Postings
+    """Articles by term; the flag says that the headline has it."""
+    names: Postings
+    """Names by term."""
+    shown: Strings
+    """Names as they are written."""
+    hashes: NDArray[np.uint64]
+    """One of each name in lower case, the same in all parts."""
+    mentions: Postings
+    """Articles by name; the flag says that GKG names it, not only the headline."""
+    depths: NDArray[np.uint8]
+    """Of each mention: how many of its day are ranked before it, where they are very many."""
+    kinds: NDArray[np.uint8]
+    """Of each mention: the type of the name, a place in `KINDS`."""
+    themes: Postings
+    """Articles by theme; the key is its place in `THEMES`."""
+
+    @classmethod
+    def of(cls, arrays: Arrays, first: int, first_name: int) -> "PartIndex":
+        """Return the index that a part's arrays are."""
+
+        def strings(name: str) -> Strings:
+            return Strings(arrays[f"{name}_starts"], arrays[f"{name}_text"])
+
+        def postings(name: str) -> Postings:
+            return Postings(arrays[f"{name}_starts"], arrays[name])
+
+        return cls(
+            first=first,
+            first_name=first_name,
+            published=arrays["published"],
+            precision=arrays["precision"],
+            terms=strings("terms"),
+            words=postings("words"),
+            names=postings("names"),
+            shown=strings("shown"),
+            hashes=arrays["hashes"],
+            mentions=postings("mentions"),
+            depths=arrays["depths"],
+            kinds=arrays["kinds"],
+            themes=postings("themes"),
+        )
+
+
+def read_pages(folder: Path) -> NDArray[np.uint64]:
+    """Return the pages of a part's articles: the first 64 bits of their ids."""
+    pages: NDArray[np.uint64] = open_arrays(folder / INDEX)["page"]
+    return pages
+
+
+def is_whole(folder: Path) -> bool:
+    """Tell whether a part's files are there, in this version's format, as they were written."""
+    try:
+        open_arrays(folder / INDEX, checked=True)
+        RecordFile(folder / TEXTS).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+PRECISIONS: tuple[Precision, ...] = ("exact", "url", "cluster", "crawl")
+"""Best first; an array holds the position."""
+
+
+class NewsIndex:
+    """The parts of one store; opening reads little of them, and several threads may ask."""
+
+    def __init__(self, store: Path) -> None:
+        with open_catalog(store) as listed:
+            self._parts = list_parts(listed)
+            self._files, self._ignored = list_files_read(listed), list_ignored_files(listed)
+        if not self._parts:
+            raise KnowledgeError(
+                "the news store holds no articles",
+                where=str(store),
+                hint="bring news into it; its files have no row that is an article",
+            )
+        self._store = store
+        self._texts: list[RecordFile] = []
+        with self.explain_damage(OSError, ValueError):
+            self._texts = [RecordFile(part_folder(store, part.id) / TEXTS) for part in self._parts]
+            arrays = [open_arrays(part_folder(store, part.id) / INDEX) for part in self._parts]
+            self.articles = ArticleColumns.of(arrays)
+            """All of them, those of a part in order of time."""
+            self._first = _first_numbers(arrays, "published")
+            names = _first_numbers(arrays, "hashes")
+            self.indexes = [
+                PartIndex.of(*one) for one in zip(arrays, self._first, names, strict=True)
+            ]
+
+    @contextmanager
+    def explain_damage(self, *signs: type[Exception]) -> Iterator[None]:
+        """Say what to do where `signs` show that a file is not what it should be."""
+        try:
+            yield
+        except signs as error:
+            raise KnowledgeError(
+                f"a part of the news store is damaged, or made by another version: {error}",
+                where=str(self._store),
+                hint="`coreeval gdelt sync` makes it again from the news that the store keeps; if "
+                "knowledge.path is a folder of files, delete this store",
+            ) from error
+
+    def close(self) -> None:
+        """Let go of the texts; what is mapped goes with the last who uses it."""
+        for texts in self._texts:
+            texts.close()
+
+    def evidence(self, articles: Iterable[int]) -> tuple[Evidence, ...]:
+        """Return what is offered of articles, in order."""
+        with self.explain_damage(OSError, ValueError, LookupError):
+            records = [self._record(number) for number in articles]
+        by_id = {record[0]: record for record in records}  # a page may be in two parts
+        return tuple(to_evidence(record) for record in by_id.values())
+
+    def _record(self, article: int) -> list[Any]:
+        part = bisect_right(self._first, article) - 1
+        record: list[Any] = self._texts[part].read(article - self._first[part])
+        return record
+
+    def stats(self) -> StoreStats:
+        """Return what the store was made of."""
+        dropped: Counter[str] = Counter()
+        precision: Counter[Precision] = Counter()
+        for part in self._parts:
+            dropped.update(part.dropped)
+            precision.update({PRECISIONS[at]: count for at, count in part.precision.items()})
+        bad: Counter[str] = Counter()
+        for file in self._files:
+            bad.update(file.bad)
+        return StoreStats(
+            fingerprint=_fingerprint(self._parts),
+            files=tuple(self._files),
+            ignored=self._ignored,
+            rows=sum(file.rows for file in self._files),
+            bad=dict(bad),
+            duplicates=sum(part.duplicates for part in self._parts),
+            dropped=dict(sorted(dropped.items())),
+            articles=len(self.articles.published),
+            clusters=sum(part.stories for part in self._parts),
+            precision=dict(precision),
+        )
+
+
+def _first_numbers(parts: Sequence[Arrays], array: str) -> list[int]:
+    """Return how many items of an array the parts before each have."""
+    return [0, *itertools.accumulate(len(part[array]) for part in parts[:-1])]
+
+
+def _fingerprint(listed: Sequence[StorePart]) -> str:
+    joined = "\n".join(part.fingerprint for part in listed)
+    return hashlib.sha256(joined.encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=1 << 14)
+def _make_entity(name: str, kind: EntityType) -> NamedEntity:
+    return NamedEntity(name=name, type=kind)
+
+
+def to_evidence(record: Sequence[Any]) -> Evidence:
+    """Build evidence from a part's record (parts/writing.py)."""
+    page, url, site, title, snippet, published, precision, story, entities, origin = record
+    return Evidence(
+        id=page,
+        url=url,
+        domain=site,
+        title=title,
+        snippet=snippet,
+        published_at=datetime.fromtimestamp(published, tz=UTC),
+        published_precision=PRECISIONS[precision],
+        entities=tuple(_make_entity(name, kind) for name, kind in entities),
+        cluster=story,
+        origin=origin,
+        instruction_like=is_instruction_like(title, snippet),
+    )

@@ -1,0 +1,237 @@
+"""The files of a part: arrays mapped into memory, lists of numbers by key, texts in blocks.
+
+Opening an array file reads next to nothing, and a few of a million texts are read without the
+rest. Lists of numbers by key are the heart of the inverted index; their keys are texts.
+"""
+
+import json
+import mmap
+import zlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+MAGIC = b"coreeval arrays 1\n"
+ALIGNED = 64
+"""Bytes: each array starts at a multiple, so that the processor reads it as it stands."""
+Arrays = dict[str, NDArray[Any]]
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write one-dimensional arrays of numbers, each under its name."""
+    little = {name: array.astype(array.dtype.newbyteorder("<"), copy=False)
+              for name, array in arrays.items()}  # fmt: skip
+    placed: dict[str, tuple[str, int, int, int]] = {}
+    end = 0
+    for name, array in little.items():
+        placed[name] = array.dtype.str, end, array.size, zlib.crc32(array.data)
+        end = _align(end + array.nbytes)
+    header = json.dumps(placed).encode()
+    with path.open("wb") as file:
+        file.write(MAGIC + np.array([len(header), zlib.crc32(header)], "<u4").tobytes() + header)
+        first = _align(file.tell())
+        for name, (_, start, _, _) in placed.items():
+            file.seek(first + start)
+            little[name].tofile(file)
+        file.truncate(first + end)
+
+
+def open_arrays(path: Path, *, checked: bool = False) -> Arrays:
+    """Return views of a file's arrays; they keep it mapped for as long as one of them lives.
+
+    `checked` reads all of the file and compares its sums.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is no such file, is cut short or is damaged where it was read.
+    """
+    with path.open("rb") as file:
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    start = len(MAGIC) + 8
+    if data[: len(MAGIC)] != MAGIC or len(data) < start:
+        raise ValueError(f"{path.name} is not in the format of this version")
+    size, check = np.frombuffer(data, "<u4", 2, len(MAGIC)).tolist()
+    header = data[start : start + size]
+    if zlib.crc32(header) != check:
+        raise ValueError(f"{path.name} is damaged")
+    placed, first = json.loads(header), _align(start + size)
+    ends = [at + count * np.dtype(kind).itemsize for kind, at, count, _ in placed.values()]
+    if len(data) != first + _align(max(ends, default=0)):
+        raise ValueError(f"{path.name} is cut short")
+    arrays = {
+        name: np.frombuffer(data, kind, count, first + at)
+        for name, (kind, at, count, _) in placed.items()
+    }
+    if checked and any(zlib.crc32(arrays[name].data) != told[-1] for name, told in placed.items()):
+        raise ValueError(f"{path.name} is damaged")
+    return arrays
+
+
+def _align(size: int) -> int:
+    return -(-size // ALIGNED) * ALIGNED
+
+
+IN_A_BLOCK = 16
+"""Records: fewer pack worse, more cost longer to unpack for one of them."""
+_LEVEL = 3
+"""Of zstd."""
+
+
+def write_records(path: Path, records: Iterable[str]) -> None:
+    """Write records, a line of JSON each, in order."""
+    ends: list[int] = [0]
+    sizes: list[int] = []
+    lines = iter(records)
+    packer = zstandard.ZstdCompressor(_LEVEL)
+    with path.open("wb") as file:
+        while block := "\n".join(islice(lines, IN_A_BLOCK)).encode():
+            ends.append(ends[-1] + file.write(packer.compress(block)))
+            sizes.append(len(block))
+        file.write(np.array([*ends[1:], *sizes, len(sizes)], "<i8").tobytes())
+
+
+class RecordFile:
+    """The records of one file, by number; safe to read from several threads.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is cut short.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if hasattr(mmap, "MADV_RANDOM"):
+            self._bytes.madvise(mmap.MADV_RANDOM)  # or the system reads far ahead of each record
+        index = len(self._bytes) - 8
+        blocks = int.from_bytes(self._bytes[index:], "little", signed=True) if index >= 0 else -1
+        start = index - 16 * blocks
+        if not 0 <= start <= index:
+            raise ValueError(f"{path.name} is cut short")
+        both = np.frombuffer(self._bytes[start:index], "<i8")
+        self._ends, self._sizes = both[:blocks], both[blocks:]
+        if start != (self._ends[-1] if blocks else 0):
+            raise ValueError(f"{path.name} is cut short")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._bytes.close()
+
+    def read(self, number: int) -> Any:  # noqa: ANN401 - a line of JSON
+        """Return the record with a number.
+
+        Raises:
+            ValueError: the file is damaged there.
+            LookupError: there is no such record.
+        """
+        block, line = divmod(number, IN_A_BLOCK)
+        return json.loads(self._unpack_block(block).split(b"\n")[line])
+
+    def _unpack_block(self, block: int) -> bytes:
+        start = self._ends[block - 1] if block else 0
+        packed = self._bytes[start : self._ends[block]]
+        try:
+            return zstandard.decompress(packed, max_output_size=int(self._sizes[block]))
+        except zstandard.ZstdError as error:
+            raise ValueError(f"a block of texts is damaged: {error}") from None
+
+
+Items = NDArray[np.uint32]
+Numbers = NDArray[np.uint32]
+Flags = NDArray[np.bool_]
+KEY = np.uint64(32)
+"""Bits below the key where a key and an item are one number, so that sorting sorts both."""
+STRETCH = 128
+"""Every so many texts one is kept at hand, so that few are unpacked to find another."""
+_ONE = np.uint32(1)
+
+
+class Strings(Sequence[str]):
+    """Texts by number; where they are sorted, numbers by text."""
+
+    def __init__(self, starts: NDArray[np.uint32], text: NDArray[np.uint8]) -> None:
+        self._starts, self._text = starts.data, text.data
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, number: int) -> str:  # type: ignore[override]
+        return str(self.encode(number), "utf-8")
+
+    def encode(self, number: int) -> bytes:
+        """Return a text in UTF-8, which sorts as texts do here."""
+        return bytes(self._text[self._starts[number] : self._starts[number + 1]])
+
+    @cached_property
+    def _signposts(self) -> list[bytes]:
+        return [self.encode(number) for number in range(0, len(self), STRETCH)]
+
+    def find(self, text: str) -> int | None:
+        """Return the number of a text that is among sorted ones."""
+        wanted = text.encode()
+        stretch = max(bisect_right(self._signposts, wanted) - 1, 0) * STRETCH
+        ahead = range(stretch, min(stretch + STRETCH, len(self)))
+        at = stretch + bisect_left(ahead, wanted, key=self.encode)
+        return at if at < len(self) and self.encode(at) == wanted else None
+
+
+def to_string_arrays(name: str, texts: Iterable[str]) -> Arrays:
+    """Return the arrays of `Strings`, to be written."""
+    import pyarrow as pa  # type: ignore[import-untyped]  # slow to import, for making parts only
+
+    column = pa.array(texts, pa.string())
+    if not len(column):
+        return {f"{name}_starts": np.zeros(1, "<u4"), f"{name}_text": np.zeros(0, "u1")}
+    _, starts, text = column.buffers()
+    ends = np.frombuffer(starts, "<i4", len(column) + 1)
+    return {
+        f"{name}_starts": ends.astype("<u4"),
+        f"{name}_text": np.frombuffer(text, "u1", ends[-1]),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """The lists of some keys, which are numbers from 0."""
+
+    starts: NDArray[np.uint32]
+    items: Items
+
+    def of(self, key: int) -> Items:
+        """Return the list of a key."""
+        return self.items[self.starts[key] : self.starts[key + 1]]
+
+    def counts(self, keys: Numbers) -> NDArray[np.int64]:
+        """Return how long the lists of some keys are."""
+        sizes: NDArray[np.int64] = self.starts[keys + _ONE].astype(np.int64) - self.starts[keys]
+        return sizes
+
+
+def to_posting_arrays(name: str, packed: NDArray[np.uint64], keys: int) -> Arrays:
+    """Return the arrays of `Postings` of `keys` keys from numbers `key << 32 | item`, sorted."""
+    borders = np.arange(keys + 1, dtype=np.uint64) << KEY
+    return {
+        f"{name}_starts": packed.searchsorted(borders).astype("<u4"),
+        name: packed.astype("<u4"),  # drops the key
+    }
+
+
+def find_members(items: Items, numbers: Numbers) -> tuple[Flags, Flags]:
+    """Tell of each number whether it is in a list that is not empty, and the flag that it has."""
+    at = items.searchsorted(numbers << _ONE)
+    found = items[np.minimum(at, len(items) - 1, out=at)]
+    return found >> _ONE == numbers, (found & _ONE).astype(bool)

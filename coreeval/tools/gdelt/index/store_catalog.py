@@ -1,0 +1,278 @@
+"""What a store consists of: its files, its list of itself (store.db), what it was made of.
+
+The version of the code that makes parts is here too, apart from making them, which takes DuckDB
+and Arrow: a part made by other rules is made again.
+"""
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import quote
+
+from coreeval.errors import KnowledgeError, RunError
+from coreeval.schema import Precision, Value
+from coreeval.tools.gdelt.own_files import own_paths, refuse_links
+from coreeval.tools.stores.heartbeat import OPENING
+
+
+class FileRead(Value):
+    """One file that was read."""
+
+    name: str
+    kind: str
+    md5: str
+    rows: int
+    articles: int
+    """Rows that were articles, before duplicates are joined and titles screened."""
+    bad: dict[str, int] = {}
+    """Rows that were none, by reason."""
+
+
+class StoreStats(Value):
+    """What the store was made of; rows = bad + duplicates + dropped + articles."""
+
+    fingerprint: str
+    files: tuple[FileRead, ...]
+    ignored: dict[str, str] = {}
+    """Files in the folder that hold no articles, and why they were left out."""
+    rows: int
+    bad: dict[str, int] = {}
+    duplicates: int
+    """Articles that another row with the same canonical URL already told."""
+    dropped: dict[str, int] = {}
+    """Articles not offered as evidence: language and the screen, by reason."""
+    articles: int
+    clusters: int
+    """Groups of two or more kept articles that tell the same event."""
+    precision: dict[Precision, int] = {}
+    """How many kept articles know their publication time how well."""
+
+
+LONGEST_FILE_NAME = 180
+"""Characters of a file name, well below the 255 bytes that file systems allow."""
+DATA_FOLDERS = ("segments", "signals")
+"""The folders whose files are listed in `store.db`."""
+
+
+@dataclass(frozen=True)
+class StoreLayout:
+    """The files of one store."""
+
+    root: Path
+
+    @property
+    def ledger(self) -> Path:
+        """What was read and where it went."""
+        return self.root / "store.db"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that adds to the store."""
+        return self.root / "lock"
+
+    @property
+    def downloads(self) -> Path:
+        """Files from the mirror that are being read."""
+        return self.root / "downloads"
+
+    def aside(self, name: str) -> Path:
+        """Return where the rows of a file are kept that were no rows."""
+        return self.root / "aside" / f"{to_safe_name(name)}.jsonl.gz"
+
+    def prepare(self) -> None:
+        """Make the store's folder.
+
+        Raises:
+            KnowledgeError: there is something else in its place, or a link in it.
+        """
+        if self.root.exists() and not self._may_be_store():
+            raise KnowledgeError(
+                "this is no news store",
+                where=str(self.root),
+                hint="name an empty or a new folder with --store DIR",
+            )
+        self.root.mkdir(parents=True, exist_ok=True)
+        refuse_links(self.root)
+
+    def require(self) -> None:
+        """Ask for a store to be there.
+
+        Raises:
+            KnowledgeError: it is not, or there is a link in it.
+        """
+        if not self.ledger.is_file():
+            raise KnowledgeError(
+                "there is no news store here",
+                where=str(self.root),
+                hint="make one with: coreeval gdelt sync --days 7, or name one with --store DIR",
+            )
+        refuse_links(self.root)
+
+    def clear_leftovers(self, listed: Iterable[str]) -> None:
+        """Remove what a killed process left: downloads, and data files that are not listed.
+
+        Raises:
+            KnowledgeError: there is a link in the store, or a listed path leads out of it.
+        """
+        refuse_links(self.root)
+        shutil.rmtree(self.downloads, ignore_errors=True)
+        kept = {self.root / path for path in own_paths(self.root, listed)}
+        for kind in DATA_FOLDERS:
+            for file in (self.root / kind).glob("*/*"):
+                if file not in kept:
+                    file.unlink()
+
+    def _may_be_store(self) -> bool:
+        if not self.root.is_dir():
+            return False
+        return self.ledger.is_file() or {path.name for path in self.root.iterdir()} <= {"lock"}
+
+
+def to_safe_name(name: str) -> str:
+    """Return a name as one that is no path and not too long; different names stay different."""
+    plain = quote(name.replace("/", "_"), safe="")
+    if plain == name and len(plain) <= LONGEST_FILE_NAME:
+        return plain
+    return f"{plain[: LONGEST_FILE_NAME - 9]}-{sha256(name.encode()).hexdigest()[:8]}"
+
+
+@cache
+def hash_code() -> str:
+    """Hash the code that makes parts: a part made by other rules is made again."""
+    digest = hashlib.sha256()
+    for module in sorted(Path(__file__).parents[1].glob("**/*.py")):
+        digest.update(module.read_bytes())
+    return digest.hexdigest()
+
+
+DATABASE = "store.db"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS parts (
+    id INTEGER PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    rows INTEGER NOT NULL, articles INTEGER NOT NULL, dropped TEXT NOT NULL,
+    stories INTEGER NOT NULL, precision TEXT NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorePart:
+    """Some consecutive crawl days of the store, ready to be searched."""
+
+    id: int
+    first: str
+    last: str
+    """Crawl days as `YYYY-MM-DD`, both included."""
+    fingerprint: str
+    """Of the segments that it was made from, and of the code that made it."""
+    rows: int
+    articles: int
+    dropped: dict[str, int] = field(default_factory=dict)
+    stories: int
+    precision: dict[int, int] = field(default_factory=dict)
+    """How many articles know their publication time how well."""
+
+    @property
+    def duplicates(self) -> int:
+        """Rows about a page that another row told before."""
+        return self.rows - self.articles - sum(self.dropped.values())
+
+
+@contextmanager
+def open_catalog(store: Path) -> Iterator[sqlite3.Connection]:
+    """Open the list of a store that the intake (store/ledger.py) has made.
+
+    Raises:
+        KnowledgeError: there is a link in the store.
+        RunError: it cannot be opened.
+    """
+    refuse_links(store)
+    path = store / DATABASE
+    try:
+        database = sqlite3.connect(path, timeout=60)
+    except sqlite3.OperationalError as error:
+        raise _unusable(path, error) from None
+    with closing(database):
+        try:
+            database.executescript(_SCHEMA)
+        except sqlite3.OperationalError as error:
+            raise _unusable(path, error) from None
+        yield database
+
+
+def _unusable(path: Path, error: sqlite3.OperationalError) -> RunError:
+    return RunError(f"the news store cannot be opened: {error}", where=str(path), hint=OPENING)
+
+
+def list_segments(store: Path, database: sqlite3.Connection) -> dict[str, tuple[str, int]]:
+    """Return (crawl day, rows) by path of each segment and signals file, in order of path.
+
+    Raises:
+        KnowledgeError: a path leads out of the store.
+    """
+    listed = database.execute("SELECT path, day, rows FROM segments ORDER BY path")
+    found = {path: (day, rows) for path, day, rows in listed}
+    own_paths(store, found)
+    return found
+
+
+def list_parts(database: sqlite3.Connection) -> list[StorePart]:
+    """Return the parts in order of time."""
+    listed = database.execute(
+        "SELECT id, first, last, fingerprint, rows, articles, dropped, stories, precision "
+        "FROM parts ORDER BY first"
+    )
+    return [
+        StorePart(id=number, first=first, last=last, fingerprint=fingerprint, rows=rows,
+             articles=articles, dropped=json.loads(dropped), stories=stories,
+             precision={int(key): count for key, count in json.loads(precision).items()})
+        for number, first, last, fingerprint, rows, articles, dropped, stories, precision in listed
+    ]  # fmt: skip
+
+
+def replace_parts(
+    database: sqlite3.Connection, gone: Sequence[StorePart], new: Sequence[StorePart]
+) -> None:
+    """Put parts in the place of others, in one transaction."""
+    with database:
+        database.executemany("DELETE FROM parts WHERE id = ?", [(part.id,) for part in gone])
+        database.executemany(
+            "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(part.id, part.first, part.last, part.fingerprint, part.rows, part.articles,
+              json.dumps(part.dropped), part.stories, json.dumps(part.precision))
+             for part in new],
+        )  # fmt: skip
+
+
+def list_files_read(database: sqlite3.Connection) -> list[FileRead]:
+    """Return what reading each file of articles came to; signals have none."""
+    listed = database.execute(
+        "SELECT name, feed, md5, rows, articles, bad FROM files "
+        "WHERE feed NOT IN ('events', 'mentions') ORDER BY id"
+    )
+    return [
+        FileRead(name=name, kind=feed, md5=md5, rows=rows, articles=articles, bad=json.loads(bad))
+        for name, feed, md5, rows, articles, bad in listed
+    ]
+
+
+def list_ignored_files(database: sqlite3.Connection) -> dict[str, str]:
+    """Return the files that hold no articles, and why they were left out."""
+    return dict(database.execute("SELECT name, reason FROM ignored ORDER BY name"))
+
+
+def list_file_names(database: sqlite3.Connection) -> list[tuple[int, str]]:
+    """Return the number and name of each file that was read."""
+    return list(database.execute("SELECT id, name FROM files ORDER BY id"))
+
+
+def part_folder(store: Path, part: int) -> Path:
+    """Return where a part's tables are."""
+    return store / "parts" / f"{part:06d}"

@@ -1,1 +1,0 @@
-"""What is searched: segments made into parts, a span of crawl days each."""

@@ -1,0 +1,194 @@
+"""Files that list articles row by row: GAL, and the article lists of DOC 2.0.
+
+DOC 2.0 has them as the API's JSON; the same fields come as JSONL or CSV.
+"""
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from coreeval.tools.gdelt.formats import FileDamage, decode_line, parse_lenient_json, read_lines
+from coreeval.tools.gdelt.page_text import (
+    LONGEST_SNIPPET,
+    LONGEST_TITLE,
+    repair_title,
+    without_unseen,
+)
+from coreeval.tools.gdelt.rows import Article, Reason, RowDefect, Rows, host_of, parse_stamp
+from coreeval.tools.gdelt.sync.segment_rows import (
+    RowTally,
+    build_articles_table,
+    clean_page_text,
+    is_address,
+    parse_seconds,
+)
+from coreeval.tools.gdelt.words import UNKNOWN_LANGUAGE, language_code
+
+ListFields = Mapping[str, object]
+
+
+def read_artlist(path: Path, name: str) -> Rows:
+    """Yield the articles of one list, whichever of the three notations it is in."""
+    content: Iterator[str] = (decode_line(line) for line in read_lines(path))
+    first = next((line for line in content if line.strip()), "")
+    content = itertools.chain([first], content)
+    if not first.lstrip().startswith("{"):
+        rows = _read_csv(content)
+    elif "url" in (parse_lenient_json(first) or {}):
+        rows = _read_json_lines(content)
+    else:
+        rows = _read_document(content)
+    for number, row in enumerate(rows, start=1):
+        yield (
+            _parse_article(row, f"{name}:{number}")
+            if row is not None
+            else RowDefect("invalid_json")
+        )
+
+
+def _read_csv(content: Iterator[str]) -> Iterator[ListFields | None]:
+    try:
+        yield from csv.DictReader(io.StringIO("\n".join(content), newline=""))
+    except csv.Error as error:
+        raise FileDamage(str(error)) from error
+
+
+def _read_json_lines(content: Iterator[str]) -> Iterator[ListFields | None]:
+    for line in content:
+        if line.strip():
+            yield parse_lenient_json(line)
+
+
+def _read_document(content: Iterator[str]) -> Iterator[ListFields | None]:
+    document = parse_lenient_json("\n".join(content))
+    articles = document.get("articles") if document else None
+    if not isinstance(articles, list):
+        yield None
+        return
+    for row in articles:
+        yield row if isinstance(row, dict) else None
+
+
+def _parse_article(row: ListFields, origin: str) -> Article | RowDefect:
+    title = repair_title(_field_text(row, "title"))
+    if not title:
+        return RowDefect("untitled")
+    url = _field_text(row, "url")
+    if not host_of(url):
+        return RowDefect("no_url")
+    crawled_at = parse_stamp(_field_text(row, "seendate") or _field_text(row, "date"))
+    if crawled_at is None:
+        return RowDefect("no_date")
+    return Article(
+        url=url,
+        title=title,
+        crawled_at=crawled_at,
+        language=language_code(_field_text(row, "language")),
+        origin=origin,
+    )
+
+
+def _field_text(row: ListFields, key: str) -> str:
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
+
+
+CHUNK = 16384
+"""Rows that are made into a table at once."""
+GAL, ARTLIST = "gal", "artlist"
+ArticleRow = tuple[str, str, str, int, int | None, str, int]
+"""URL, title, snippet, crawled and stated time, language, line: what a list tells."""
+_COLUMNS = ("url", "title", "snippet", "crawled_at", "stated_at", "language", "line")
+
+
+def read_gal(groups: Iterable[list[bytes]], tally: RowTally) -> Iterator[Any]:
+    """Yield tables of the articles of one GAL file; its dates are publication times."""
+    return _iter_tables(_read_gal_rows(groups, tally), GAL)
+
+
+def _read_gal_rows(groups: Iterable[list[bytes]], tally: RowTally) -> Iterator[ArticleRow]:
+    number = 0
+    for lines in groups:
+        for number, line in enumerate(lines, start=number + 1):  # noqa: B020 - counts on
+            if not line.strip():
+                continue
+            tally.rows += 1
+            row = _parse_gal_row(line.decode("utf-8", "replace").removeprefix("\ufeff"), number)
+            if isinstance(row, str):
+                tally.refuse(number, row, line)
+            else:
+                yield row
+
+
+def _parse_gal_row(line: str, number: int) -> ArticleRow | Reason:
+    try:
+        row = json.loads(line, strict=False)
+    except (ValueError, RecursionError):
+        return "invalid_json"
+    if not isinstance(row, dict):
+        return "invalid_json"
+    title = clean_page_text(_text(row, "title"), LONGEST_TITLE)
+    if not title:
+        return "untitled"
+    url = _text(row, "url")
+    if not is_address(url):
+        return "no_url"
+    date = parse_seconds(_text(row, "date"))
+    if date is None:
+        return "no_date"
+    snippet = clean_page_text(_text(row, "desc"), LONGEST_SNIPPET)
+    language = language_code(_text(row, "lang")) if row.get("lang") else UNKNOWN_LANGUAGE
+    return url, title, snippet, date, date, language, number
+
+
+def _text(row: Mapping[str, object], key: str) -> str:
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def read_list(path: Path, tally: RowTally) -> Iterator[Any]:
+    """Yield tables of the articles of one DOC 2.0 article list, in whichever notation it is."""
+    return _iter_tables(_read_list_rows(path, tally), ARTLIST)
+
+
+def _read_list_rows(path: Path, tally: RowTally) -> Iterator[ArticleRow]:
+    try:
+        for number, article in enumerate(read_artlist(path, ""), start=1):
+            tally.rows += 1
+            row = _to_row(article, number) if isinstance(article, Article) else article.reason
+            if isinstance(row, str):
+                tally.refuse(number, row, "")
+            else:
+                yield row
+    except FileDamage as error:
+        tally.end_early("damaged", str(error))
+
+
+def _to_row(article: Article, number: int) -> ArticleRow | Reason:
+    title = without_unseen(article.title)[:LONGEST_TITLE].rstrip()
+    if not title:
+        return "untitled"
+    if not is_address(article.url):
+        return "no_url"
+    crawled_at = int(article.crawled_at.timestamp())
+    return article.url, title, "", crawled_at, None, article.language, number
+
+
+def _iter_tables(rows: Iterable[ArticleRow], feed: str) -> Iterator[Any]:
+    chunk: list[ArticleRow] = []
+    for row in rows:
+        chunk.append(row)
+        if len(chunk) == CHUNK:
+            yield _make_table(chunk, feed)
+            chunk = []
+    if chunk:
+        yield _make_table(chunk, feed)
+
+
+def _make_table(rows: list[ArticleRow], feed: str) -> Any:  # noqa: ANN401 - Arrow has no types
+    columns = dict(zip(_COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
+    return build_articles_table({**columns, "feed": [feed] * len(rows)})

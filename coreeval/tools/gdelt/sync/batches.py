@@ -1,0 +1,291 @@
+"""Which batches a store should have, which to fetch, which it has, where it has gaps."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from coreeval.errors import UsageError
+from coreeval.tools.gdelt.sync.feeds import MIRRORED, QUARTER, Feed, Hole, find_hole
+from coreeval.tools.gdelt.sync.file_reader import BATCH_S
+from coreeval.tools.gdelt.sync.store_ledger import BatchRange, BatchRow, BatchState, StoreLedger
+
+FIRST_BATCH = datetime(2015, 2, 18, 22, 45, tzinfo=UTC)
+"""GDELT 2's first batch."""
+PATIENCE = timedelta(hours=3)
+"""A batch that is not there so long after its time is a gap; before, it may still come."""
+SETTLED = timedelta(days=1)
+"""A gap that was still one so long after its time is not asked for again."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchToFetch:
+    """A batch of a feed that is to be fetched."""
+
+    feed: Feed
+    batch: datetime
+
+
+def clamp_window(start: datetime, end: datetime | None, now: datetime) -> tuple[datetime, datetime]:
+    """Return a window that can be fetched; it ends now where no end is given.
+
+    Raises:
+        UsageError: it is backwards, in the future, or before GDELT 2.
+    """
+    if start >= now:
+        raise UsageError(
+            f"the window starts in the future: {start:%Y-%m-%d %H:%M}",
+            where="--since",
+            hint=f"it is {now:%Y-%m-%d %H:%M} UTC; GDELT has what was crawled before",
+        )
+    if end is not None and end <= start:
+        raise UsageError(
+            f"the window is backwards: from {start:%Y-%m-%d} to {end:%Y-%m-%d}",
+            where="--since, --until",
+            hint="give the earlier day to --since",
+        )
+    if end is not None and end <= FIRST_BATCH:
+        raise UsageError(
+            f"GDELT 2 begins on {FIRST_BATCH:%Y-%m-%d}", where="--until", hint="move the window"
+        )
+    return max(start, FIRST_BATCH), min(end or now, now)
+
+
+def batches_between(start: datetime, end: datetime) -> Iterator[datetime]:
+    """Yield the batches from the quarter hour of `start` to before `end`."""
+    at = datetime.fromtimestamp(start.timestamp() // 900 * 900, UTC)
+    while at < end:
+        yield at
+        at += QUARTER
+
+
+def list_ranges(
+    feeds: Iterable[Feed], start: datetime, end: datetime, now: datetime
+) -> list[BatchRange]:
+    """Return what a window should bring, as the ledger notes it."""
+    return [
+        BatchRange(feed, int(found[0].timestamp()), int(found[-1].timestamp()))
+        for feed in feeds
+        if (found := list(_available_batches(feed, start, end, now)))
+    ]
+
+
+def list_batches_to_fetch(
+    feeds: Sequence[Feed],
+    known: Mapping[Feed, Mapping[int, BatchRow]],
+    start: datetime,
+    end: datetime,
+    now: datetime,
+) -> list[BatchToFetch]:
+    """Return the batches to fetch, oldest first."""
+    found = [
+        BatchToFetch(feed, batch)
+        for feed in feeds
+        for batch in _available_batches(feed, start, end, now)
+        if not _is_settled(known[feed].get(int(batch.timestamp())), now)
+    ]
+    return sorted(found, key=lambda each: (each.batch, feeds.index(each.feed)))
+
+
+def is_gap(batch: datetime, now: datetime) -> bool:
+    """Tell whether a batch that is not there should have been."""
+    return now >= batch + PATIENCE
+
+
+def _available_batches(
+    feed: Feed, start: datetime, end: datetime, now: datetime
+) -> Iterator[datetime]:
+    """Yield the batches of a window that can be there by now."""
+    ready = now - MIRRORED[feed].ready_after
+    until = ready if end >= now else min(end, ready)
+    return batches_between(start, until)
+
+
+def _is_settled(row: BatchRow | None, now: datetime) -> bool:
+    """Tell whether a batch need not be asked for; a look from the future was a clock's mistake."""
+    if row is None or row.state == "part":
+        return False
+    late = row.batch + SETTLED.total_seconds()
+    return row.state == "read" or late <= row.checked_at <= now.timestamp()
+
+
+Missing = Literal["missing", "not_fetched"]
+"""Why a batch is not there: the mirror has none, or nobody has come to it yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Consecutive batches of a feed that should be there and are not."""
+
+    feed: Feed
+    start: datetime
+    end: datetime
+    """The first batch that is not among them."""
+    batches: int
+    why: Missing
+    hole: Hole | None = None
+    """The known hole of the archive that they lie in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayCoverage:
+    """One day of a feed."""
+
+    day: str
+    expected: int
+    present: int
+    articles: int = 0
+    """Rows of the files of this day; of signals, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedCoverage:
+    """One feed."""
+
+    feed: Feed
+    files: int
+    rows: int
+    articles: int
+    bad: Mapping[str, int] = field(default_factory=dict)
+    days: tuple[DayCoverage, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+    @property
+    def batch_count(self) -> int:
+        """Batches that should be there."""
+        return sum(day.expected for day in self.days)
+
+    @property
+    def present(self) -> int:
+        """Batches that are there, be it in part."""
+        return sum(day.present for day in self.days)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreCoverage:
+    """What a store holds of what it should hold."""
+
+    feeds: tuple[FeedCoverage, ...]
+    days: Mapping[str, int]
+    """Articles by the day of their crawl."""
+    segments: int
+    ignored: Mapping[str, str]
+
+
+def measure_store_coverage(ledger: StoreLedger, now: datetime) -> StoreCoverage:
+    """Return the manifest of a store."""
+    days: Counter[str] = Counter()
+    segments = ledger.segments()
+    for segment in segments:
+        if segment.path.startswith("segments/"):
+            days[segment.day] += segment.rows
+    return StoreCoverage(
+        feeds=tuple(_cover_feeds(ledger, now)),
+        days=dict(sorted(days.items())),
+        segments=len(segments),
+        ignored=ledger.list_ignored_files(),
+    )
+
+
+def find_gaps(ledger: StoreLedger, asked: Sequence[BatchRange], now: datetime) -> list[Gap]:
+    """Return the gaps inside some stretches, in order of feed and time."""
+    feeds: list[Feed] = sorted({each.feed for each in asked})
+    return [
+        gap
+        for feed in feeds
+        for gap in _runs_of_gaps(feed, _expand_ranges(feed, asked), ledger.batches(feed), now)
+    ]
+
+
+def _cover_feeds(ledger: StoreLedger, now: datetime) -> Iterator[FeedCoverage]:
+    asked, files = ledger.list_ranges(), ledger.files()
+    feeds: list[Feed] = sorted({each.feed for each in asked} | {row.feed for row in files})
+    for feed in feeds:
+        known = ledger.batches(feed)
+        expected = sorted(_expand_ranges(feed, asked) | _present_batches(known))
+        own = [row for row in files if row.feed == feed]
+        articles: Counter[str] = Counter()
+        bad: Counter[str] = Counter()
+        for row in own:
+            bad.update(row.bad)
+            if row.batch is not None:
+                articles[_day_of(row.batch)] += row.articles
+        yield FeedCoverage(
+            feed=feed,
+            files=len(own),
+            rows=sum(row.rows for row in own),
+            articles=sum(row.articles for row in own),
+            bad=dict(bad),
+            days=tuple(_day_coverages(expected, known, articles)),
+            gaps=tuple(_runs_of_gaps(feed, expected, known, now)),
+        )
+
+
+def _day_coverages(
+    expected: Sequence[int], known: Mapping[int, BatchRow], articles: Mapping[str, int]
+) -> Iterator[DayCoverage]:
+    due = Counter(_day_of(batch) for batch in expected)
+    present = Counter(_day_of(batch) for batch in _present_batches(known))
+    for day in sorted({*due, *articles}):
+        yield DayCoverage(
+            day=day, expected=due[day], present=present[day], articles=articles.get(day, 0)
+        )
+
+
+def _present_batches(known: Mapping[int, BatchRow]) -> set[int]:
+    return {batch for batch, row in known.items() if row.state != "missing"}
+
+
+def _expand_ranges(feed: Feed, asked: Iterable[BatchRange]) -> set[int]:
+    """Return every batch of the stretches of one feed."""
+    found: set[int] = set()
+    for each in asked:
+        if each.feed == feed:
+            found.update(range(each.first, each.last + 1, BATCH_S))
+    return found
+
+
+def _runs_of_gaps(
+    feed: Feed, expected: Iterable[int], known: Mapping[int, BatchRow], now: datetime
+) -> Iterator[Gap]:
+    """Yield runs of batches that are not there for the same reason."""
+    run: list[int] = []
+    last: tuple[Missing, Hole | None] | None = None
+    for batch in sorted(expected):
+        moment = datetime.fromtimestamp(batch, UTC)
+        row = known.get(batch)
+        state: BatchState | None = row.state if row else None
+        why = _why_missing(feed, state, moment, now)
+        if run and (why != last or batch != run[-1] + BATCH_S):
+            yield _make_gap(feed, run, last)
+            run = []
+        if why:
+            run.append(batch)
+        last = why
+    if run:
+        yield _make_gap(feed, run, last)
+
+
+def _why_missing(
+    feed: Feed, state: BatchState | None, batch: datetime, now: datetime
+) -> tuple[Missing, Hole | None] | None:
+    if state in ("read", "part") or not is_gap(batch, now):
+        return None
+    return "missing" if state else "not_fetched", find_hole(batch, feed)
+
+
+def _make_gap(feed: Feed, run: Sequence[int], why: tuple[Missing, Hole | None] | None) -> Gap:
+    assert why
+    return Gap(
+        feed=feed,
+        start=datetime.fromtimestamp(run[0], UTC),
+        end=datetime.fromtimestamp(run[-1] + BATCH_S, UTC),
+        batches=len(run),
+        why=why[0],
+        hole=why[1],
+    )
+
+
+def _day_of(batch: int) -> str:
+    return datetime.fromtimestamp(batch, UTC).date().isoformat()

@@ -1,0 +1,350 @@
+"""Downloads from GDELT's bulk mirror, in the background: a few at once, whole files or none.
+
+Files come over TLS and are checked against the mirror's own MD5. There is never more on disk than
+the readers need.
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import queue
+import re
+import shutil
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import aiohttp
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_exponential,
+    wait_random,
+)
+
+from coreeval.errors import RunError, UsageError
+from coreeval.tools.clock import Clock
+from coreeval.tools.gdelt.sync.batches import BatchToFetch, is_gap
+from coreeval.tools.gdelt.sync.feeds import MIRRORED
+from coreeval.tools.gdelt.sync.file_reader import Offer
+from coreeval.tools.gdelt.sync.intake import Delivery
+from coreeval.tools.gdelt.sync.store_ledger import BatchRow
+from coreeval.tools.http import describe_http_error
+
+MIRROR = "https://storage.googleapis.com/data.gdeltproject.org"
+"""The storage host behind data.gdeltproject.org: valid TLS, not throttled (research: gdelt §4)."""
+LARGEST = 64 << 20
+"""Bytes of a download; a busy GKG batch has 6 MB, translated ones are about as large."""
+ATTEMPTS = 5
+PIECE = 1 << 18
+TIMEOUT = aiohttp.ClientTimeout(total=600, sock_connect=20, sock_read=60)
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_MD5 = re.compile(r'"?([0-9a-f]{32})"?$')
+
+
+class FetchFailed(Exception):
+    """A file could not be fetched, and trying again at once does not help."""
+
+
+class _TransientFailure(FetchFailed):
+    """A try that went wrong in a way that another one may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorFile:
+    """A file as the mirror has it."""
+
+    path: Path
+    md5: str
+
+
+def normalise_mirror_url(url: str) -> str:
+    """Return the mirror's URL without a slash at its end; `gdeltv2/` may be part of it.
+
+    Raises:
+        UsageError: it is not https; plain http is for a server on this machine only.
+    """
+    try:
+        parts = urlsplit(url)
+        scheme, host = parts.scheme, parts.hostname
+        secret = "@" in parts.netloc or bool(parts.query)
+    except ValueError:
+        scheme, host, secret = "", None, "@" in url
+    if secret:
+        raise UsageError(
+            "the address of a mirror must not hold a password or a query",
+            where="--mirror",
+            hint="name a mirror that asks for none; a command line is seen by others",
+        )
+    local = scheme == "http" and host in _LOOPBACK
+    if not host or not (scheme == "https" or local):
+        raise UsageError(
+            f"this is no address of a mirror: {url!r}",
+            where="--mirror",
+            hint=f"it starts with https:// and holds gdeltv2/, as {MIRROR} does",
+        )
+    return url.rstrip("/").removesuffix("/gdeltv2")
+
+
+def new_session() -> aiohttp.ClientSession:
+    """Return a session that leaves bodies packed, as they were checksummed, and heeds proxies."""
+    return aiohttp.ClientSession(
+        timeout=TIMEOUT,
+        trust_env=True,
+        auto_decompress=False,
+        headers={"Accept-Encoding": "gzip", "User-Agent": "coreeval"},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """One mirror, asked through one session."""
+
+    url: str
+    session: aiohttp.ClientSession
+    pause_s: float = 1.0
+    """Seconds before the second try; it doubles with each."""
+
+    async def fetch(self, path: str, to: Path) -> MirrorFile | None:
+        """Fetch one file; None where the mirror has none of this name.
+
+        Raises:
+            FetchFailed: no try of several brought a whole file with the right checksum.
+            OSError: it cannot be written.
+        """
+        waits = wait_exponential(self.pause_s, max=30) + wait_random(0, self.pause_s)
+        tries = AsyncRetrying(
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=waits,
+            retry=retry_if_exception_type(_TransientFailure),
+            reraise=True,
+        )
+        try:
+            return await tries(self._try, path, to)
+        except BaseException:
+            to.unlink(missing_ok=True)
+            raise
+
+    async def _try(self, path: str, to: Path) -> MirrorFile | None:
+        try:
+            async with self.session.get(f"{self.url}/{path}", allow_redirects=False) as response:
+                if response.status == 404:
+                    return None
+                _check_status(response.status)
+                found = await _save(response.content, to)
+                expected = read_md5_header(response.headers)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _TransientFailure(describe_http_error(error)) from None
+        if expected and expected != found.md5:
+            raise _TransientFailure("the MD5 does not match")
+        return found
+
+
+def _check_status(status: int) -> None:
+    if status == 200:
+        return
+    if status == 429 or status >= 500:
+        raise _TransientFailure(f"HTTP {status}")
+    raise FetchFailed(f"HTTP {status}")
+
+
+async def _save(content: aiohttp.StreamReader, to: Path) -> MirrorFile:
+    digest, size = hashlib.md5(usedforsecurity=False), 0
+    with to.open("wb") as file:
+        async for piece in content.iter_chunked(PIECE):
+            size += len(piece)
+            if size > LARGEST:
+                raise FetchFailed(f"it is larger than {LARGEST >> 20} MB")
+            digest.update(piece)
+            file.write(piece)
+    return MirrorFile(to, digest.hexdigest())
+
+
+def read_md5_header(headers: Mapping[str, str]) -> str | None:
+    """Return the MD5 that a response states: in x-goog-hash, or as its ETag."""
+    stated = re.search(r"md5=([A-Za-z0-9+/=]+)", headers.get("x-goog-hash", ""))
+    if stated:
+        try:
+            return base64.b64decode(stated[1], validate=True).hex()
+        except binascii.Error:
+            return None
+    tag = _MD5.match(headers.get("ETag", ""))
+    return tag[1] if tag else None
+
+
+AT_ONCE = 4
+"""Downloads at once (research: gdelt §8)."""
+WAITING = 8
+"""Batches on disk that are being fetched or wait to be read."""
+HOPELESS = 12
+"""Batches in a row that could not be fetched, from which the mirror counts as unreachable; before
+anything was fetched, a first round of them is enough."""
+
+
+@dataclass(slots=True)
+class FetchTroubles:
+    """What could not be had."""
+
+    failed: dict[str, str] = field(default_factory=dict)
+    """Batches that could not be fetched, and why; the next sync tries them again."""
+    late: int = 0
+    """Batches that are not there yet and may still come."""
+    in_a_row: int = 0
+    fetched: bool = False
+    """Whether the mirror has answered at all."""
+
+
+class Downloads:
+    """Fetches batches inside a `with` block, from a thread; iterating gives what arrived."""
+
+    def __init__(
+        self,
+        wanted: Sequence[BatchToFetch],
+        folder: Path,
+        *,
+        mirror: str,
+        now: Clock,
+        pause_s: float = 1.0,
+    ) -> None:
+        self.troubles = FetchTroubles()
+        self._wanted = iter(wanted)
+        self._folder = folder
+        self._mirror = mirror
+        self._now = now
+        self._pause_s = pause_s
+        self._arrived: queue.SimpleQueue[Delivery | BaseException | None] = queue.SimpleQueue()
+        self._loop = asyncio.new_event_loop()
+        self._slots = asyncio.Semaphore(WAITING)
+        self._thread = threading.Thread(target=self._work, name="downloads", daemon=True)
+        self._all: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._all = self._loop.create_task(self._fetch_all())
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+        self._thread.join()
+        self._loop.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __iter__(self) -> Iterator[Delivery]:
+        """Yield what arrived, until all is there or it was stopped.
+
+        Raises:
+            RunError: the mirror cannot be reached.
+            OSError: a download cannot be written.
+        """
+        while (arrived := self._arrived.get()) is not None:
+            if isinstance(arrived, BaseException):
+                raise arrived
+            yield arrived
+
+    def stop(self) -> None:
+        """Break off what is being fetched."""
+        if self._all:
+            self._call(self._all.cancel)
+
+    def _call(self, function: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function)  # type: ignore[arg-type]
+        except RuntimeError:
+            return  # it has come to its end already
+
+    def _work(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            assert self._all
+            self._loop.run_until_complete(self._all)
+        except asyncio.CancelledError:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised where the deliveries are awaited
+            self._arrived.put(error)
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._arrived.put(None)
+
+    async def _fetch_all(self) -> None:
+        async with new_session() as session:
+            mirror = Mirror(self._mirror, session, self._pause_s)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(AT_ONCE):
+                        group.create_task(self._fetch_some(mirror))
+            except ExceptionGroup as several:
+                raise several.exceptions[0] from None  # the first one has ended the others
+
+    async def _fetch_some(self, mirror: Mirror) -> None:
+        for wanted in self._wanted:
+            await self._slots.acquire()
+            delivery = await self._fetch(mirror, wanted)
+            if delivery:
+                self._arrived.put(delivery)
+            else:
+                self._slots.release()
+
+    async def _fetch(self, mirror: Mirror, wanted: BatchToFetch) -> Delivery | None:
+        """Fetch the files of one batch; None where nothing is to be noted of it."""
+        try:
+            offers = await self._offers(mirror, wanted)
+        except FetchFailed as error:
+            self._note_failure(wanted, error)
+            return None
+        self.troubles.in_a_row, self.troubles.fetched = 0, True
+        now = self._now()
+        if not offers and not is_gap(wanted.batch, now):
+            self.troubles.late += 1
+            return None
+        row = _to_batch_row(wanted, bool(offers), now)
+        return Delivery(offers=offers, batches=(row,), done=self._release)
+
+    async def _offers(self, mirror: Mirror, wanted: BatchToFetch) -> tuple[Offer, ...]:
+        offers: list[Offer] = []
+        async with AsyncExitStack() as undo:
+            for path in MIRRORED[wanted.feed].paths(wanted.batch):
+                name = path.rpartition("/")[2]
+                to = self._folder / name
+                fetched = await mirror.fetch(path, to)
+                if fetched:
+                    undo.callback(to.unlink, missing_ok=True)
+                    offers.append(
+                        Offer(path=to, name=name, feed=wanted.feed, batch=wanted.batch,
+                              md5=fetched.md5, downloaded=True)
+                    )  # fmt: skip
+            undo.pop_all()
+        return tuple(offers)
+
+    def _note_failure(self, wanted: BatchToFetch, error: FetchFailed) -> None:
+        troubles = self.troubles
+        troubles.failed[f"{wanted.feed} {wanted.batch:%Y-%m-%d %H:%M}"] = str(error)
+        troubles.in_a_row += 1
+        if troubles.in_a_row >= (HOPELESS if troubles.fetched else AT_ONCE):
+            raise RunError(
+                f"the mirror cannot be used: {error}",
+                where=self._mirror,
+                hint="look at the network and the proxy, then give the same command again: "
+                "it goes on where it was",
+            )
+
+    def _release(self) -> None:
+        self._call(self._slots.release)
+
+
+def _to_batch_row(wanted: BatchToFetch, found: bool, now: datetime) -> BatchRow:
+    stamp, checked = int(wanted.batch.timestamp()), int(now.timestamp())
+    return BatchRow(wanted.feed, stamp, "read" if found else "missing", checked)

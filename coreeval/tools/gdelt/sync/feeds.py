@@ -1,0 +1,171 @@
+"""GDELT's feeds: their names on the mirror, size, files, and the stretches known to be empty."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from coreeval.errors import UsageError
+from coreeval.schema import Window
+from coreeval.tools.gdelt import formats
+from coreeval.tools.gdelt.sync.signals import DATE_ADDED, EVENT_COLUMNS, MENTION_COLUMNS
+
+QUARTER = timedelta(minutes=15)
+"""GDELT publishes a batch each quarter of an hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hole:
+    """A stretch without files; `end` is the first batch that is there again."""
+
+    start: datetime
+    end: datetime
+    reason: str
+    feeds: tuple[str, ...]
+    """The feeds that are known to lack it."""
+
+    @property
+    def batches(self) -> int:
+        """How many batches of each feed are missing."""
+        return (self.end - self.start) // QUARTER
+
+
+HOLES = (
+    Hole(
+        start=datetime(2025, 6, 14, 18, tzinfo=UTC),
+        end=datetime(2025, 7, 2, 2, tzinfo=UTC),
+        reason="GDELT published no GKG, Events and Mentions files in these days",
+        feeds=("gkg", "gkg_translated", "events", "mentions"),
+    ),
+)
+"""As probed file by file in October 2026 (research: gdelt §4)."""
+
+
+def find_holes(window: Window) -> tuple[Hole, ...]:
+    """Return the known holes that a window touches."""
+    return tuple(hole for hole in HOLES if hole.start < window.end and window.start < hole.end)
+
+
+def find_hole(moment: datetime, feed: str) -> Hole | None:
+    """Return the known hole of a feed that a moment falls into."""
+    inside = (hole for hole in HOLES if hole.start <= moment < hole.end)
+    return next((hole for hole in inside if feed in hole.feeds), None)
+
+
+Feed = Literal["gkg", "gkg_translated", "gal", "events", "mentions", "artlist"]
+Suffixes = tuple[str, ...]
+GAL_MINUTES = 8
+"""GAL files lie at minutes 0 to 7 of a quarter hour; nothing lists them (research: gdelt §1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorFeed:
+    """How the mirror has a feed."""
+
+    folder: str
+    suffixes: Suffixes
+    """Of the files of one batch; each has an archive of one file or a gzip file."""
+    a_day: str
+    """What a day of it costs to download."""
+    minutes: int = 1
+    """Minutes of a batch at which there may be a file."""
+    ready_after: timedelta = timedelta(minutes=-11)
+    """When the files of a batch can be there, from its stamp: most lie there before it."""
+
+    def paths(self, batch: datetime) -> list[str]:
+        """Return the paths that a batch may have on the mirror."""
+        stamps = [batch + timedelta(minutes=minute) for minute in range(self.minutes)]
+        return [f"{self.folder}/{format_stamp(at)}{end}" for at in stamps for end in self.suffixes]
+
+
+MIRRORED: dict[Feed, MirrorFeed] = {
+    "gkg": MirrorFeed(folder="gdeltv2", suffixes=(".gkg.csv.zip",), a_day="420 MB"),
+    "gkg_translated": MirrorFeed(
+        folder="gdeltv2", suffixes=(".translation.gkg.csv.zip",), a_day="about 400 MB"
+    ),
+    "gal": MirrorFeed(
+        folder="gdeltv3/gal",
+        suffixes=(".gal.json.gz",),
+        a_day="about 30 MB",
+        minutes=GAL_MINUTES,
+        ready_after=timedelta(minutes=30),
+    ),
+    "events": MirrorFeed(folder="gdeltv2", suffixes=(".export.CSV.zip",), a_day="8 MB"),
+    "mentions": MirrorFeed(folder="gdeltv2", suffixes=(".mentions.CSV.zip",), a_day="9 MB"),
+}
+"""The feeds that can be downloaded; sizes as of October 2026 (research: gdelt §4)."""
+SIGNAL_FEEDS: tuple[Feed, ...] = ("events", "mentions")
+USUAL_FEEDS: tuple[Feed, ...] = ("gkg", "gal", "events", "mentions")
+
+
+def parse_feeds(names: str) -> tuple[Feed, ...]:
+    """Return the feeds of a list with commas, each once, in the order of `MIRRORED`.
+
+    Raises:
+        UsageError: one is not known, or none is named.
+    """
+    wanted = {name.strip().lower() for name in names.split(",") if name.strip()}
+    unknown = sorted(wanted - set(MIRRORED))
+    if unknown or not wanted:
+        raise UsageError(
+            f"unknown feed {unknown[0]!r}" if unknown else "no feed is named",
+            where="--feeds",
+            hint=f"there are {', '.join(MIRRORED)}; several are joined by commas",
+        )
+    return tuple(feed for feed in MIRRORED if feed in wanted)
+
+
+def feed_of(path: Path) -> Feed | None:
+    """Tell what a file holds by its first lines; None where it is nothing that is read here.
+
+    Raises:
+        DamagedFile: not even its first line can be unpacked.
+    """
+    head = formats.first_lines(path)
+    kind = formats.classify_lines(head)
+    if kind == "gkg":
+        return "gkg_translated" if any(_TRANSLATED.match(line) for line in head) else "gkg"
+    return kind or _signals_feed(head)
+
+
+_TRANSLATED = re.compile(rb"\d{14}-T\d+\t")
+
+
+def _signals_feed(head: Sequence[bytes]) -> Feed | None:
+    rows = [line.split(b"\t") for line in head]
+    if any(_has_digits(row, EVENT_COLUMNS, (0, 1, DATE_ADDED)) for row in rows):
+        return "events"
+    if any(_has_digits(row, MENTION_COLUMNS, (0, 1, 2, 3)) for row in rows):
+        return "mentions"
+    return None
+
+
+def _has_digits(row: Sequence[bytes], width: int, places: Sequence[int]) -> bool:
+    """Tell whether a row has its columns, and digits where there must be digits."""
+    return len(row) == width and all(row[place].isdigit() for place in places)
+
+
+def is_copy(name: str, feed: Feed) -> bool:
+    """Tell whether a file is named as GDELT names the whole of a batch, packed or not."""
+    published = MIRRORED.get(feed)
+    if published is None or published.minutes > 1:
+        return False
+    plain = name.rpartition("/")[2].removesuffix(".gz").removesuffix(".zip")
+    ends = {suffix.removesuffix(".zip") for suffix in published.suffixes}
+    return stamp_in_name(name) is not None and plain[14:] in ends
+
+
+def format_stamp(batch: datetime) -> str:
+    """Return a time as GDELT names its files: 14 digits."""
+    return f"{batch:%Y%m%d%H%M%S}"
+
+
+def stamp_in_name(name: str) -> datetime | None:
+    """Return the time that a file's name begins with, None where it begins otherwise."""
+    found = re.match(r"([0-9]{14})\.", name.rpartition("/")[2])
+    try:
+        return datetime.strptime(found[1] + "+0000", "%Y%m%d%H%M%S%z") if found else None
+    except ValueError:
+        return None

@@ -1,0 +1,287 @@
+"""Reading one file: what it holds, its rows as tables, and which batches it is of.
+
+Its lines are unpacked piece by piece and never beyond a limit.
+"""
+
+import hashlib
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+from isal import igzip_lib, isal_zlib
+
+from coreeval.tools.gdelt.formats import LONGEST_LINE, FileDamage
+from coreeval.tools.gdelt.sync.article_lists import read_gal, read_list
+from coreeval.tools.gdelt.sync.feeds import Feed, feed_of, stamp_in_name
+from coreeval.tools.gdelt.sync.gkg import read_gkg
+from coreeval.tools.gdelt.sync.segment_rows import RowTally
+from coreeval.tools.gdelt.sync.signals import read_events, read_mentions
+
+PIECE = 1 << 19
+PACKED_PIECE = 1 << 16
+GZIP, DEFLATE = 31, -15
+"""Forms of packing, as `wbits` calls them."""
+GZIP_MAGIC = b"\x1f\x8b"
+_LOCAL_HEADER = 30
+_ENCRYPTED = 1
+_ISAL: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # not an instance
+TROUBLE = (
+    EOFError, OSError, zlib.error, _ISAL, zipfile.BadZipFile, NotImplementedError, struct.error,
+    UnicodeDecodeError,
+)  # fmt: skip
+"""What unpacking damaged files raises."""
+
+
+class FileTooLarge(FileDamage):
+    """Unpacked, a file is larger than a file of its kind can be."""
+
+
+def line_groups(path: Path, most: int, *, one_entry: bool = False) -> Iterator[list[bytes]]:
+    """Yield the lines of a plain, gzipped or zipped file, some at a time, ended by LF only.
+
+    Args:
+        path: The file.
+        most: Bytes that it may have when unpacked.
+        one_entry: Whether an archive must hold exactly one file, as GDELT's own do.
+
+    Raises:
+        DamagedFile: it cannot be unpacked to its end; the lines before were given.
+        TooLarge: it has more than `most` bytes.
+    """
+    left = b""
+    for piece in _limit(_iter_pieces(path, one_entry), most):
+        lines = _split_lines(piece)
+        lines[0] = left + lines[0]
+        left = lines.pop()
+        if len(left) > LONGEST_LINE:
+            raise FileDamage(f"a line of more than {LONGEST_LINE >> 20} MB")
+        if lines:
+            yield lines
+    if left:
+        yield [left]
+
+
+def _split_lines(piece: bytes) -> list[bytes]:
+    """Return what `split` does, by `find`: it looks at many bytes at a time."""
+    lines, start = [], 0
+    while (end := piece.find(b"\n", start)) >= 0:
+        lines.append(piece[start:end])
+        start = end + 1
+    return [*lines, piece[start:]]
+
+
+def _limit(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:
+    total = 0
+    try:
+        for piece in pieces:
+            total += len(piece)
+            if total > most:
+                raise FileTooLarge(f"more than {most >> 20} MB when unpacked")
+            yield piece
+    except TROUBLE as error:
+        raise FileDamage(str(error) or type(error).__name__) from error
+
+
+def _iter_pieces(path: Path, one_entry: bool) -> Iterator[bytes]:
+    with path.open("rb") as raw:
+        magic = raw.read(4)
+        raw.seek(0)
+        if magic.startswith(GZIP_MAGIC):
+            yield from _inflate(_read_packed(raw, path.stat().st_size), GZIP)
+        elif magic == b"PK\x03\x04":
+            yield from _iter_members(raw, one_entry)
+        else:
+            yield from _read_stream(raw)
+
+
+def _read_stream(stream: IO[bytes]) -> Iterator[bytes]:
+    while piece := stream.read(PIECE):
+        yield piece
+
+
+def _iter_members(raw: IO[bytes], one_entry: bool) -> Iterator[bytes]:
+    """Yield what is in an archive; the names in it are never used."""
+    with zipfile.ZipFile(raw) as archive:
+        members = [member for member in archive.infolist() if not member.is_dir()]
+    if one_entry and len(members) != 1:
+        raise zipfile.BadZipFile(f"an archive of {len(members)} files in place of one")
+    piece = b"\n"
+    for member in members:
+        if not piece.endswith(b"\n"):
+            yield b"\n"  # a line does not go on in the next file
+        for piece in _unpack_member(raw, member):
+            yield piece
+
+
+def _unpack_member(raw: IO[bytes], member: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield one member and check it; isal takes 0.4 of the time of zlib (docs/knowledge.md)."""
+    if member.flag_bits & _ENCRYPTED or member.compress_type not in (0, zipfile.ZIP_DEFLATED):
+        raise zipfile.BadZipFile("packed in a way that GDELT does not use")
+    raw.seek(member.header_offset)
+    name, extra = struct.unpack_from("<HH", raw.read(_LOCAL_HEADER), 26)
+    raw.seek(name + extra, 1)
+    packed = _read_packed(raw, member.compress_size)
+    checksum = 0
+    for piece in _inflate(packed, DEFLATE) if member.compress_type else packed:
+        checksum = isal_zlib.crc32(piece, checksum)
+        yield piece
+    if checksum != member.CRC:
+        raise zipfile.BadZipFile("the checksum does not match")
+
+
+def _read_packed(raw: IO[bytes], size: int) -> Iterator[bytes]:
+    while size > 0 and (packed := raw.read(min(size, PACKED_PIECE))):
+        size -= len(packed)
+        yield packed
+
+
+def _inflate(packed: Iterator[bytes], form: int) -> Iterator[bytes]:
+    """Yield what was packed; a gzip file may have several members."""
+    inflater = isal_zlib.decompressobj(wbits=form)
+    for chunk in packed:
+        while chunk:
+            if inflater.eof:
+                if not (chunk := chunk.lstrip(b"\0")):  # what pads an archive
+                    break
+                inflater = isal_zlib.decompressobj(wbits=form)
+            yield inflater.decompress(chunk, PIECE)
+            chunk = inflater.unused_data or inflater.unconsumed_tail
+    while piece := inflater.decompress(b"", PIECE):
+        yield piece
+    if not inflater.eof:
+        raise EOFError("the archive ends early")
+
+
+BATCH_S = 900
+MOST_UNPACKED = 1 << 30
+"""Bytes of a file on disk when unpacked, which bounds the memory that reading it takes."""
+MOST_UNPACKED_DOWNLOAD = 128 << 20
+"""Bytes of a download when unpacked; a busy GKG batch has 18 MB (research: gdelt §2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A file that may be read."""
+
+    path: Path
+    name: str
+    """What the ledger calls it; never used as a path."""
+    feed: Feed | None = None
+    """None where only its content can tell."""
+    batch: datetime | None = None
+    md5: str = ""
+    """Of its bytes as they are on disk, where that is known already."""
+    downloaded: bool = False
+    """Whether it is ours: then it holds one file of bounded size, and goes once it is read."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What reading a file came to."""
+
+    offer: Offer
+    feed: Feed | None = None
+    md5: str = ""
+    size: int = 0
+    known: bool = False
+    """Its content was read before, so it was not read again."""
+    why: str = ""
+    """Why nothing was read."""
+    tally: RowTally = field(default_factory=RowTally)
+    articles: list[Any] = field(default_factory=list)
+    """Tables of articles."""
+    signals: Any = None
+    """A table of signals."""
+    batches: set[int] = field(default_factory=set)
+    """Quarter hours that its rows are of, in epoch seconds."""
+
+
+Content = Callable[[Offer], Reading]
+"""Reads a file whose MD5 is known, here or elsewhere."""
+
+
+def read_content(offer: Offer) -> Reading:
+    """Read one file whose MD5 is known, whatever was read before.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    reading = Reading(offer, offer.feed, offer.md5, offer.path.stat().st_size)
+    try:
+        reading.feed = reading.feed or feed_of(offer.path)
+    except FileDamage as error:
+        reading.why = f"damaged: {error}"
+        return reading
+    if reading.feed is None:
+        reading.why = "holds no news"
+        return reading
+    _read_rows(reading, reading.feed)
+    if reading.tally.bad["too_large"]:  # what is made to look like news is not kept in part
+        reading.articles, reading.signals, reading.batches = [], None, set()
+    return reading
+
+
+def read(offer: Offer, known: Container[str], content: Content = read_content) -> Reading:
+    """Read one file, unless its content is among the known ones.
+
+    Raises:
+        OSError: a download cannot be read; a file of the user's only counts as left out.
+    """
+    try:
+        md5 = offer.md5 or _hash_file(offer.path)
+        if md5 in known:
+            return Reading(offer, offer.feed, md5, offer.path.stat().st_size, known=True)
+        return content(replace(offer, md5=md5))
+    except OSError as error:
+        if offer.downloaded:
+            raise
+        return Reading(offer, why=f"cannot be read: {error.strerror or error}")
+    finally:
+        if offer.downloaded:
+            offer.path.unlink(missing_ok=True)
+
+
+def _read_rows(reading: Reading, feed: Feed) -> None:
+    offer, tally = reading.offer, reading.tally
+    if feed == "artlist":
+        reading.articles = list(read_list(offer.path, tally))
+        return
+    most = MOST_UNPACKED_DOWNLOAD if offer.downloaded else MOST_UNPACKED
+    groups = _whole_groups(line_groups(offer.path, most, one_entry=offer.downloaded), tally)
+    if feed in ("events", "mentions"):
+        found = read_events(groups, tally) if feed == "events" else read_mentions(groups, tally)
+        reading.signals = found.table()
+        reading.batches = {stamp // BATCH_S * BATCH_S for stamp in found.stamps}
+    elif feed == "gal":
+        reading.articles = list(read_gal(groups, tally))
+        stamp = stamp_in_name(offer.name)
+        reading.batches = {int(stamp.timestamp()) // BATCH_S * BATCH_S} if stamp else set()
+    else:
+        reading.articles = list(read_gkg(groups, tally, feed))
+        reading.batches = _crawl_batches(reading.articles)
+
+
+def _whole_groups(groups: Iterable[list[bytes]], tally: RowTally) -> Iterator[list[bytes]]:
+    """Yield the lines of a file up to its end or to where it is damaged, which counts as a row."""
+    try:
+        yield from groups
+    except FileTooLarge as error:
+        tally.end_early("too_large", str(error))
+    except FileDamage as error:
+        tally.end_early("damaged", str(error))
+
+
+def _crawl_batches(tables: Iterable[Any]) -> set[int]:
+    stamps = (stamp for table in tables for stamp in pc.unique(table["crawled_at"]).to_pylist())
+    return {stamp // BATCH_S * BATCH_S for stamp in stamps}
+
+
+def _hash_file(path: Path) -> str:
+    with path.open("rb") as raw:
+        return hashlib.file_digest(raw, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

@@ -1,0 +1,185 @@
+"""Reading files in processes of their own: two threads of one take turns at Python's lock.
+
+The processes are started by name and not forked, import what reading needs and no more, and never
+look at the program's main module, so that any script may ask for news. Offers come in, readings
+go out. A process ends with the one that started it, however that one ends: its input is closed
+then.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from importlib.abc import MetaPathFinder
+from queue import SimpleQueue
+from subprocess import PIPE, Popen
+from typing import IO, Self
+
+from coreeval.errors import RunError
+from coreeval.tools.gdelt.sync.file_reader import Offer, Reading, read_content
+
+FEW = 64 << 20
+"""Bytes of files that are read in this process, before others are started."""
+KEEP_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 28),
+    "MIMALLOC_PURGE_DELAY": "-1",
+}
+"""Environment in which glibc and Arrow keep memory for the next file: a seventh of the time."""
+_SERVE = (
+    "import sys; sys.path[:] = sys.argv[1:]; "
+    "from coreeval.tools.gdelt.sync.reader_processes import serve; serve()"
+)
+
+
+class ReaderProcesses:
+    """Reads files for several threads, each in a process of its own once there are many.
+
+    Leaving the `with` block ends the processes at once, and what they are reading with them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[Popen[bytes]] = []
+        self._all: list[Popen[bytes]] = []
+        self._size = 0
+        self._over = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._over = True
+        for process in self._all:
+            with suppress(BrokenPipeError), process:
+                process.kill()
+
+    def read(self, offer: Offer) -> Reading:
+        """Read one file.
+
+        Raises:
+            OSError: it cannot be read.
+            RunError: the process that read it died, or none can be started.
+        """
+        process = self._take_process(offer.path.stat().st_size)
+        if process is None:
+            return read_content(offer)
+        answer = _ask_process(process, offer)
+        self._idle.append(process)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _take_process(self, size: int) -> Popen[bytes] | None:
+        """Return a process for so many bytes; None where they are to be read in this one."""
+        with self._lock:
+            if self._over:
+                raise CancelledError
+            self._size += size
+            if self._size <= FEW:
+                return None
+            if not self._idle:
+                self._all.append(_started())
+                return self._all[-1]
+            return self._idle.pop()
+
+
+def _started() -> Popen[bytes]:
+    try:
+        with _hold_signals():
+            return Popen(
+                [sys.executable, "-P", "-c", _SERVE, *sys.path],
+                stdin=PIPE, stdout=PIPE, env={**os.environ, **KEEP_MEMORY},
+            )  # fmt: skip
+    except OSError as error:
+        raise RunError(
+            f"no process can be started to read files: {error.strerror or error}",
+            where=sys.executable,
+            hint="let this user have more processes or memory, then give the same command again",
+        ) from None
+
+
+@contextmanager
+def _hold_signals() -> Iterator[None]:
+    """Hold back the signals to stop: here inside the block, in a process started in it for good.
+
+    A terminal and a service manager send them to all processes; it is this one that stops.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _ask_process(process: Popen[bytes], offer: Offer) -> Reading | Exception:
+    """Return what a process says of a file."""
+    assert process.stdin and process.stdout
+    try:
+        pickle.dump(offer, process.stdin)
+        process.stdin.flush()
+        answer: Reading | Exception = pickle.load(process.stdout)
+    except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+        raise RunError(
+            f"a process that reads files died: {_ending(process.wait())}",
+            where=offer.name,
+            hint="most often there was too little memory; "
+            "give the same command again: it goes on where it was",
+        ) from None
+    return answer
+
+
+def _ending(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+class PandasBlocker(MetaPathFinder):
+    """Keeps Arrow from importing pandas, where it is, only to see that an array is no series."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Find nothing; half of the time of starting is pandas.
+
+        Raises:
+            ModuleNotFoundError: it is pandas that is looked for.
+        """
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
+
+
+def serve() -> None:
+    """Read the files offered on standard input, and answer on standard output."""
+    sys.meta_path.insert(0, PandasBlocker())
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what else is said is no answer
+    offers: SimpleQueue[Offer] = SimpleQueue()
+    threading.Thread(target=_answer_all, args=(offers, answers), daemon=True).start()
+    with suppress(EOFError):
+        while True:
+            offers.put(pickle.load(sys.stdin.buffer))
+    os._exit(0)  # in the middle of a file, too
+
+
+def _answer_all(offers: SimpleQueue[Offer], answers: IO[bytes]) -> None:
+    try:
+        while True:
+            pickle.dump(_answer(offers.get()), answers, protocol=5)
+            answers.flush()
+    except BrokenPipeError:
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - the end of this process tells the other one
+        traceback.print_exc()
+        os._exit(1)
+
+
+def _answer(offer: Offer) -> Reading | Exception:
+    """Return what a file holds, or the error that is to be raised where it is asked for."""
+    try:
+        return read_content(offer)
+    except Exception as error:  # noqa: BLE001
+        error.add_note("in a process that reads files:\n" + traceback.format_exc())
+        return error

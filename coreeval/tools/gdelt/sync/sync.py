@@ -1,0 +1,318 @@
+"""Bringing news into a store: from the mirror, or from files in a folder.
+
+The first signal asks for a clean end, the second is a KeyboardInterrupt.
+"""
+
+import errno
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import FrameType
+
+from coreeval.errors import KnowledgeError, RunError, RunLocked
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.files import hold_lock
+from coreeval.tools.gdelt.formats import UNDERSTOOD, find_files
+from coreeval.tools.gdelt.index.store_catalog import StoreLayout
+from coreeval.tools.gdelt.sync.batches import (
+    clamp_window,
+    find_gaps,
+    list_batches_to_fetch,
+    list_ranges,
+)
+from coreeval.tools.gdelt.sync.downloads import (
+    MIRROR,
+    Downloads,
+    FetchTroubles,
+    normalise_mirror_url,
+)
+from coreeval.tools.gdelt.sync.feeds import USUAL_FEEDS, Feed
+from coreeval.tools.gdelt.sync.file_reader import Offer
+from coreeval.tools.gdelt.sync.intake import Delivery, Intake, IntakeCounts
+from coreeval.tools.gdelt.sync.store_ledger import GO_ON, BatchRange, StoreLedger, open_ledger
+
+
+class StopRequest:
+    """Whether somebody asked to stop, and whom to tell."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._listeners: list[Callable[[], None]] = []
+
+    def ask(self) -> None:
+        """Ask for an end after the files in hand."""
+        self.asked = True
+        for listener in self._listeners:
+            listener()
+
+    @contextmanager
+    def telling(self, listener: Callable[[], None]) -> Iterator[None]:
+        """Call somebody, too, when an end is asked for inside the block."""
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Ask at SIGINT and SIGTERM; outside the main thread they are the caller's own affair."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._handle)
+                  for number in (signal.SIGINT, signal.SIGTERM)}  # fmt: skip
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.ask()
+
+
+LOOK_BACK = timedelta(days=1)
+"""How far before the newest batch late ones are looked for."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncProgress:
+    """Where a sync is."""
+
+    done: int
+    total: int
+    """Files in a folder, or batches on the mirror."""
+    articles: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What surrounds a sync: who watches, what time it is, and what is done at its end."""
+
+    watch: Callable[[SyncProgress], None] = lambda _: None
+    now: Clock = utc_now
+    finish: Callable[[Path], object] = lambda _: None
+    """Called with the store while its lock is held, unless the sync was stopped."""
+    pause_s: float = 1.0
+    """Seconds before a download is tried again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncResult:
+    """What a sync came to."""
+
+    store: Path
+    counts: IntakeCounts
+    gaps: int
+    """Batches that should be there and are not."""
+    known_gaps: int = 0
+    """Those of them that are missing from GDELT's archive for everybody."""
+    troubles: FetchTroubles = field(default_factory=FetchTroubles)
+    stopped: bool = False
+    """Whether a signal ended it; the same command goes on."""
+    seconds: float = 0.0
+
+
+def sync_mirror(
+    store: Path,
+    *,
+    start: datetime | None,
+    end: datetime | None = None,
+    feeds: Sequence[Feed] = USUAL_FEEDS,
+    mirror: str = MIRROR,
+    around: Around | None = None,
+) -> SyncResult:
+    """Fetch what a window has and the store has not.
+
+    Args:
+        store: The store's folder; made if need be.
+        start: The window's start; None goes on from the newest batch of the store.
+        end: Its end; None is now.
+        feeds: What is fetched.
+        mirror: The URL above `gdeltv2/`.
+        around: Who watches, the clock, what is done at the end.
+
+    Raises:
+        UsageError: the window or the mirror's address is wrong, or this is no store.
+        RunLocked: another sync is at work on the store.
+        RunError: the mirror cannot be reached, the disk is full, or a process that reads died.
+    """
+    around, url = around or Around(), normalise_mirror_url(mirror)
+    now = around.now()
+    if start is not None:
+        clamp_window(start, end, now)
+
+    def work(at: _Work) -> SyncResult:
+        since, until = clamp_window(start or _resume_from(at.ledger, feeds, store), end, now)
+        known = {feed: at.ledger.batches(feed) for feed in feeds}
+        missing = list_batches_to_fetch(feeds, known, since, until, now)
+        asked = list_ranges(feeds, since, until, now)
+        at.ledger.note_ranges(asked)
+        downloads = Downloads(
+            missing, at.layout.downloads, mirror=url, now=around.now, pause_s=around.pause_s
+        )
+        with downloads, at.stop.telling(downloads.stop):
+            counts = at.take(downloads, len(missing))
+        return at.result(counts, asked, downloads.troubles)
+
+    return _work_on_store(store, around, work)
+
+
+def sync_folder(store: Path, source: Path, *, around: Around | None = None) -> SyncResult:
+    """Read the GDELT files in a folder, or one file, that the store has not read yet.
+
+    Raises:
+        KnowledgeError: no such folder, none of its files holds news, or this is no store.
+        RunLocked: another sync is at work on the store.
+        RunError: the disk is full, or a process that reads died.
+    """
+    around = around or Around()
+    if not source.exists():
+        raise KnowledgeError(
+            "the news folder does not exist",
+            where=str(source),
+            hint=f"point --from at a folder of {UNDERSTOOD}, Events or Mentions",
+        )
+
+    def work(at: _Work) -> SyncResult:
+        files = [file for file in find_files(source) if not file.is_relative_to(store)]
+        offers = (Offer(path=file, name=_name_below(file, source)) for file in files)
+        counts = at.take((Delivery(offers=(offer,)) for offer in offers), len(files))
+        if not at.stop.asked:
+            _require_news(source, counts)
+        asked = [BatchRange(feed, min(found), max(found)) for feed, found in counts.copies.items()]
+        at.ledger.note_ranges(asked)
+        return at.result(counts, asked, FetchTroubles())
+
+    return _work_on_store(store, around, work)
+
+
+# -- what both do ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """An open store and what surrounds the work on it."""
+
+    layout: StoreLayout
+    ledger: StoreLedger
+    stop: StopRequest
+    around: Around
+
+    def take(self, deliveries: Iterable[Delivery], total: int) -> IntakeCounts:
+        """Read deliveries until there are no more or a signal came."""
+
+        def tell(done: int, articles: int) -> None:
+            self.around.watch(SyncProgress(done, total, articles))
+
+        intake = Intake(self.layout, self.ledger, now=self.around.now, tell=tell)
+        intake.take(self._until_stopped(deliveries))
+        return intake.counts
+
+    def result(
+        self, counts: IntakeCounts, asked: Sequence[BatchRange], troubles: FetchTroubles
+    ) -> SyncResult:
+        """Return what the sync came to."""
+        gaps = find_gaps(self.ledger, asked, self.around.now())
+        return SyncResult(
+            store=self.layout.root,
+            counts=counts,
+            gaps=sum(gap.batches for gap in gaps),
+            known_gaps=sum(gap.batches for gap in gaps if gap.hole),
+            troubles=troubles,
+        )
+
+    def _until_stopped(self, deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
+        for delivery in deliveries:
+            if self.stop.asked:
+                return
+            yield delivery
+
+
+def _work_on_store(store: Path, around: Around, work: Callable[[_Work], SyncResult]) -> SyncResult:
+    """Work on a store alone, stopped cleanly by a signal."""
+    layout, stop, started = StoreLayout(store), StopRequest(), time.monotonic()
+    layout.prepare()
+    with (
+        _explain_full_disk(layout),
+        _lock_store(layout),
+        stop.on_signals(),
+        open_ledger(layout.ledger) as ledger,
+    ):
+        layout.clear_leftovers(segment.path for segment in ledger.segments())
+        done = work(_Work(layout, ledger, stop, around))
+        if not stop.asked:
+            around.finish(store)
+    return replace(done, stopped=stop.asked, seconds=time.monotonic() - started)
+
+
+@contextmanager
+def _lock_store(layout: StoreLayout) -> Iterator[None]:
+    """Hold the store's lock.
+
+    Raises:
+        RunLocked: another process holds it.
+    """
+    taken = RunLocked(
+        "another sync is at work on this store",
+        where=str(layout.root),
+        hint="wait for it; the store can be read meanwhile",
+    )
+    with hold_lock(layout.lock, taken):
+        yield
+
+
+@contextmanager
+def _explain_full_disk(layout: StoreLayout) -> Iterator[None]:
+    """Say it in one message when there is no room left on the disk.
+
+    Raises:
+        RunError: there is none.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise RunError(
+            "the disk is full", where=str(error.filename or layout.root), hint=GO_ON
+        ) from None
+
+
+def _resume_from(ledger: StoreLedger, feeds: Sequence[Feed], store: Path) -> datetime:
+    """Return from when to go on: up to a day before the newest batch, since some come late."""
+    newest = ledger.newest_batch(feeds)
+    if newest is None:
+        raise KnowledgeError(
+            "the store has nothing yet to go on from",
+            where=str(store),
+            hint="say how far back to begin: coreeval gdelt sync --days 7",
+        )
+    first = min((each.first for each in ledger.list_ranges() if each.feed in feeds), default=newest)
+    return max(datetime.fromtimestamp(newest, UTC) - LOOK_BACK, datetime.fromtimestamp(first, UTC))
+
+
+def _name_below(file: Path, source: Path) -> str:
+    return file.name if file == source else file.relative_to(source).as_posix()
+
+
+def _require_news(source: Path, counts: IntakeCounts) -> None:
+    if counts.files or counts.known:
+        return
+    left_out = [f"{name} ({why})" for name, why in list(counts.ignored.items())[:5]]
+    more = f" and {len(counts.ignored) - 5} more" if len(counts.ignored) > 5 else ""
+    found = f"found {', '.join(left_out)}{more}" if left_out else "there is no file in it"
+    raise KnowledgeError(
+        "there are no GDELT files here",
+        where=str(source),
+        hint=f"{found}; understood are {UNDERSTOOD}, Events and Mentions, plain, .gz or .zip",
+    )

@@ -1,0 +1,188 @@
+"""Each way in which BigQuery can refuse: what stops the run, and what another source may answer."""
+
+import asyncio
+import socket
+from typing import Literal
+
+import pytest
+from google.oauth2.credentials import Credentials
+
+from coreeval.config.remote_news import BigQueryConfig
+from coreeval.errors import BudgetSpent, ConfigError, CoreEvalError, CredentialError
+from coreeval.schema import NoEvidence
+from coreeval.tools.gdelt.bigquery.bigquery_source import BigQueryKnowledge
+from coreeval.tools.gdelt.bigquery.client import open_client
+from coreeval.tools.gdelt.bigquery.jobs import JobRunner
+from tests.support.bigquery.server import BigQueryServer, Step
+from tests.tools.gdelt.bigquery.conftest import HASTE, Opener
+from tests.tools.gdelt.bigquery.news import GAL, GKG, JUNE, named
+
+NAME = "Mary Smith"
+
+
+@pytest.fixture(autouse=True)
+def rows(server: BigQueryServer) -> None:
+    server.engine.add(gkg=GKG, gal=GAL)
+
+
+STOPPING = [
+    ("accessDenied", "Access Denied: Project p: bigquery.jobs.create", CredentialError,
+     "roles/bigquery.jobUser"),
+    ("accessNotConfigured", "BigQuery API has not been used in project 1", ConfigError,
+     "gcloud services enable bigquery.googleapis.com --project local"),
+    ("billingNotEnabled", "Billing has not been enabled for this project", ConfigError, "billing"),
+    ("notFound", "Not found: Project nowhere", ConfigError, "knowledge.bigquery.project"),
+    ("bytesBilledLimitExceeded", "Query exceeded limit", BudgetSpent, "max_gb"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("step", ["dry_run", "insert"])
+@pytest.mark.parametrize(("reason", "message", "kind", "hint"), STOPPING)
+async def test_what_only_the_user_can_mend_stops_the_run(
+    server: BigQueryServer, opened: Opener, step: Step, reason: str, message: str,
+    kind: type[CoreEvalError], hint: str,
+) -> None:  # fmt: skip
+    server.fail(step, reason, message)
+    with pytest.raises(kind) as caught:
+        await opened().fetch(named(NAME), JUNE, 5)
+    assert message in caught.value.message or "not enabled" in caught.value.message
+    assert hint in caught.value.hint
+    assert server.billed == 0 and len(server.steps(step)) == 1
+
+
+REASONS: list[tuple[str, str, NoEvidence]] = [
+    ("rateLimitExceeded", "Exceeded rate limits", "throttled"),
+    ("quotaExceeded", "Quota exceeded: free query bytes scanned", "throttled"),
+    ("invalidQuery", "Syntax error: Unexpected keyword", "rejected"),
+    ("invalidQuery", "Unrecognized name: V2Persons", "rejected"),
+    ("notFound", "Not found: Table gdelt-bq:gdeltv2.gkg_partitioned", "rejected"),
+    ("resourcesExceeded", "Resources exceeded during query execution", "rejected"),
+    ("backendError", "Error encountered during execution", "unavailable"),
+    ("internalError", "An internal error occurred", "unavailable"),
+]
+
+
+@pytest.mark.parametrize("step", ["dry_run", "insert", "job"])
+@pytest.mark.parametrize(("reason", "message", "expected"), REASONS)
+async def test_all_else_gives_the_queries_a_reason(
+    server: BigQueryServer, opened: Opener, step: Literal["dry_run", "insert", "job"],
+    reason: str, message: str, expected: NoEvidence,
+) -> None:  # fmt: skip
+    if step == "job":
+        server.job_error = (reason, message)
+    else:
+        server.fail(step, reason, message, times=99)
+    found = await opened(feeds=["gkg"]).fetch(named(NAME), JUNE, 5)
+    assert found.by_query == {NAME: ()}
+    assert found.reasons == {NAME: expected}
+    assert any(message in note for note in found.notes)
+    assert server.billed == 0
+    if expected != "unavailable":
+        assert found.cost_usd == 0.0
+    tries = HASTE.tries if reason in ("rateLimitExceeded", "backendError", "internalError") else 1
+    assert len(server.steps("insert" if step == "job" else step)) == (1 if step == "job" else tries)
+
+
+async def test_one_table_answers_while_the_other_fails(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    server.fail("insert", "backendError", times=HASTE.tries)
+    found = await opened().fetch(named(NAME, "Ontario", "Nobody Atall"), JUNE, 5)
+    assert [item.origin[:20] for item in found.by_query["Ontario"]] == ["gdelt-bq.gdeltv2.gal"]
+    assert found.reasons == {NAME: "unavailable", "Nobody Atall": "unavailable"}
+
+
+@pytest.mark.parametrize("step", ["dry_run", "insert", "results"])
+@pytest.mark.parametrize("reason", ["rateLimitExceeded", "backendError"])
+async def test_a_passing_failure_is_tried_again(
+    server: BigQueryServer, opened: Opener, step: Step, reason: str
+) -> None:
+    server.fail(step, reason, times=2)
+    found = await opened(feeds=["gkg"]).fetch(named(NAME), JUNE, 5)
+    assert found.by_query[NAME]
+    assert len(server.jobs) == 1
+    ids = {body["jobReference"]["jobId"] for body in server.steps("insert")}
+    assert len(ids) == 1
+
+
+@pytest.mark.parametrize("step", ["dry_run", "insert", "results"])
+async def test_an_answer_that_was_lost_is_not_paid_for_twice(
+    server: BigQueryServer, opened: Opener, step: Step
+) -> None:
+    server.lose(step)
+    found = await opened(feeds=["gkg"]).fetch(named(NAME), JUNE, 5)
+    assert found.by_query[NAME]
+    assert len(server.jobs) == 1
+    assert found.bytes_billed == server.billed
+
+
+async def test_a_job_that_runs_is_waited_for(server: BigQueryServer, opened: Opener) -> None:
+    server.held = True
+    asked = asyncio.ensure_future(opened(feeds=["gkg"]).fetch(named(NAME), JUNE, 5))
+    while len(server.steps("get")) < 3:
+        await asyncio.sleep(0.01)
+    server.release()
+    assert (await asked).by_query[NAME]
+
+
+async def test_who_gives_up_cancels_the_job(server: BigQueryServer, opened: Opener) -> None:
+    server.held = True
+    asked = asyncio.ensure_future(opened(feeds=["gkg"]).fetch(named(NAME), JUNE, 5))
+    while not server.steps("get"):
+        await asyncio.sleep(0.01)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert server.cancelled == list(server.jobs)
+
+
+async def test_the_deadline_cancels_the_job_and_counts_it(
+    server: BigQueryServer, opened: Opener
+) -> None:
+    server.held = True
+    found = await opened(feeds=["gkg"], timeout_s=0.4).fetch(named(NAME), JUNE, 5)
+    assert found.reasons == {NAME: "unavailable"}
+    assert any("no answer within 0.4 s" in note for note in found.notes)
+    assert server.cancelled == list(server.jobs)
+    assert found.bytes_billed > 0
+
+
+@pytest.mark.parametrize("step", ["dry_run", "insert"])
+async def test_a_server_that_says_nothing_is_not_waited_for(
+    server: BigQueryServer, opened: Opener, step: Step
+) -> None:
+    server.hang(step)
+    found = await opened(feeds=["gkg"], timeout_s=0.5).fetch(named(NAME), JUNE, 5)
+    assert found.reasons == {NAME: "unavailable"}
+    assert len(server.steps("cancel")) == (1 if step == "insert" else 0)
+
+
+async def test_nobody_answers(opened: Opener) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        nowhere = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    found = await opened(endpoint=nowhere).fetch(named(NAME), JUNE, 5)
+    assert found.reasons == {NAME: "unavailable"}
+    assert "cannot be reached" in found.notes[0]
+    assert found.cost_usd == 0.0
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_what_is_asked_and_the_token_stay_where_they_were_sent(
+    server: BigQueryServer, status: int
+) -> None:
+    with BigQueryServer().running() as other:
+        other.engine.add(gkg=GKG, gal=GAL)
+        server.redirect = (status, other.url)
+        config = BigQueryConfig(endpoint=server.url, project="p", feeds=("gkg",))
+        client = open_client(config, Credentials(token="s3cret-token"))  # type: ignore[no-untyped-call]
+        source = BigQueryKnowledge(
+            JobRunner(client, patience=HASTE), config, min_precision="cluster"
+        )
+        found = await source.fetch(named(NAME), JUNE, 5)
+        source.close()
+        assert other.asked == []
+    assert len(server.asked) == 1, "it is not asked again"
+    assert server.headers[0]["authorization"] == "Bearer s3cret-token"
+    assert found.reasons == {NAME: "unavailable"}
+    assert any("it redirects" in note for note in found.notes)
