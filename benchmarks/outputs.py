@@ -187,7 +187,8 @@ def run_demo(run: Recorder) -> None:
 def run_folders(*parents: str) -> list[Path]:
     """Return the folders of runs below some folders of the workspace, by time."""
     found = [path.parent.relative_to(WORK) for parent in parents
-             for path in (WORK / parent).rglob("run.db")]  # fmt: skip
+             for path in (WORK / parent).rglob("manifest.json")
+             if (path.parent / "run.db").exists()]  # fmt: skip
     return sorted(found, key=str)
 
 

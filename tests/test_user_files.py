@@ -37,6 +37,8 @@ MISTAKES = {
     "laughs": (LAUGHS, 6, f"stands for more than {MOST_VALUES:,} values"),
     "cycle": ("a: &x [*x]", 1, "stands inside its own value"),
     "object": ("a: !!python/object/apply:os.system ['true']", 1, "could not determine"),
+    "half a character": ('a: 1\nb: "x\\ud800"', 2, "half a character"),
+    "NUL in a key": ('a: 1\n"b\\0": 2', 2, "the character NUL"),
     "syntax": ("a: 1\nb: c: d", 2, "mapping values are not allowed here"),
 }
 
@@ -53,6 +55,14 @@ def test_a_mistake_in_yaml_names_its_line(mistake: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"not YAML: line {line}: ") as told:
         read_mapping(config)
     assert (told.value.where, told.value.hint != "") == (str(config), True)
+
+
+@pytest.mark.parametrize(
+    "text", ['a: "\\U00110000"', 'a: "\\UFFFFFFFF"', f"%YAML {'9' * 5000}.1\n---\na: b"]
+)
+def test_escapes_and_directives_that_python_cannot_hold(text: str) -> None:
+    with pytest.raises(YamlError, match="cannot be read"):
+        parse_yaml(text)
 
 
 def test_what_people_write_is_read() -> None:

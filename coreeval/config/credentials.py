@@ -42,7 +42,7 @@ _FREE_NAMES = frozenset({"columns", "files", "signals"})
 _SHAPES = re.compile(
     r"""
       # OpenAI, Anthropic, Stripe and many others: a long word with a digit after the prefix
-      \b[spr]k[-_](?:[A-Za-z0-9_]{1,20}[-_]){0,4}(?=[A-Za-z]{0,100}\d)[A-Za-z0-9]{12,}
+      \b[spr]k[-_](?:[A-Za-z0-9]{1,20}[-_]){0,4}(?=[A-Za-z]{0,100}\d)[A-Za-z0-9]{12,}
     | \bgh[opsur]_[A-Za-z0-9]{20,} | \bgithub_pat_\w{20,}            # GitHub
     | \bglpat-[\w-]{16,}                                             # GitLab
     | \bhf_[A-Za-z0-9]{20,}                                          # Hugging Face

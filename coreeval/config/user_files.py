@@ -6,6 +6,7 @@ few lines into gigabytes. A mistake is told with the line that it is on.
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,12 +105,18 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - plain data, checked by whoev
     """
     try:
         return yaml.load(text, Loader=_BoundedLoader)
+    except (ValueError, OverflowError) as error:  # PyYAML's, of escapes and directives
+        raise YamlError(f"it cannot be read: {error}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(str(error.problem or error.context).split())
         raise YamlError(problem, mark.line + 1 if mark else None) from None
     except yaml.YAMLError as error:
         raise YamlError(" ".join(str(error).split())) from None
+
+
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""What no file name, address or file of UTF-8 can hold; an escape such as `\\ud800` writes it."""
 
 
 class _BoundedLoader(yaml.SafeLoader):
@@ -134,6 +141,8 @@ class _BoundedLoader(yaml.SafeLoader):
         return node
 
     def _count(self, node: yaml.Node, event: yaml.Event) -> None:
+        if isinstance(event, yaml.ScalarEvent) and _NO_TEXT.search(event.value):
+            raise _refused("a text holds half a character or the character NUL", event)
         if isinstance(event, yaml.AliasEvent):
             size = self._sizes.get(id(node))
             if size is None:

@@ -120,7 +120,14 @@ def test_the_address_of_a_hook_stays_out_of_the_environment(
     assert address_of_hook("ALERTS_URL", tmp_path) == "http://192.0.2.3"
 
 
-@pytest.mark.parametrize("content", [b"OPENAI_API_KEY=\xff\xfe\n", b"#" * (MOST_BYTES + 1)])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"OPENAI_API_KEY=\xff\xfe\n",
+        b"#" * (MOST_BYTES + 1),
+        b"A_KEY=x" + b" " * 300_000 + b"y\n",
+    ],
+)
 def test_a_file_that_is_none_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".env").write_bytes(content)
     with pytest.raises(ConfigError, match=r"the \.env file cannot be read"):

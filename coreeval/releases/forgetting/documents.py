@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import lzma
+import math
 import sqlite3
 import stat
 import struct
@@ -27,6 +28,11 @@ from coreeval.releases.forgetting.workbooks import blank_workbook
 from coreeval.tools.files import replacing
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
+_NOT_UNPACKED = (
+    b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"7z\xbc\xaf", b"Rar!", b"ARROW1",
+    b"FEA1",
+)  # fmt: skip
+"""Files of bzip2, xz, zstd, LZ4, 7-Zip, RAR, Arrow and Feather, which are only told of."""
 _PIECE = 1 << 20
 """Characters of a line that are read at once."""
 _TAIL = 256
@@ -81,6 +87,8 @@ def count_in(path: Path, finder: NameFinder) -> int:
         return _count_database(path, finder)
     if start.startswith(_ZIP):
         return _count_zip(path, finder)
+    if start.startswith(_NOT_UNPACKED):
+        raise ValueError("it is packed in a form that is not looked into")
     with _opened(path) as lines:
         return _count_lines(lines, finder)
 
@@ -280,11 +288,18 @@ def _write_whole(path: Path, text: str, encoding: str) -> None:
 
 def _blank_json(path: Path, finder: NameFinder, *, dry: bool) -> int:
     encoding = _encoding_of(path)
-    value = json.loads(_read_whole(path, encoding))
+    value = json.loads(_read_whole(path, encoding), parse_float=_finite)
     count = _count_texts(value, finder)
     if count and not dry:
         _write_whole(path, _dumped(finder.blanked(value), indent=2) + "\n", encoding)
     return count
+
+
+def _finite(digits: str) -> float:
+    """Return a number; one beyond a double would be written as what is no JSON."""
+    if math.isinf(value := float(digits)):
+        raise ValueError(f"it has the number {digits[:40]}, which cannot be written again")
+    return value
 
 
 def _dumped(value: object, indent: int | None = None) -> str:
@@ -337,7 +352,7 @@ def _blank_line(line: str, finder: NameFinder) -> tuple[str, str]:
     if not finder.finds(line):
         return line, line
     try:
-        value = json.loads(line)
+        value = json.loads(line, parse_float=_finite)
         blanked = finder.blanked(value)
         return line, line if blanked == value else _dumped(blanked) + "\n"
     except (ValueError, RecursionError):

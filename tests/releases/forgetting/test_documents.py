@@ -1,7 +1,9 @@
 """Files of any form lose what names somebody, or are told of; none of them ends the command."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import sqlite3
 import tracemalloc
@@ -124,7 +126,12 @@ def test_odd_files_are_told_and_do_not_end_the_command(tmp_path: Path) -> None:
     _odd_database(damaged)
     os.mkfifo(pipe)
     packed.write_bytes(b"\x1f\x8b\x07\0" + b"\0" * 20)
-    for path in (damaged, pipe, packed, tmp_path / "not-there"):
+    others = {"a.csv.bz2": bz2.compress(NAME.encode()), "a.tar.xz": lzma.compress(NAME.encode())}
+    others |= {"a.feather": b"ARROW1\0\0" + NAME.encode(), "a.json": f'["{NAME}", 1e400]'.encode()}
+    for name, content in others.items():
+        (tmp_path / name).write_bytes(content)
+    odd = (damaged, pipe, packed, tmp_path / "not-there", *(tmp_path / name for name in others))
+    for path in odd:
         (found,) = forget(path)
         assert (found.kind, found.action) == ("file that cannot be read", "reported")
 
