@@ -21,8 +21,8 @@ from coreeval.graph.pool import Stop, work_through
 from coreeval.graph.record import InFlight, recorder
 from coreeval.graph.state import SampleInput, SampleNode, SampleState, SampleUpdate
 from coreeval.graph.threads import SampleThreads
-from coreeval.models import AnswerShape, Asker, Exchange, close_models
-from coreeval.models.purse import Purse
+from coreeval.models import ModelClient, ModelPool, OutputSchema, close_models
+from coreeval.models.budget import Budget
 from coreeval.schema import Sample
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import open_calls
@@ -45,7 +45,7 @@ class Note(BaseModel):
     doubt: str
 
 
-SHAPE = AnswerShape(Note)
+SHAPE = OutputSchema(Note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +90,9 @@ async def work(load: Load, folder: Path, *, name: str = "s") -> None:
         stack.push_async_callback(close_models)
         saver = await stack.enter_async_context(open_checkpoints(folder / "checkpoints.db"))
         store.add_samples(_samples(load.samples, name))
-        exchange = Exchange(calls, Purse(calls.ledger, {}), in_flight=load.in_flight, env={})
+        exchange = ModelPool(calls, Budget(calls.ledger, {}), in_flight=load.in_flight, env={})
         in_flight, stop = InFlight(utc_now), Stop()
-        graph = _graph(exchange.asker(config, "composer"), store, in_flight)
+        graph = _graph(exchange.open_client(config, "composer"), store, in_flight)
         threads = SampleThreads(
             app=graph.compile(checkpointer=saver),
             saver=saver,
@@ -119,7 +119,7 @@ def _samples(count: int, name: str) -> Iterator[Sample]:
 
 
 def _graph(
-    asker: Asker, store: RunStore, in_flight: InFlight
+    asker: ModelClient, store: RunStore, in_flight: InFlight
 ) -> StateGraph[SampleState, None, SampleInput, SampleState]:
     """Return seven nodes in a row, each of them one call."""
     wrap = recorder(store, in_flight, utc_now, "load")

@@ -43,7 +43,7 @@ PRELOADED: Final = (
     "tests.support.worker",
     "coreeval.graph.run",
     "coreeval.graph.evaluating",
-    "coreeval.models.openai.chat",
+    "coreeval.models.openai",
     "coreeval.evaluation.report.writing",
     "coreeval.evaluation.numleak.document",
     "coreeval.releases.making",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from coreeval.config import load_config
-from coreeval.models.asker import MOST_KEPT
+from coreeval.models.client import MOST_ANSWER_CHARACTERS
 from coreeval.tools.http import MOST_BODY_BYTES
 from tests.hostile.test_answers import ANSWERS
 from tests.support.answers import OfflineAnswers
@@ -51,7 +51,7 @@ class Hostile:
 
 def _texts() -> list[str | Reply]:
     """Return what models could say at most, each made to be read slowly, and the corpus."""
-    told = [text[: MOST_KEPT - 1] for text in ANSWERS.values()]
+    told = [text[: MOST_ANSWER_CHARACTERS - 1] for text in ANSWERS.values()]
     small = (file.read_text("utf-8", "replace") for file in sorted(CORPUS.iterdir()))
     return [*told, *small]
 

@@ -22,15 +22,15 @@ from google.auth.credentials import AnonymousCredentials
 from benchmarks.chaos.cases import Case, Outcome
 from benchmarks.chaos.processes import Said, say
 from coreeval.config import ModelConfig
-from coreeval.config.remote_news import BigQueryConfig
+from coreeval.config.knowledge import BigQueryConfig
 from coreeval.config.schedule import HookConfig
 from coreeval.errors import CoreEvalError
 from coreeval.evaluation.numleak.series.fetching import fetch
 from coreeval.graph.bundled import write_configs
 from coreeval.models import close_models, open_model
 from coreeval.models.failures import CallFailure
-from coreeval.models.forms import Form
 from coreeval.models.listing import check_listed
+from coreeval.models.model import RequestOptions
 from coreeval.schedule.hooks import News, Teller
 from coreeval.tools.gdelt.bigquery.client import open_client
 from coreeval.tools.gdelt.doc.replies import NoReply, open_wire
@@ -91,7 +91,7 @@ def ask_model(provider: str) -> Ask:
 
     async def get(url: str) -> None:
         config = ModelConfig(model=f"{provider}:m", base_url=f"{url}/v1", api_key_env="KEY")
-        form = Form(schema={}, name="plain", method="text", max_tokens=9)
+        form = RequestOptions(schema={}, name="plain", method="text", max_tokens=9)
         try:
             await open_model(config, {"KEY": KEY}).chat.ask(
                 [{"role": "user", "content": "?"}], form

@@ -18,7 +18,7 @@ from pathlib import Path
 from httpx2 import Request, Response
 
 from coreeval.__main__ import run
-from coreeval.models.http_client import HttpClient
+from coreeval.models.http import HttpClient
 
 _longest: list[tuple[float, str]] = []
 _KEPT = 5

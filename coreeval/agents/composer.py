@@ -15,8 +15,8 @@ from coreeval.agents.llm_role import (
 )
 from coreeval.agents.locks import firm_locks
 from coreeval.agents.roles import Brief
-from coreeval.models import AnswerShape, Asker
-from coreeval.prompts import Prompts
+from coreeval.models import ModelClient, OutputSchema
+from coreeval.prompts import PromptSet
 from coreeval.schema import Composition, RoleName, Task
 
 
@@ -41,9 +41,9 @@ class LLMComposer(LLMRole):
 
     role: ClassVar[RoleName] = "composer"
 
-    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, asker, prompts)
-        self._shape = AnswerShape(
+        self._shape = OutputSchema(
             ComposedAnswer, name="composition", records={"fields": task.fields}
         )
 

@@ -4,8 +4,8 @@ from typing import ClassVar, TypeVar
 
 from coreeval.agents.llm_role import LLMRole, item_data, occurs
 from coreeval.agents.roles import Fields
-from coreeval.models import AnswerShape, Asker, InvalidAnswer
-from coreeval.prompts import Prompts
+from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
+from coreeval.prompts import PromptSet
 from coreeval.schema import Entity, Extraction, Lock, RoleName, Sample, Task
 
 Spanned = TypeVar("Spanned", Entity, Lock)
@@ -36,9 +36,9 @@ class LLMExtractor(LLMRole):
 
     role: ClassVar[RoleName] = "extractor"
 
-    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, asker, prompts)
-        self._shape = AnswerShape(
+        self._shape = OutputSchema(
             ExtractionAnswer, name="extraction", choices={"field": task.fields}
         )
 

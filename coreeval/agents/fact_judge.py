@@ -5,8 +5,8 @@ from typing import ClassVar, Literal
 
 from coreeval.agents.llm_role import LLMRole, news_data
 from coreeval.agents.roles import Fields
-from coreeval.models import AnswerShape, Asker, InvalidAnswer
-from coreeval.prompts import Prompts
+from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
+from coreeval.prompts import PromptSet
 from coreeval.schema import (
     Evidence,
     FactDefect,
@@ -51,10 +51,10 @@ class LLMFactJudge(LLMRole):
 
     role: ClassVar[RoleName] = "fact_judge"
 
-    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, asker, prompts)
         self._fields = task.factual_fields or task.fields
-        self._shape = AnswerShape(FactAnswer, name="fact_check", choices={"field": self._fields})
+        self._shape = OutputSchema(FactAnswer, name="fact_check", choices={"field": self._fields})
 
     async def __call__(self, fields: Fields, evidence: Sequence[Evidence]) -> FactVerdict:
         """Judge the facts of one text against the evidence."""

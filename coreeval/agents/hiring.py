@@ -7,8 +7,8 @@ from typing import Any
 from coreeval.agents.llm_team import LLM_ROLES
 from coreeval.agents.roles import Team
 from coreeval.config import ROLES, ModelsConfig
-from coreeval.models import Exchange
-from coreeval.prompts import Prompts
+from coreeval.models import ModelPool
+from coreeval.prompts import PromptSet
 from coreeval.schema import NamedEntity, RoleName, Sample, Task
 
 
@@ -17,8 +17,8 @@ class Materials:
     """What a team is made from."""
 
     models: ModelsConfig
-    prompts: Prompts
-    exchange: Exchange
+    prompts: PromptSet
+    exchange: ModelPool
     names: Sequence[NamedEntity]
     """Entity names that the news mentions, for the rulers of the offline roles."""
     train: Sequence[Sample]
@@ -36,7 +36,7 @@ def hire(task: Task, materials: Materials) -> Team:
     Raises:
         CredentialError: a key is missing.
     """
-    askers = materials.exchange.askers(materials.models)
+    askers = materials.exchange.role_clients(materials.models)
 
     def player(role: RoleName) -> Any:  # noqa: ANN401 - each role has another type
         if role in askers:

@@ -4,10 +4,10 @@ from typing import ClassVar, Literal
 
 from coreeval.agents.llm_role import LLMRole
 from coreeval.agents.roles import Fields
-from coreeval.models import AnswerShape, Asker
-from coreeval.prompts import Prompts
+from coreeval.models import ModelClient, OutputSchema
+from coreeval.prompts import PromptSet
 from coreeval.schema import LabelVerdict, RoleName, Task, Value
-from coreeval.tasks.labels import UNDECIDED
+from coreeval.tasks.task_file import UNDECIDED
 
 
 class LabelAnswer(Value):
@@ -29,10 +29,10 @@ class LLMLabelJudge(LLMRole):
 
     role: ClassVar[RoleName] = "label_judge"
 
-    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, asker, prompts)
         names = [*(label.name for label in task.labels), UNDECIDED]
-        self._shape = AnswerShape(LabelAnswer, name="label", choices={"label": names})
+        self._shape = OutputSchema(LabelAnswer, name="label", choices={"label": names})
 
     async def __call__(self, fields: Fields) -> LabelVerdict:
         """Label one text."""

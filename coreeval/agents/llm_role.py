@@ -10,8 +10,8 @@ from coreeval.agents.roles import Fields
 from coreeval.agents.thresholds import thresholds_of
 from coreeval.agents.voice import voice_hints
 from coreeval.agents.words import normalise
-from coreeval.models import Asker, InvalidAnswer
-from coreeval.prompts import Message, Prompts, as_data
+from coreeval.models import InvalidAnswer, ModelClient
+from coreeval.prompts import Message, PromptSet, to_prompt_json
 from coreeval.schema import (
     Composition,
     Defect,
@@ -36,7 +36,7 @@ class LLMRole:
 
     role: ClassVar[RoleName]
 
-    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
         self.task = task
         self._asker = asker
         self._prompt = prompts[self.role]
@@ -46,7 +46,7 @@ class LLMRole:
     def _messages(self, **data: object) -> list[Message]:
         """Return the prompt with these values as its blocks of data."""
         return self._prompt.fill(
-            **self._fixed, **{name: as_data(value) for name, value in data.items()}
+            **self._fixed, **{name: to_prompt_json(value) for name, value in data.items()}
         )
 
 

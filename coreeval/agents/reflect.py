@@ -18,7 +18,7 @@ from coreeval.schema import (
     Sample,
     Task,
 )
-from coreeval.tasks.labels import UNDECIDED, find_label, folded
+from coreeval.tasks.task_file import UNDECIDED, find_label, fold_name
 
 _ROUTES: Mapping[FactDefect, Route] = {
     "identity": "replace",
@@ -149,8 +149,8 @@ def is_contrary(sample: Sample, verdict: LabelVerdict) -> bool:
 
     `unclear` is not definite, and neither is low confidence.
     """
-    said = folded(verdict.label)
-    return said not in (UNDECIDED, folded(sample.label_text), "") and verdict.confidence != "low"
+    said = fold_name(verdict.label)
+    return said not in (UNDECIDED, fold_name(sample.label_text), "") and verdict.confidence != "low"
 
 
 def outcome_of(defects: Sequence[Defect]) -> Outcome:

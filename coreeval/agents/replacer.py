@@ -13,8 +13,8 @@ from coreeval.agents.llm_role import (
     plan_data,
 )
 from coreeval.agents.locks import firm_locks
-from coreeval.models import AnswerShape, Asker, InvalidAnswer
-from coreeval.prompts import Prompts
+from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
+from coreeval.prompts import PromptSet
 from coreeval.schema import (
     Defect,
     Deletion,
@@ -78,9 +78,9 @@ class LLMReplacer(LLMRole):
 
     role: ClassVar[RoleName] = "replacer"
 
-    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, asker, prompts)
-        self._shape = AnswerShape(PlanAnswer, name="plan", choices={"field": task.fields})
+        self._shape = OutputSchema(PlanAnswer, name="plan", choices={"field": task.fields})
 
     async def __call__(
         self,

@@ -13,8 +13,8 @@ from coreeval.agents.llm_role import (
     word_limits,
 )
 from coreeval.agents.roles import Fields
-from coreeval.models import AnswerShape, Asker
-from coreeval.prompts import Prompts
+from coreeval.models import ModelClient, OutputSchema
+from coreeval.prompts import PromptSet
 from coreeval.schema import Defect, Extraction, Rewrite, RoleName, Sample, Task
 
 
@@ -27,9 +27,9 @@ class LLMRewriter(LLMRole):
 
     role: ClassVar[RoleName] = "rewriter"
 
-    def __init__(self, task: Task, asker: Asker, prompts: Prompts) -> None:
+    def __init__(self, task: Task, asker: ModelClient, prompts: PromptSet) -> None:
         super().__init__(task, asker, prompts)
-        self._shape = AnswerShape(Rewrite, name="rewrite", records={"fields": task.fields})
+        self._shape = OutputSchema(Rewrite, name="rewrite", records={"fields": task.fields})
 
     async def __call__(
         self,

@@ -55,10 +55,10 @@ def diff(
 
 
 def _oldest(stale_after: str | None) -> "datetime | None":
-    from coreeval.config.ages import age_of
+    from coreeval.config.dates import parse_age
 
     try:
-        return age_of(stale_after).before(utc_now()) if stale_after else None
+        return parse_age(stale_after).subtract_from(utc_now()) if stale_after else None
     except ValueError as error:
         raise UsageError(str(error), where="--stale-after") from None
 

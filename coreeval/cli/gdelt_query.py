@@ -111,10 +111,10 @@ def _window(start: str, end: str) -> "Window":
 
 
 def _moment(text: str, option: str) -> datetime:
-    from coreeval.config.dates import utc
+    from coreeval.config.dates import as_utc
 
     try:
-        return utc(datetime.fromisoformat(text))
+        return as_utc(datetime.fromisoformat(text))
     except ValueError:
         raise UsageError(
             f"{text!r} is no date", where=option, hint="write it as 2026-10-05"

@@ -28,7 +28,7 @@ def offline_roles(manifest: "Manifest") -> list[str]:
     """Return the roles that rules play in a run."""
     from coreeval.config import ModelsConfig
 
-    return list(ModelsConfig.model_validate(manifest.models).ruled)
+    return list(ModelsConfig.model_validate(manifest.models).rule_based_roles)
 
 
 def offline_note(roles: list[str]) -> list[str]:

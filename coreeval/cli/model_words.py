@@ -8,8 +8,8 @@ from pathlib import Path
 from coreeval.cli.date_words import date_words
 from coreeval.cli.output import Document, one_line
 from coreeval.config import ROLES, PriceConfig
-from coreeval.models.check import Checked, Configured, total
-from coreeval.models.probe import SHORT, Probe
+from coreeval.models.check import CheckResult, ModelUse, sum_costs
+from coreeval.models.probe import SHORT, ModelProbe
 from coreeval.tools.catalogs import Price
 from coreeval.tools.cutoffs import DateClaim
 
@@ -37,17 +37,17 @@ ALONE = {
 # -- the document ---------------------------------------------------------------------------------
 
 
-def check_document(config: Path, checked: Sequence[Checked]) -> Document:
+def check_document(config: Path, checked: Sequence[CheckResult]) -> Document:
     """Return what was found of each model, and what it cost."""
     return {
         "config": str(config),
         "ok": all(one.error is None for one in checked),
         "models": [_model(one) for one in checked],
-        "cost": asdict(total(checked)),
+        "cost": asdict(sum_costs(checked)),
     }
 
 
-def _model(one: Checked) -> Document:
+def _model(one: CheckResult) -> Document:
     configured = one.configured
     return {
         "model": configured.config.model,
@@ -62,7 +62,7 @@ def _model(one: Checked) -> Document:
     }
 
 
-def _found(probe: Probe | None) -> Document:
+def _found(probe: ModelProbe | None) -> Document:
     if probe is None or not probe.answers:
         tried = [asdict(each) for each in probe.tried] if probe else []
         names = ("seconds", "returned", "structured", "limit", "room", "logprobs", "seed")
@@ -91,7 +91,7 @@ def _price(price: PriceConfig) -> Document:
     return {"source": "config", "as_of": None, **known} if not published else known
 
 
-def _dates(configured: Configured) -> Document:
+def _dates(configured: ModelUse) -> Document:
     """Return both dates, each with its source; none for a model that is not under test."""
     known = configured.dates
     stated = {"cutoff": known and known.cutoff, "released": known and known.released}

@@ -11,7 +11,7 @@ from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 
 if TYPE_CHECKING:
     from coreeval.config import Config
-    from coreeval.models.check import Checked
+    from coreeval.models.check import CheckResult
     from coreeval.tools.workspace import Workspace
 
 models = typer.Typer(name="models", help="Find out what the configured models can do.")
@@ -44,10 +44,10 @@ def check(
         raise typer.Exit(1)
 
 
-async def _check(config: "Config", workspace: "Workspace") -> "list[Checked]":
+async def _check(config: "Config", workspace: "Workspace") -> "list[CheckResult]":
     from coreeval.models import close_models
-    from coreeval.models.abilities import Abilities
-    from coreeval.models.check import check_models, distinct
+    from coreeval.models.capabilities import Capabilities
+    from coreeval.models.check import check_models, group_models
     from coreeval.tools.catalogs import load_run_prices
     from coreeval.tools.cutoffs import load_run_cutoffs
     from coreeval.tools.endpoints import model_pairs, refuse_untrusted
@@ -59,7 +59,7 @@ async def _check(config: "Config", workspace: "Workspace") -> "list[Checked]":
         load_run_cutoffs(config),
         TrustRecord(workspace),
     )
-    named = distinct(config.models, prices, cutoffs, config.detect.judges)
+    named = group_models(config.models, prices, cutoffs, config.detect.judges)
     pairs = model_pairs((one.config for one in named), os.environ)
     refuse_untrusted(pairs, record.endpoints(), record=record.path)
     store = open_calls(workspace.calls)
@@ -67,7 +67,7 @@ async def _check(config: "Config", workspace: "Workspace") -> "list[Checked]":
         return await check_models(
             config.models,
             prices,
-            Abilities(store),
+            Capabilities(store),
             cutoffs=cutoffs,
             judges=config.detect.judges,
             trusted=record.endpoints(),

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from coreeval.cli.numleak_report import Heard, Shown, report
 from coreeval.cli.numleak_signals import asked_of, opened_signals
-from coreeval.config.dates import StatedDate
+from coreeval.config.dates import DateText
 from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.numleak.defences.answers import UtilityReply, read_utility
 from coreeval.evaluation.numleak.implied import implied_series
@@ -123,7 +123,7 @@ def cutoff_stated(text: str, models: Sequence[str]) -> tuple[str, str]:
             f"{model!r} answers nothing here", where="--cutoff", hint=f"one of {', '.join(models)}"
         )
     try:
-        return model, TypeAdapter(StatedDate).validate_python(said)
+        return model, TypeAdapter(DateText).validate_python(said)
     except ValidationError:
         raise UsageError(
             f"{said!r} is no date", where="--cutoff", hint="such as 2025-03-15 or 2025-03"

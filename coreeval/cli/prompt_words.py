@@ -12,7 +12,7 @@ from coreeval.cli.output import Document, one_line
 from coreeval.graph.bench.opening import Inputs
 from coreeval.graph.bench.shown import Shown
 from coreeval.graph.bench.trial import Contender, Trial, totals
-from coreeval.prompts import Prompt, Prompts
+from coreeval.prompts import Prompt, PromptSet
 from coreeval.schema import RoleName, Task
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 
@@ -40,7 +40,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # -- list -----------------------------------------------------------------------------------------
 
 
-def list_document(prompts: Prompts, tasks: Sequence[Task] | None) -> Document:
+def list_document(prompts: PromptSet, tasks: Sequence[Task] | None) -> Document:
     """Return each role's prompt, with the built-in tasks' lines unless others are given."""
     known = list(tasks) if tasks else [_built_in(name) for name in BUILT_IN]
     return {
@@ -55,7 +55,7 @@ def list_document(prompts: Prompts, tasks: Sequence[Task] | None) -> Document:
                 "lines": {
                     task.name: {
                         "words": len(task.lines[role].split()),
-                        "version": prompt.version_with(task.lines[role]),
+                        "version": prompt.version_with_line(task.lines[role]),
                     }
                     for task in known
                     if role in task.lines
@@ -95,7 +95,7 @@ def show_document(inputs: Inputs, shown: Shown, prompt: Prompt, *, sent: bool | 
         "prompt": {
             "file": prompt.name,
             "version": prompt.version,
-            "version_with_line": prompt.version_with(one.task.lines.get(one.role, "")),
+            "version_with_line": prompt.version_with_line(one.task.lines.get(one.role, "")),
         },
         "messages": list(shown.messages),
         "tokens": sum(_tokens(message["content"]) for message in shown.messages),
@@ -155,7 +155,7 @@ def _contender(role: RoleName, inputs: Inputs, each: Contender) -> Document:
     return {
         "name": each.name,
         "model": each.model.model_dump(mode="json", exclude_none=True),
-        "prompt": {"file": prompt.name, "version": prompt.version_with(line)},
+        "prompt": {"file": prompt.name, "version": prompt.version_with_line(line)},
     }
 
 

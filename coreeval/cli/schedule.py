@@ -152,7 +152,7 @@ def install(
         agreed = [_agreed(plan, trust_endpoints, accept_hooks, print_only) for plan in plans]
         looks = Looks(plans, [digest for digest in agreed if digest])
         units = units_of(looks, way) if way else {}
-        hooks = [hook.words for plan in plans for hook in plan.hooks]
+        hooks = [hook.description for plan in plans for hook in plan.hooks]
     if not print_only:
         place(units, force=force)
     document = {

@@ -178,7 +178,7 @@ def _models(setup: "Setup", config: Path) -> list[str]:
     models = setup.config.models
     players: dict[str, list[str]] = {}
     for role in ROLES:
-        players.setdefault(models.of(role).model, []).append(role)
+        players.setdefault(models.for_role(role).model, []).append(role)
     roles = [f"{model}: {', '.join(played)}" for model, played in players.items()]
     judges = [f"judge of defences: {judge.model}" for judge in setup.config.detect.judges]
     return [*roles, *(f"target: {target.model}" for target in models.targets), *judges]
@@ -192,8 +192,8 @@ def _prices(config: "Config") -> list[str]:
     from coreeval.tools.catalogs import find_price, load_run_prices
 
     prices, models = load_run_prices(config), config.models
-    asked = [*(models.of(role) for role in ROLES), *models.targets, *config.detect.judges]
-    names = dict.fromkeys(model.model for model in asked if not model.by_rules)
+    asked = [*(models.for_role(role) for role in ROLES), *models.targets, *config.detect.judges]
+    names = dict.fromkeys(model.model for model in asked if not model.is_rule_based)
     priced = {model.model for model in asked if find_price(model, prices)}
     return [f"{name}: {'priced' if name in priced else 'no price'}" for name in names]
 
@@ -223,7 +223,7 @@ def _pcr(setup: "Setup") -> list[str]:
     from coreeval.graph.setup import check_compared
 
     check_compared(setup)
-    most, split = drawn_most(setup.config, None), setup.config.compared_split
+    most, split = drawn_most(setup.config, None), setup.config.pcr_train_split
     if not most:
         return ["no target to compare: name some under models.targets"]
     there = sum(1 for _ in islice(train_rows(setup), most))

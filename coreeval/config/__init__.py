@@ -3,31 +3,35 @@
 Unknown keys are errors that name the nearest known one. Keys (secrets) are never part of it.
 """
 
-from coreeval.config.defence_values import DefencesConfig, WordsConfig
-from coreeval.config.item_values import ItemConfig
-from coreeval.config.leak_values import LeakConfig
-from coreeval.config.model_values import METHODS, Method, ModelConfig, PriceConfig
-from coreeval.config.numleak_values import NumleakConfig, PeriodConfig, Probe
-from coreeval.config.reading import (
-    changed_keys,
+from coreeval.config.load import (
+    extract_series_config,
+    find_changed_keys,
     load_config,
     load_item_config,
     load_series_config,
     parse_config,
     parse_series_config,
     parse_target,
-    series_part,
 )
-from coreeval.config.series_values import SeriesConfig
-from coreeval.config.telemetry import TelemetryConfig
-from coreeval.config.values import (
+from coreeval.config.models import METHODS, Method, ModelConfig, PriceConfig
+from coreeval.config.numleak import (
+    DefencesConfig,
+    InstructionConfig,
+    LeakConfig,
+    NumleakConfig,
+    PeriodConfig,
+    Probe,
+)
+from coreeval.config.run import (
     ROLES,
     Config,
     DatasetConfig,
     ModelsConfig,
     PcrConfig,
     TargetConfig,
+    TelemetryConfig,
 )
+from coreeval.config.standalone import ItemConfig, SeriesConfig
 
 AnyConfig = Config | ItemConfig | SeriesConfig
 """Whatever names models, prices and a budget."""
@@ -38,6 +42,7 @@ __all__ = [
     "Config",
     "DatasetConfig",
     "DefencesConfig",
+    "InstructionConfig",
     "ItemConfig",
     "LeakConfig",
     "Method",
@@ -51,13 +56,12 @@ __all__ = [
     "SeriesConfig",
     "TargetConfig",
     "TelemetryConfig",
-    "WordsConfig",
-    "changed_keys",
+    "extract_series_config",
+    "find_changed_keys",
     "load_config",
     "load_item_config",
     "load_series_config",
     "parse_config",
     "parse_series_config",
     "parse_target",
-    "series_part",
 ]

@@ -75,7 +75,7 @@ def refuse_credentials(raw: object, *, where: str) -> None:
     Raises:
         ConfigError: a key or a text in it looks like a credential by the module's two rules.
     """
-    found = next(_suspects(raw, ()), None)
+    found = next(_find_suspects(raw, ()), None)
     if found is not None:
         place = ".".join(hide_credentials(part) for part in found)
         raise ConfigError(
@@ -91,24 +91,28 @@ def hide_credentials(text: str) -> str:
     return _SHAPES.sub(HIDDEN, text)
 
 
-def _suspects(value: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _find_suspects(value: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Yield the key paths of what looks like a credential."""
     if isinstance(value, Mapping):
         named = bool(path) and path[-1] in _FREE_NAMES
         for key, inner in value.items():
             at = (*path, str(key))
-            if _is_shaped(str(key)) or (not named and _is_named(str(key)) and _has_value(inner)):
+            if _has_credential_shape(str(key)) or (
+                not named and _is_credential_name(str(key)) and _has_value(inner)
+            ):
                 yield at
             else:
-                yield from _suspects(inner, at)
+                yield from _find_suspects(inner, at)
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
-            yield from _suspects(inner, (*path, str(number)))
-    elif isinstance(value, str) and (_is_shaped(value) or ("extra" in path and _is_opaque(value))):
+            yield from _find_suspects(inner, (*path, str(number)))
+    elif isinstance(value, str) and (
+        _has_credential_shape(value) or ("extra" in path and _is_opaque(value))
+    ):
         yield path
 
 
-def _is_named(key: str) -> bool:
+def _is_credential_name(key: str) -> bool:
     """Return whether a key is named like a credential (rule 1)."""
     words = [word.lower() for word in _WORDS.findall(key)]
     if not words:
@@ -128,9 +132,9 @@ def _has_value(value: object) -> bool:
     return not (value is None or isinstance(value, bool) or str(value).strip() == "")
 
 
-def _is_shaped(text: str) -> bool:
+def _has_credential_shape(text: str) -> bool:
     """Return whether a text holds something shaped like a credential (rule 2)."""
-    named = any(_is_named(name) for name in _PARAMETER.findall(text))
+    named = any(_is_credential_name(name) for name in _PARAMETER.findall(text))
     return named or _SHAPES.search(text) is not None
 
 

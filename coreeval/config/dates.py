@@ -1,27 +1,34 @@
-"""Dates as people state them: a day, a month, or a moment."""
+"""Dates and ages as people write them.
+
+A date is a day, a month or a moment. An age, such as 90d, 12w or 6m, says how old evidence may
+be.
+"""
 
 import re
-from datetime import UTC, date, datetime, time
-from typing import Annotated
+from calendar import monthrange
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
+
+from coreeval.schema import Value
 
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
 
 
-def utc(moment: datetime) -> datetime:
+def as_utc(moment: datetime) -> datetime:
     """Read a time without a zone as UTC."""
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _in_one_spelling(stated: object) -> str:
+def _normalize_date(stated: object) -> str:
     if isinstance(stated, str) and _MONTH.fullmatch(stated):
         return stated
-    moment = utc(_moment(stated)).astimezone(UTC)
+    moment = as_utc(_parse_moment(stated)).astimezone(UTC)
     return moment.isoformat() if moment.time() != time() else moment.date().isoformat()
 
 
-def _moment(stated: object) -> datetime:
+def _parse_moment(stated: object) -> datetime:
     if isinstance(stated, datetime):
         return stated
     if isinstance(stated, date):
@@ -32,17 +39,59 @@ def _moment(stated: object) -> datetime:
         raise ValueError(f"{stated!r} is no date, such as 2026-03-15 or 2026-03") from None
 
 
-StatedDate = Annotated[str, BeforeValidator(_in_one_spelling)]
+DateText = Annotated[str, BeforeValidator(_normalize_date)]
 """`2026-03`, `2026-03-15` or, where somebody gives a time, `2026-03-15T12:00:00+00:00`."""
 
 
-def counts_from(stated: str) -> datetime:
+def first_moment_after(stated: str) -> datetime:
     """Return the first moment (UTC) that counts as after a stated date.
 
     A month is over before anything counts; a day counts from its own midnight, so that what is
     published on the day of a release is after it.
     """
     if not _MONTH.fullmatch(stated):
-        return utc(datetime.fromisoformat(stated))
+        return as_utc(datetime.fromisoformat(stated))
     year, month = map(int, stated.split("-"))
     return datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
+
+
+_AGE = re.compile(r"([1-9]\d{0,3})([dwm])")
+_UNIT_NAMES = {"d": "day", "w": "week", "m": "month"}
+
+
+class Age(Value):
+    """A number of days, weeks or calendar months."""
+
+    count: int
+    unit: Literal["d", "w", "m"]
+
+    def subtract_from(self, now: datetime) -> datetime:
+        """Return the moment that lies this long before `now`.
+
+        A month before the 31st is the last day of a shorter month.
+        """
+        if self.unit != "m":
+            return now - timedelta(days=self.count * (7 if self.unit == "w" else 1))
+        year, month = divmod(now.year * 12 + now.month - 1 - self.count, 12)
+        day = min(now.day, monthrange(year, month + 1)[1])
+        return now.replace(year=year, month=month + 1, day=day)
+
+    @property
+    def description(self) -> str:
+        """The age in words: `90 days`."""
+        return f"{self.count} {_UNIT_NAMES[self.unit]}{'' if self.count == 1 else 's'}"
+
+    def __str__(self) -> str:
+        return f"{self.count}{self.unit}"
+
+
+def parse_age(stated: str) -> Age:
+    """Read an age.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = _AGE.fullmatch(stated)
+    if found is None:
+        raise ValueError(f"{stated!r} is no age, such as 90d (days), 12w (weeks) or 6m (months)")
+    return Age.model_validate({"count": int(found[1]), "unit": found[2]})

@@ -1,14 +1,221 @@
-"""When a benchmark is renewed, what its releases are called, and who is told."""
+"""When a benchmark is refreshed, what its releases are called, and which hooks run.
 
+`Cron` is a cron expression in a time zone. The version of a release is made from the time at
+which it was due, by a strftime pattern under which no two times are alike.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import takewhile
 from typing import Annotated, Self
+from zoneinfo import ZoneInfo, available_timezones
 
+from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, model_validator
 
-from coreeval.config.ages import age_of
-from coreeval.config.cron import Cron, read_cron
-from coreeval.config.secrecy import VariableName
-from coreeval.config.versions import check_pattern, coarsest_pattern
+from coreeval.config.dates import parse_age
+from coreeval.config.models import VariableName
 from coreeval.schema import Value
+
+CRON_FIELDS = {
+    "minute": "0-59",
+    "hour": "0-23",
+    "day-of-month": "1-31 and in one of the months, or L for the last",
+    "month": "1-12 or JAN-DEC",
+    "day-of-week": "0-7 or SUN-SAT; 0 and 7 are Sunday, and a range goes upwards, so that Friday "
+    "to Sunday is 5-7",
+}
+
+
+@dataclass(frozen=True)
+class Cron:
+    """Five fields and a zone, with the weekdays, day rules and clock changes of Debian's cron.
+
+    A time that the clock skips in spring comes right after the gap, one that it shows twice in
+    autumn comes once; only where hour or minute start with `*` do the times follow real hours.
+    """
+
+    expression: str
+    zone: ZoneInfo
+
+    def iter_after(self, moment: datetime) -> Iterator[datetime]:
+        """Yield the times after a moment in UTC, each once."""
+        last = moment.astimezone(UTC)  # times of one zone are compared by the wall clock
+        for local in CronSim(self.expression, moment.astimezone(self.zone)):
+            time = local.astimezone(UTC)
+            if time > last:
+                last = time
+                yield time
+
+    def find_latest(self, moment: datetime) -> datetime | None:
+        """Return the newest time that is not after a moment, in UTC."""
+        start = (moment + timedelta(seconds=1)).astimezone(self.zone)
+        back = (local.astimezone(UTC) for local in CronSim(self.expression, start, reverse=True))
+        found = next((due for due in back if due <= moment), None)
+        if found is None:
+            return None
+        # Backwards the wall clock decides, which is an hour out inside an hour that comes twice.
+        for due in self.iter_after(found):
+            if due > moment:
+                break
+            found = due
+        return found
+
+    def describe(self) -> str:
+        """Return the expression in English."""
+        return str(self._simulation.explain())
+
+    @property
+    def times_of_day(self) -> list[tuple[int, int]]:
+        """The hours and minutes of its days, sorted."""
+        sim = self._simulation
+        return sorted((hour, minute) for hour in sim.hours for minute in sim.minutes)
+
+    def iter_days(self, start: date, count: int) -> Iterator[date]:
+        """Yield its days among `count` days from `start` on."""
+        sim = self._simulation
+        for day in (start + timedelta(days=number) for number in range(count)):
+            if day.month in sim.months and sim.match_day(day):
+                yield day
+
+    @property
+    def _simulation(self) -> CronSim:
+        return CronSim(self.expression, datetime(2000, 1, 1, tzinfo=UTC))
+
+
+def parse_cron(expression: str, timezone: str) -> Cron:
+    """Read an expression and the name of a zone.
+
+    Raises:
+        ValueError: one of them is none, or the expression never falls due.
+    """
+    count = len(expression.split())
+    if count != len(CRON_FIELDS):
+        raise ValueError(
+            f"{expression!r} has {count} fields, not the five of cron: {' '.join(CRON_FIELDS)}, "
+            "as in '0 3 * * MON'"
+        )
+    cron = Cron(expression, load_timezone(timezone))
+    try:
+        never = next(cron.iter_after(datetime(2000, 1, 1, tzinfo=UTC)), None) is None
+    except CronSimError as error:
+        raise ValueError(_explain_cron_error(expression, str(error))) from None
+    if never:
+        raise ValueError(f"{expression!r} never falls due")
+    return cron
+
+
+def _explain_cron_error(expression: str, said: str) -> str:
+    """Say which field is wrong and what may stand there."""
+    name = said.removeprefix("Bad ")
+    if name not in CRON_FIELDS:
+        return f"{expression!r} is no cron expression: {said}"
+    part = expression.split()[list(CRON_FIELDS).index(name)]
+    return f"{expression!r}: {part!r} is no {name} ({CRON_FIELDS[name]})"
+
+
+def load_timezone(name: str) -> ZoneInfo:
+    """Return a time zone of the IANA database.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # OSError: the name of a folder, such as Europe
+        known = available_timezones()
+    if not known:
+        raise ValueError("this machine has no time zones: pip install tzdata")
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else "write it as Europe/Berlin or UTC"
+    raise ValueError(f"there is no time zone {name!r}; {hint}")
+
+
+BY_WEEK, BY_DAY, BY_MINUTE = "%G.%V", "%Y-%m-%d", "%Y-%m-%dT%H%M%z"
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+_FIRST_DAY = date(2024, 1, 1)
+_DAYS = 12 * 366
+"""How far alike versions are looked for: a date has fallen on every weekday by then."""
+
+
+def choose_version_pattern(cron: Cron) -> str:
+    """Return the coarsest usual pattern that tells all times apart: week, day or minute."""
+    fitting = (each for each in (BY_WEEK, BY_DAY) if not find_version_clash(cron, each))
+    return next(fitting, BY_MINUTE)
+
+
+def check_version_pattern(cron: Cron, pattern: str) -> None:
+    """Refuse a pattern that gives no version, or one version to two times.
+
+    Raises:
+        ValueError: it does.
+    """
+    version = _FIRST_DAY.strftime(pattern)
+    if not _VERSION.fullmatch(version):
+        raise ValueError(
+            f"{pattern!r} gives {version!r}, which is no version: up to 64 letters, digits and "
+            ". _ + -, the first a letter or a digit"
+        )
+    if twice := find_version_clash(cron, pattern):
+        first, second, version = twice
+        raise ValueError(
+            f"{pattern!r} gives {version!r} to two times of {cron.expression!r}, {first} and "
+            f"{second}: leave it out, or say more in it (%Y-%m-%d is a day, %H%M%z a time)"
+        )
+
+
+def format_version(moment: datetime, cron: Cron, pattern: str) -> str:
+    """Return the version of a time, by the wall clock of the schedule's zone."""
+    return moment.astimezone(cron.zone).strftime(pattern)
+
+
+def find_version_clash(cron: Cron, pattern: str) -> tuple[datetime, datetime, str] | None:
+    """Return two local times of one version, if any, and the version.
+
+    Looked at are all days at one time, all times of one day, and the hour that comes twice.
+    """
+    times = [time(*each) for each in cron.times_of_day]
+    samples = (
+        (_to_local(day, times[0], cron) for day in cron.iter_days(_FIRST_DAY, _DAYS)),
+        (_to_local(_FIRST_DAY, each, cron) for each in times),
+        (moment.astimezone(cron.zone) for moment in _iter_repeated_hours(cron)),
+    )
+    found = (_find_repeat(sample, pattern) for sample in samples)
+    return next((pair for pair in found if pair), None)
+
+
+def _to_local(day: date, at: time, cron: Cron) -> datetime:
+    return datetime.combine(day, at, cron.zone)
+
+
+def _find_repeat(
+    moments: Iterable[datetime], pattern: str
+) -> tuple[datetime, datetime, str] | None:
+    seen = dict[str, datetime]()
+    for moment in moments:
+        version = moment.strftime(pattern)
+        if version in seen:
+            return seen[version], moment, version
+        seen[version] = moment
+    return None
+
+
+def _iter_repeated_hours(cron: Cron) -> Iterator[datetime]:
+    """Yield the times around the first moment at which the zone sets its clock back."""
+    day = timedelta(days=1)
+    midnights = (datetime.combine(_FIRST_DAY, time(), UTC) + n * day for n in range(366))
+    set_back = (at for at in midnights if _utc_offset(cron, at + day) < _utc_offset(cron, at))
+    start = next(set_back, None)
+    if start:
+        end = start + day
+        yield from takewhile(lambda at: at < end, cron.iter_after(start - timedelta(hours=1)))
+
+
+def _utc_offset(cron: Cron, moment: datetime) -> timedelta:
+    return moment.astimezone(cron.zone).utcoffset() or timedelta()
 
 
 class HookConfig(Value):
@@ -28,13 +235,13 @@ class HookConfig(Value):
         return {"command": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
+    def _check_destination(self) -> Self:
         if (self.command is None) == (self.webhook_env is None):
             raise ValueError("a hook is a command or a webhook_env, one of both")
         return self
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What the hook is, without what may be secret."""
         return self.command or f"the webhook in {self.webhook_env}"
 
@@ -65,7 +272,7 @@ class ScheduleConfig(Value):
     version: str | None = None
     """strftime pattern of a release's version, filled with the time at which it was due; None: the
     coarsest of week, day and minute that tells all times apart."""
-    stale_after: Annotated[str, AfterValidator(lambda stated: str(age_of(stated)))] | None = None
+    stale_after: Annotated[str, AfterValidator(lambda stated: str(parse_age(stated)))] | None = None
     """Keep samples of the last release whose evidence is younger, such as 90d; None: all are made
     anew."""
     max_failed: Annotated[float, Field(ge=0, le=1)] = 0.05
@@ -84,23 +291,23 @@ class ScheduleConfig(Value):
         return {"cron": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _falls_due(self) -> Self:
-        times = self.times
+    def _check_times(self) -> Self:
+        times = self.cron_times
         if self.version is not None:
-            check_pattern(times, self.version)
+            check_version_pattern(times, self.version)
         return self
 
     @property
-    def times(self) -> Cron:
+    def cron_times(self) -> Cron:
         """When it falls due."""
-        return read_cron(self.cron, self.timezone)
+        return parse_cron(self.cron, self.timezone)
 
     @property
-    def webhooks(self) -> frozenset[str]:
+    def webhook_variables(self) -> frozenset[str]:
         """The variables that hold addresses of webhooks."""
         return frozenset(hook.webhook_env for hook in self.hooks.all if hook.webhook_env)
 
     @property
-    def pattern(self) -> str:
+    def version_pattern(self) -> str:
         """The strftime pattern of a version."""
-        return self.version or coarsest_pattern(self.times)
+        return self.version or choose_version_pattern(self.cron_times)

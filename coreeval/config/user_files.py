@@ -18,7 +18,7 @@ MOST_BYTES = 4 << 20
 """Bytes of a file of settings or words, which a person wrote (own choice)."""
 MOST_DATA_BYTES = 512 << 20
 """Bytes of a data file that is read whole: a recording, a sheet, a report (own choice)."""
-MOST_LINE = 64 << 20
+MOST_LINE_BYTES = 64 << 20
 """Bytes of a line of a file that is read line by line (own choice)."""
 MOST_DEPTH = 64
 """Levels of mappings and lists inside each other; a config has six (own choice)."""
@@ -27,18 +27,20 @@ MOST_VALUES = 200_000
 choice)."""
 MOST_DIGITS = 400
 """Characters of a number; the largest float has 309 digits."""
-HINT = "correct this line; a text that YAML takes for something else belongs in quotation marks"
+YAML_HINT = (
+    "correct this line; a text that YAML takes for something else belongs in quotation marks"
+)
 """What a user can do about a `YamlError`."""
-_MOST_TOLD = 200
+_MOST_PROBLEM_LENGTH = 200
 """Characters of a problem, which may quote the text."""
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 class YamlError(yaml.YAMLError):
     """Text is not YAML that CoreEval reads."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
-        problem = problem[:_MOST_TOLD]
+        problem = problem[:_MOST_PROBLEM_LENGTH]
         super().__init__(f"line {line}: {problem}" if line else problem)
         self.problem = problem
         self.line = line
@@ -59,17 +61,17 @@ def open_file(path: Path) -> BinaryIO:
     return file
 
 
-def raw_lines(file: BinaryIO) -> Iterator[bytes]:
+def iter_raw_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yield the lines of a file, each with its end.
 
     Raises:
-        OSError: a line has more bytes than `MOST_LINE` (EFBIG).
+        OSError: a line has more bytes than `MOST_LINE_BYTES` (EFBIG).
     """
     number = 0
-    while line := file.readline(MOST_LINE + 1):
+    while line := file.readline(MOST_LINE_BYTES + 1):
         number += 1
-        if len(line) > MOST_LINE:
-            raise OSError(errno.EFBIG, f"line {number} is longer than {MOST_LINE >> 20} MiB")
+        if len(line) > MOST_LINE_BYTES:
+            raise OSError(errno.EFBIG, f"line {number} is longer than {MOST_LINE_BYTES >> 20} MiB")
         yield line
 
 
@@ -133,7 +135,7 @@ class _BoundedLoader(yaml.SafeLoader):
         event = self.peek_event()  # type: ignore[no-untyped-call]
         self._depth += 1
         if self._depth > MOST_DEPTH:
-            raise _refused(f"values are nested more than {MOST_DEPTH} levels deep", event)
+            raise _yaml_error(f"values are nested more than {MOST_DEPTH} levels deep", event)
         node = super().compose_node(parent, index)
         self._depth -= 1
         if node is not None:
@@ -142,35 +144,37 @@ class _BoundedLoader(yaml.SafeLoader):
 
     def _count(self, node: yaml.Node, event: yaml.Event) -> None:
         if isinstance(event, yaml.ScalarEvent) and _NO_TEXT.search(event.value):
-            raise _refused("a text holds half a character or the character NUL", event)
+            raise _yaml_error("a text holds half a character or the character NUL", event)
         if isinstance(event, yaml.AliasEvent):
             size = self._sizes.get(id(node))
             if size is None:
-                raise _refused(f"the alias *{event.anchor} stands inside its own value", event)
+                raise _yaml_error(f"the alias *{event.anchor} stands inside its own value", event)
         else:
-            size = self._sizes[id(node)] = 1 + sum(self._sizes[id(one)] for one in _parts(node))
+            size = self._sizes[id(node)] = 1 + sum(
+                self._sizes[id(one)] for one in _child_nodes(node)
+            )
         if size > MOST_VALUES:
-            raise _refused(f"the document stands for more than {MOST_VALUES:,} values", event)
+            raise _yaml_error(f"the document stands for more than {MOST_VALUES:,} values", event)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401
         """Build a value; one that cannot be is a mistake on its line."""
-        if node.tag in _NUMBERS and len(node.value) > MOST_DIGITS:
-            raise _refused(f"a number has more than {MOST_DIGITS} characters", node)
+        if node.tag in _NUMBER_TAGS and len(node.value) > MOST_DIGITS:
+            raise _yaml_error(f"a number has more than {MOST_DIGITS} characters", node)
         try:
             return super().construct_object(node, deep)
         except (ValueError, OverflowError) as error:
-            raise _refused(f"{str(node.value)[:40]!r} cannot be read: {error}", node) from None
+            raise _yaml_error(f"{str(node.value)[:40]!r} cannot be read: {error}", node) from None
         except (LookupError, AttributeError, TypeError):  # PyYAML's, of a tag such as !!int
             kind = node.tag.rpartition(":")[2]
-            raise _refused(f"{str(node.value)[:40]!r} is no {kind}", node) from None
+            raise _yaml_error(f"{str(node.value)[:40]!r} is no {kind}", node) from None
 
 
-def _parts(node: yaml.Node) -> list[yaml.Node]:
+def _child_nodes(node: yaml.Node) -> list[yaml.Node]:
     """Return the nodes directly inside a node."""
     if isinstance(node, yaml.MappingNode):
         return [one for pair in node.value for one in pair]
     return node.value if isinstance(node, yaml.SequenceNode) else []
 
 
-def _refused(problem: str, at: yaml.Event | yaml.Node) -> yaml.MarkedYAMLError:
+def _yaml_error(problem: str, at: yaml.Event | yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=at.start_mark)  # type: ignore[arg-type]

@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal, cast
 
 from pydantic import BeforeValidator, create_model
 
-from coreeval.models.reading import final_answer, json_text, objects_in
-from coreeval.models.shapes import AnswerShape, InvalidAnswer
+from coreeval.models.answer_text import extract_final_answer, extract_json, iter_objects
+from coreeval.models.answers import InvalidAnswer, OutputSchema
 from coreeval.schema import Task, Value
 
 _LONGEST: Final = 4000
@@ -67,7 +67,7 @@ class TargetAnswer(Value):
     label: str
 
 
-class LabelShape(AnswerShape[TargetAnswer]):
+class LabelShape(OutputSchema[TargetAnswer]):
     """Exactly one of a task's label names.
 
     A label is known whatever its case, and however its words are joined. A model that says nothing
@@ -91,8 +91,8 @@ class LabelShape(AnswerShape[TargetAnswer]):
         Raises:
             InvalidAnswer: it is none of them, or names several.
         """
-        said = final_answer(text)[-_LONGEST:]
-        objects = [value for value, _, _ in objects_in(said)]
+        said = extract_final_answer(text)[-_LONGEST:]
+        objects = [value for value, _, _ in iter_objects(said)]
         found = {self._in_object(one) for one in objects} if objects else {self._in_words(said)}
         name = found.pop() if len(found) == 1 else None
         if name is not None:
@@ -123,7 +123,7 @@ class LabelShape(AnswerShape[TargetAnswer]):
 
     def _in_words(self, said: str) -> str | None:
         """Return the label that words say; None where they name several, or none for sure."""
-        text = _LATEX.sub("", json_text(said))
+        text = _LATEX.sub("", extract_json(said))
         if name := self._by_key.get(_key(_DECORATION.sub(" ", text))):
             return None if "?" in text else name
         claimed = set(self._claimed(text))

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from coreeval.errors import CoreEvalError, ModelCallError, NoValidAnswer, PromptError, RunError
 from coreeval.evaluation.label_shape import LabelShape
-from coreeval.models.shapes import AnswerShape
+from coreeval.models.answers import OutputSchema
 from coreeval.schema import AnswerKind, Prediction, Sample, Task
 
 Message = dict[str, str]
@@ -34,7 +34,7 @@ endpoint chokes on stands alone, while each question put to one that is down cos
 class Asks(Protocol):
     """What answers: the models' Asker, through the call store, with the target's parameters."""
 
-    async def ask(self, messages: Sequence[Message], shape: AnswerShape[Answer]) -> Answer:
+    async def ask(self, messages: Sequence[Message], shape: OutputSchema[Answer]) -> Answer:
         """Return a valid answer; raise NoValidAnswer for a bad one, ModelCallError for none."""
         ...
 

@@ -13,7 +13,7 @@ from coreeval.evaluation.targets import Line, Question, ask_target, questions_ab
 from coreeval.graph.job import Job
 from coreeval.graph.progress import Progress
 from coreeval.graph.record import call_row
-from coreeval.models import Asker, CallRef, close_models, open_exchange, record_calls
+from coreeval.models import CallRef, ModelClient, close_models, open_model_pool, record_calls
 from coreeval.schema import Prediction, Sample, Task
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_records import StepRecord
@@ -45,7 +45,7 @@ async def put_to_target(
         CoreEvalError: the target cannot be used.
     """
     tally = await asyncio.to_thread(_Tally, job, target, chunks, stage)
-    if target.embedded:
+    if target.is_embedded:
         await asyncio.to_thread(_put_to_embedded, job, target, chunks, tally)
     else:
         await _put_to_model(job, target, chunks, tally)
@@ -57,7 +57,7 @@ class _Tally:
     def __init__(self, job: Job, target: TargetConfig, chunks: Chunks, stage: str) -> None:
         self._job, self.stage = job, stage
         self._kinds = Counter[str]()
-        templates = 1 if target.embedded else len(job.task.templates)
+        templates = 1 if target.is_embedded else len(job.task.templates)
         self.total = sum(len(samples) * templates for _, samples in chunks())
         self.done = 0
         job.tell(stage, note=target.model)
@@ -110,9 +110,9 @@ async def _put_to_model(job: Job, target: TargetConfig, chunks: Chunks, tally: _
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
     line, numbered = Line(lambda: job.stop.asked), enumerate(chunks())
     try:
-        asker = open_exchange(
+        asker = open_model_pool(
             job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
-        ).asker(target, "target", max_draws=1, settle=True)
+        ).open_client(target, "target", max_draws=1, settle=True)
         while line.is_open and (chunk := await asyncio.to_thread(next, numbered, None)):
             number, (source, samples) = chunk
             missing = await asyncio.to_thread(_missing, job, target, source, samples)
@@ -162,7 +162,7 @@ def _by_task(job: Job, samples: Iterable[Sample]) -> Iterator[tuple[Task, list[S
 async def _answers(
     job: Job,
     target: str,
-    asker: Asker,
+    asker: ModelClient,
     line: Line,
     source: str,
     missing: Sequence[Question],

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from coreeval.config import Config, TargetConfig, changed_keys, load_config
+from coreeval.config import Config, TargetConfig, find_changed_keys, load_config
 from coreeval.errors import DatasetError
 from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
 from coreeval.releases.manifest import Manifest
@@ -73,7 +73,7 @@ def _changed_config(manifest: Manifest, frozen: Config) -> list[str]:
     run = now.run.model_copy(update=free)
     aside = {"schedule": frozen.schedule, "telemetry": frozen.telemetry}
     alike = now.model_copy(update={"run": run, "dataset": dataset, **aside})
-    return changed_keys(frozen, with_added(alike, manifest))
+    return find_changed_keys(frozen, with_added(alike, manifest))
 
 
 def _data_changed(manifest: Manifest, setup: Setup) -> bool:

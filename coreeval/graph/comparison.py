@@ -65,7 +65,7 @@ def find_levels(
     targets = [target.model for target in job.config.models.targets]
     clusters = clusters_of(job.store.clusters())
     return levels.find_levels(
-        [target.model for target in job.config.models.tested],
+        [target.model for target in job.config.models.measured_targets],
         code_answers(
             ((target, job.store.answers(target, ARMS)) for target in targets),
             gold={sample_id: label for sample_id, label, _ in job.store.labels()},
@@ -134,7 +134,7 @@ def compare_splits(job: Job) -> Document | None:
     answered = {
         name: resample_asked(each, settings) for name, each in _asked(job, labels, clusters)
     }
-    tested = {target.model for target in job.config.models.tested}
+    tested = {target.model for target in job.config.models.measured_targets}
     references = {name: each for name, each in answered.items() if name not in tested}
     found = compare(
         {name: each for name, each in answered.items() if name in tested},
@@ -212,7 +212,7 @@ def _drawn(job: Job) -> Document:
     """Return what became of the items of the train split."""
     counts = Counter(job.store.train_counts())
     known = {status: counts[status] for status in get_args(TrainStatus) if status != "open"}
-    return {"split": job.config.compared_split, "drawn": counts.total(), **known}
+    return {"split": job.config.pcr_train_split, "drawn": counts.total(), **known}
 
 
 def _taken(job: Job, compared: int) -> Document:

@@ -10,14 +10,14 @@ from coreeval.errors import ModelCallError, NoValidAnswer
 from coreeval.evaluation.targets import Line
 from coreeval.graph.pool import Stop, work_through
 from coreeval.graph.progress import Progress, Watch
-from coreeval.models import Asker, PlainShape
-from coreeval.models.draws import Message
-from coreeval.models.traffic import Traffic
+from coreeval.models import ModelClient, PlainOutput
+from coreeval.models.activity import ActiveCalls
+from coreeval.models.client import Message
 from coreeval.schema import AnswerKind
 
 Asked = TypeVar("Asked", bound=Hashable)
 Said = TypeVar("Said")
-PLAIN = PlainShape()
+PLAIN = PlainOutput()
 
 
 class Words(NamedTuple):
@@ -30,7 +30,7 @@ class Words(NamedTuple):
     """The first tokens of an answer as its call has them; empty where none came."""
 
 
-async def in_words(asker: Asker, messages: Sequence[Message], *, draw: int = 0) -> Words:
+async def in_words(asker: ModelClient, messages: Sequence[Message], *, draw: int = 0) -> Words:
     """Return what a model that settles on its first answer says to a question.
 
     Args:
@@ -43,7 +43,7 @@ async def in_words(asker: Asker, messages: Sequence[Message], *, draw: int = 0) 
         CoreEvalError: no more can be asked.
     """
     try:
-        said, call = await asker.ask_for_call(messages, PLAIN, chain=draw)
+        said, call = await asker.complete(messages, PLAIN, chain=draw)
     except NoValidAnswer as error:
         return Words(error.kind, error.said)
     return Words("answered", said.text, call.logprobs)
@@ -60,7 +60,7 @@ class Desk:
     concurrency: int
     watch: Watch
     stop: Stop = field(default_factory=Stop)
-    traffic: Traffic = field(default_factory=Traffic)
+    traffic: ActiveCalls = field(default_factory=ActiveCalls)
     """Where each call stands."""
 
     async def gather(

@@ -60,14 +60,14 @@ def train_rows(setup: Setup) -> Iterator[Sample]:
     has seen nothing has seen none of them.
     """
     config = setup.config
-    rows = iter_benchmark(config.dataset, setup.task, split=config.compared_split)
+    rows = iter_benchmark(config.dataset, setup.task, split=config.pcr_train_split)
     samples = (row for row in rows if isinstance(row, Sample))
     return filter(held_out, samples) if _fits_on_it(config) else samples
 
 
 def _fits_on_it(config: Config) -> bool:
-    embedded = any(target.embedded for target in config.models.targets)
-    return embedded and config.compared_split == config.dataset.train_split
+    embedded = any(target.is_embedded for target in config.models.targets)
+    return embedded and config.pcr_train_split == config.dataset.train_split
 
 
 def reworded_test(job: Job) -> list[SampleResult]:

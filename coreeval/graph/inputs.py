@@ -75,7 +75,7 @@ class Live:
 def learnt_from(config: Config, task: Task) -> list[Sample]:
     """Return the train split's first samples, where the label judge plays by rules and has one."""
     dataset = config.dataset
-    if "label_judge" not in config.models.ruled or dataset.train_split == dataset.split:
+    if "label_judge" not in config.models.rule_based_roles or dataset.train_split == dataset.split:
         return []
     if dataset.train_split not in splits_of(dataset):
         return []

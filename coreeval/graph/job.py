@@ -16,7 +16,7 @@ from coreeval.graph.monitor import Monitor
 from coreeval.graph.pool import Stop
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.setup import Setup, graph_version
-from coreeval.models.traffic import Traffic
+from coreeval.models.activity import ActiveCalls
 from coreeval.releases.manifest import Control, Cost, KnowledgeUsed, Manifest, Status, full_counts
 from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
@@ -74,7 +74,7 @@ class Job:
         return self.monitor.heard
 
     @property
-    def traffic(self) -> Traffic:
+    def traffic(self) -> ActiveCalls:
         """The calls that are under way."""
         return self.monitor.traffic
 
@@ -112,7 +112,7 @@ class Job:
         return [
             target
             for target in self._named_targets()
-            if is_classifier(target.model) or not target.embedded
+            if is_classifier(target.model) or not target.is_embedded
         ]
 
     def _named_targets(self) -> list[TargetConfig]:
@@ -121,7 +121,7 @@ class Job:
 
     def templates_of(self, target: TargetConfig) -> range:
         """Return the numbers of the templates that a target is asked with; embedded ones: 0."""
-        return range(1) if target.embedded else range(1, len(self.task.templates) + 1)
+        return range(1) if target.is_embedded else range(1, len(self.task.templates) + 1)
 
     @property
     def payer(self) -> str:

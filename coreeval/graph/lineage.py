@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from coreeval.config.ages import Age, age_of
+from coreeval.config.dates import Age, parse_age
 from coreeval.errors import ReleaseError, UsageError
 from coreeval.graph.setup import Setup
 from coreeval.releases.keeping import Keeper, Terms
@@ -92,7 +92,7 @@ def keeper_of(parent: Followed, setup: Setup) -> Keeper:
     stale_after = parent.stale_after and _age(parent.stale_after)
     terms = Terms(
         horizon=Horizon(
-            oldest=stale_after.before(setup.now) if stale_after else None,
+            oldest=stale_after.subtract_from(setup.now) if stale_after else None,
             cutoffs=new_cutoffs(release.manifest.cutoffs, setup.target_dates),
         ),
         takedown=setup.rules.takedown,
@@ -104,6 +104,6 @@ def keeper_of(parent: Followed, setup: Setup) -> Keeper:
 
 def _age(stated: str) -> Age:
     try:
-        return age_of(stated)
+        return parse_age(stated)
     except ValueError as error:
         raise UsageError(str(error), where="--stale-after") from None

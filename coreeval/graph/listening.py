@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from coreeval.models.calls import CallRef
+from coreeval.models.activity import CallRef
 from coreeval.schema import Result, TrainEnd
 from coreeval.tools.stores.run_records import StepRecord
 

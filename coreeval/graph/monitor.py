@@ -11,7 +11,7 @@ from typing import get_args
 from coreeval.errors import CoreEvalError
 from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.record import InFlight
-from coreeval.models.traffic import Traffic
+from coreeval.models.activity import ActiveCalls
 from coreeval.tools.stores.heartbeat import Cause, ProgressSnapshot, Spend, Wait
 from coreeval.tools.stores.run_store import RunStore
 
@@ -71,7 +71,7 @@ class Monitor:
         self,
         watch: Watch,
         in_flight: InFlight,
-        traffic: Traffic,
+        traffic: ActiveCalls,
         spend: Callable[[], Spend],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -121,7 +121,7 @@ class Monitor:
             per_minute=rate,
             left_s=round(60 * (place.total - place.done) / rate, 1) if rate else None,
             idle_s=round(max(0.0, now - moved), 1),
-            sent=self.traffic.sent,
+            sent=self.traffic.in_flight,
             roles=self.traffic.speeds(),
             waits=self._waits(now - moved),
             spend=self._spent,

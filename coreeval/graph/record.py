@@ -7,7 +7,7 @@ from datetime import datetime
 from coreeval.graph.listening import NOBODY, Listener
 from coreeval.graph.notes import record_notes
 from coreeval.graph.state import REWORDING_NODES, Json, SampleNode, SampleState, SampleUpdate, Wrap
-from coreeval.models.calls import CallRef, record_calls
+from coreeval.models.activity import CallRef, record_calls
 from coreeval.schema import Verdict
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores.heartbeat import Wait

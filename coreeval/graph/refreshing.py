@@ -21,7 +21,7 @@ from coreeval.graph.progress import Progress
 from coreeval.graph.record import recorder
 from coreeval.graph.setup import check_models
 from coreeval.graph.threads import SampleThreads
-from coreeval.models import close_models, open_exchange
+from coreeval.models import close_models, open_model_pool
 from coreeval.schema import Sample
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_store import CallStore, describe_damage, open_calls
@@ -110,10 +110,10 @@ def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
     materials = Materials(
         models=job.config.models,
         prompts=job.setup.prompts,
-        exchange=open_exchange(
+        exchange=open_model_pool(
             job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
         ),
-        names=knowledge.names(window) if job.config.models.ruled else (),
+        names=knowledge.names(window) if job.config.models.rule_based_roles else (),
         train=job.inputs.train(job),
         seed=job.config.run.seed,
     )

@@ -24,7 +24,7 @@ def gather_findings(job: Job) -> Findings:
         overview=store.listing.overview(),
         attempts=store.attempts(),
         evidence=evidence_used(store.evidence_uses(), manifest.window),
-        worth=worth_a_look(store, [target.model for target in job.config.models.tested]),
+        worth=worth_a_look(store, [target.model for target in job.config.models.measured_targets]),
         arms=arms,
         pcr=pcr,
         numleak=numleak,

@@ -26,7 +26,7 @@ from coreeval.graph.setup import check_models
 from coreeval.graph.state import SampleState, fresh_sample
 from coreeval.graph.threads import SampleApp, trouble_of
 from coreeval.models import close_models
-from coreeval.models.pace import RANK
+from coreeval.models.rate_limit import RANK
 from coreeval.schema import TrainEnd
 
 STAGE = "reword"
@@ -65,7 +65,7 @@ async def reword_train(job: Job) -> None:
 def _drawn(job: Job) -> tuple[list[str], Counter[str]]:
     """Return the open items and the counts of the others, drawn if none has been."""
     if not job.store.train_counts():
-        job.tell(STAGE, note=f"drawing items of the split {job.config.compared_split!r}")
+        job.tell(STAGE, note=f"drawing items of the split {job.config.pcr_train_split!r}")
         job.store.add_train(draw_train(job.setup, drawn_most(job.config, job.manifest.limit)))
     counts = Counter(job.store.train_counts())
     if counts.pop("open", 0):

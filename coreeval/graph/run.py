@@ -306,7 +306,7 @@ def first_manifest(
 
 def _pipeline(config: Config) -> str:
     """Return the name of the pipeline that finds entities; empty where a model does."""
-    if "extractor" not in config.models.ruled:
+    if "extractor" not in config.models.rule_based_roles:
         return ""
     from coreeval.agents.offline.pipeline import pipeline_name  # for few configs
 

@@ -19,7 +19,7 @@ from coreeval.evaluation.embedded import check_embedded, is_classifier
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import dated, recorded
 from coreeval.models import preflight
-from coreeval.prompts import Prompts, load_prompts
+from coreeval.prompts import PromptSet, load_prompts
 from coreeval.releases.manifest import Fingerprints, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
@@ -51,7 +51,7 @@ class Setup:
 
     config: Config
     task: Task
-    prompts: Prompts
+    prompts: PromptSet
     window: Window
     window_start: LatestDate | None
     """What `window.start: auto` rests on."""
@@ -104,7 +104,7 @@ def rules_of(config: Config, workspace: Workspace | None = None) -> Rules:
     """
     own = workspace.takedown if workspace else None
     return Rules(
-        policy={**DEFAULT_POLICY, **config.safety.chosen()},
+        policy={**DEFAULT_POLICY, **config.safety.flag_policies()},
         takedown=takedown_in_force(config.knowledge.takedown, own),
     )
 
@@ -180,10 +180,10 @@ def _check_asked(
     workspace: Workspace,
     untrusted: Untrusted = "refuse",
 ) -> None:
-    asked = [model for model in models if not model.by_rules]
+    asked = [model for model in models if not model.is_rule_based]
     check_reached(setup.config, asked, workspace, untrusted=untrusted)
     for target in models:
-        if isinstance(target, TargetConfig) and target.embedded:
+        if isinstance(target, TargetConfig) and target.is_embedded:
             _check_offline(setup, target)
 
 
@@ -219,7 +219,9 @@ def check_reached(
     if untrusted == "refuse":
         pairs = (*model_pairs(models, env), *service_pairs(config, env))
         refuse_untrusted(pairs, trusted, record=record.path)
-    distinct = {(model.model, model.base_url, model.key_env): model for model in reversed(models)}
+    distinct = {
+        (model.model, model.base_url, model.key_variable): model for model in reversed(models)
+    }
     for model in reversed(distinct.values()):
         if all(is_agreed(pair, trusted) for pair in model_pairs([model], env)):
             preflight(model, trusted=trusted)
@@ -276,7 +278,7 @@ def check_compared(setup: Setup) -> None:
     config = setup.config
     if config.detect.pcr:
         place = "detect.pcr" if config.detect.pcr.train_split else "dataset"
-        _refuse_same_split(config.dataset, config.compared_split, _COMPARED, place)
+        _refuse_same_split(config.dataset, config.pcr_train_split, _COMPARED, place)
 
 
 def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, place: str) -> None:
@@ -295,8 +297,8 @@ def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, place: 
 
 def _playing(config: Config) -> list[ModelConfig]:
     """Return the models that play roles."""
-    roles = (config.models.of(role) for role in ROLES)
-    return [model for model in roles if not model.by_rules]
+    roles = (config.models.for_role(role) for role in ROLES)
+    return [model for model in roles if not model.is_rule_based]
 
 
 def graph_version(setup: Setup) -> str:
@@ -320,7 +322,7 @@ def fingerprints(setup: Setup, knowledge: str) -> Fingerprints:
 
 def task_fingerprint(setup: Setup) -> str:
     """Return the hash of the task: its labels, its fields and what roles are told of it."""
-    return tasks.fingerprint(setup.task)
+    return tasks.hash_task(setup.task)
 
 
 def data_fingerprint(setup: Setup) -> str:
@@ -334,7 +336,7 @@ def data_fingerprint(setup: Setup) -> str:
 
 def prompt_versions(setup: Setup) -> dict[str, str]:
     """Return the hash of each role's wording for this task."""
-    return {str(role): known for role, known in setup.prompts.versions(setup.task).items()}
+    return {str(role): known for role, known in setup.prompts.role_versions(setup.task).items()}
 
 
 def _hash(*parts: str) -> str:

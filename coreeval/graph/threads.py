@@ -20,8 +20,8 @@ from coreeval.graph.listening import NOBODY, Listener
 from coreeval.graph.pool import Stop
 from coreeval.graph.record import InFlight
 from coreeval.graph.state import SampleInput, SampleState, fresh_sample, result_of
-from coreeval.models.pace import RANK
-from coreeval.models.sample_clock import bounded
+from coreeval.models.activity import limit_sample_time
+from coreeval.models.rate_limit import RANK
 from coreeval.schema import Freshness, Outcome, Plan, ReplacedFact, Result
 from coreeval.tools.cutoffs import TargetDates, measure_freshness
 from coreeval.tools.stores.run_store import RunStore
@@ -132,7 +132,7 @@ class SampleThreads:
         self, sample_id: str, thread_id: str, before: Sequence[str]
     ) -> Result | SampleState:
         with self.stop.control() as control:
-            async with bounded(self.timeout_s):
+            async with limit_sample_time(self.timeout_s):
                 state = await self._go_on(sample_id, thread_id, control, before)
         if before and "outcome" not in state:
             return state

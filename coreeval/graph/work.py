@@ -20,8 +20,8 @@ from coreeval.graph.run_nodes import RunNodes
 from coreeval.graph.setup import Setup, prompt_versions
 from coreeval.graph.signals import heeding_signals
 from coreeval.graph.telemetry import listened_to
+from coreeval.models.activity import ActiveCalls
 from coreeval.models.tracing import TRACING
-from coreeval.models.traffic import Traffic
 from coreeval.releases.manifest import Manifest, Status, write_manifest
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.heartbeat import SpendingReader
@@ -105,7 +105,7 @@ def job_of(
     """Open a run's store and put together what works on it."""
     store = open_store(files, around.now, workspace.calls)
     spending = SpendingReader(workspace.calls, manifest.payer, setup.config.run.budget_usd)
-    monitor = Monitor(around.watch, InFlight(around.now), Traffic(), spending.now)
+    monitor = Monitor(around.watch, InFlight(around.now), ActiveCalls(), spending.now)
     job = Job(
         setup=setup,
         manifest=manifest.model_copy(update={"prompts": prompt_versions(setup)}),

@@ -1,29 +1,27 @@
 """Models behind one seam: `provider:name` is opened, asked through the call store, and closed."""
 
-from coreeval.models.asker import Asker
-from coreeval.models.calls import CallRef, record_calls
-from coreeval.models.connections import close_models
-from coreeval.models.exchange import Exchange, open_exchange
+from coreeval.models.activity import CallRef, record_calls
+from coreeval.models.answers import InvalidAnswer, OutputSchema, PlainOutput
+from coreeval.models.client import ModelClient
 from coreeval.models.model import Identity, Model
-from coreeval.models.preflight import preflight
-from coreeval.models.providers import PROVIDERS, open_model
+from coreeval.models.model_pool import ModelPool, open_model_pool
+from coreeval.models.providers import PROVIDERS, close_models, open_model, preflight
 from coreeval.models.retry import Retry
-from coreeval.models.shapes import AnswerShape, InvalidAnswer, PlainShape
 
 __all__ = [
     "PROVIDERS",
-    "AnswerShape",
-    "Asker",
     "CallRef",
-    "Exchange",
     "Identity",
     "InvalidAnswer",
     "Model",
-    "PlainShape",
+    "ModelClient",
+    "ModelPool",
+    "OutputSchema",
+    "PlainOutput",
     "Retry",
     "close_models",
-    "open_exchange",
     "open_model",
+    "open_model_pool",
     "preflight",
     "record_calls",
 ]

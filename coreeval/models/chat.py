@@ -1,8 +1,13 @@
-"""A chat model as the sender asks it: one request, one answer, no retries of its own."""
+"""A chat model as the dispatcher asks it: one request, one answer, no retries of its own.
+
+The tokens that an endpoint says it has counted are checked where they are read. A model that takes
+no schema gets it in words.
+"""
 
 import asyncio
+import json
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from langchain_core.callbacks import (
     AsyncCallbackManager,
@@ -12,24 +17,29 @@ from langchain_core.callbacks import (
 )
 from langchain_core.language_models import BaseChatModel, LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import ensure_config
 from pydantic import Field, SecretStr
 
 from coreeval.config import ModelConfig
-from coreeval.models.counts import IMPOSSIBLE_COUNT, ImpossibleCount
 from coreeval.models.failures import CallFailure
-from coreeval.models.forms import Finish, Form
-from coreeval.models.keys import hidden
-from coreeval.models.model import parameters_of
+from coreeval.models.model import (
+    IMPOSSIBLE_COUNT,
+    FinishReason,
+    ImpossibleCount,
+    RequestOptions,
+    is_count,
+    mask_key,
+    request_parameters,
+)
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
-_LIMITS = (b"x-ratelimit-", b"anthropic-ratelimit-")
+_LIMIT_HEADERS = (b"x-ratelimit-", b"anthropic-ratelimit-")
 
 
-class AskedChat(BaseChatModel):
-    """A chat model that answers one form at a time; asynchronous only.
+class ChatModel(BaseChatModel):
+    """A chat model that answers one request at a time; asynchronous only.
 
     It raises `CallFailure` for all that goes wrong on the wire and never tries again: the sender
     does. LangChain's callbacks, LangSmith and Studio see it as any other chat model. What it is
@@ -40,7 +50,7 @@ class AskedChat(BaseChatModel):
     """Not part of the representation, which tracers send: base_url and extra may be private."""
     key: SecretStr
 
-    async def ask(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
+    async def ask(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
         """Return the answer as `ainvoke` does, and through it wherever anybody listens to calls.
 
         What LangChain does for listeners takes as long as sending the request, also without any.
@@ -48,11 +58,11 @@ class AskedChat(BaseChatModel):
         Raises:
             CallFailure: there is none.
         """
-        if self._is_listened_to():
+        if self._has_handlers():
             return await self.ainvoke(messages, {"run_name": form.name}, form=form)
-        return _without_key(await self.answer(messages, form), self.key)
+        return _mask_message(await self.answer(messages, form), self.key)
 
-    def _is_listened_to(self) -> bool:
+    def _has_handlers(self) -> bool:
         """Tell whether a tracer or another handler of callbacks would hear of a call made here."""
         around = ensure_config().get("callbacks")
         if isinstance(around, BaseCallbackManager) and not (self.callbacks or self.verbose):
@@ -60,8 +70,8 @@ class AskedChat(BaseChatModel):
         return bool(AsyncCallbackManager.configure(around, self.callbacks, self.verbose).handlers)
 
     @abstractmethod
-    async def answer(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
-        """Return the answer to messages with `role` and `content`; see `ai_message`.
+    async def answer(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
+        """Return the answer to messages with `role` and `content`; see `make_ai_message`.
 
         Raises:
             CallFailure: there is none.
@@ -73,7 +83,7 @@ class AskedChat(BaseChatModel):
 
     @property
     def _identifying_params(self) -> dict[str, object]:
-        sent = parameters_of(self.settings)
+        sent = request_parameters(self.settings)
         sent.pop("extra", None)
         return {"model": self.settings.name, **sent}
 
@@ -100,31 +110,35 @@ class AskedChat(BaseChatModel):
         **kwargs: object,
     ) -> ChatResult:
         form = kwargs.get("form")
-        if not isinstance(form, Form):
-            raise TypeError("ainvoke needs form=Form(...)")
-        message = _without_key(await self.answer(as_dicts(messages), form), self.key)
+        if not isinstance(form, RequestOptions):
+            raise TypeError("ainvoke needs form=RequestOptions(...)")
+        message = _mask_message(await self.answer(to_message_dicts(messages), form), self.key)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-class WireChat(AskedChat):
+class SdkChatModel(ChatModel):
     """A chat model behind an SDK: bounded in time, and its failures carry nothing of the SDK's."""
 
     @abstractmethod
-    async def _send(self, messages: list[dict[str, str]], form: Form) -> AIMessage | CallFailure:
+    async def _send(
+        self, messages: list[dict[str, str]], form: RequestOptions
+    ) -> AIMessage | CallFailure:
         """Send one request; return its answer or why there is none."""
 
-    async def answer(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
+    async def answer(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
         """Return the answer of one request.
 
         A failure is raised outside the handlers: raised inside, it would carry the SDK's error and,
         with it, the request and its key.
         """
-        outcome = await self._in_time(messages, form)
+        outcome = await self._send_within_timeout(messages, form)
         if isinstance(outcome, CallFailure):
             raise outcome
         return outcome
 
-    async def _in_time(self, messages: list[dict[str, str]], form: Form) -> AIMessage | CallFailure:
+    async def _send_within_timeout(
+        self, messages: list[dict[str, str]], form: RequestOptions
+    ) -> AIMessage | CallFailure:
         seconds = self.settings.timeout_s
         try:
             async with asyncio.timeout(seconds):
@@ -133,22 +147,22 @@ class WireChat(AskedChat):
             return CallFailure("transient", f"no answer within {seconds:g} s", billed=True)
 
 
-def _without_key(message: AIMessage, key: SecretStr) -> AIMessage:
+def _mask_message(message: AIMessage, key: SecretStr) -> AIMessage:
     """Return an answer that may be stored, traced and shown."""
     said = {"content": message.content, "response_metadata": message.response_metadata}
-    safe = {name: hidden(part, key.get_secret_value()) for name, part in said.items()}
+    safe = {name: mask_key(part, key.get_secret_value()) for name, part in said.items()}
     return message if safe == said else message.model_copy(update=safe)
 
 
-def as_dicts(messages: list[BaseMessage]) -> list[dict[str, str]]:
+def to_message_dicts(messages: list[BaseMessage]) -> list[dict[str, str]]:
     """Return LangChain's messages as the wire has them."""
     return [{"role": _ROLES[message.type], "content": str(message.text)} for message in messages]
 
 
-def ai_message(
+def make_ai_message(
     text: str,
     *,
-    finish: Finish,
+    finish: FinishReason,
     model: str,
     usage: UsageMetadata | ImpossibleCount | None,
     headers: Iterable[tuple[bytes, bytes]] = (),
@@ -168,7 +182,7 @@ def ai_message(
     limits = {
         name.lower().decode("latin-1"): value.decode("latin-1")
         for name, value in headers
-        if name.lower().startswith(_LIMITS)
+        if name.lower().startswith(_LIMIT_HEADERS)
     }
     metadata: dict[str, object] = {"finish_reason": finish, "model_name": model, "limits": limits}
     if logprobs is not None:
@@ -177,3 +191,52 @@ def ai_message(
         metadata[IMPOSSIBLE_COUNT] = str(usage)
         usage = None
     return AIMessage(content=text, response_metadata=metadata, usage_metadata=usage)
+
+
+def check_usage(
+    *, prompt: object, completion: object, cached: object = 0, written: object = 0
+) -> UsageMetadata | ImpossibleCount:
+    """Return counted tokens, or what is impossible about them.
+
+    Args:
+        prompt: All tokens of the prompt, the cached and written ones among them.
+        completion: All tokens of the answer, hidden reasoning among them.
+        cached: Those of the prompt that the provider had in its cache; None counts as 0.
+        written: Those of the prompt that it was charged to put there; likewise.
+    """
+    said = {"prompt": prompt, "completion": completion, "cached": cached, "written": written}
+    said |= {name: 0 for name in ("cached", "written") if said[name] is None}
+    for name, value in said.items():
+        if not is_count(value):
+            return ImpossibleCount(f"{name} tokens: {str(value)[:40]!r}")
+    total, answer, read, wrote = (int(value) for value in said.values())  # type: ignore[call-overload]
+    if read + wrote > total:
+        return ImpossibleCount(f"{read + wrote} of {total} prompt tokens cached or written")
+    return UsageMetadata(
+        input_tokens=total,
+        output_tokens=answer,
+        total_tokens=total + answer,
+        input_token_details=InputTokenDetails(cache_read=read, cache_creation=wrote),
+    )
+
+
+def add_counts(*parts: object) -> object:
+    """Return the sum of counts, None being 0; the first that is no count where there is one."""
+    counted = [0 if part is None else part for part in parts]
+    odd = next((part for part in counted if not is_count(part)), None)
+    return sum(int(part) for part in counted) if odd is None else odd  # type: ignore[call-overload]
+
+
+def append_schema(
+    messages: list[dict[str, str]], schema: Mapping[str, object]
+) -> list[dict[str, str]]:
+    """Return the messages with the schema at the end of the first one, the instructions.
+
+    There it stays the same from call to call, so that a provider's prompt cache holds it. Without a
+    schema the messages stay as they are.
+    """
+    if not schema:
+        return messages
+    wanted = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+    told = f"{messages[0]['content']}\n\nAnswer with one JSON object that follows this JSON schema:"
+    return [{**messages[0], "content": f"{told}\n{wanted}"}, *messages[1:]]

@@ -12,21 +12,20 @@ from typing import Literal
 
 from coreeval.config import ROLES, ModelConfig, ModelsConfig, PriceConfig, TargetConfig
 from coreeval.errors import CoreEvalError, ModelCallError, ModelUnusable
-from coreeval.models.abilities import Abilities
-from coreeval.models.failures import CallFailure, final_error
+from coreeval.models.budget import answer_cost
+from coreeval.models.capabilities import Capabilities
+from coreeval.models.failures import CallFailure, to_final_error
 from coreeval.models.model import Model
-from coreeval.models.preflight import preflight
-from coreeval.models.probe import Probe, tokens_of
-from coreeval.models.providers import open_model
-from coreeval.models.purse import cost_of
+from coreeval.models.probe import ModelProbe, count_tokens
+from coreeval.models.providers import open_model, preflight
 from coreeval.models.retry import Retry
 from coreeval.tools.catalogs import Prices
 from coreeval.tools.cutoffs import Cutoffs, TargetDates, find_target_dates
 from coreeval.tools.endpoints import Pairs
 
-State = Literal["usable", "unusable", "rules", "recorded"]
+CheckState = Literal["usable", "unusable", "rules", "recorded"]
 """`rules` and `recorded` answers come from this machine: there is nobody to ask."""
-BRIEF = Retry(attempts=2, longest_s=5.0, retry_after_cap_s=10.0)
+BRIEF_RETRY = Retry(attempts=2, longest_s=5.0, retry_after_cap_s=10.0)
 """A fault by chance is passed over; whoever checks sits and waits."""
 
 
@@ -35,7 +34,7 @@ _WHERE = "see whether base_url ends as the server wants it, often in /v1, and tr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Configured:
+class ModelUse:
     """One model at one endpoint with one key, and all that it is configured for."""
 
     config: ModelConfig
@@ -47,13 +46,13 @@ class Configured:
     """Until when a model under test was trained and when it came out; None for others."""
 
     @property
-    def tested(self) -> bool:
+    def is_target(self) -> bool:
         """Whether it is a model under test."""
         return "target" in self.used_by
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
+class CheckCost:
     """What requests took."""
 
     calls: int = 0
@@ -64,39 +63,39 @@ class Spent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class CheckResult:
     """What came of checking one model."""
 
-    configured: Configured
-    state: State
+    configured: ModelUse
+    state: CheckState
     endpoint: str = ""
     error: CoreEvalError | None = None
     """Why it cannot be used."""
-    probe: Probe | None = None
+    probe: ModelProbe | None = None
     """What was found, where it was asked."""
-    spent: Spent = Spent()
+    spent: CheckCost = CheckCost()
 
 
-def distinct(
+def group_models(
     models: ModelsConfig, prices: Prices, cutoffs: Cutoffs, judges: Sequence[ModelConfig] = ()
-) -> list[Configured]:
+) -> list[ModelUse]:
     """Return each model once for an endpoint and a key, roles first, judges of defences last."""
     groups: dict[tuple[str, str | None, str], list[tuple[str, ModelConfig]]] = {}
-    players: list[tuple[str, ModelConfig]] = [(role, models.of(role)) for role in ROLES]
+    players: list[tuple[str, ModelConfig]] = [(role, models.for_role(role)) for role in ROLES]
     players += [("target", target) for target in models.targets]
     for use, config in [*players, *(("judge", judge) for judge in judges)]:
-        key = (config.model, config.base_url, config.key_env)
+        key = (config.model, config.base_url, config.key_variable)
         groups.setdefault(key, []).append((use, config))
-    return [_configured(group, prices, cutoffs) for group in groups.values()]
+    return [_to_model_use(group, prices, cutoffs) for group in groups.values()]
 
 
-def _configured(
+def _to_model_use(
     group: Sequence[tuple[str, ModelConfig]], prices: Prices, cutoffs: Cutoffs
-) -> Configured:
+) -> ModelUse:
     configs = [config for _, config in group]
     tested = (config for config in configs if isinstance(config, TargetConfig))
     own = next((config.price for config in configs if config.price), None)
-    return Configured(
+    return ModelUse(
         config=configs[0],
         used_by=tuple(use for use, _ in group),
         price=own or prices.get(configs[0].model),
@@ -107,15 +106,15 @@ def _configured(
 async def check_models(
     models: ModelsConfig,
     prices: Prices,
-    abilities: Abilities,
+    abilities: Capabilities,
     *,
     cutoffs: Cutoffs,
     judges: Sequence[ModelConfig] = (),
     trusted: Pairs,
     env: Mapping[str, str] | None = None,
-    retry: Retry = BRIEF,
+    retry: Retry = BRIEF_RETRY,
     clock: Callable[[], float] = time.monotonic,
-) -> list[Checked]:
+) -> list[CheckResult]:
     """Ask every configured model, and remember which way of asking it takes.
 
     Args:
@@ -130,55 +129,59 @@ async def check_models(
         clock: Seconds, never going back.
     """
 
-    async def one(configured: Configured) -> Checked:
-        if configured.config.by_rules:
-            return Checked(configured=configured, state="rules")
+    async def one(configured: ModelUse) -> CheckResult:
+        if configured.config.is_rule_based:
+            return CheckResult(configured=configured, state="rules")
         try:
             await asyncio.to_thread(preflight, configured.config, env, trusted=trusted)
             model = open_model(configured.config, env, trusted=trusted)
         except CoreEvalError as error:
-            return Checked(configured=configured, state="unusable", error=error)
+            return CheckResult(configured=configured, state="unusable", error=error)
         if configured.config.provider == "replay":
-            return Checked(configured=configured, state="recorded")
-        return await _asked(configured, Probe(model, retry=retry, clock=clock), abilities)
+            return CheckResult(configured=configured, state="recorded")
+        return await _check_model(
+            configured, ModelProbe(model, retry=retry, clock=clock), abilities
+        )
 
-    asked = distinct(models, prices, cutoffs, judges)
+    asked = group_models(models, prices, cutoffs, judges)
     return list(await asyncio.gather(*(one(each) for each in asked)))
 
 
-async def _asked(configured: Configured, probe: Probe, abilities: Abilities) -> Checked:
-    error = await _trouble(probe)
+async def _check_model(
+    configured: ModelUse, probe: ModelProbe, abilities: Capabilities
+) -> CheckResult:
+    error = await _find_error(probe)
     if error is None and probe.method:
-        abilities.found(probe.model, probe.method, plain_limit=probe.plain_limit)
-    return Checked(
+        abilities.set_known(probe.model, probe.method, plain_limit=probe.plain_limit)
+    return CheckResult(
         configured=configured,
         state="unusable" if error else "usable",
         endpoint=probe.model.identity.endpoint,
         error=error,
         probe=probe,
-        spent=_spent(probe, configured.price),
+        spent=_sum_probe_cost(probe, configured.price),
     )
 
 
-async def _trouble(probe: Probe) -> CoreEvalError | None:
+async def _find_error(probe: ModelProbe) -> CoreEvalError | None:
     """Ask all there is to ask; return why the model cannot be used, if it cannot."""
     try:
         await probe.find_method()
     except CallFailure as failure:
-        return _error_of(failure, probe.model)
+        return _to_error(failure, probe.model)
     if probe.method is None:
-        return _no_method(probe)
+        return _no_method_error(probe)
     if probe.model.config.provider == "openai":
         await probe.find_features(probe.method)
     return None
 
 
-def _error_of(failure: CallFailure, model: Model) -> CoreEvalError:
-    final = final_error(
+def _to_error(failure: CallFailure, model: Model) -> CoreEvalError:
+    final = to_final_error(
         failure,
         model=model.name,
         endpoint=model.identity.endpoint,
-        key_env=model.config.key_env,
+        key_env=model.config.key_variable,
     )
     if isinstance(final, ModelCallError):
         return ModelUnusable(
@@ -189,7 +192,7 @@ def _error_of(failure: CallFailure, model: Model) -> CoreEvalError:
     return final
 
 
-def _no_method(probe: Probe) -> ModelUnusable:
+def _no_method_error(probe: ModelProbe) -> ModelUnusable:
     last, name = probe.tried[-1], probe.model.name
     if probe.model.config.structured != "auto":
         said = f"structured: {last.method} brings no valid answer: {last.outcome}: {last.why}"
@@ -203,11 +206,11 @@ def _no_method(probe: Probe) -> ModelUnusable:
     return ModelUnusable(f"{name}: {said}", where=probe.model.identity.endpoint, hint=hint)
 
 
-def _spent(probe: Probe, price: PriceConfig | None) -> Spent:
-    costs = [cost_of(answer, price) for answer in probe.answers]
+def _sum_probe_cost(probe: ModelProbe, price: PriceConfig | None) -> CheckCost:
+    costs = [answer_cost(answer, price) for answer in probe.answers]
     known = [one for one in costs if one is not None]
-    prompt, completion = tokens_of(probe.answers)
-    return Spent(
+    prompt, completion = count_tokens(probe.answers)
+    return CheckCost(
         calls=len(probe.answers),
         prompt_tokens=prompt,
         completion_tokens=completion,
@@ -215,11 +218,11 @@ def _spent(probe: Probe, price: PriceConfig | None) -> Spent:
     )
 
 
-def total(checked: Sequence[Checked]) -> Spent:
+def sum_costs(checked: Sequence[CheckResult]) -> CheckCost:
     """Return what a check took."""
     parts = [one.spent for one in checked]
     known = [one.usd for one in parts if one.usd is not None]
-    return Spent(
+    return CheckCost(
         calls=sum(one.calls for one in parts),
         prompt_tokens=sum(one.prompt_tokens for one in parts),
         completion_tokens=sum(one.completion_tokens for one in parts),

@@ -1,6 +1,11 @@
-"""How a call can go wrong on the wire, and which error that is in the end."""
+"""How a call can go wrong on the wire, and which error that is in the end.
 
+The status and the words of a refused request mean the same, whoever refused it.
+"""
+
+import re
 from typing import Literal
+from urllib.parse import urlsplit
 
 from coreeval.errors import (
     CredentialError,
@@ -26,10 +31,10 @@ FailureKind = Literal[
 the text, `rejected` one because of the request, `unsupported` one because of how the answer is
 asked for, which may be asked for otherwise. `unreachable` is an endpoint that is not there,
 `blocked` one that a proxy or an untrusted certificate stands before."""
-Refused = Literal["method", "limit"]
+RefusedOption = Literal["method", "limit"]
 """The way to ask for structure, or the name of the limit of an answer's length."""
-Final = CredentialError | ModelUnusable | ModelCallError
-LONGEST = 300
+FinalError = CredentialError | ModelUnusable | ModelCallError
+LONGEST_MESSAGE = 300
 """Most characters of a server's message that are repeated."""
 
 
@@ -43,7 +48,7 @@ class CallFailure(Exception):
         *,
         retry_after: float | None = None,
         billed: bool = False,
-        refused: Refused | None = None,
+        refused: RefusedOption | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -61,14 +66,14 @@ class CallFailure(Exception):
         return self.kind in ("transient", "throttled", "unreachable")
 
 
-def clean(message: str, secret: str) -> str:
+def clean_message(message: str, secret: str) -> str:
     """Return a server's message on one line, cut, and without the key it may repeat."""
     hidden = message.replace(secret, "***") if secret else message
     line = " ".join(hidden.split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 1] + "…"
 
 
-def final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str) -> Final:
+def to_final_error(failure: CallFailure, *, model: str, endpoint: str, key_env: str) -> FinalError:
     """Return the error that a failure is once nothing more is tried.
 
     A refused key, an unknown model, an empty account and an endpoint that is not there, or that a
@@ -100,3 +105,91 @@ _HINTS = {
     "unreachable": "start the server or correct base_url",
     "blocked": "check HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and ca_file: see docs/models.md",
 }
+
+
+_BY_STATUS: dict[int, FailureKind] = {
+    401: "credential",
+    402: "quota",
+    403: "credential",
+    404: "unknown",
+    407: "blocked",
+    408: "transient",
+    409: "transient",
+    429: "throttled",
+    503: "throttled",
+    529: "throttled",
+}
+MAY_BE_BILLED = frozenset({408, 504})
+"""Timeouts on their side: the model may have answered all the same."""
+NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+"""Codes of a 429 that no waiting heals."""
+DECLINED = frozenset(
+    {
+        "content_filter",
+        "content_policy_violation",
+        "data_inspection_failed",
+        "invalid_prompt",
+    }
+)
+"""Codes of a 4xx that is about what the text says; any other is about the request's form."""
+_METHOD = re.compile(
+    r"response_format|output_config|output_format|output format|json_schema|json_object"
+    r"|structured output|\btools?\b|tool_choice|grammar",
+    re.IGNORECASE,
+)
+_LOGPROBS = re.compile(r"log_?probs?\b|log[- ]probabilit", re.IGNORECASE)
+_UNSUPPORTED = re.compile(
+    r"unsupported|not support|unknown|unrecogni[sz]ed|invalid|extra|not permitted|unexpected"
+    r"|not allowed|may not be|must be|not available|not implemented|instead|too complex",
+    re.IGNORECASE,
+)
+"""How an endpoint says that it does not know a parameter."""
+
+
+def kind_from_status(status: int) -> FailureKind:
+    """Return which failure a status is, where nothing else tells more."""
+    if status < 400:
+        return "unknown"  # it sends us elsewhere, where no key of ours goes
+    return _BY_STATUS.get(status, "transient" if status >= 500 else "rejected")
+
+
+def describe_redirect(status: int, location: str | None) -> str:
+    """Return what to say of a response that redirects; empty for any other.
+
+    Args:
+        status: The response's status.
+        location: Its Location header.
+    """
+    if not 300 <= status < 400:
+        return ""
+    host = urlsplit(location or "").netloc.rpartition("@")[2]
+    return (
+        f"it redirects (status {status}) to {host or 'another path'}; requests with prompts are "
+        "not redirected: name the right address in base_url"
+    )
+
+
+def kind_from_codes(*codes: object) -> FailureKind | None:
+    """Return what the codes in an error's body say, one of which may be a status; None if nothing.
+
+    They are what the server put there, of whatever type.
+    """
+    said = {str(code) for code in codes}
+    if said & NO_MONEY:
+        return "quota"
+    return next((kind for status, kind in _BY_STATUS.items() if str(status) in said), None)
+
+
+def names_unsupported(said: str) -> bool:
+    """Tell whether the words of a 400 or 422 are about a parameter that the endpoint lacks."""
+    return bool(_UNSUPPORTED.search(said))
+
+
+def names_logprobs(said: str) -> bool:
+    """Tell whether they name log-probabilities."""
+    return bool(_LOGPROBS.search(said))
+
+
+def names_method(said: str) -> bool:
+    """Tell whether they name a way to ask for structure."""
+    return bool(_METHOD.search(said))

@@ -15,9 +15,8 @@ from pydantic import BaseModel, ValidationError
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError, CredentialError, ModelUnusable
-from coreeval.models.connection_failures import connection_failure
-from coreeval.models.failures import CallFailure, Final, final_error
-from coreeval.models.network import proxy_for, trusted
+from coreeval.models.failures import CallFailure, FinalError, to_final_error
+from coreeval.models.http import find_proxy, load_trusted_certificates, to_connection_failure
 from coreeval.tools.http import BoundedClient
 
 _PATIENCE_S = 5.0
@@ -30,12 +29,12 @@ _TAILS = ("/chat/completions", "/completions", "/messages", "/models")
 _SHOWN = 5
 
 
-class _Named(BaseModel):
+class _ListedModel(BaseModel):
     id: str
 
 
-class _Listed(BaseModel):
-    data: list[_Named]
+class _ModelList(BaseModel):
+    data: list[_ListedModel]
     has_more: bool = False
 
 
@@ -55,16 +54,16 @@ def check_listed(config: ModelConfig, base_url: str, key: str) -> None:
     root = base_url.rstrip("/")
     with BoundedClient(
         most_s=_LONGEST_S,
-        proxy=proxy_for(root),
-        verify=trusted(config.ca_file),
+        proxy=find_proxy(root),
+        verify=load_trusted_certificates(config.ca_file),
         trust_env=False,
         timeout=_PATIENCE_S,
         headers=_headers(config, key),
     ) as client:
-        _judge(config, root, client, key)
+        _check_endpoint(config, root, client, key)
 
 
-def _judge(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> None:
+def _check_endpoint(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> None:
     if config.provider not in ("openai", "anthropic"):
         _get(config, client, root, key)
         return
@@ -72,12 +71,14 @@ def _judge(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> N
     if answer is None:
         return
     if answer.status_code == 401:
-        raise _refused(config, root)
+        raise _credential_error(config, root)
     if answer.status_code == 407:
-        raise _final(config, CallFailure("blocked", "the proxy lets nothing through (status 407)"))
+        raise _final_error(
+            config, CallFailure("blocked", "the proxy lets nothing through (status 407)")
+        )
     if answer.status_code == 404:
-        _look_around(config, root, client, key)
-    _check_name(config, root, _names(answer))
+        _suggest_endpoint(config, root, client, key)
+    _check_name(config, root, _read_names(answer))
 
 
 def _headers(config: ModelConfig, key: str) -> dict[str, str]:
@@ -100,37 +101,37 @@ def _get(config: ModelConfig, client: httpx2.Client, url: str, key: str) -> http
     try:
         return client.get(url)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        failure = connection_failure(error, key)
+        failure = to_connection_failure(error, key)
     if failure.kind in ("unreachable", "blocked"):
-        raise _final(config, failure)
+        raise _final_error(config, failure)
     return None
 
 
-def _final(config: ModelConfig, failure: CallFailure) -> Final:
-    return final_error(
+def _final_error(config: ModelConfig, failure: CallFailure) -> FinalError:
+    return to_final_error(
         failure,
         model=config.model,
         endpoint=config.base_url or "",
-        key_env=config.key_env,
+        key_env=config.key_variable,
     )
 
 
-def _refused(config: ModelConfig, root: str) -> CredentialError:
+def _credential_error(config: ModelConfig, root: str) -> CredentialError:
     return CredentialError(
-        f"{config.model}: the key was refused, or there is none in {config.key_env}",
+        f"{config.model}: the key was refused, or there is none in {config.key_variable}",
         where=root,
-        hint=f"put a valid key into the environment variable {config.key_env}",
+        hint=f"put a valid key into the environment variable {config.key_variable}",
     )
 
 
 # -- another place ------------------------------------------------------------------------------
 
 
-def _look_around(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> None:
+def _suggest_endpoint(config: ModelConfig, root: str, client: httpx2.Client, key: str) -> None:
     """Say where the endpoint is, when it is near and not where it was said to be."""
     for place in _nearby(root):
         answer = _get(config, client, _list_url(config, place), key)
-        if answer is not None and _names(answer):
+        if answer is not None and _read_names(answer):
             raise ConfigError(
                 f"{config.model}: there is no endpoint at {root}, but there is one at {place}",
                 where=f"base_url of {config.model}",
@@ -149,12 +150,12 @@ def _nearby(root: str) -> list[str]:
 # -- the model ----------------------------------------------------------------------------------
 
 
-def _names(answer: httpx2.Response) -> list[str]:
+def _read_names(answer: httpx2.Response) -> list[str]:
     """Return the models of a whole list; none where the answer is anything else."""
     if answer.status_code != 200:
         return []
     try:
-        listed = _Listed.model_validate_json(answer.content)
+        listed = _ModelList.model_validate_json(answer.content)
     except ValidationError:
         return []
     return [] if listed.has_more else [one.id for one in listed.data]

@@ -1,14 +1,20 @@
-"""A model as the rest of the program holds it: something to ask, and what identifies it."""
+"""A model as the rest of the program holds it, and the options of one request.
 
+Keys come from the environment, and only whole ones are sent. A count of tokens that an endpoint
+cannot have meant is an `ImpossibleCount`.
+"""
+
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from coreeval.config import ModelConfig
+from coreeval.config import Method, ModelConfig
+from coreeval.errors import CredentialError
 
 if TYPE_CHECKING:
-    from coreeval.models.chat import AskedChat
+    from coreeval.models.chat import ChatModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +31,14 @@ class Identity:
 class Model:
     """A chat model, opened from the config."""
 
-    chat: "AskedChat" = field(repr=False)
+    chat: "ChatModel" = field(repr=False)
     identity: Identity
     config: ModelConfig
-    recorded: bool = False
+    is_recorded: bool = False
     """Whether its answers were given before: a bad one among them need not be the last."""
     plain_limit: bool = True
     """Whether the longest answer is called `max_tokens`, as far as the endpoint is known."""
-    tells_logprobs: bool = False
+    has_logprobs: bool = False
     """Whether log-probabilities can be asked for in its protocol; the endpoint may have none."""
 
     @property
@@ -41,7 +47,7 @@ class Model:
         return f"{self.identity.provider}:{self.identity.model}"
 
 
-def parameters_of(config: ModelConfig) -> dict[str, object]:
+def request_parameters(config: ModelConfig) -> dict[str, object]:
     """Return the parameters that are sent; what is not configured is not sent."""
     chosen = {
         "temperature": config.temperature,
@@ -58,3 +64,94 @@ def public_endpoint(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+
+
+FinishReason = Literal["stop", "length", "refusal", "content_filter"]
+"""Why an answer ended, whatever the provider calls it: only `stop` is a whole answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestOptions:
+    """How one answer is to be given."""
+
+    schema: Mapping[str, object]
+    """Strict JSON schema of the answer; empty where it may have any form."""
+    name: str
+    """What the schema is called on the wire."""
+    method: Method
+    """How the endpoint is asked to keep to the schema."""
+    max_tokens: int
+    plain_limit: bool = True
+    """Whether the length is called `max_tokens`, where a protocol has several names for it."""
+    draw: int = 0
+    """Number of the draw, for models that have recorded answers."""
+    logprobs: int = 0
+    """How many of the most probable tokens are to be told at each place; 0: none."""
+
+
+NO_KEY = "no-key-needed"
+"""Sent to an endpoint of the user's own that needs no key: the SDKs insist on one."""
+SHORTEST_KEY = 16
+"""Characters from which a key is taken for a secret: a shorter one, such as `test`, stands in for
+none and may be a word of an answer."""
+
+
+def find_api_key(config: ModelConfig, env: Mapping[str, str]) -> str:
+    """Return a model's key.
+
+    Raises:
+        CredentialError: there is none for a public endpoint, or what is there cannot be sent.
+    """
+    name = config.key_variable
+    key = env.get(name, "").strip()
+    if not key and config.base_url is None:
+        raise CredentialError(
+            f"{config.model} needs a key and {name} is not set",
+            where=f"environment variable {name}",
+            hint="export it or put it into .env; a local server needs base_url instead",
+        )
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise CredentialError(
+            f"the key in {name} has characters that no key has, such as a line break or a space",
+            where=f"environment variable {name}",
+            hint="copy it again: it is one line of plain letters, digits and signs",
+        )
+    return key or NO_KEY
+
+
+def mask_key(value: object, key: str) -> object:
+    """Return what a server said without the key, wherever it repeats it in texts or their lists."""
+    if len(key) < SHORTEST_KEY:
+        return value
+    if isinstance(value, str):
+        return value.replace(key, "***")
+    if isinstance(value, Mapping):
+        return {name: mask_key(inner, key) for name, inner in value.items()}
+    return [mask_key(inner, key) for inner in value] if isinstance(value, list) else value
+
+
+MOST_TOKENS: Final = 20_000_000
+"""Tokens of one call: twice the longest context that a model is sold with (Llama 4 Scout, 10
+million). Sums of so many stay below 2**63 for 460 billion calls."""
+IMPOSSIBLE_COUNT: Final = "impossible_count"
+"""What an answer's metadata has where its tokens cannot have been counted as they were told."""
+
+
+class ImpossibleCount(str):
+    """Why tokens cannot have been counted so, in place of the count."""
+
+    __slots__ = ()
+
+
+def is_count(value: object) -> bool:
+    """Tell whether a value is a whole number of tokens from 0 to `MOST_TOKENS`."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    if isinstance(value, float) and not (math.isfinite(value) and value.is_integer()):
+        return False
+    return 0 <= value <= MOST_TOKENS
+
+
+def clamp_count(tokens: int) -> int:
+    """Return a count that was stored before counts were checked, within what is possible."""
+    return min(max(tokens, 0), MOST_TOKENS)

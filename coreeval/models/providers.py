@@ -1,42 +1,53 @@
-"""Which providers there are: `provider:name` becomes a model."""
+"""Which providers there are: `provider:name` becomes a model.
 
+`preflight` checks what can be known about a model before anything is paid. Clients that hold
+connections are made once in a loop, one for each kind, endpoint and key.
+"""
+
+import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from typing import Protocol, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError
-from coreeval.models.model import Model
+from coreeval.models.model import Model, find_api_key
 from coreeval.models.tracing import TRACING
-from coreeval.tools.endpoints import Pairs, model_pairs, refuse_untrusted
+from coreeval.tools.endpoints import Pairs, model_pairs, origin_of, refuse_untrusted
 
 Opener = Callable[[ModelConfig, Mapping[str, str]], Model]
 
 
-def _openai(config: ModelConfig, env: Mapping[str, str]) -> Model:
-    from coreeval.models.openai.chat import open_openai  # the SDK takes 0.7 s to import
+def _open_openai(config: ModelConfig, env: Mapping[str, str]) -> Model:
+    from coreeval.models.openai import open_openai  # the SDK takes 0.7 s to import
 
     return open_openai(config, env)
 
 
-def _anthropic(config: ModelConfig, env: Mapping[str, str]) -> Model:
-    from coreeval.models.anthropic.chat import open_anthropic  # as slow
+def _open_anthropic(config: ModelConfig, env: Mapping[str, str]) -> Model:
+    from coreeval.models.anthropic import open_anthropic  # as slow
 
     return open_anthropic(config, env)
 
 
-def _others(config: ModelConfig, env: Mapping[str, str]) -> Model:
-    from coreeval.models.langchain.opening import open_langchain  # brings a package for each
+def _open_other(config: ModelConfig, env: Mapping[str, str]) -> Model:
+    from coreeval.models.langchain import open_langchain  # brings a package for each
 
     return open_langchain(config, env, known=PROVIDERS)
 
 
-def _replay(config: ModelConfig, _env: Mapping[str, str]) -> Model:
+def _open_replay(config: ModelConfig, _env: Mapping[str, str]) -> Model:
     from coreeval.models.replay import open_replay  # langchain-core takes 0.3 s to import
 
     return open_replay(config)
 
 
-PROVIDERS: dict[str, Opener] = {"openai": _openai, "anthropic": _anthropic, "replay": _replay}
+PROVIDERS: dict[str, Opener] = {
+    "openai": _open_openai,
+    "anthropic": _open_anthropic,
+    "replay": _open_replay,
+}
 """Those that are asked without a package of their own; all others come through LangChain."""
 
 
@@ -57,7 +68,7 @@ def open_model(
             it does not have, or what follows the colon is missing.
         CredentialError: the key is missing from the environment.
     """
-    if not config.name or config.by_rules:
+    if not config.name or config.is_rule_based:
         known = ", ".join(f"{name}:…" for name in sorted(PROVIDERS))
         raise ConfigError(
             f"there is no model {config.model!r}",
@@ -67,4 +78,66 @@ def open_model(
     known_env = os.environ if env is None else env
     TRACING.open()
     refuse_untrusted(model_pairs([config], known_env), trusted)
-    return PROVIDERS.get(config.provider, _others)(config, known_env)
+    return PROVIDERS.get(config.provider, _open_other)(config, known_env)
+
+
+def preflight(
+    config: ModelConfig, env: Mapping[str, str] | None = None, *, trusted: Pairs = ()
+) -> None:
+    """Check that a model can be asked, as far as that is free: its key, its file, its endpoint.
+
+    Only an endpoint of the user's own is contacted, and only for its list of models.
+
+    Args:
+        config: The model.
+        env: Where its key comes from; the environment where it is not given.
+        trusted: Variables and the origins that they may be sent to; see `open_model`.
+
+    Raises:
+        UntrustedEndpoint: its key would be sent to another origin; nothing was.
+        ConfigError: the provider is unknown, base_url is no URL or lacks its /v1, or a file cannot
+            be read.
+        CredentialError: the key is missing from the environment, or refused.
+        ModelUnusable: nothing answers at base_url, or it has no such model.
+    """
+    if config.base_url is not None:
+        origin_of(config.base_url)
+    open_model(config, env, trusted=trusted)
+    if config.base_url is not None:
+        from coreeval.models.listing import check_listed  # httpx2 takes 0.1 s to import
+
+        check_listed(
+            config, config.base_url, find_api_key(config, os.environ if env is None else env)
+        )
+
+
+class Closable(Protocol):
+    """Something that holds connections."""
+
+    async def close(self) -> None:
+        """Let go of them."""
+        ...
+
+
+C = TypeVar("C", bound=Closable)
+_Clients = dict[Hashable, Closable]
+_OPEN_CLIENTS: WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = WeakKeyDictionary()
+
+
+def share_client(key: Hashable, make: Callable[[], C]) -> C:
+    """Return the running loop's client of a key; it is made at the first call.
+
+    Args:
+        key: What the client is made of: its class, endpoint, key and whatever else sets it apart.
+        make: Makes it.
+    """
+    clients = _OPEN_CLIENTS.setdefault(asyncio.get_running_loop(), {})
+    if key not in clients:
+        clients[key] = make()
+    return cast("C", clients[key])
+
+
+async def close_models() -> None:
+    """Close the connections that models of the running loop hold; they open anew when asked."""
+    for client in _OPEN_CLIENTS.pop(asyncio.get_running_loop(), {}).values():
+        await client.close()

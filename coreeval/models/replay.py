@@ -19,10 +19,8 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from coreeval.config import Method, ModelConfig
 from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
 from coreeval.errors import ConfigError, NotRecorded, UsageError
-from coreeval.models.chat import AskedChat, ai_message
-from coreeval.models.forms import Finish, Form
-from coreeval.models.model import Identity, Model, parameters_of
-from coreeval.models.usage import usage_of
+from coreeval.models.chat import ChatModel, check_usage, make_ai_message
+from coreeval.models.model import FinishReason, Identity, Model, RequestOptions, request_parameters
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
 from coreeval.tools.stores.call_records import CallRecord, canonical_json
@@ -36,7 +34,7 @@ class _Usage(Value):
     completion_tokens: int = 0
 
 
-class Recorded(Value):
+class RecordedAnswer(Value):
     """One recorded answer and the request that it answers."""
 
     messages: tuple[dict[str, str], ...] | None = None
@@ -45,7 +43,7 @@ class Recorded(Value):
     asked: str = ""
     """In place of these three: their hash, as `question_key` makes it."""
     content: str
-    finish_reason: Finish = "stop"
+    finish_reason: FinishReason = "stop"
     usage: _Usage = _Usage()
     logprobs: dict[str, object] | None = None
     method: Method | None = None
@@ -64,19 +62,19 @@ class Recorded(Value):
         return self.asked or question_key(self.messages or (), self.shape, self.draw)
 
 
-class _Shape(Value):
+class _StoredSchema(Value):
     name: str
     body: dict[str, object] = Field(alias="schema")
 
 
-class _Asked(Value):
+class _StoredRequest(Value):
     """A request as the call store keeps it."""
 
     provider: str
     endpoint: str
     model: str
     parameters: dict[str, object]
-    shape: _Shape = Field(alias="schema")
+    shape: _StoredSchema = Field(alias="schema")
     messages: tuple[dict[str, str], ...]
     draw: int
 
@@ -97,15 +95,15 @@ def open_replay(config: ModelConfig) -> Model:
     # The content names the endpoint: answers of a changed file are not those in the call store.
     endpoint = f"sha256:{hashlib.sha256(raw).hexdigest()}"
     identity = Identity(
-        provider="replay", endpoint=endpoint, model=path.name, parameters=parameters_of(config)
+        provider="replay", endpoint=endpoint, model=path.name, parameters=request_parameters(config)
     )
     chat = ReplayChat(
         settings=config,
         key=SecretStr(""),
-        answers=_index(raw.decode(errors="replace"), path),
+        answers=_index_answers(raw.decode(errors="replace"), path),
         cache=False,
     )
-    return Model(chat=chat, identity=identity, config=config, recorded=True, tells_logprobs=True)
+    return Model(chat=chat, identity=identity, config=config, is_recorded=True, has_logprobs=True)
 
 
 def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> int:
@@ -123,27 +121,27 @@ def write_answers(records: Iterable[CallRecord], path: Path, *, model: str) -> i
     """
     answers, others = dict[str, Line](), set[str]()
     for record in records:
-        asked = _Asked.model_validate_json(record.request)
+        asked = _StoredRequest.model_validate_json(record.request)
         name = f"{asked.provider}:{asked.model}"
         if name == model:
-            _add(answers, asked, record)
+            _add_answer(answers, asked, record)
         else:
             others.add(name)
     if not answers:
-        raise _no_answers(model, sorted(others))
+        raise _no_answers_error(model, sorted(others))
     write_text(path, "".join(f"{canonical_json(line)}\n" for line in answers.values()))
     return len(answers)
 
 
-def _no_answers(model: str, others: Sequence[str]) -> UsageError:
+def _no_answers_error(model: str, others: Sequence[str]) -> UsageError:
     near = difflib.get_close_matches(model, others, n=3) or others[:10]
     there = f"there are answers of {', '.join(near)}" if near else "there are no calls at all"
     return UsageError(f"there is no answer of {model!r} among these calls", hint=there)
 
 
-def _add(answers: dict[str, Line], asked: _Asked, record: CallRecord) -> None:
+def _add_answer(answers: dict[str, Line], asked: _StoredRequest, record: CallRecord) -> None:
     """Add an answer; the same with log-probabilities takes the place of one without."""
-    line, key = _line(asked, record), question_key(asked.messages, asked.shape.body, asked.draw)
+    line, key = _to_line(asked, record), question_key(asked.messages, asked.shape.body, asked.draw)
     known = answers.setdefault(key, line)
     answers[key] = {**known, **line}
     if {**line, **known} != answers[key]:
@@ -154,24 +152,24 @@ def _add(answers: dict[str, Line], asked: _Asked, record: CallRecord) -> None:
         )
 
 
-def answer_line(record: CallRecord) -> Line:
+def to_answer_line(record: CallRecord) -> Line:
     """Return a call of the call store as a line of a file for `replay:` has it."""
-    return _line(_Asked.model_validate_json(record.request), record)
+    return _to_line(_StoredRequest.model_validate_json(record.request), record)
 
 
 def line_key(line: Mapping[str, Any]) -> str:
     """Return the hash of the request that a line answers."""
-    return Recorded.model_validate(line).key
+    return RecordedAnswer.model_validate(line).key
 
 
-def without_request(line: Mapping[str, Any]) -> Line:
+def hash_request(line: Mapping[str, Any]) -> Line:
     """Return a line with the hash of the request in the place of its texts."""
-    answer = Recorded.model_validate(line)
+    answer = RecordedAnswer.model_validate(line)
     rest = {name: value for name, value in line.items() if name not in ("messages", "schema")}
     return rest | {"draw": answer.draw, "asked": answer.key}
 
 
-def _line(asked: _Asked, record: CallRecord) -> Line:
+def _to_line(asked: _StoredRequest, record: CallRecord) -> Line:
     usage = {
         "prompt_tokens": record.prompt_tokens,
         "completion_tokens": record.completion_tokens,
@@ -188,12 +186,12 @@ def _line(asked: _Asked, record: CallRecord) -> Line:
     return line | told | ({"method": record.method} if record.method else {})
 
 
-def _index(text: str, path: Path) -> dict[str, Recorded]:
-    found: dict[str, Recorded] = {}
+def _index_answers(text: str, path: Path) -> dict[str, RecordedAnswer]:
+    found: dict[str, RecordedAnswer] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        answer = _parse(line, f"{path}, line {number}")
+        answer = _parse_line(line, f"{path}, line {number}")
         if found.setdefault(answer.key, answer) != answer:
             raise ConfigError(
                 "the same request is recorded with two answers", where=f"{path}, line {number}"
@@ -201,9 +199,9 @@ def _index(text: str, path: Path) -> dict[str, Recorded]:
     return found
 
 
-def _parse(line: str, where: str) -> Recorded:
+def _parse_line(line: str, where: str) -> RecordedAnswer:
     try:
-        return Recorded.model_validate_json(line)
+        return RecordedAnswer.model_validate_json(line)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         at = ".".join(map(str, first["loc"]))
@@ -220,12 +218,12 @@ def question_key(messages: Iterable[Mapping[str, str]], schema: object, draw: in
     return hashlib.sha256(asked.encode()).hexdigest()
 
 
-class ReplayChat(AskedChat):
+class ReplayChat(ChatModel):
     """Answers what was recorded, and nothing else."""
 
-    answers: dict[str, Recorded]
+    answers: dict[str, RecordedAnswer]
 
-    async def answer(self, messages: list[dict[str, str]], form: Form) -> AIMessage:
+    async def answer(self, messages: list[dict[str, str]], form: RequestOptions) -> AIMessage:
         """Return the answer recorded for these messages, schema and draw.
 
         Raises:
@@ -240,8 +238,10 @@ class ReplayChat(AskedChat):
                 f"(schema {form.name}, draw {form.draw}, last message: "
                 f"{messages[-1]['content'][:80]!r})"
             )
-        usage = usage_of(prompt=found.usage.prompt_tokens, completion=found.usage.completion_tokens)
-        said = ai_message(
+        usage = check_usage(
+            prompt=found.usage.prompt_tokens, completion=found.usage.completion_tokens
+        )
+        said = make_ai_message(
             found.content,
             finish=found.finish_reason,
             model="recorded",

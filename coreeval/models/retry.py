@@ -18,7 +18,7 @@ from coreeval.tools.awake import awake_s
 T = TypeVar("T")
 
 
-def _unnoted(_reason: str) -> None:
+def _ignore_reason(_reason: str) -> None:
     """Keep no note."""
 
 
@@ -38,7 +38,7 @@ class Retry:
     jitter: Callable[[], float] = random.random
 
     async def run(
-        self, call: Callable[[], Awaitable[T]], note: Callable[[str], None] = _unnoted
+        self, call: Callable[[], Awaitable[T]], note: Callable[[str], None] = _ignore_reason
     ) -> T:
         """Return what the call returns, or raise its last failure.
 
@@ -65,7 +65,7 @@ class Retry:
         return AsyncRetrying(
             before_sleep=lambda state: note(str(state.outcome and state.outcome.exception())),
             retry=retry_if_exception(_is_retryable),
-            stop=stop_after_attempt(self.attempts) | _AwakeFor(self.total_s, started),
+            stop=stop_after_attempt(self.attempts) | _StopAfterAwake(self.total_s, started),
             wait=self._wait,
             sleep=self.sleep,
             reraise=True,
@@ -80,7 +80,7 @@ class Retry:
         return doubled * (0.5 + self.jitter() / 2)
 
 
-class _AwakeFor(stop_base):
+class _StopAfterAwake(stop_base):
     """Ends the tries where the next one would begin so many seconds after a moment, or later."""
 
     def __init__(self, seconds: float, since: float) -> None:
@@ -94,18 +94,18 @@ def _is_retryable(error: BaseException) -> bool:
     return isinstance(error, CallFailure) and error.retryable
 
 
-def retry_after_seconds(header: str | None, *, now: datetime | None = None) -> float | None:
+def parse_retry_after(header: str | None, *, now: datetime | None = None) -> float | None:
     """Return the seconds that a Retry-After header asks for: a number or an HTTP date."""
     if not header:
         return None
     try:
         seconds = float(header)
     except ValueError:
-        return _until(header, now or datetime.now(UTC))
+        return _seconds_until(header, now or datetime.now(UTC))
     return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
-def _until(header: str, now: datetime) -> float | None:
+def _seconds_until(header: str, now: datetime) -> float | None:
     try:
         moment = parsedate_to_datetime(header)
     except (ValueError, OverflowError):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langsmith import Client
 
+
 PATIENCE_S = 2.0
 """Longest wait at the end of a process for what is still to be sent; with all else that a process
 does at its end, it is gone within 5 s, also on a busy machine (our choice)."""
@@ -44,9 +45,9 @@ class Tracing:
 
         hides = _is_set("HIDE_INPUTS", os.environ) or _is_set("HIDE_OUTPUTS", os.environ)
         self.client = get_cached_client(
-            tracing_error_callback=self._heard, anonymizer=_without_words if hides else None
+            tracing_error_callback=self._record_failure, anonymizer=_hide_error if hides else None
         )
-        atexit.register(self.tell_rest)
+        atexit.register(self.report_unsent)
 
     def close(self, patience_s: float = PATIENCE_S) -> str:
         """Send what is left, as far as that is quick; return what was not sent, empty for nothing.
@@ -63,16 +64,16 @@ class Tracing:
         left = client.tracing_queue.unfinished_tasks if client.tracing_queue else 0
         client.cleanup(timeout=0)
         langsmith.configure(client=None)
-        atexit.unregister(self.tell_rest)
+        atexit.unregister(self.report_unsent)
         failures, self.failures = self.failures, []
-        return _note(left, failures, client.api_url)
+        return _describe_unsent(left, failures, client.api_url)
 
-    def tell_rest(self) -> None:
+    def report_unsent(self) -> None:
         """Close the client and write on stderr what was not sent."""
         if note := self.close():
             sys.stderr.write(f"{note}\n")
 
-    def _heard(self, error: Exception) -> None:
+    def _record_failure(self, error: Exception) -> None:
         self.failures.append(type(error).__name__)
 
 
@@ -80,7 +81,7 @@ TRACING = Tracing()
 """That of this process."""
 
 
-def _note(left: int, failures: list[str], url: str) -> str:
+def _describe_unsent(left: int, failures: list[str], url: str) -> str:
     """Return what to tell of what was not sent."""
     host = url.partition("://")[2].rpartition("@")[2].partition("/")[0]
     said = []
@@ -92,7 +93,7 @@ def _note(left: int, failures: list[str], url: str) -> str:
     return f"LangSmith at {host}: {'; '.join(said)}" if said else ""
 
 
-def _without_words(data: dict[str, Any]) -> dict[str, Any]:
+def _hide_error(data: dict[str, Any]) -> dict[str, Any]:
     """Return an error as its kind alone; anything else as it is, for LangSmith's own variables."""
     error = data.get("error")
     if set(data) != {"error"} or not isinstance(error, str):

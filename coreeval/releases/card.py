@@ -41,7 +41,7 @@ def _body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) 
 {plain(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
 
 {SYNTHETIC}
-{offline_told(config.models.ruled)}
+{offline_told(config.models.rule_based_roles)}
 | arm | rows | what it holds |
 |---|---|---|
 | updated | {rows["updated"]} | rewritten with recent facts, checked and judged{fill} |

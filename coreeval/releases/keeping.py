@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Generic, Literal, Protocol, TypeVar
 
 from coreeval.agents.takedown import Takedown
-from coreeval.config.ages import age_of
+from coreeval.config.dates import parse_age
 from coreeval.errors import ReleaseError
 from coreeval.releases.manifest import Followed
 from coreeval.releases.release import Release, texts_sha256
@@ -202,7 +202,7 @@ class Keeper:
 def _why(reason: Renewal, parent: Followed) -> str:
     """Return a reason in words that follow a number of samples."""
     if reason == "age" and parent.stale_after:
-        return f"with evidence older than {age_of(parent.stale_after).words}"
+        return f"with evidence older than {parse_age(parent.stale_after).description}"
     return _REASONS[reason]
 
 

@@ -13,7 +13,7 @@ from coreeval.releases.manifest import Manifest
 from coreeval.releases.release import Release
 from coreeval.releases.release_manifest import Licence
 from coreeval.schema import Task
-from coreeval.tasks import fingerprint, load_task
+from coreeval.tasks import hash_task, load_task
 from coreeval.tools.workspace import RunFiles, Workspace
 
 
@@ -81,7 +81,7 @@ class Sources:
 
 def _task_of(run: Manifest, config: Config) -> Task:
     task = load_task(config.task, config.dataset.target)
-    if fingerprint(task) != run.fingerprints.task:
+    if hash_task(task) != run.fingerprints.task:
         raise ReleaseError(
             "the task has changed since the run",
             where=config.task,

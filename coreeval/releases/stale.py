@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from coreeval.config.ages import age_of
+from coreeval.config.dates import parse_age
 from coreeval.releases.manifest import Manifest
 from coreeval.releases.release_manifest import SampleRow
 from coreeval.schema import Value
@@ -72,7 +72,9 @@ def horizon_of(run: Manifest, before: Sequence[TargetDates] | None) -> Horizon |
         return None
     stale_after = run.parent.stale_after
     return Horizon(
-        oldest=age_of(stale_after).before(datetime.fromisoformat(run.now)) if stale_after else None,
+        oldest=parse_age(stale_after).subtract_from(datetime.fromisoformat(run.now))
+        if stale_after
+        else None,
         cutoffs=new_cutoffs(before, run.cutoffs or ()),
     )
 

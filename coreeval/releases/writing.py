@@ -143,7 +143,7 @@ def _manifest(made_of: Sources, how: Manner, draft: Path, found: _Found) -> Rele
         "created_at": how.moment.isoformat(timespec="seconds"),
         "split": made_of.split,
         "parent": parent and named_parent(parent, how.target),
-        "ruled": tuple(made_of.config.models.ruled),
+        "ruled": tuple(made_of.config.models.rule_based_roles),
         "quality": found.quality,
         "findings": findings and portable(findings.model_dump(mode="json"), made_of.base),
         "arms": found.arms,

@@ -10,7 +10,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.date import DateTrigger
 
-from coreeval.config.cron import Cron
+from coreeval.config.schedule import Cron
 
 
 class CronTimes(BaseTrigger):  # type: ignore[misc]
@@ -21,7 +21,7 @@ class CronTimes(BaseTrigger):  # type: ignore[misc]
 
     def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
         """Return the first time after the one before, or after now."""
-        return next(self.cron.after(previous or now), None)
+        return next(self.cron.iter_after(previous or now), None)
 
 
 class Alarms:

@@ -44,7 +44,7 @@ def require_hooks(plan: Plan) -> None:
     """
     record = TrustRecord(plan.workspace)
     if plan.hooks and not record.accepts_hooks(plan.name, plan.path.parent, hooks_digest(plan)):
-        said = "; ".join(hook.words for hook in plan.hooks)
+        said = "; ".join(hook.description for hook in plan.hooks)
         raise UnacceptedHooks(
             f"the hooks of {plan.name} are new here or have changed, and nobody has accepted them: "
             f"{said}",

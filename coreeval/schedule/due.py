@@ -97,7 +97,7 @@ class Turn:
                 note=f"the clock says {now.isoformat()}, but this was done at {known.isoformat()}; "
                 f"if that was a mistake of the clock, remove {self.plan.book.path}",
             )
-        newest = self.plan.times.latest(now)
+        newest = self.plan.times.find_latest(now)
         if newest is None or (state.finished and state.finished.due_at >= newest):
             return self._done("nothing", next_due=self._next(now))
         return None if state.begun else self._there_already(now)
@@ -111,13 +111,13 @@ class Turn:
         return self._done("nothing", period=period, release=str(there), next_due=self._next(now))
 
     def _next(self, now: datetime) -> datetime | None:
-        found = next(self.plan.times.after(now), None)
+        found = next(self.plan.times.iter_after(now), None)
         return found and self.plan.local(found)
 
     def _worked(self) -> Iterator[Done]:
         """Finish what was begun for an earlier period, then bring the newest to its release."""
         state, now = self.plan.book.read(), self.hands.now()
-        newest = self.plan.times.latest(now)
+        newest = self.plan.times.find_latest(now)
         if state.begun and newest and state.begun.due_at < newest:
             done = self._tried(state.begun)
             yield done

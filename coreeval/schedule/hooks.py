@@ -87,7 +87,7 @@ class Teller:
             tries(_run if hook.command else _post, hook, news, folder)
         except NotTold as error:
             problem = str(error)
-        return Told(hook.words, int(tries.statistics["attempt_number"]), problem)
+        return Told(hook.description, int(tries.statistics["attempt_number"]), problem)
 
 
 def _worth_another(error: BaseException) -> bool:

@@ -69,7 +69,7 @@ class Looks:
         return any(
             later - sooner < LOOK_EVERY
             for plan in self.plans
-            for sooner, later in pairwise(islice(plan.times.after(start), 100))
+            for sooner, later in pairwise(islice(plan.times.iter_after(start), 100))
         )
 
     def spread(self, below: int) -> int:

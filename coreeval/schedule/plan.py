@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.config import ROLES, Config, load_config
-from coreeval.config.cron import Cron
-from coreeval.config.schedule import HookConfig, ScheduleConfig
-from coreeval.config.versions import version_at
+from coreeval.config.schedule import Cron, HookConfig, ScheduleConfig, format_version
 from coreeval.errors import ConfigError, CredentialError, UsageError
 from coreeval.schedule.state import Book
 from coreeval.tools.env_file import address_of_hook, read_env_file
@@ -55,26 +53,26 @@ class Plan:
     @property
     def times(self) -> Cron:
         """When it falls due."""
-        return self.schedule.times
+        return self.schedule.cron_times
 
     def newest(self, now: datetime) -> Period | None:
         """Return the newest period that is due; None before the first one of all."""
-        due_at = self.times.latest(now)
+        due_at = self.times.find_latest(now)
         if due_at is None:
             return None
-        return Period(due_at, version_at(due_at, self.times, self.schedule.pattern))
+        return Period(due_at, format_version(due_at, self.times, self.schedule.version_pattern))
 
     def coming(self, now: datetime, count: int) -> list[Period]:
         """Return the next periods."""
-        pattern = self.schedule.pattern
+        pattern = self.schedule.version_pattern
         return [
-            Period(due_at, version_at(due_at, self.times, pattern))
-            for due_at in islice(self.times.after(now), count)
+            Period(due_at, format_version(due_at, self.times, pattern))
+            for due_at in islice(self.times.iter_after(now), count)
         ]
 
     def missed(self, since: datetime, newest: datetime) -> int:
         """Return how many periods between two were never begun, at most `MOST_MISSED`."""
-        between = takewhile(lambda due_at: due_at < newest, self.times.after(since))
+        between = takewhile(lambda due_at: due_at < newest, self.times.iter_after(since))
         return sum(1 for _ in islice(between, MOST_MISSED))
 
     def local(self, moment: datetime) -> datetime:
@@ -90,9 +88,9 @@ class Plan:
     def secrets(self) -> set[str]:
         """The variables that hold what the config must not: keys of models, addresses of hooks."""
         models, judges = self.config.models, self.config.detect.judges
-        asked = [*(models.of(role) for role in ROLES), *models.targets, *judges]
-        keyed = [each for each in asked if not each.by_rules and each.provider != "replay"]
-        return {model.key_env for model in keyed} | self.schedule.webhooks
+        asked = [*(models.for_role(role) for role in ROLES), *models.targets, *judges]
+        keyed = [each for each in asked if not each.is_rule_based and each.provider != "replay"]
+        return {model.key_variable for model in keyed} | self.schedule.webhook_variables
 
     def gates(self) -> "Gates | None":
         """Return the gates that its releases must keep; None where it asks for none.
@@ -112,7 +110,7 @@ class Plan:
         Raises:
             CredentialError: the variable of a webhook is not set.
         """
-        for name in sorted(self.schedule.webhooks):
+        for name in sorted(self.schedule.webhook_variables):
             if not address_of_hook(name, self.path.parent):
                 raise CredentialError(
                     f"{name} is not set: a hook takes its address from it",

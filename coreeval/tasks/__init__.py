@@ -3,18 +3,17 @@
 The file format is described in docs/tasks.md.
 """
 
-from coreeval.tasks.labels import find_label, folded, label_finder
-from coreeval.tasks.reader import ALL_TARGETS, BUILT_IN, explain_task, fingerprint, load_task
-from coreeval.tasks.taskfile import mentions_target
+from coreeval.tasks.load import ALL_TARGETS, BUILT_IN, explain_task, hash_task, load_task
+from coreeval.tasks.task_file import find_label, fold_name, make_label_finder, mentions_target
 
 __all__ = [
     "ALL_TARGETS",
     "BUILT_IN",
     "explain_task",
     "find_label",
-    "fingerprint",
-    "folded",
-    "label_finder",
+    "fold_name",
+    "hash_task",
     "load_task",
+    "make_label_finder",
     "mentions_target",
 ]

@@ -18,7 +18,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from coreeval.config import AnyConfig, ModelConfig, PriceConfig
 from coreeval.config.credentials import hide_credentials, refuse_credentials
-from coreeval.config.user_files import HINT, YamlError, parse_yaml, read_text
+from coreeval.config.user_files import YAML_HINT, YamlError, parse_yaml, read_text
 from coreeval.errors import ConfigError
 
 Fact = TypeVar("Fact")
@@ -51,7 +51,7 @@ def load_user_table(
         raise ConfigError(f"this is not UTF-8: {error}", where=str(path)) from None
     except YamlError as error:
         problem = hide_credentials(str(error))
-        raise ConfigError(f"this is not YAML: {problem}", where=str(path), hint=HINT) from None
+        raise ConfigError(f"this is not YAML: {problem}", where=str(path), hint=YAML_HINT) from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place, said = ".".join(map(str, first["loc"])), str(first["msg"])

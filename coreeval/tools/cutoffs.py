@@ -14,7 +14,7 @@ from typing import Literal, Self, get_args
 from pydantic import Field, TypeAdapter, model_validator
 
 from coreeval.config import Config, TargetConfig
-from coreeval.config.dates import StatedDate, counts_from
+from coreeval.config.dates import DateText, first_moment_after
 from coreeval.schema import Evidence, Freshness, Precision, Value
 from coreeval.tools.catalogs import (
     bare_name,
@@ -34,7 +34,7 @@ Day = date
 class DateClaim(Value):
     """A date and who says so."""
 
-    date: StatedDate
+    date: DateText
     source: str = Field(min_length=1)
     confidence: Confidence
     as_of: Day | None = None
@@ -43,7 +43,7 @@ class DateClaim(Value):
     @property
     def counts_from(self) -> datetime:
         """The first moment that counts as after it."""
-        return counts_from(self.date)
+        return first_moment_after(self.date)
 
     @property
     def last_day(self) -> Day:
@@ -140,7 +140,7 @@ def load_target_dates(config: Config) -> tuple[TargetDates, ...]:
     """
     table = load_run_cutoffs(config)
     return tuple(
-        find_target_dates(each, table) for each in config.models.targets if not each.embedded
+        find_target_dates(each, table) for each in config.models.targets if not each.is_embedded
     )
 
 
@@ -177,7 +177,7 @@ def find_model_dates(model: str, table: Cutoffs) -> ModelDates | None:
 def _dates_of_version(pinned: str, row: ModelDates) -> ModelDates:
     """Return what is known of the version of a model that has a date in its name."""
     first = row.released or row.cutoff
-    if first is None or (row.released and row.released.counts_from >= counts_from(pinned)):
+    if first is None or (row.released and row.released.counts_from >= first_moment_after(pinned)):
         return row
     source = f"the date in the model's name; else: {first.source}"
     released = DateClaim(date=pinned, source=source, confidence="inferred", as_of=first.as_of)

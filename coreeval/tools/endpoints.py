@@ -85,14 +85,14 @@ def model_pairs(
         ConfigError: a base_url is no http address.
     """
     for model in models:
-        if model.by_rules or model.provider == "replay":
+        if model.is_rule_based or model.provider == "replay":
             continue
         own_origin, own_key = _own_origin(model.provider), f"{model.provider.upper()}_API_KEY"
         origin = origin_of(model.base_url) if model.base_url else own_origin
-        sends_key = _is_set(model.key_env, env)
-        at_home = origin == own_origin and (model.key_env == own_key or not sends_key)
+        sends_key = _is_set(model.key_variable, env)
+        at_home = origin == own_origin and (model.key_variable == own_key or not sends_key)
         if not (at_home or is_loopback(origin)):
-            yield EndpointPair(model.key_env if sends_key else TEXTS, origin)
+            yield EndpointPair(model.key_variable if sends_key else TEXTS, origin)
 
 
 def service_pairs(config: AnyConfig, env: Mapping[str, str] | None) -> Iterator[EndpointPair]:
@@ -119,7 +119,7 @@ def run_pairs(config: Config, env: Mapping[str, str] | None) -> list[EndpointPai
         config: The run's.
         env: A variable that is not set there is not sent; None: all count as set.
     """
-    roles = [config.models.of(role) for role in ROLES]
+    roles = [config.models.for_role(role) for role in ROLES]
     targets = config.models.targets if config.detect.asks_targets else ()
     judges = config.detect.judges if targets else ()
     models = [*roles, *targets, *judges]

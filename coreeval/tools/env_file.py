@@ -107,7 +107,7 @@ def _may_set(name: str, value: str) -> bool:
 
 def _hook_variables(config: AnyConfig | None) -> frozenset[str]:
     schedule = config.schedule if isinstance(config, Config) else None
-    return schedule.webhooks if schedule else frozenset()
+    return schedule.webhook_variables if schedule else frozenset()
 
 
 def _unreadable(path: Path, trouble: str) -> ConfigError:

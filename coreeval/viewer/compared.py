@@ -121,7 +121,7 @@ def role_models(before: Compared, after: Compared) -> list[RoleModels]:
 
 
 def _asked(side: Compared, role: RoleName) -> Mapping[str, object]:
-    return dict(flat("", side.models.of(role).model_dump(mode="json")))
+    return dict(flat("", side.models.for_role(role).model_dump(mode="json")))
 
 
 def _role(role: RoleName, old: Mapping[str, object], new: Mapping[str, object]) -> RoleModels:

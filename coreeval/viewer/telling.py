@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from coreeval.models.reading import too_deep
+from coreeval.models.answer_text import is_too_deep
 from coreeval.schema import Evidence, Precision, ReplacedFact, Verdict
 from coreeval.viewer.story_values import ArmDiff, AttemptStory, SampleStory, StepStory
 
@@ -129,7 +129,7 @@ def pretty(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return text if too_deep(value) else json.dumps(value, ensure_ascii=False, indent=2)
+    return text if is_too_deep(value) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def as_json(value: Mapping[str, object]) -> str:

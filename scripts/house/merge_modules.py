@@ -8,9 +8,9 @@ use them); `doc` is the new module's docstring. A group with one source moves or
 
     - to: coreeval/models/rate_limit.py
       doc: How fast requests go out.
-      from: [coreeval/models/pace.py, coreeval/models/slots.py]
+      from: [coreeval/models/rate_limit.py, coreeval/models/rate_limit.py]
       renames:
-        coreeval/models/pace.py: {Pace: RateLimiter}
+        coreeval/models/rate_limit.py: {Pace: RateLimiter}
 
 Nothing is written if two sources bind one name to different things, or if the new import graph has
 a cycle; `--check` writes nothing at all.

@@ -86,7 +86,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, key in KEYS.items():
         monkeypatch.setenv(name, key)
     hasty = partial(Retry, first_s=0.0, longest_s=0.0, jitter=lambda: 0.0)
-    monkeypatch.setattr("coreeval.models.exchange.Retry", hasty)
+    monkeypatch.setattr("coreeval.models.model_pool.Retry", hasty)
 
 
 def test_the_search_finds_a_key_wherever_it_is(tmp_path: Path) -> None:

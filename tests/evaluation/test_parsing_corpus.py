@@ -22,7 +22,7 @@ from coreeval.evaluation.numleak.series import Series
 from coreeval.evaluation.numleak.series.catalogue import definition_of
 from coreeval.evaluation.numleak.series.opening import read_series
 from coreeval.evaluation.scoring.choices import read_choice
-from coreeval.models.shapes import InvalidAnswer
+from coreeval.models.answers import InvalidAnswer
 from coreeval.tasks import load_task
 
 FOLDER: Final = Path(__file__).with_name("parsing_corpus")

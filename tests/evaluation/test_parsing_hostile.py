@@ -15,8 +15,8 @@ from coreeval.evaluation.numleak.parsing.scores import read_score
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.units import known_units
 from coreeval.evaluation.scoring import choices
-from coreeval.models.reading import final_answer, json_text
-from coreeval.models.shapes import InvalidAnswer
+from coreeval.models.answer_text import extract_final_answer, extract_json
+from coreeval.models.answers import InvalidAnswer
 from coreeval.tasks import load_task
 
 MONTH: Final = Period.parse("2008-09", "monthly")
@@ -40,8 +40,8 @@ READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "date": lambda text: read_choice(text, first=MONTH, second=MONTH.shifted(1)),
     "option": lambda text: choices.read_choice(text, {"A": "tin", "B": "gold"}),
     "label": label,
-    "final answer": final_answer,
-    "JSON": json_text,
+    "final answer": extract_final_answer,
+    "JSON": extract_json,
 }
 SIGNS: Final = (
     *(" ", "1", "-", "(", "\n", "{", "[", "}", '"', "\\", "/", "*", "_", "~", "$", "<", "\t", "`"),

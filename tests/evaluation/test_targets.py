@@ -19,7 +19,7 @@ from coreeval.evaluation.targets import (
     questions_about,
     version_of,
 )
-from coreeval.models import AnswerShape, InvalidAnswer, record_calls
+from coreeval.models import InvalidAnswer, OutputSchema, record_calls
 from coreeval.schema import Label, Prediction, Sample, Task
 from coreeval.tools.stores.call_store import open_calls
 from tests.support.exchanges import exchange
@@ -51,7 +51,7 @@ class ScriptedAsker:
         self.asked: list[str] = []
         self.open = self.most_open = 0
 
-    async def ask(self, messages: Sequence[Message], shape: AnswerShape[Answer]) -> Answer:
+    async def ask(self, messages: Sequence[Message], shape: OutputSchema[Answer]) -> Answer:
         self.open += 1
         self.most_open = max(self.most_open, self.open)
         try:
@@ -312,7 +312,7 @@ async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
                     [Question(one, 1) for one in _samples(*texts)],
                     source="original",
                     task=TASK,
-                    asker=exchange(store).asker(target, "target", max_draws=1, settle=True),
+                    asker=exchange(store).open_client(target, "target", max_draws=1, settle=True),
                     line=_line(),
                     concurrency=3,
                 )

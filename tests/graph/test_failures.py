@@ -8,7 +8,7 @@ import pytest
 from coreeval import cli
 from coreeval.errors import CredentialError
 from coreeval.graph.run import retry
-from coreeval.models.asker import MAX_DRAWS
+from coreeval.models.client import MAX_DRAWS
 from tests.graph.kit import CONCURRENCY, KEY, SAMPLES, Lab, Undisturbed, assert_whole
 from tests.support.llm_server import Reply, Request, refused
 from tests.support.wire import Prompted

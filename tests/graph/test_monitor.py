@@ -9,7 +9,7 @@ import pytest
 from coreeval.graph.monitor import FEWEST, RECENT_S, Meter, Monitor
 from coreeval.graph.progress import Progress
 from coreeval.graph.record import InFlight
-from coreeval.models.traffic import Traffic
+from coreeval.models.activity import ActiveCalls
 from coreeval.tools.stores.heartbeat import Spend
 from coreeval.tools.stores.run_store import RunStore
 
@@ -43,7 +43,7 @@ def store(tmp_path: Path, hours: Hours) -> Iterator[RunStore]:
 
 
 def monitor_of(hours: Hours, told: list[Progress]) -> Monitor:
-    in_flight, traffic = InFlight(hours.now, hours), Traffic(hours)
+    in_flight, traffic = InFlight(hours.now, hours), ActiveCalls(hours)
     return Monitor(told.append, in_flight, traffic, lambda: SPENT, hours)
 
 
@@ -101,8 +101,8 @@ async def test_a_beat_says_that_nothing_moves_and_what_it_waits_for(
     monitor.heard(Progress(stage="refresh", done=3, total=9, note="a note", counts={"failed": 3}))
     monitor.in_flight.enter("a", "retrieve")
     monitor.in_flight.enter("b", "compose")
-    with monitor.traffic.call("composer", "openai:m") as call:
-        call.at("answer")
+    with monitor.traffic.track("composer", "openai:m") as call:
+        call.move_to("answer")
         hours.second = 90.0
         await monitor.beat(store)
     last = told[-1]

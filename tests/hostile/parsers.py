@@ -15,7 +15,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from coreeval.config.reading import load_config
+from coreeval.config.load import load_config
 from coreeval.config.user_files import YamlError, parse_yaml
 from coreeval.errors import CoreEvalError
 from coreeval.evaluation.annotation.workbook import workbook_rows
@@ -29,8 +29,8 @@ from coreeval.evaluation.numleak.parsing.scores import read_score
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.units import known_units
 from coreeval.evaluation.scoring import choices
-from coreeval.models.limits import allowances
-from coreeval.models.shapes import AnswerShape, InvalidAnswer, PlainShape
+from coreeval.models.answers import InvalidAnswer, OutputSchema, PlainOutput
+from coreeval.models.rate_limit import parse_allowances
 from coreeval.releases.cassettes.opening import open_cassette
 from coreeval.releases.gates.reading import load_gates
 from coreeval.tasks import load_task
@@ -67,12 +67,12 @@ class Answer(BaseModel):
     items: tuple[Item, ...]
 
 
-SHAPE: Final = AnswerShape(Answer)
+SHAPE: Final = OutputSchema(Answer)
 LABELS: Final = LabelShape(load_task("emotion"))
 
 
 def answer(text: str) -> None:
-    for shape in (SHAPE, LABELS, PlainShape()):
+    for shape in (SHAPE, LABELS, PlainOutput()):
         for mend in (False, True):
             with suppress(InvalidAnswer):
                 shape.parse(text, mend=mend)
@@ -102,7 +102,7 @@ def header(text: str) -> None:
         "anthropic-ratelimit-tokens-remaining",
         "anthropic-ratelimit-tokens-reset",
     )
-    allowances(dict.fromkeys(names, text) | {names[0]: "1", names[2]: "1"})
+    parse_allowances(dict.fromkeys(names, text) | {names[0]: "1", names[2]: "1"})
 
 
 def doc(content: bytes, _folder: Path) -> None:

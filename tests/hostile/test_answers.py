@@ -6,10 +6,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from coreeval.evaluation.label_shape import LabelShape
-from coreeval.models.asker import MOST_KEPT
-from coreeval.models.mending import MOST_MENDED
-from coreeval.models.reading import without_thoughts
-from coreeval.models.shapes import MOST_VALUES, AnswerShape, InvalidAnswer
+from coreeval.models.answer_text import MOST_REPAIRED, strip_thoughts
+from coreeval.models.answers import MOST_VALUES, InvalidAnswer, OutputSchema
+from coreeval.models.client import MOST_ANSWER_CHARACTERS
 from coreeval.tasks import load_task
 
 LONGEST_S = 0.5
@@ -31,34 +30,40 @@ class Answer(BaseModel):
     items: tuple[Item, ...]
 
 
-SHAPE = AnswerShape(Answer)
+SHAPE = OutputSchema(Answer)
 LABELS = LabelShape(load_task("emotion"))
-KEYS = ",".join(f'"k{number}":0' for number in range(MOST_KEPT // 13))
+KEYS = ",".join(f'"k{number}":0' for number in range(MOST_ANSWER_CHARACTERS // 13))
 ANSWERS = {
-    "thoughts opened": "<think>" * (MOST_KEPT // 7),
-    "thoughts closed": "</think>" * (MOST_KEPT // 8),
-    "thoughts of two names": "<think><thought>" * (MOST_KEPT // 16),
-    "no colon": '{"a",' + '"a",' * (MOST_KEPT // 4 - 2) + "}",
-    "quotes": "{" + '"' * (MOST_KEPT - 2) + "}",
-    "braces": "{x" + "{" * (MOST_KEPT // 2 - 2) + "}" * (MOST_KEPT // 2 - 2),
-    "brackets": '{"items":' + "[" * (MOST_KEPT // 2),
-    "a key twice": f'{{{KEYS},"k{MOST_KEPT // 13 - 1}":0}}',
+    "thoughts opened": "<think>" * (MOST_ANSWER_CHARACTERS // 7),
+    "thoughts closed": "</think>" * (MOST_ANSWER_CHARACTERS // 8),
+    "thoughts of two names": "<think><thought>" * (MOST_ANSWER_CHARACTERS // 16),
+    "no colon": '{"a",' + '"a",' * (MOST_ANSWER_CHARACTERS // 4 - 2) + "}",
+    "quotes": "{" + '"' * (MOST_ANSWER_CHARACTERS - 2) + "}",
+    "braces": "{x"
+    + "{" * (MOST_ANSWER_CHARACTERS // 2 - 2)
+    + "}" * (MOST_ANSWER_CHARACTERS // 2 - 2),
+    "brackets": '{"items":' + "[" * (MOST_ANSWER_CHARACTERS // 2),
+    "a key twice": f'{{{KEYS},"k{MOST_ANSWER_CHARACTERS // 13 - 1}":0}}',
     "other keys": f"{{{KEYS}}}",
-    "empty items": '{"items":[' + ",".join(["{}"] * (MOST_KEPT // 4)) + "]}",
-    "numbers": '{"items":[' + "1," * (MOST_KEPT // 2 - 9) + "1]}",
-    "good items": '{"items":[' + ",".join(['{"a":1,"b":"x"}'] * (MOST_KEPT // 17)) + "]}",
+    "empty items": '{"items":[' + ",".join(["{}"] * (MOST_ANSWER_CHARACTERS // 4)) + "]}",
+    "numbers": '{"items":[' + "1," * (MOST_ANSWER_CHARACTERS // 2 - 9) + "1]}",
+    "good items": '{"items":['
+    + ",".join(['{"a":1,"b":"x"}'] * (MOST_ANSWER_CHARACTERS // 17))
+    + "]}",
     "nested objects": '{"a":' * 900 + "1" + "}" * 900,
     "nested lists": '{"items":' + "[" * 900 + "]" * 900 + "}",
-    "labels": "joy " * (MOST_KEPT // 4 - 1),
-    "quotes in a string": '{"a":"' + '"' * (MOST_MENDED - 8) + '"}',
-    "a number": '{"items":' + "9" * (MOST_KEPT - 20) + "}",
+    "labels": "joy " * (MOST_ANSWER_CHARACTERS // 4 - 1),
+    "quotes in a string": '{"a":"' + '"' * (MOST_REPAIRED - 8) + '"}',
+    "a number": '{"items":' + "9" * (MOST_ANSWER_CHARACTERS - 20) + "}",
 }
 
 
 @pytest.mark.parametrize("shape", [SHAPE, LABELS], ids=["object", "label"])
 @pytest.mark.parametrize("mend", [True, False])
 @pytest.mark.parametrize("text", ANSWERS.values(), ids=ANSWERS.keys())
-def test_no_answer_takes_long_to_read(text: str, mend: bool, shape: AnswerShape[BaseModel]) -> None:
+def test_no_answer_takes_long_to_read(
+    text: str, mend: bool, shape: OutputSchema[BaseModel]
+) -> None:
     began = time.process_time()
     with pytest.raises(InvalidAnswer):
         shape.parse(text, mend=mend)
@@ -74,5 +79,5 @@ def test_an_answer_may_have_so_many_values_and_no_more() -> None:
 
 def test_thoughts_of_a_megabyte_take_time_in_proportion() -> None:
     began = time.process_time()
-    assert without_thoughts("<think>" * 150_000) == ""
+    assert strip_thoughts("<think>" * 150_000) == ""
     assert time.process_time() - began < LONGEST_S

@@ -18,8 +18,8 @@ from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.series import fetching
 from coreeval.models import close_models, open_model
 from coreeval.models.failures import CallFailure
-from coreeval.models.forms import Form
 from coreeval.models.listing import check_listed
+from coreeval.models.model import RequestOptions
 from coreeval.releases.exports.hub_client import bounded_sessions
 from coreeval.schedule.hooks import News, Teller
 from coreeval.tools.gdelt.doc.replies import NoReply, open_wire
@@ -28,7 +28,7 @@ from coreeval.tools.http import BoundedClient, ResponseTooLong
 from tests.support.endless_server import Kind, endless
 from tests.support.llm_server import LLMServer, Reply, script
 
-FORM = Form(schema={}, name="plain", method="text", max_tokens=9)
+FORM = RequestOptions(schema={}, name="plain", method="text", max_tokens=9)
 MOST_MEMORY = 96 << 20
 """Bytes that a refused response of 8 MiB may take at most, the server's own included."""
 KINDS: tuple[Kind, ...] = ("plain", "gzip")

@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import TypedDict, Unpack
 
 from coreeval.config import ModelConfig
-from coreeval.models import Asker, Exchange, Retry, close_models
+from coreeval.models import ModelClient, ModelPool, Retry, close_models
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, empty_objects
@@ -28,8 +28,8 @@ class Options(TypedDict, total=False):
     model: str
 
 
-MakeAsker = Callable[..., Asker]
-Connect = Callable[..., Exchange]
+MakeAsker = Callable[..., ModelClient]
+Connect = Callable[..., ModelPool]
 
 
 class Naps(list[float]):
@@ -61,12 +61,12 @@ def store(tmp_path: Path) -> Iterator[CallStore]:
 
 @pytest.fixture
 def make_asker(server: LLMServer, store: CallStore, naps: Naps) -> MakeAsker:
-    def make(**options: Unpack[Options]) -> Asker:
+    def make(**options: Unpack[Options]) -> ModelClient:
         config = ModelConfig.model_validate(
             {"model": "openai:stub", "base_url": server.url, **options}
         )
         connected = exchange(store, env={"OPENAI_API_KEY": KEY}, retry=Retry(sleep=naps.sleep))
-        return connected.asker(config, "extractor")
+        return connected.open_client(config, "extractor")
 
     return make
 
@@ -75,7 +75,7 @@ def make_asker(server: LLMServer, store: CallStore, naps: Naps) -> MakeAsker:
 def connect(store: CallStore, naps: Naps) -> Connect:
     """Return what opens an exchange whose retries take no time."""
 
-    def opened(budget_usd: float | None = None, attempts: int = 8) -> Exchange:
+    def opened(budget_usd: float | None = None, attempts: int = 8) -> ModelPool:
         retry = Retry(sleep=naps.sleep, attempts=attempts)
         return exchange(store, budget_usd=budget_usd, retry=retry)
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from coreeval.config import ModelConfig
-from coreeval.models import AnswerShape, Asker, CallRef, Exchange, record_calls
+from coreeval.models import CallRef, ModelClient, ModelPool, OutputSchema, record_calls
 from coreeval.schema import Value
 from tests.support.llm_server import LLMServer, Reply, Request, refused
 
@@ -14,7 +14,7 @@ class Answer(Value):
     label: str
 
 
-SHAPE = AnswerShape(Answer, name="answer")
+SHAPE = OutputSchema(Answer, name="answer")
 
 
 def asked(text: str = "a text") -> list[dict[str, str]]:
@@ -26,11 +26,11 @@ def config_of(server: LLMServer, **options: object) -> ModelConfig:
     return ModelConfig.model_validate(told)
 
 
-def asker_of(connected: Exchange, server: LLMServer, **options: object) -> Asker:
-    return connected.asker(config_of(server, **options), "extractor")
+def asker_of(connected: ModelPool, server: LLMServer, **options: object) -> ModelClient:
+    return connected.open_client(config_of(server, **options), "extractor")
 
 
-async def ask(asker: Asker, text: str = "a text") -> CallRef:
+async def ask(asker: ModelClient, text: str = "a text") -> CallRef:
     """Ask one question; return its last call."""
     with record_calls() as calls:
         assert await asker.ask(asked(text), SHAPE) == Answer(label="joy")

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from coreeval.models import AnswerShape, Asker
+from coreeval.models import ModelClient, OutputSchema
 from coreeval.schema import Value
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore
@@ -16,7 +16,7 @@ class Answer(Value):
     label: str
 
 
-SHAPE = AnswerShape(Answer, name="answer")
+SHAPE = OutputSchema(Answer, name="answer")
 GOOD = '{"label": "joy"}'
 JOY = Answer(label="joy")
 
@@ -27,7 +27,7 @@ def question(number: int = 0) -> list[dict[str, str]]:
     return [told, {"role": "user", "content": f"text {number}"}]
 
 
-async def asked(asker: Asker, number: int = 0) -> Answer:
+async def asked(asker: ModelClient, number: int = 0) -> Answer:
     """Ask one of many questions."""
     return await asker.ask(question(number), SHAPE)
 

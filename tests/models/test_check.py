@@ -11,9 +11,9 @@ import pytest
 
 from coreeval.config import METHODS, ModelConfig, ModelsConfig
 from coreeval.models import Retry, close_models, open_model
-from coreeval.models.abilities import Abilities
-from coreeval.models.check import Checked, check_models, distinct, total
-from coreeval.models.probe import ROOM, SHORT, Probe
+from coreeval.models.capabilities import Capabilities
+from coreeval.models.check import CheckResult, check_models, group_models, sum_costs
+from coreeval.models.probe import ROOM, SHORT, ModelProbe
 from coreeval.tools.catalogs import Price
 from coreeval.tools.cutoffs import DateClaim, ModelDates
 from coreeval.tools.stores.call_store import CallStore, open_calls
@@ -42,30 +42,30 @@ PRICE = Price(input=1.0, output=2.0, as_of=date(2026, 1, 2), source="https://pri
 
 async def check(
     store: CallStore, models: dict[str, Any], env: dict[str, str] | None = None
-) -> list[Checked]:
+) -> list[CheckResult]:
     """Check the models of a config, without waiting between requests."""
     retry, config = Retry(attempts=2, sleep=Naps().sleep), ModelsConfig.model_validate(models)
     prices = {"openai:priced": PRICE}
     given = ENV if env is None else env
     return await check_models(
-        config, prices, Abilities(store), cutoffs=CUTOFFS, trusted=(), env=given, retry=retry
+        config, prices, Capabilities(store), cutoffs=CUTOFFS, trusted=(), env=given, retry=retry
     )
 
 
-async def check_one(store: CallStore, server: LLMServer, **more: object) -> Checked:
+async def check_one(store: CallStore, server: LLMServer, **more: object) -> CheckResult:
     """Check one model that plays every role."""
     model = {"model": "openai:stub", "base_url": server.url, **more}
     (checked,) = await check(store, {"default": model})
     return checked
 
 
-def outcomes(checked: Checked) -> list[tuple[str, str]]:
+def outcomes(checked: CheckResult) -> list[tuple[str, str]]:
     """Return what came of each method."""
     assert checked.probe
     return [(one.method, one.outcome) for one in checked.probe.tried]
 
 
-def probed(checked: Checked) -> Probe:
+def probed(checked: CheckResult) -> ModelProbe:
     """Return what was found of a usable model."""
     assert checked.state == "usable" and checked.error is None and checked.probe
     return checked.probe
@@ -201,7 +201,7 @@ async def test_a_later_run_starts_with_what_was_found(
         await check_one(store, server)
         store.close()
     later = open_calls(tmp_path / "calls.db")
-    abilities, model = Abilities(later), open_model(config, ENV)
+    abilities, model = Capabilities(later), open_model(config, ENV)
     assert (abilities.method(model), abilities.plain_limit(model)) == (method, plain)
     later.close()
 
@@ -212,7 +212,7 @@ async def test_a_configured_method_teaches_nothing_about_the_others(
     server.answers = prose_only
     await check_one(store, server, structured="text")
     model = open_model(ModelConfig(model="openai:stub", base_url=server.url), ENV)
-    assert Abilities(store).method(model) == "json_schema"
+    assert Capabilities(store).method(model) == "json_schema"
 
 
 async def test_nothing_goes_into_the_store_of_calls(store: CallStore, server: LLMServer) -> None:
@@ -299,14 +299,14 @@ def test_a_model_is_asked_once_for_an_endpoint_and_a_key() -> None:
             "targets": [{"model": "openai:x", "cutoff": "2026-03-01"}],
         }
     )
-    found = distinct(models, {"openai:x": PRICE}, CUTOFFS)
+    found = group_models(models, {"openai:x": PRICE}, CUTOFFS)
     assert [one.used_by for one in found] == [
         ("extractor", "replacer", "rewriter", "composer", "target"),
         ("fact_judge",),
         ("label_judge",),
     ]
     assert [one.price for one in found] == [PRICE] * 3
-    assert [one.tested for one in found] == [True, False, False]
+    assert [one.is_target for one in found] == [True, False, False]
     dates = found[0].dates
     assert dates and dates.cutoff and dates.released and found[1].dates is None
     assert (dates.cutoff.date, dates.released.date) == ("2026-03-01", "2026-02")
@@ -319,7 +319,7 @@ async def test_the_price_is_that_of_all_answers(store: CallStore, server: LLMSer
     assert spent.calls == len(server.requests) == 3
     assert spent.prompt_tokens > 0
     assert spent.usd == pytest.approx((spent.prompt_tokens + 2 * spent.completion_tokens) / 1e6)
-    assert total([checked, checked]).usd == pytest.approx(2 * (spent.usd or 0))
+    assert sum_costs([checked, checked]).usd == pytest.approx(2 * (spent.usd or 0))
 
 
 async def test_a_price_that_is_not_known_makes_the_sum_unknown(
@@ -330,7 +330,7 @@ async def test_a_price_that_is_not_known_makes_the_sum_unknown(
     own = await check_one(store, server, price={"input": 0, "output": 0})
     unpriced = await check_one(store, server)
     assert (own.spent.usd, unpriced.spent.usd) == (0.0, None)
-    assert total([priced, unpriced]).usd is None
+    assert sum_costs([priced, unpriced]).usd is None
 
 
 async def test_an_answer_without_the_key_that_the_server_repeats(

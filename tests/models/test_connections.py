@@ -14,8 +14,8 @@ import yaml
 
 from coreeval.config import ModelConfig, load_config
 from coreeval.errors import ConfigError, ModelCallError, ModelUnusable
-from coreeval.models import AnswerShape, Asker, Retry, close_models, open_model
-from coreeval.models.network import proxy_for
+from coreeval.models import ModelClient, OutputSchema, Retry, close_models, open_model
+from coreeval.models.http import find_proxy
 from coreeval.schema import Value
 from coreeval.tools.stores.call_store import CallStore
 from tests.models.conftest import Naps
@@ -31,7 +31,7 @@ class Answer(Value):
     label: str
 
 
-SHAPE = AnswerShape(Answer, name="answer")
+SHAPE = OutputSchema(Answer, name="answer")
 ASKED = [{"role": "user", "content": "a text"}]
 JOY = Answer(label="joy")
 
@@ -50,9 +50,9 @@ class Place:
         given = str(ca_file) if ca_file else None
         return ModelConfig(model=f"{provider}:stub", base_url=url, ca_file=given)
 
-    def asker(self, provider: str, ca_file: Path | None = None) -> Asker:
+    def asker(self, provider: str, ca_file: Path | None = None) -> ModelClient:
         connected = exchange(self.store, retry=Retry(sleep=self.naps.sleep))
-        return connected.asker(self.config(provider, ca_file), "extractor")
+        return connected.open_client(self.config(provider, ca_file), "extractor")
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +290,7 @@ def test_which_hosts_an_exception_means(
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     monkeypatch.setenv("NO_PROXY", exceptions)
-    assert (proxy_for(url) is None) == direct
+    assert (find_proxy(url) is None) == direct
 
 
 # -- connections that break ---------------------------------------------------------------------

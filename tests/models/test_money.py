@@ -11,7 +11,7 @@ import pytest
 
 from coreeval.config import METHODS
 from coreeval.errors import BudgetSpent, CoreEvalError, ModelCallError, NoValidAnswer
-from coreeval.models import AnswerShape, CallRef, InvalidAnswer
+from coreeval.models import CallRef, InvalidAnswer, OutputSchema
 from coreeval.tools.catalogs import MILLION, Price
 from coreeval.tools.stores.call_store import CallStore, SpendingTotal
 from tests.models.conftest import Connect
@@ -103,7 +103,7 @@ async def test_the_reservation_covers_the_prompt_whatever_way_the_endpoint_is_as
 ) -> None:
     """A token of the prompt stands for a byte at least."""
     labels = [f"{words} {number}" for number in range(50)]
-    shape = AnswerShape(Answer, name="answer", choices={"label": labels})
+    shape = OutputSchema(Answer, name="answer", choices={"label": labels})
     seen = list[tuple[int, float]]()
 
     def answers(request: Request) -> str:

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ModelCallError, NoValidAnswer
-from coreeval.models import Asker, PlainShape, close_models
+from coreeval.models import ModelClient, PlainOutput, close_models
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.kit import GOOD, SHAPE, Answer, asked, asker_of, config_of, method_of
 from tests.support.exchanges import exchange
 from tests.support.llm_server import LLMServer, Reply, Request, empty_objects, refused
 
-PLAIN = PlainShape()
+PLAIN = PlainOutput()
 QUESTION = [{"role": "user", "content": "Which metal?"}]
 
 
@@ -30,9 +30,9 @@ async def server() -> AsyncIterator[LLMServer]:
         yield server
 
 
-def plain_asker(store: CallStore, server: LLMServer, **options: object) -> Asker:
+def plain_asker(store: CallStore, server: LLMServer, **options: object) -> ModelClient:
     config = config_of(server, **options)
-    return exchange(store).asker(config, "target_text", max_draws=1, settle=True)
+    return exchange(store).open_client(config, "target_text", max_draws=1, settle=True)
 
 
 @pytest.mark.parametrize("structured", ["auto", "json_schema", "text"])
@@ -90,7 +90,7 @@ async def test_it_says_nothing_about_asking_for_structure(
 
     server.answers = answers
     connected = exchange(store)
-    plain = connected.asker(config_of(server), "target_text", max_draws=1, settle=True)
+    plain = connected.open_client(config_of(server), "target_text", max_draws=1, settle=True)
     for number in range(6):
         with pytest.raises(ModelCallError):
             await plain.ask(asked(f"{number}")[1:], PLAIN)

@@ -7,9 +7,9 @@ import pytest
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ConfigError, ModelCallError, NoValidAnswer, UsageError
-from coreeval.models import AnswerShape, open_model
-from coreeval.models.asker import MAX_DRAWS
-from coreeval.models.replay import without_request, write_answers
+from coreeval.models import OutputSchema, open_model
+from coreeval.models.client import MAX_DRAWS
+from coreeval.models.replay import hash_request, write_answers
 from coreeval.schema import Value
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import MakeAsker
@@ -21,7 +21,7 @@ class Answer(Value):
     label: str
 
 
-SHAPE = AnswerShape(Answer, name="answer")
+SHAPE = OutputSchema(Answer, name="answer")
 ASKED = [{"role": "user", "content": "a text"}]
 
 
@@ -40,7 +40,7 @@ async def test_an_answer_is_found_by_the_schema_or_its_name(
 ) -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 2}
     config = recorded(tmp_path / "a.jsonl", line(schema=schema, usage=usage))
-    asker = exchange(store).asker(config, "extractor")
+    asker = exchange(store).open_client(config, "extractor")
     assert await asker.ask(ASKED, SHAPE) == Answer(label="joy")
     (kept,) = store.records()
     assert (kept.prompt_tokens, kept.completion_tokens) == (5, 2)
@@ -51,7 +51,7 @@ async def test_a_recorded_answer_costs_nothing_whether_its_tokens_are_known_or_n
     tmp_path: Path, store: CallStore, more: dict[str, object]
 ) -> None:
     config = recorded(tmp_path / "a.jsonl", {**line(), **more})
-    await exchange(store).asker(config, "extractor").ask(ASKED, SHAPE)
+    await exchange(store).open_client(config, "extractor").ask(ASKED, SHAPE)
     assert [one.usd for one in store.records()] == [0.0]
 
 
@@ -59,7 +59,7 @@ async def test_what_was_not_recorded_is_an_error_that_says_so(
     tmp_path: Path, store: CallStore
 ) -> None:
     config = recorded(tmp_path / "a.jsonl", line(), line("no", draw=1))
-    asker = exchange(store).asker(config, "extractor")
+    asker = exchange(store).open_client(config, "extractor")
     with pytest.raises(ModelCallError, match=r"not among the recorded answers.*another"):
         await asker.ask([{"role": "user", "content": "another"}], SHAPE)
 
@@ -67,9 +67,9 @@ async def test_what_was_not_recorded_is_an_error_that_says_so(
 async def test_a_changed_file_is_another_model(tmp_path: Path, store: CallStore) -> None:
     path = tmp_path / "a.jsonl"
     first = recorded(path, line())
-    await exchange(store).asker(first, "extractor").ask(ASKED, SHAPE)
+    await exchange(store).open_client(first, "extractor").ask(ASKED, SHAPE)
     second = recorded(path, line('{"label": "anger"}'))
-    answer = await exchange(store).asker(second, "extractor").ask(ASKED, SHAPE)
+    answer = await exchange(store).open_client(second, "extractor").ask(ASKED, SHAPE)
     assert answer == Answer(label="anger")
 
 
@@ -81,7 +81,7 @@ async def test_a_run_can_be_replayed_from_its_call_store(
     path = tmp_path / "answers.jsonl"
     assert write_answers(store.records(), path, model="openai:stub") == 3
     fresh = open_calls(tmp_path / "fresh.db")
-    replayed = exchange(fresh).asker(ModelConfig(model=f"replay:{path}"), "extractor")
+    replayed = exchange(fresh).open_client(ModelConfig(model=f"replay:{path}"), "extractor")
     assert await replayed.ask(ASKED, SHAPE) == Answer(label="joy")
     assert len(server.requests) == 3
     errors = [record.error for record in fresh.records()]
@@ -93,11 +93,11 @@ async def test_an_answer_in_words_is_read_as_leniently_as_when_it_was_given(
     tmp_path: Path, store: CallStore
 ) -> None:
     wordy = line('It is {"label": "joy",} I think')
-    strict = exchange(store).asker(recorded(tmp_path / "a.jsonl", wordy), "extractor")
+    strict = exchange(store).open_client(recorded(tmp_path / "a.jsonl", wordy), "extractor")
     with pytest.raises(ModelCallError):
         await strict.ask(ASKED, SHAPE)
     mild = recorded(tmp_path / "b.jsonl", wordy | {"method": "text"})
-    answer = await exchange(store).asker(mild, "extractor").ask(ASKED, SHAPE)
+    answer = await exchange(store).open_client(mild, "extractor").ask(ASKED, SHAPE)
     assert answer == Answer(label="joy")
 
 
@@ -110,21 +110,23 @@ async def test_answers_that_a_retry_brought_are_found_at_once(
     path = tmp_path / "answers.jsonl"
     write_answers(store.records(), path, model="openai:stub")
     fresh = open_calls(tmp_path / "fresh.db")
-    replayed = exchange(fresh).asker(ModelConfig(model=f"replay:{path}"), "extractor")
+    replayed = exchange(fresh).open_client(ModelConfig(model=f"replay:{path}"), "extractor")
     with pytest.raises(NoValidAnswer, match="in 4 draws"):  # where there was no retry
         await replayed.ask(ASKED, SHAPE)
     assert await make_asker().ask(ASKED, SHAPE) == Answer(label="joy")
     write_answers(store.records(), path, model="openai:stub")
-    retried = exchange(fresh).asker(ModelConfig(model=f"replay:{path}"), "extractor")
+    retried = exchange(fresh).open_client(ModelConfig(model=f"replay:{path}"), "extractor")
     assert await retried.ask(ASKED, SHAPE) == Answer(label="joy")
     fresh.close()
 
 
 async def test_a_line_may_hide_its_request(tmp_path: Path, store: CallStore) -> None:
-    hidden = without_request(line(schema=SHAPE.schema))
+    hidden = hash_request(line(schema=SHAPE.schema))
     assert "a text" not in json.dumps(hidden)
     config = recorded(tmp_path / "a.jsonl", hidden)
-    assert await exchange(store).asker(config, "extractor").ask(ASKED, SHAPE) == Answer(label="joy")
+    assert await exchange(store).open_client(config, "extractor").ask(ASKED, SHAPE) == Answer(
+        label="joy"
+    )
 
 
 async def test_only_the_answers_of_one_model_are_written(
@@ -135,7 +137,7 @@ async def test_only_the_answers_of_one_model_are_written(
         server.answers = script(json.dumps({"label": label}))
         await make_asker(model=model).ask(ASKED, SHAPE)
     assert write_answers(store.records(), path, model="openai:other") == 1
-    replayed = exchange(store).asker(ModelConfig(model=f"replay:{path}"), "extractor")
+    replayed = exchange(store).open_client(ModelConfig(model=f"replay:{path}"), "extractor")
     assert await replayed.ask(ASKED, SHAPE) == Answer(label="anger")
     path.unlink()
     with pytest.raises(UsageError, match="no answer of 'openai:stab'") as caught:

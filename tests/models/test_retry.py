@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from coreeval.models.failures import CallFailure, FailureKind
-from coreeval.models.retry import Retry, retry_after_seconds
+from coreeval.models.retry import Retry, parse_retry_after
 from tests.support.virtual_time import fall_asleep, in_virtual_time
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -155,4 +155,4 @@ async def test_retry_after_is_honoured_and_capped(asked: float, waited: float) -
     ],
 )
 def test_retry_after_header(header: str | None, seconds: float | None) -> None:
-    assert retry_after_seconds(header, now=NOW) == seconds
+    assert parse_retry_after(header, now=NOW) == seconds

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from coreeval.errors import ModelCallError, NoValidAnswer
-from coreeval.models import AnswerShape, InvalidAnswer
+from coreeval.models import InvalidAnswer, OutputSchema
 from coreeval.tools.stores.call_store import CallStore
 from tests.models.conftest import MakeAsker, Naps
 from tests.models.survival import (
@@ -184,7 +184,7 @@ async def test_a_mixture_of_everything_is_survived(
     names = [*WIRE, *ANSWER, *HARMLESS]
     spoilt = Faulty(labelled, seed=3, shares=dict.fromkeys(names, 0.1 / len(names)))
     server.answers = spoilt
-    asker, shape = make_asker(timeout_s=2), AnswerShape(Answer, name="answer")
+    asker, shape = make_asker(timeout_s=2), OutputSchema(Answer, name="answer")
 
     async def chain(number: int) -> list[str]:
         said = [f"chain {number}"]

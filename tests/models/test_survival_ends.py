@@ -19,7 +19,7 @@ from coreeval.errors import (
     ModelUnusable,
     RunError,
 )
-from coreeval.models import Asker, Exchange, Retry
+from coreeval.models import ModelClient, ModelPool, Retry
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from tests.models.conftest import KEY, MakeAsker, Naps
 from tests.models.survival import GOOD, JOY, asked, bodies, method_of, records
@@ -129,11 +129,11 @@ async def test_retry_after(
     assert list(naps) == pytest.approx([seconds], abs=0.01)
 
 
-def patient(server: LLMServer, store: CallStore, naps: Naps) -> Asker:
+def patient(server: LLMServer, store: CallStore, naps: Naps) -> ModelClient:
     """Return an asker whose waits are no matter of chance."""
     retry = Retry(sleep=naps.sleep, jitter=lambda: 0.5)
     config = ModelConfig(model="openai:stub", base_url=server.url)
-    return exchange(store, retry=retry).asker(config, "extractor")
+    return exchange(store, retry=retry).open_client(config, "extractor")
 
 
 def jumping(hours: float) -> type[datetime]:
@@ -155,7 +155,7 @@ def jumping(hours: float) -> type[datetime]:
 async def test_a_clock_that_jumps_neither_hangs_nor_turns_back(
     server: LLMServer, store: CallStore, naps: Naps, monkeypatch: pytest.MonkeyPatch, hours: float
 ) -> None:
-    for module in ("retry", "limits", "asker"):
+    for module in ("retry", "rate_limit", "client"):
         monkeypatch.setattr(f"coreeval.models.{module}.datetime", jumping(hours))
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     limits = {
@@ -222,9 +222,9 @@ async def test_a_method_that_is_refused_is_tried_once_and_never_by_a_later_proce
     assert len(server.requests) == 4 + refusals
 
 
-def opened(server: LLMServer, store: CallStore) -> Asker:
+def opened(server: LLMServer, store: CallStore) -> ModelClient:
     config = ModelConfig(model="openai:stub", base_url=server.url)
-    return exchange(store).asker(config, "extractor")
+    return exchange(store).open_client(config, "extractor")
 
 
 async def test_many_at_once_find_out_together(make_asker: MakeAsker, server: LLMServer) -> None:
@@ -291,11 +291,11 @@ async def test_where_neither_name_is_taken_the_question_fails(
 PRICE = PriceConfig(input=1.0, output=1.0)
 
 
-def paid(server: LLMServer, store: CallStore, budget_usd: float = 1.0) -> Asker:
+def paid(server: LLMServer, store: CallStore, budget_usd: float = 1.0) -> ModelClient:
     """Return an asker of a priced model with a budget."""
     config = ModelConfig(model="openai:stub", base_url=server.url, price=PRICE, max_tokens=100)
-    connected: Exchange = exchange(store, budget_usd=budget_usd)
-    return connected.asker(config, "extractor")
+    connected: ModelPool = exchange(store, budget_usd=budget_usd)
+    return connected.open_client(config, "extractor")
 
 
 async def test_an_answer_whose_tokens_nobody_counted_counts_as_spent_at_worst(

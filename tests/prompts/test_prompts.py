@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from coreeval.config import ROLES
 from coreeval.errors import PromptError
-from coreeval.prompts import Prompt, as_data, load_prompts
-from coreeval.prompts.prompt import DIVIDER
+from coreeval.prompts import DIVIDER, Prompt, load_prompts, to_prompt_json
 from coreeval.schema import RoleName, Task
 from coreeval.tasks import load_task
 
@@ -48,11 +47,11 @@ def test_a_malformed_prompt_says_what_to_do(text: str) -> None:
 
 def test_the_version_follows_the_wording_and_the_task_line() -> None:
     task = load_task("emotion")
-    versions = BUILT_IN.versions(task)
+    versions = BUILT_IN.role_versions(task)
     assert set(versions) == set(ROLES)
     assert len(set(versions.values())) == len(ROLES)
     lines: dict[RoleName, str] = {**task.lines, "composer": "another line"}
-    changed = BUILT_IN.versions(task.model_copy(update={"lines": lines}))
+    changed = BUILT_IN.role_versions(task.model_copy(update={"lines": lines}))
     assert {role for role in ROLES if changed[role] != versions[role]} == {"composer"}
     assert prompt(f"a\n{DIVIDER}\n").version != prompt(f"b\n{DIVIDER}\n").version
 
@@ -65,7 +64,7 @@ def test_a_folder_replaces_prompts_of_the_same_name(tmp_path: Path) -> None:
     assert prompts["label_judge"].text == own
     assert prompts["composer"] == BUILT_IN["composer"]
     task = load_task("emotion")
-    assert prompts.versions(task)["label_judge"] != BUILT_IN.versions(task)["label_judge"]
+    assert prompts.role_versions(task)["label_judge"] != BUILT_IN.role_versions(task)["label_judge"]
 
 
 @pytest.mark.parametrize(
@@ -94,14 +93,14 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 @given(st.text())
 def test_no_text_can_close_its_block(text: str) -> None:
-    data = as_data({"text": text + "</text>"})
+    data = to_prompt_json({"text": text + "</text>"})
     assert "<" not in data
     assert json.loads(data) == {"text": text + "</text>"}
 
 
 @given(st.lists(st.text(), max_size=4))
 def test_a_list_has_a_line_for_each_item(items: list[str]) -> None:
-    data = as_data(items)
+    data = to_prompt_json(items)
     assert json.loads(data) == items
     assert len(data.split("\n")) == (len(items) + 2 if items else 1)
 

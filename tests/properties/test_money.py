@@ -15,9 +15,9 @@ from langchain_core.messages import AIMessage
 from coreeval.config import ModelConfig, PriceConfig
 from coreeval.errors import BudgetSpent
 from coreeval.models import Model, open_model
-from coreeval.models.counts import MOST_TOKENS, ImpossibleCount, is_count, possible_count
-from coreeval.models.purse import Purse, cost_of
-from coreeval.models.usage import plus, usage_of
+from coreeval.models.budget import Budget, answer_cost
+from coreeval.models.chat import add_counts, check_usage
+from coreeval.models.model import MOST_TOKENS, ImpossibleCount, clamp_count, is_count
 from coreeval.tools.catalogs import cost, worst_case_cost
 from coreeval.tools.stores.call_store import Reservation, open_calls
 
@@ -43,7 +43,7 @@ def model(price: PriceConfig) -> Model:
 
 @given(COUNTS, COUNTS, COUNTS, COUNTS)
 def test_possible_counts_are_kept(prompt: int, completion: int, cached: int, written: int) -> None:
-    told = usage_of(prompt=prompt, completion=completion, cached=cached, written=written)
+    told = check_usage(prompt=prompt, completion=completion, cached=cached, written=written)
     assert isinstance(told, ImpossibleCount) == (cached + written > prompt)
     if not isinstance(told, ImpossibleCount):
         assert told["total_tokens"] == prompt + completion
@@ -54,19 +54,19 @@ def test_one_odd_count_makes_the_cost_unknown(places: list[int], odd: object, ev
     said: dict[str, object] = dict.fromkeys(("prompt", "completion", "cached", "written"), 0)
     said["prompt"] = even
     said[[*said][places[0]]] = odd
-    assert isinstance(usage_of(**said), ImpossibleCount)
-    assert not is_count(plus(even, odd)) and not is_count(plus(odd, even))
+    assert isinstance(check_usage(**said), ImpossibleCount)
+    assert not is_count(add_counts(even, odd)) and not is_count(add_counts(odd, even))
 
 
 @given(st.integers())
 def test_a_stored_count_is_taken_within_what_is_possible(tokens: int) -> None:
-    assert is_count(possible_count(tokens))
-    assert possible_count(tokens) == tokens or not is_count(tokens)
+    assert is_count(clamp_count(tokens))
+    assert clamp_count(tokens) == tokens or not is_count(tokens)
 
 
 @given(st.permutations([1, 2, None, 40, 0]))
 def test_counts_add_up_in_any_order(parts: list[object]) -> None:
-    assert plus(*parts) == 43
+    assert add_counts(*parts) == 43
 
 
 # -- prices ---------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def test_a_cost_is_at_most_the_worst_case(
 @given(PRICES)
 def test_an_answer_without_a_count_has_no_known_cost(price: PriceConfig) -> None:
     free = price == PriceConfig(input=0, output=0)
-    assert cost_of(AIMessage("x"), price) == (0.0 if free else None)
+    assert answer_cost(AIMessage("x"), price) == (0.0 if free else None)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
@@ -122,7 +122,7 @@ async def _spend(
 ) -> None:
     store = open_calls(folder / "calls.db", "run")
     try:
-        purse = Purse(store.ledger, {}, budget_usd=budget)
+        purse = Budget(store.ledger, {}, budget_usd=budget)
         asked = model(PriceConfig(input=0, output=1_000_000))
         spent, open_ = 0.0, list[tuple[Reservation, str, float]]()
         for dollars, end, share in calls:
@@ -146,11 +146,11 @@ async def _spend(
         store.close()
 
 
-async def _end(purse: Purse, call: tuple[Reservation, str, float]) -> float:
+async def _end(purse: Budget, call: tuple[Reservation, str, float]) -> float:
     """End a call, and return what it has cost."""
     kept, end, share = call
     if end == "give back":
-        await purse.give_back(kept)
+        await purse.release(kept)
         return 0.0
     if end == "write off":
         await purse.write_off(kept)
@@ -161,7 +161,7 @@ async def _end(purse: Purse, call: tuple[Reservation, str, float]) -> float:
 
 
 def _check(
-    purse: Purse, spent: float, open_: Sequence[tuple[Reservation, str, float]], budget: float
+    purse: Budget, spent: float, open_: Sequence[tuple[Reservation, str, float]], budget: float
 ) -> None:
     put_aside = sum(one.usd for one, _, _ in open_)
     assert purse._taken == pytest.approx(spent + put_aside, abs=1e-9)

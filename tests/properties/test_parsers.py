@@ -13,7 +13,13 @@ from coreeval.agents.offline.text import segments, tags_start, without_edges
 from coreeval.config.user_files import MOST_DEPTH, YamlError, parse_yaml
 from coreeval.evaluation.numleak.parsing.text import plain
 from coreeval.evaluation.overlap.normal import plain_words
-from coreeval.models.reading import final_answer, json_text, objects_in, too_deep, without_thoughts
+from coreeval.models.answer_text import (
+    extract_final_answer,
+    extract_json,
+    is_too_deep,
+    iter_objects,
+    strip_thoughts,
+)
 from coreeval.tools.gdelt import page_text
 from coreeval.tools.text import escape_formula, format_sheet, iter_sheet_rows, unescape_formula
 from tests.hostile.parsers import PARSERS
@@ -48,15 +54,15 @@ def test_nothing_but_messages_comes_of_any_text(parser: str, content: bytes) -> 
 
 @given(TEXTS)
 def test_an_answer_is_read_out_of_a_text_and_no_text_is_added(text: str) -> None:
-    for read in (without_thoughts, json_text):
+    for read in (strip_thoughts, extract_json):
         assert len(read(text)) <= len(text) and read(text).strip() in text
-    assert len(final_answer(text)) <= len(text)
+    assert len(extract_final_answer(text)) <= len(text)
 
 
 @given(st.dictionaries(st.text(), VALUES, min_size=1, max_size=4))
 def test_an_object_is_found_among_words(value: dict[str, object]) -> None:
     text = json.dumps(value)
-    (found,) = objects_in(f"Here it is: {text} as you asked")
+    (found,) = iter_objects(f"Here it is: {text} as you asked")
     assert found[0] == value
     assert f"Here it is: {text} as you asked"[found[1] : found[2]] == text
 
@@ -66,9 +72,9 @@ def test_an_object_is_too_deep_from_one_level_on(levels: int, lists: bool) -> No
     value: object = {}
     for _ in range(levels - 1):
         value = [value] if lists else {"a": value}
-    assert too_deep(value) == (levels > MOST_DEPTH)
+    assert is_too_deep(value) == (levels > MOST_DEPTH)
     if not lists:
-        assert bool([*objects_in(json.dumps({"a": value}))]) == (levels < MOST_DEPTH)
+        assert bool([*iter_objects(json.dumps({"a": value}))]) == (levels < MOST_DEPTH)
 
 
 @given(TEXTS)

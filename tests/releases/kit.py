@@ -34,7 +34,7 @@ from coreeval.schema import (
     Verdict,
     Window,
 )
-from coreeval.tasks import fingerprint, load_task
+from coreeval.tasks import hash_task, load_task
 from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
@@ -192,7 +192,7 @@ def _manifest(made: Made, source: Path, status: Status) -> Manifest:
     counts: dict[str, int] = {
         outcome: [end for end, _ in ENDS].count(outcome) for outcome, _ in ENDS
     }
-    task = fingerprint(load_task("emotion"))
+    task = hash_task(load_task("emotion"))
     others = dict.fromkeys(("config", "prompts", "data", "knowledge", "code", "graph"), "f00d")
     return Manifest(
         run="weekly/20261120T030000Z",

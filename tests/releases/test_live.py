@@ -24,7 +24,7 @@ def test_the_words_are_those_of_the_schema(people: Made) -> None:
     assert get_args(Outcome) == looking.ENDS
     assert tuple(CONFIGURED) == looking.ROLES
     models = ModelsConfig.model_validate(read_manifest(people.files.manifest).models)
-    assert live(people.files.root).ruled == models.ruled
+    assert live(people.files.root).ruled == models.rule_based_roles
 
 
 def test_looking_imports_nothing_heavy(people: Made) -> None:

@@ -17,7 +17,7 @@ from coreeval.schedule.hooks import News, Told
 from coreeval.schedule.plan import Plan, planned
 from coreeval.schedule.state import State
 from coreeval.tools.workspace import RunFiles, Workspace
-from tests.test_config import BASE
+from tests.config.test_load import BASE
 
 MONDAY = datetime(2026, 11, 16, 3, tzinfo=UTC)
 """A time at which `0 3 * * MON` falls due; its release is 2026.47."""
@@ -138,4 +138,4 @@ class Office:
     def tell(self, hooks: Sequence[HookConfig], news: News, folder: Path) -> tuple[Told, ...]:
         assert folder == self.folder
         self.told += [news for _ in hooks]
-        return tuple(Told(hook.words, 1, self.problem) for hook in hooks)
+        return tuple(Told(hook.description, 1, self.problem) for hook in hooks)

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 import pytest
 from apscheduler.triggers.cron import CronTrigger
 
-from coreeval.config.cron import read_cron
+from coreeval.config.schedule import parse_cron
 from coreeval.errors import ConfigError, ModelUnusable
 from coreeval.schedule import running
 from coreeval.schedule.alarms import Alarms, CronTimes
@@ -20,11 +20,11 @@ SUNDAY = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
 def test_weekday_1_is_monday() -> None:
-    ours = CronTimes(read_cron("0 3 * * 1", "UTC")).get_next_fire_time(None, SUNDAY)
+    ours = CronTimes(parse_cron("0 3 * * 1", "UTC")).get_next_fire_time(None, SUNDAY)
     theirs = CronTrigger.from_crontab("0 3 * * 1", UTC).get_next_fire_time(None, SUNDAY)
     assert ours
     assert (ours.strftime("%a"), theirs.strftime("%a")) == ("Mon", "Tue")
-    after = CronTimes(read_cron("0 3 * * 1", "UTC")).get_next_fire_time(ours, SUNDAY)
+    after = CronTimes(parse_cron("0 3 * * 1", "UTC")).get_next_fire_time(ours, SUNDAY)
     assert after == ours + WEEK
 
 
@@ -32,7 +32,7 @@ def test_an_alarm_rings_and_is_replaced(tmp_path: Path) -> None:
     rung = SimpleQueue[Path]()
     with Alarms(rung.put) as alarms:
         alarms.again(tmp_path, timedelta(hours=1))
-        alarms.set(tmp_path, read_cron("0 3 * * 1", "UTC"))
+        alarms.set(tmp_path, parse_cron("0 3 * * 1", "UTC"))
         alarms.again(tmp_path, timedelta())
         assert rung.get(timeout=10) == tmp_path
         assert rung.empty()

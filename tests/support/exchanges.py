@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from coreeval.models import Exchange, Retry
-from coreeval.models.purse import Purse
+from coreeval.models import ModelPool, Retry
+from coreeval.models.budget import Budget
 from coreeval.tools.catalogs import Prices
 from coreeval.tools.stores.call_store import CallStore
 
@@ -16,7 +16,7 @@ def exchange(
     in_flight: int = 64,
     prices: Prices | None = None,
     budget_usd: float | None = None,
-) -> Exchange:
+) -> ModelPool:
     """Return an exchange over a call store."""
-    purse = Purse(store.ledger, prices or {}, budget_usd=budget_usd)
-    return Exchange(store, purse, in_flight=in_flight, retry=retry, env=env or {})
+    purse = Budget(store.ledger, prices or {}, budget_usd=budget_usd)
+    return ModelPool(store, purse, in_flight=in_flight, retry=retry, env=env or {})

@@ -32,7 +32,7 @@ from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
 
 ROOT = Path(__file__).parents[2]
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__, "coreeval.graph.run", "coreeval.models.openai.chat"])
+_FORKS.set_forkserver_preload([__name__, "coreeval.graph.run", "coreeval.models.openai"])
 
 
 @dataclass(frozen=True)

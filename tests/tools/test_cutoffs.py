@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.config import TargetConfig
-from coreeval.config.dates import counts_from
+from coreeval.config.dates import first_moment_after
 from coreeval.errors import ConfigError
 from coreeval.schema import Evidence, Precision
 from coreeval.tools.cutoffs import (
@@ -56,9 +56,9 @@ def test_no_name_means_two_models() -> None:
 
 
 def test_a_month_is_over_before_anything_counts_and_a_day_counts_itself() -> None:
-    assert counts_from("2025-12") == datetime(2026, 1, 1, tzinfo=UTC)
-    assert counts_from("2025-11") == datetime(2025, 12, 1, tzinfo=UTC)
-    assert counts_from("2025-11-30") == datetime(2025, 11, 30, tzinfo=UTC)
+    assert first_moment_after("2025-12") == datetime(2026, 1, 1, tzinfo=UTC)
+    assert first_moment_after("2025-11") == datetime(2025, 12, 1, tzinfo=UTC)
+    assert first_moment_after("2025-11-30") == datetime(2025, 11, 30, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

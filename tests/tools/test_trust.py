@@ -20,7 +20,7 @@ from coreeval.tools.endpoints import (
 )
 from coreeval.tools.trust import TrustRecord, load_trusted_endpoints
 from coreeval.tools.workspace import Workspace
-from tests.test_config import BASE
+from tests.config.test_load import BASE
 
 PAIR = EndpointPair("OTHER_KEY", "https://models.example")
 

@@ -14,7 +14,7 @@ from coreeval.agents.offline.classifier import Bayes, fit_bayes
 from coreeval.agents.offline.text import content, numbers, overlap
 from coreeval.agents.roles import Fields
 from coreeval.schema import LabelVerdict, Sample, Task
-from coreeval.tasks.labels import UNDECIDED
+from coreeval.tasks.task_file import UNDECIDED
 
 Confidence = Literal["low", "medium", "high"]
 LIST_WEIGHT = 1.2

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from coreeval.config import DatasetConfig
-from coreeval.config.user_files import open_file, raw_lines
+from coreeval.config.user_files import iter_raw_lines, open_file
 from coreeval.errors import DatasetError
 
 BOM = b"\xef\xbb\xbf"
@@ -27,7 +27,7 @@ def read_lines(path: Path) -> Iterator[Line]:
     """Yield the lines of a file; U+2028 and other separators inside a line do not split it."""
     with _opened(path) as file:
         try:
-            yield from lines_of(raw_lines(file))
+            yield from lines_of(iter_raw_lines(file))
         except OSError as error:
             raise _unreadable(path, error) from None
 

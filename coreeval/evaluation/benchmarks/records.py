@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from coreeval.config.user_files import open_file, raw_lines
+from coreeval.config.user_files import iter_raw_lines, open_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.lines import Line, lines_of
 from coreeval.evaluation.benchmarks.rows import bad_row
@@ -82,7 +82,7 @@ def read_records(
     """
     good, bad, passed, seen = list[R](), list[BadRow](), 0, dict[Hashable, int]()
     with _opened(path) as file:
-        for line in lines_of(raw_lines(file)):
+        for line in lines_of(iter_raw_lines(file)):
             if not line.raw.strip():
                 continue
             found = object_in(line)

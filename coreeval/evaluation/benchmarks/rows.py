@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from coreeval.config import DatasetConfig
 from coreeval.schema import BadRow, Sample, Task
-from coreeval.tasks import label_finder
+from coreeval.tasks import make_label_finder
 
 SHOWN = 200
 """Characters of a bad row that are kept."""
@@ -61,7 +61,7 @@ def bad_row(file: str, line: int, reason: str, raw: str) -> BadRow:
 
 def checker(task: Task, split: str) -> Callable[[Found], Sample | BadRow]:
     """Return a function that turns the rows of one split into samples, one after the other."""
-    find, seen = label_finder(task), set[str]()
+    find, seen = make_label_finder(task), set[str]()
 
     def check(row: Found) -> Sample | BadRow:
         if isinstance(row, BadRow):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coreeval.config import DatasetConfig
-from coreeval.config.user_files import open_file, raw_lines
+from coreeval.config.user_files import iter_raw_lines, open_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.columns import text_fields
 from coreeval.evaluation.benchmarks.lines import Line, digest_of, read_lines, shown
@@ -162,7 +162,7 @@ def _extent(path: Path) -> tuple[int, int]:
     """Return the number of lines and that of the last one with something in it."""
     total = last = 0
     with open_file(path) as file:
-        for total, line in enumerate(raw_lines(file), start=1):
+        for total, line in enumerate(iter_raw_lines(file), start=1):
             last = total if line.strip() else last
     return total, last
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from coreeval.errors import NoValidAnswer
 from coreeval.evaluation.modifications.outcome import Modified, Unmodified
 from coreeval.evaluation.scoring.text import spaced
-from coreeval.models import AnswerShape, InvalidAnswer
-from coreeval.prompts import Prompt, as_data, built_in_prompt
+from coreeval.models import InvalidAnswer, OutputSchema
+from coreeval.prompts import Prompt, load_built_in_prompt, to_prompt_json
 from coreeval.schema import Item, Text, Value
 from coreeval.tools.embeddings import Embedder
 
@@ -32,7 +32,7 @@ class Asks(Protocol):
     async def ask(
         self,
         messages: Sequence[dict[str, str]],
-        shape: AnswerShape[Answer],
+        shape: OutputSchema[Answer],
         *,
         check: Callable[[Answer], None],
     ) -> Answer:
@@ -62,8 +62,8 @@ class Paraphraser:
         self._asker = asker
         self._embeds = embeds
         self._floor = floor
-        self._prompt = prompt or built_in_prompt("paraphraser")
-        self._shape = AnswerShape(Paraphrase)
+        self._prompt = prompt or load_built_in_prompt("paraphraser")
+        self._shape = OutputSchema(Paraphrase)
 
     async def __call__(self, item: Item) -> Modified | Unmodified:
         """Return the item in other words, or why there is none.
@@ -72,7 +72,7 @@ class Paraphraser:
             ModelCallError: the model was not reached.
         """
         shown = {"input": item.input, "keep": dict(_kept(item))}
-        messages = self._prompt.fill(item=as_data(shown))
+        messages = self._prompt.fill(item=to_prompt_json(shown))
         try:
             said = await self._asker.ask(
                 messages, self._shape, check=lambda answer: self._check(item, answer.input)

@@ -61,7 +61,7 @@ def report_document(found: Findings) -> Json:
         **{key: manifest[key] for key in _OF_MANIFEST},
         "notes": notes_told(config, manifest),
         "arm_rows": manifest["arms"],
-        "offline_roles": list(config.models.ruled),
+        "offline_roles": list(config.models.rule_based_roles),
         "benchmark": benchmark_told(config, found.task, manifest),
         "settings": settings_told(config),
         "roles": roles_told(config, manifest["prompts"]),

@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from coreeval.config import ROLES, Config, ModelConfig
-from coreeval.prompts import built_in_prompt
+from coreeval.prompts import load_built_in_prompt
 from coreeval.schema import Precision, RoleName, Task
 
 Json = Mapping[str, Any]
@@ -69,16 +69,18 @@ def settings_told(config: Config) -> Json:
         "seed": config.run.seed,
         "min_precision": config.knowledge.min_precision,
         "backends": list(config.knowledge.backends),
-        "safety": config.safety.chosen(),
+        "safety": config.safety.flag_policies(),
     }
 
 
 def roles_told(config: Config, prompts: Json) -> list[Json]:
     """Return who played each role, with which parameters and which wording."""
     models = config.models
-    team = [_role_told(role, DOES[role], models.of(role), prompts.get(role)) for role in ROLES]
+    team = [
+        _role_told(role, DOES[role], models.for_role(role), prompts.get(role)) for role in ROLES
+    ]
     judges = config.detect.judges if models.targets else ()
-    wording = built_in_prompt("series_judge").version
+    wording = load_built_in_prompt("series_judge").version
     return team + [_role_told(JUDGE, JUDGES, judge, wording) for judge in judges]
 
 
@@ -87,9 +89,9 @@ def _role_told(role: str, does: str, model: ModelConfig, prompt: str | None) -> 
         "role": role,
         "does": does,
         "model": model.model,
-        "by_rules": model.by_rules,
+        "by_rules": model.is_rule_based,
         "parameters": list(_parameters(model)),
-        "prompt": None if model.by_rules else prompt,
+        "prompt": None if model.is_rule_based else prompt,
     }
 
 
@@ -101,7 +103,7 @@ def targets_told(config: Config, manifest: Json) -> list[Json]:
         {
             "target": target.model,
             "role": target.role,
-            "embedded": target.embedded,
+            "embedded": target.is_embedded,
             "parameters": list(_parameters(target)),
             "cutoff": known.get(target.model, {}).get("cutoff"),
             "released": known.get(target.model, {}).get("released"),
@@ -113,7 +115,7 @@ def targets_told(config: Config, manifest: Json) -> list[Json]:
 
 def _parameters(model: ModelConfig) -> Iterator[str]:
     """Yield what was set; the rest is the provider's default."""
-    if model.by_rules:
+    if model.is_rule_based:
         return
     for name in ("temperature", "seed", "reasoning_effort"):
         if (value := getattr(model, name)) is not None:

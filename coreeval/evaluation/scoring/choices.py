@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from coreeval.models.reading import final_answer, objects_in
+from coreeval.models.answer_text import extract_final_answer, iter_objects
 
 Way = tuple[re.Pattern[str], ...]
 """Patterns that are as sure as each other; what they name are groups."""
@@ -56,8 +56,8 @@ def read_choice(text: str, options: Mapping[str, str]) -> str:
     option behind it at the beginning, and the very text of one option. Full-width letters are like
     others, small ones are none, and neither the article A nor the pronoun I is a choice.
     """
-    answer = final_answer(text)[-_LONGEST:]
-    if objects := [value for value, _, _ in objects_in(answer) if isinstance(value, dict)]:
+    answer = extract_final_answer(text)[-_LONGEST:]
+    if objects := [value for value, _, _ in iter_objects(answer) if isinstance(value, dict)]:
         found = {letter for one in objects for letter in _in_object(one, options)}
         return found.pop() if len(found) == 1 else ""
     said = _LISTED.sub("", unicodedata.normalize("NFKC", answer).strip())

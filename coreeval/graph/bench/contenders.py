@@ -26,7 +26,7 @@ def contenders(
         CredentialError: a key is missing.
         ModelUnusable: an endpoint does not answer.
     """
-    usual = bench.setup.config.models.of(role)
+    usual = bench.setup.config.models.for_role(role)
     asked = [model_named(text, usual) for text in models] or [usual]
     for model in asked:
         _check(bench, model, role, how=", or with --model provider:name")
@@ -67,12 +67,12 @@ def check_judges(bench: Bench, role: RoleName) -> None:
     if role != "composer":
         raise UsageError(f"--judge is for the composer: the {role} writes nothing to be judged")
     for judge in ("fact_judge", "label_judge"):
-        _check(bench, bench.setup.config.models.of(judge), judge)
+        _check(bench, bench.setup.config.models.for_role(judge), judge)
 
 
 def _check(bench: Bench, model: ModelConfig, role: RoleName, *, how: str = "") -> None:
     """Check that a model can be asked, as far as that is free."""
-    if model.by_rules:
+    if model.is_rule_based:
         raise UsageError(
             f"the {role} is played by rules here ({model.model}), and rules have no prompt",
             where=f"models.{role}",

@@ -15,7 +15,7 @@ from coreeval.graph.bench.rehearsal import FirstLook, Rehearsal
 from coreeval.graph.bench.situations import Missed, Situation, Source, nearest
 from coreeval.graph.bundled import DATASETS, write_configs
 from coreeval.graph.setup import Setup, set_up
-from coreeval.prompts import Prompts, load_prompts
+from coreeval.prompts import PromptSet, load_prompts
 from coreeval.releases.manifest import read_manifest
 from coreeval.schema import RoleName, Sample
 from coreeval.tasks import load_task
@@ -102,7 +102,7 @@ def with_prompts(bench: Bench, folder: str | None) -> Bench:
     return replace(bench, setup=replace(bench.setup, prompts=prompts_in(folder)))
 
 
-def prompts_in(folder: str) -> Prompts:
+def prompts_in(folder: str) -> PromptSet:
     """Return the prompts of a folder over the built-in ones, or those alone.
 
     Raises:

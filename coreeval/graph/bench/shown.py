@@ -11,9 +11,9 @@ from pydantic import BaseModel
 from coreeval.agents.llm_team import LLM_ROLES
 from coreeval.errors import UsageError
 from coreeval.graph.bench.situations import Situation
-from coreeval.models import AnswerShape, Asker
-from coreeval.models.asker import accept
-from coreeval.prompts import Message, Prompts
+from coreeval.models import ModelClient, OutputSchema
+from coreeval.models.client import accept_any
+from coreeval.prompts import Message, PromptSet
 from coreeval.tools.stores.call_store import open_calls
 
 T = TypeVar("T", bound=BaseModel)
@@ -42,22 +42,22 @@ class _Listener:
     async def ask(
         self,
         messages: Sequence[Mapping[str, str]],
-        shape: AnswerShape[T],
+        shape: OutputSchema[T],
         *,
-        check: Callable[[T], None] = accept,
+        check: Callable[[T], None] = accept_any,
     ) -> T:
         """Raise the question."""
         said = tuple(dict(message) for message in messages)
         raise _Asked(Shown(messages=said, schema_name=shape.name, schema=shape.schema))
 
 
-async def shown_in(situation: Situation, prompts: Prompts) -> Shown:
+async def shown_in(situation: Situation, prompts: PromptSet) -> Shown:
     """Return what the role would ask in a situation.
 
     Raises:
         UsageError: it would ask nothing, as without any news.
     """
-    listener = cast(Asker, _Listener())
+    listener = cast(ModelClient, _Listener())
     player = LLM_ROLES[situation.role](situation.task, listener, prompts)
     try:
         await cast("Callable[..., object]", player)(**situation.given)  # type: ignore[misc]

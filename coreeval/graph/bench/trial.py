@@ -20,8 +20,8 @@ from coreeval.graph.bench.findings import (
 )
 from coreeval.graph.bench.opening import Bench
 from coreeval.graph.bench.situations import Situation
-from coreeval.models import CallRef, Exchange, close_models, open_exchange, record_calls
-from coreeval.prompts import Prompts
+from coreeval.models import CallRef, ModelPool, close_models, open_model_pool, record_calls
+from coreeval.prompts import PromptSet
 from coreeval.schema import Composition, RoleName, Value
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.trust import load_trusted_endpoints
@@ -36,7 +36,7 @@ class Contender:
 
     name: str
     model: ModelConfig
-    prompts: Prompts
+    prompts: PromptSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ async def try_out(
     """
     store = open_calls(bench.workspace.calls, PAYER)
     room = asyncio.Semaphore(bench.setup.config.run.concurrency)
-    exchange = open_exchange(
+    exchange = open_model_pool(
         bench.setup.config, store, trusted=load_trusted_endpoints(bench.workspace), limited=False
     )
     table = _Table(bench=bench, exchange=exchange, judge=judge)
@@ -120,7 +120,7 @@ def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
 @dataclass(frozen=True, kw_only=True)
 class _Table:
     bench: Bench
-    exchange: Exchange
+    exchange: ModelPool
     judge: bool
 
     async def try_one(self, contender: Contender, situation: Situation) -> Trial:
@@ -147,9 +147,9 @@ class _Table:
         return record.response if record else ""
 
     def _player(
-        self, role: RoleName, model: ModelConfig, prompts: Prompts, situation: Situation
+        self, role: RoleName, model: ModelConfig, prompts: PromptSet, situation: Situation
     ) -> Any:  # noqa: ANN401 - each role has another type
-        asker = self.exchange.asker(model, role)
+        asker = self.exchange.open_client(model, role)
         return LLM_ROLES[role](situation.task, asker, prompts)
 
     async def _judged(
@@ -178,7 +178,7 @@ class _Table:
     def _own_player(self, role: RoleName, situation: Situation) -> Any:  # noqa: ANN401 - as above
         """Return a judge with the bench's own model and wording, the same for all contenders."""
         setup = self.bench.setup
-        return self._player(role, setup.config.models.of(role), setup.prompts, situation)
+        return self._player(role, setup.config.models.for_role(role), setup.prompts, situation)
 
 
 def totals(trials: Sequence[Trial]) -> Totals:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from coreeval.config import ROLES
 from coreeval.errors import CassetteError
-from coreeval.models.replay import answer_line, line_key, without_request
+from coreeval.models.replay import hash_request, line_key, to_answer_line
 from coreeval.releases.cassettes.lines import AnswerLine, Pass
 from coreeval.schema import RoleName
 from coreeval.tools.stores.call_store import CallStore
@@ -34,7 +34,7 @@ def answer_lines(calls: CallStore, used: Keys, *, texts: bool) -> Iterator[Answe
     for role, keys in used.items():
         found, known = 0, dict[str, tuple[str, object]]()
         for record in calls.records_of(keys):
-            line = answer_line(record)
+            line = to_answer_line(record)
             found += 1
             key, said = line_key(line), (line["content"], line.get("method"))
             before = known.get(key)
@@ -46,7 +46,7 @@ def answer_lines(calls: CallStore, used: Keys, *, texts: bool) -> Iterator[Answe
                     hint="its parameters were changed while the run went on: refresh again",
                 )
             known[key] = said
-            yield AnswerLine(role=role, answer=line if texts else without_request(line))
+            yield AnswerLine(role=role, answer=line if texts else hash_request(line))
         if found < len(keys):
             raise CassetteError(
                 f"{len(keys) - found} of {len(keys)} answers of the {role} are no longer in the "

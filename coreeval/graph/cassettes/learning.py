@@ -63,7 +63,7 @@ def names_note(setup: Setup, workspace: Workspace, manifest: Manifest) -> str:
 
 def _needs_names(setup: Setup) -> bool:
     config = setup.config
-    return bool(config.models.ruled) and "local" in config.knowledge.backends
+    return bool(config.models.rule_based_roles) and "local" in config.knowledge.backends
 
 
 def _local_news(setup: Setup, workspace: Workspace) -> News:

@@ -23,7 +23,7 @@ def made_with(config: Config) -> Made:
         coreeval=metadata.version("coreeval"),
         python=platform.python_version(),
         pyarrow=metadata.version("pyarrow"),
-        spacy=metadata.version("spacy") if config.models.ruled else "",
+        spacy=metadata.version("spacy") if config.models.rule_based_roles else "",
     )
 
 
@@ -50,7 +50,7 @@ def players_of(config: Config) -> dict[str, dict[str, Any]]:
 
     Texts among them might be secret: somebody may have put a header there.
     """
-    return {role: _player(config.models.of(role)) for role in ROLES}
+    return {role: _player(config.models.for_role(role)) for role in ROLES}
 
 
 def _player(model: ModelConfig) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _opened(files: RunFiles, manifest: Manifest, texts: bool | None, stack: Exit
         stores=stores,
         calls=stack.enter_context(closing(_calls(manifest))),
         texts=licence_of(config.dataset).redistribute if texts is None else texts,
-        snippet_chars=None if config.models.ruled else SHOWN_SNIPPET,
+        snippet_chars=None if config.models.rule_based_roles else SHOWN_SNIPPET,
         train=train_of(setup),
     )
 

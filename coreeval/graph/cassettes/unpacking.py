@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from coreeval.config import ROLES, Config
-from coreeval.config.reading import parse_config
+from coreeval.config.load import parse_config
 from coreeval.errors import CassetteError, DatasetError, UsageError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.graph.cassettes.learning import learnt_of, train_of
 from coreeval.graph.cassettes.portrait import KNOWLEDGE_KEYS, RUN_KEYS, chosen
 from coreeval.graph.cassettes.stating import as_kept
 from coreeval.graph.setup import Setup
-from coreeval.models.replay import without_request
+from coreeval.models.replay import hash_request
 from coreeval.releases.cassettes import lines as kinds
 from coreeval.releases.cassettes.opening import Cassette, made_by
 from coreeval.releases.release import texts_sha256
@@ -55,7 +55,7 @@ def write_files(cassette: Cassette, folder: Path) -> None:
 def _hashed(cassette: Cassette, line: kinds.AnswerLine) -> dict[str, Any]:
     """Return an answer with the hash of its request, which takes less room."""
     try:
-        return without_request(line.answer)
+        return hash_request(line.answer)
     except ValueError:
         raise CassetteError(
             f"an answer of the {line.role} is malformed",

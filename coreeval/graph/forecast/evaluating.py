@@ -52,7 +52,7 @@ def estimate_evaluation(
 def _estimate(found: Prepared, job: Job, budget_usd: float | None) -> Estimate:
     config, samples = job.config, job.store.total()
     cast, seen = cast_of_targets(config, found.asked), remembered(job.workspace)
-    asked = [target for target in found.asked if not target.embedded]
+    asked = [target for target in found.asked if not target.is_embedded]
     lines = tuple(_line(job, target, cast, seen) for target in asked)
     totals, cost = summed(lines), job.manifest.cost
     spent = (cost.billed_usd or 0.0) + cost.unknown_usd

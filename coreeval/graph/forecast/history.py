@@ -128,7 +128,7 @@ def _runs_of(workspace: Workspace, task: str) -> Iterator[tuple[RunFiles, Manife
 def asked_roles(manifest: Manifest) -> list[RoleName]:
     """Return the roles that models played in a run."""
     models = ModelsConfig.model_validate(manifest.models)
-    return [role for role in ROLES if role not in models.ruled]
+    return [role for role in ROLES if role not in models.rule_based_roles]
 
 
 def _look_at(

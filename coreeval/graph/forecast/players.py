@@ -68,7 +68,9 @@ def cast_of(config: Config) -> Cast:
     """
     models = config.models
     targets = models.targets if config.detect.asks_targets else ()
-    roles = {role: models.of(role) for role in ROLES if not models.of(role).by_rules}
+    roles = {
+        role: models.for_role(role) for role in ROLES if not models.for_role(role).is_rule_based
+    }
     return _cast(config, roles, targets, config.detect.judges if targets else ())
 
 
@@ -89,8 +91,8 @@ def _cast(
 ) -> Cast:
     return Cast(
         roles=roles,
-        targets=tuple(target for target in targets if not target.by_rules),
-        judges=tuple(judge for judge in judges if not judge.by_rules),
+        targets=tuple(target for target in targets if not target.is_rule_based),
+        judges=tuple(judge for judge in judges if not judge.is_rule_based),
         prices=load_run_prices(config),
         concurrency=config.run.concurrency,
     )
@@ -119,5 +121,5 @@ def players(cast: Cast) -> Iterator[tuple[str, ModelConfig]]:
 
 def rules_note(config: Config) -> Sequence[str]:
     """Return a note on the roles that cost nothing."""
-    ruled = config.models.ruled
+    ruled = config.models.rule_based_roles
     return [f"played by rules, without a call: {', '.join(ruled)}"] if ruled else []

@@ -6,10 +6,10 @@ from coreeval.evaluation.modifications import Modified, Paraphraser, Unmodified
 from coreeval.evaluation.pcr.answered import Answer, Answers
 from coreeval.evaluation.pcr.twins import Drawn, Twins, twins_of
 from coreeval.graph.desk import Desk, in_words
-from coreeval.models import Asker
+from coreeval.models import ModelClient
 
 
-async def answers_of(desk: Desk, asker: Asker, twins: Sequence[Twins]) -> Answers:
+async def answers_of(desk: Desk, asker: ModelClient, twins: Sequence[Twins]) -> Answers:
     """Ask a target about all items and their twins; equal texts are one question."""
 
     async def ask(text: str) -> Answer:

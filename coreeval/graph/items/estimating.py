@@ -12,7 +12,7 @@ from coreeval.graph.forecast.ranges import Basis, Known, exactly, interval
 from coreeval.graph.forecast.sizes import Size
 from coreeval.graph.forecast.stated import ASKED_AGAIN
 from coreeval.graph.items.plan import PARAPHRASE_ROLE, TARGET_ROLE, Plan
-from coreeval.prompts import built_in_prompt
+from coreeval.prompts import load_built_in_prompt
 from coreeval.schema import Item
 from coreeval.tools.clock import Clock, utc_now
 
@@ -49,7 +49,7 @@ def _lines(plan: Plan, cast: Cast, seen: Sequence[Seen]) -> Iterator[Line]:
     items = [item for each in plan.drawn for item in each.items]
     rewriter = plan.config.models.rewriter
     if rewriter in plan.asked and rewriter is not None:
-        told = len(built_in_prompt("paraphraser").text)
+        told = len(load_built_in_prompt("paraphraser").text)
         calls = Known(range=ASKED_AGAIN, basis=STATED)
         size = _size(rewriter, items, seen, fixed=told)
         yield expected(PARAPHRASE_ROLE, rewriter, calls, size, len(items), cast, seen)

@@ -16,7 +16,7 @@ from coreeval.graph.items.asking import answers_of, paraphrased
 from coreeval.graph.items.plan import PARAPHRASE_ROLE, TARGET_ROLE, Plan
 from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.session import Session
-from coreeval.models import Exchange, open_exchange
+from coreeval.models import ModelPool, open_model_pool
 from coreeval.tools.embeddings import Embedder
 from coreeval.tools.stores.call_store import CallStore
 from coreeval.tools.trust import load_trusted_endpoints
@@ -68,12 +68,12 @@ async def _asked(
 ) -> Found:
     """Have twins written where a model has to, then ask one target after the other."""
     trusted = load_trusted_endpoints(plan.workspace)
-    exchange = open_exchange(plan.config, calls, trusted=trusted, traffic=desk.traffic)
+    exchange = open_model_pool(plan.config, calls, trusted=trusted, traffic=desk.traffic)
     twins = plan.twins or await _paraphrased(plan, exchange, embeds, desk)
     names, asked = file_names(plan.config.models.targets), dict[str, TargetAsked]()
     files = {target: out / name for target, name in names.items()}
     for target in plan.config.models.targets:
-        asker = exchange.asker(target, TARGET_ROLE, max_draws=1, settle=True)
+        asker = exchange.open_client(target, TARGET_ROLE, max_draws=1, settle=True)
         answers = await answers_of(desk, asker, twins)
         found = asked_of(twins, answers, letters=plan.config.detect.pcr.answer == "letter")
         await asyncio.to_thread(write_pairs, files[target.model], found.pairs)
@@ -82,12 +82,12 @@ async def _asked(
 
 
 async def _paraphrased(
-    plan: Plan, exchange: Exchange, embeds: Embedder | None, desk: Desk
+    plan: Plan, exchange: ModelPool, embeds: Embedder | None, desk: Desk
 ) -> tuple[Twins, ...]:
     rewriter, floor = plan.config.models.rewriter, plan.config.detect.pcr.floor
     if rewriter is None or embeds is None:
         raise ValueError("a paraphrase needs a model and embeddings")
-    asker = exchange.asker(rewriter, PARAPHRASE_ROLE, settle=True)
+    asker = exchange.open_client(rewriter, PARAPHRASE_ROLE, settle=True)
     paraphraser = Paraphraser(asker, embeds, floor=FLOOR if floor is None else floor)
     return await paraphrased(desk, rewriter.model, paraphraser, plan.drawn)
 

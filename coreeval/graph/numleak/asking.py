@@ -14,7 +14,7 @@ from coreeval.graph.numleak.plan import TARGET_ROLE, Audit
 from coreeval.graph.numleak.readout import ReadOutDesk, tokens_of
 from coreeval.graph.numleak.rooms import role_of, roomy
 from coreeval.graph.progress import Progress
-from coreeval.models import Exchange
+from coreeval.models import ModelPool
 
 WARM = 1.0
 """Temperature of repeated answers, as in NumLeak's probe specification (research: appendix O)."""
@@ -22,7 +22,7 @@ WARM = 1.0
 
 async def replies_of(
     desk: Desk,
-    exchange: Exchange,
+    exchange: ModelPool,
     audit: Audit,
     taught: Sequence[Series],
     *,
@@ -44,7 +44,7 @@ async def replies_of(
         RunError: some questions did not get through.
         CoreEvalError: no more can be asked: no budget, no key, no such model.
     """
-    if audit.target.embedded:
+    if audit.target.is_embedded:
         return await asyncio.to_thread(_by_persona, desk, audit, taught, seed, stage)
     questions = [question for asked in audit.asked for question in asked.questions]
     said = await _by_model(desk, exchange, audit, questions, stage)
@@ -53,7 +53,7 @@ async def replies_of(
 
 async def _by_model(
     desk: Desk,
-    exchange: Exchange,
+    exchange: ModelPool,
     audit: Audit,
     questions: Sequence[Question],
     stage: str,
@@ -64,9 +64,9 @@ async def _by_model(
     """
     target = audit.target
     warm = target.model_copy(update={"temperature": WARM, "seed": None})
-    sampler = exchange.asker(warm, TARGET_ROLE, max_draws=1, settle=True)
+    sampler = exchange.open_client(warm, TARGET_ROLE, max_draws=1, settle=True)
     askers = {
-        room: exchange.asker(roomy(target, room), role_of(room), max_draws=1, settle=True)
+        room: exchange.open_client(roomy(target, room), role_of(room), max_draws=1, settle=True)
         for room in {0, *(question.room for question in questions)}
     }
     reading = ReadOutDesk(exchange, audit, askers[0])

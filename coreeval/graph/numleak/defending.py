@@ -20,7 +20,7 @@ from coreeval.evaluation.numleak.defences.wording import Armoury, open_armoury
 from coreeval.evaluation.numleak.probes import Asked
 from coreeval.evaluation.numleak.series import Series
 from coreeval.graph.desk import Desk, Words, in_words
-from coreeval.models import Exchange
+from coreeval.models import ModelPool
 
 UTILITY_ROLE, JUDGE_ROLE = "target_utility", "utility_judge"
 """What the calls are noted as."""
@@ -84,7 +84,7 @@ def open_trial(asked: NumleakConfig, *, seed: int) -> Trial | None:
 
 
 async def judged_answers(
-    desk: Desk, exchange: Exchange, target: TargetConfig, judged: Judged
+    desk: Desk, exchange: ModelPool, target: TargetConfig, judged: Judged
 ) -> list[UtilityReply]:
     """Return what a target says to ordinary questions, and what judges make of it.
 
@@ -114,12 +114,12 @@ async def judged_answers(
 
 
 async def _said(
-    desk: Desk, exchange: Exchange, target: TargetConfig, questions: Sequence[OrdinaryQuestion]
+    desk: Desk, exchange: ModelPool, target: TargetConfig, questions: Sequence[OrdinaryQuestion]
 ) -> dict[OrdinaryQuestion, Words]:
     """Ask through the call store; questions in the same words are one call."""
-    if target.embedded:
+    if target.is_embedded:
         return await asyncio.to_thread(_by_persona, target.model, questions)
-    asker = exchange.asker(target, UTILITY_ROLE, max_draws=1, settle=True)
+    asker = exchange.open_client(target, UTILITY_ROLE, max_draws=1, settle=True)
     texts = list(dict.fromkeys(one.text for one in questions))
     first = {one.text: one for one in reversed(questions)}
     said = await desk.gather(
@@ -142,7 +142,7 @@ def _by_persona(model: str, questions: Sequence[OrdinaryQuestion]) -> dict[Ordin
 
 async def _scores(
     desk: Desk,
-    exchange: Exchange,
+    exchange: ModelPool,
     judge: ModelConfig,
     questions: Sequence[OrdinaryQuestion],
     said: Mapping[OrdinaryQuestion, Words],
@@ -150,7 +150,7 @@ async def _scores(
     """Have answers scored; what was cut off is not, and silence is no help."""
     shown = {one: one.exhibit(said[one].text) for one in questions if said[one].kind != "truncated"}
     exhibits = [*dict.fromkeys(each for each in shown.values() if each.answer.strip())]
-    if judge.by_rules:
+    if judge.is_rule_based:
         found = {each: scored_by_rule(each) for each in exhibits}
     else:
         found = await _by_model(desk, exchange, judge, exhibits)
@@ -159,10 +159,10 @@ async def _scores(
 
 
 async def _by_model(
-    desk: Desk, exchange: Exchange, judge: ModelConfig, exhibits: Sequence[Exhibit]
+    desk: Desk, exchange: ModelPool, judge: ModelConfig, exhibits: Sequence[Exhibit]
 ) -> dict[Exhibit, Scored]:
     """Ask a judge, which settles: one that will not score is not asked again."""
-    asker = exchange.asker(judge, JUDGE_ROLE, max_draws=JUDGE_DRAWS, settle=True)
+    asker = exchange.open_client(judge, JUDGE_ROLE, max_draws=JUDGE_DRAWS, settle=True)
     return await desk.gather(
         judge.model,
         STAGE,

@@ -47,7 +47,7 @@ def lines_of(
 ) -> Iterator[Line]:
     """Yield what each target costs that is not embedded; it is asked every question once."""
     for audit in audits:
-        if not audit.target.embedded:
+        if not audit.target.is_embedded:
             for (role, room), questions in _kinds(audit).items():
                 basis = Basis(origin="a question is asked once", n=len(questions))
                 calls = Known(range=exactly(1), basis=basis)
@@ -92,13 +92,13 @@ def _utility_lines(
     texts = {one.text: one for one in judged.questions}
     basis = Basis(origin="a question is asked once in the same words", n=len(texts))
     once = Known(range=exactly(1), basis=basis)
-    if not audit.target.embedded:
+    if not audit.target.is_embedded:
         sizes = [size_of(one.messages, {}) for one in texts.values()]
         size = Size(fixed=0, varied=Known(range=interval(sizes), basis=basis))
         yield expected(UTILITY_ROLE, audit.target, once, size, len(texts), cast, seen, stage=stage)
     own = sum(one.key(audit.target.model) in judged.again for one in judged.questions)
     for judge, answers in ((judged.judge, len(texts)), (judged.second_judge, own)):
-        if judge and answers and not judge.by_rules:
+        if judge and answers and not judge.is_rule_based:
             shown = _shown(judged)
             tries = Known(range=between(1, 1, JUDGE_DRAWS), basis=basis)
             yield expected(JUDGE_ROLE, judge, tries, shown, answers, cast, seen, stage=stage)

@@ -21,7 +21,7 @@ from coreeval.graph.numleak.defending import judged_answers
 from coreeval.graph.numleak.plan import Audit, notes_on, run_audits
 from coreeval.graph.numleak.readout import untold
 from coreeval.graph.numleak.universe import Universe
-from coreeval.models import Exchange, close_models, open_exchange, record_calls
+from coreeval.models import ModelPool, close_models, open_model_pool, record_calls
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.trust import load_trusted_endpoints
 
@@ -91,7 +91,7 @@ async def _asked(job: Job) -> dict[str, list[str]]:
     files = files_in_run(job, job.config.models.targets)
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
     try:
-        exchange = open_exchange(
+        exchange = open_model_pool(
             job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
         )
         for audit in audits:
@@ -113,7 +113,7 @@ async def _asked(job: Job) -> dict[str, list[str]]:
 
 
 async def _audited(
-    job: Job, exchange: Exchange, audit: Audit, universe: Universe, file: Path
+    job: Job, exchange: ModelPool, audit: Audit, universe: Universe, file: Path
 ) -> None:
     """Ask one target about series, and keep what it said when that is all."""
     seed = job.config.run.seed
@@ -125,7 +125,7 @@ async def _audited(
     await _noted(job, audit, 0, ask)
 
 
-async def _judged(job: Job, exchange: Exchange, audit: Audit, file: Path) -> None:
+async def _judged(job: Job, exchange: ModelPool, audit: Audit, file: Path) -> None:
     """Ask one target ordinary questions and have the answers judged; keep them when all are."""
 
     async def ask(desk: Desk) -> None:

@@ -11,8 +11,8 @@ from coreeval.config import (
     NumleakConfig,
     SeriesConfig,
     TargetConfig,
+    extract_series_config,
     load_series_config,
-    series_part,
 )
 from coreeval.errors import ConfigError
 from coreeval.evaluation.embedded import is_classifier
@@ -170,8 +170,8 @@ def plan_for(
     )
     refuse_strangers(signals, plan.asked_dates)
     defences = config.detect.numleak.defences
-    judges = [judge for judge in (defences.judges if defences else ()) if not judge.by_rules]
-    asked = [*(target for target in targets if not target.embedded), *judges]
+    judges = [judge for judge in (defences.judges if defences else ()) if not judge.is_rule_based]
+    asked = [*(target for target in targets if not target.is_embedded), *judges]
     check_reached(config, asked, workspace)
     return plan
 
@@ -196,7 +196,7 @@ def run_audits(
     Raises:
         UsageError: a series cannot be opened, or has no value in the period.
     """
-    part = series_part(config, where=str(source))
+    part = extract_series_config(config, where=str(source))
     universe = open_universe(part.detect.numleak, base=source.parent, cache=workspace.series)
     models = part.models.model_copy(update={"targets": tuple(targets)})
     part = part.model_copy(update={"models": models})
@@ -247,7 +247,7 @@ def asked_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
     for target in targets:
         if is_classifier(target.model) or target.role == "reference":
             continue
-        if target.embedded:
+        if target.is_embedded:
             from coreeval.evaluation.numleak.embedded import check_persona  # numpy
 
             check_persona(target.model)

@@ -10,7 +10,7 @@ from coreeval.evaluation.numleak.readout.bits import TOP
 from coreeval.evaluation.numleak.replies import Reply, Token
 from coreeval.graph.desk import Words, in_words
 from coreeval.graph.numleak.plan import TARGET_ROLE, Audit
-from coreeval.models import Asker, Exchange
+from coreeval.models import ModelClient, ModelPool
 
 
 class ReadOutDesk:
@@ -24,12 +24,12 @@ class ReadOutDesk:
         plain: Asks the target without them.
     """
 
-    def __init__(self, exchange: Exchange, audit: Audit, plain: Asker) -> None:
+    def __init__(self, exchange: ModelPool, audit: Audit, plain: ModelClient) -> None:
         self._plain = plain
-        self._peeking = exchange.asker(
+        self._peeking = exchange.open_client(
             audit.target, TARGET_ROLE, max_draws=1, settle=True, logprobs=TOP
         )
-        self._takes = plain.model.tells_logprobs
+        self._takes = plain.model.has_logprobs
 
     async def ask(self, question: Question) -> Words:
         """Return what is said to a question, with the first tokens where they come.
@@ -81,5 +81,5 @@ def untold(audits: Sequence[Audit], replies: Sequence[Reply]) -> Iterator[str]:
         name = audit.target.model
         wanted = any(one.logprobs for asked in audit.asked for one in asked.questions)
         if wanted and name not in telling:
-            why = "a persona has none" if audit.target.embedded else "it gave none"
+            why = "a persona has none" if audit.target.is_embedded else "it gave none"
             yield f"{name} has no read-out entropy, which needs log-probabilities: {why}"

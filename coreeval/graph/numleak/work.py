@@ -15,7 +15,7 @@ from coreeval.graph.numleak.plan import NumleakPlan
 from coreeval.graph.numleak.readout import untold
 from coreeval.graph.progress import Watch, unwatched
 from coreeval.graph.session import Session
-from coreeval.models import open_exchange
+from coreeval.models import open_model_pool
 from coreeval.tools.stores.call_store import CallStore
 from coreeval.tools.trust import load_trusted_endpoints
 
@@ -78,7 +78,7 @@ async def _asked(
     plan: NumleakPlan, desk: Desk, calls: CallStore, folder: Path
 ) -> tuple[list[Reply], list[UtilityReply]]:
     trusted = load_trusted_endpoints(plan.workspace)
-    exchange = open_exchange(plan.config, calls, trusted=trusted, traffic=desk.traffic)
+    exchange = open_model_pool(plan.config, calls, trusted=trusted, traffic=desk.traffic)
     replies, utility = list[Reply](), list[UtilityReply]()
     for audit in plan.audits:
         taught, seed = plan.universe.all, plan.config.run.seed

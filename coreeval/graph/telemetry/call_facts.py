@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coreeval.graph.telemetry.naming import of_kind, own
-from coreeval.models.calls import CallRef
+from coreeval.models.activity import CallRef
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.telemetry import Attributes
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from coreeval.graph.telemetry.call_facts import Bill
 from coreeval.graph.telemetry.naming import Kind, of_kind, own
-from coreeval.models.calls import CallRef
+from coreeval.models.activity import CallRef
 from coreeval.schema import Result, TrainEnd
 from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.telemetry import Attribute, Attributes, SpanEvent

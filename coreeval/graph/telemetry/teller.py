@@ -7,7 +7,7 @@ from typing import ParamSpec, Protocol
 
 from coreeval.graph.telemetry import call_facts, facts, texts
 from coreeval.graph.telemetry.call_facts import Bill
-from coreeval.models.calls import CallRef
+from coreeval.models.activity import CallRef
 from coreeval.schema import Result, TrainEnd
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores.call_records import CallRecord

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coreeval.graph.telemetry.naming import JSON
-from coreeval.models.calls import CallRef
+from coreeval.models.activity import CallRef
 from coreeval.schema import Evidence, Result, Sample, TrainEnd
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.run_records import StepRecord

@@ -29,8 +29,8 @@ from coreeval.tools.files import replacing
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
 _NOT_UNPACKED = (
-    b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"7z\xbc\xaf", b"Rar!", b"ARROW1",
-    b"FEA1",
+    b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"7z\xbc\xaf", b"Rar!",
+    b"ARROW1", b"FEA1",
 )  # fmt: skip
 """Files of bzip2, xz, zstd, LZ4, 7-Zip, RAR, Arrow and Feather, which are only told of."""
 _PIECE = 1 << 20

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from coreeval.config.reading import explain, read_mapping
+from coreeval.config.load import explain_validation_error, read_mapping
 from coreeval.releases.gates.limits import Gates, GatesFile
 
 DEFAULT = "default"
@@ -51,4 +51,4 @@ def _checked(raw: dict[str, Any], where: str) -> Gates:
     try:
         return GatesFile.model_validate(raw).gates
     except ValidationError as error:
-        raise explain(error, GatesFile, where, docs=DOCS) from None
+        raise explain_validation_error(error, GatesFile, where, docs=DOCS) from None

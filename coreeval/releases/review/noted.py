@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coreeval.schema import Person, Verdict
-from coreeval.tasks.labels import UNDECIDED
+from coreeval.tasks.task_file import UNDECIDED
 from coreeval.tools.stores.run_store import RunStore
 
 _HARM = re.compile(r"(?:^|; )(?:facts_person|harm|persons|takedown|conduct): [^;]*")

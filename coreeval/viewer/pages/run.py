@@ -47,7 +47,9 @@ def _roles(manifest: Manifest) -> dict[str, tuple[str, bool]]:
     """Return the model of each role, and whether that is rules of ours."""
     models = ModelsConfig.model_validate(manifest.models)
     roles: tuple[RoleName, ...] = get_args(RoleName)
-    return {role: (models.of(role).model, models.of(role).by_rules) for role in roles}
+    return {
+        role: (models.for_role(role).model, models.for_role(role).is_rule_based) for role in roles
+    }
 
 
 def live(request: Request) -> Response:

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ModelCallError
-from coreeval.models import AnswerShape, Asker
-from coreeval.models.asker import accept
+from coreeval.models import ModelClient, OutputSchema
+from coreeval.models.client import accept_any
 from coreeval.prompts import load_prompts
 from coreeval.schema import Evidence, Sample
 from coreeval.tasks import load_task
@@ -51,12 +51,12 @@ def news(number: int, title: str = "Globex opens a store in Rome", snippet: str 
     )
 
 
-class ScriptedAsker(Asker):
+class ScriptedAsker(ModelClient):
     """Answers in turn through the real shapes and checks; remembers messages and complaints."""
 
     def __init__(self, store: CallStore, *answers: object) -> None:
         config = ModelConfig(model="openai:scripted", base_url="http://127.0.0.1:9/v1")
-        super().__init__(exchange(store).asker(config, "test").sender, store, role="test")
+        super().__init__(exchange(store).open_client(config, "test").sender, store, role="test")
         self._answers = [json.dumps(answer) for answer in answers]
         self.asked: list[Sequence[Mapping[str, str]]] = []
         self.schemas: list[Mapping[str, object]] = []
@@ -64,9 +64,9 @@ class ScriptedAsker(Asker):
     async def ask(
         self,
         messages: Sequence[Mapping[str, str]],
-        shape: AnswerShape[T],
+        shape: OutputSchema[T],
         *,
-        check: Callable[[T], None] = accept,
+        check: Callable[[T], None] = accept_any,
         chain: int = 0,
     ) -> T:
         self.asked.append(messages)

@@ -12,7 +12,7 @@ from coreeval.agents.llm_team import LLM_ROLES
 from coreeval.agents.roles import Team
 from coreeval.config import ROLES, ModelsConfig
 from coreeval.models import close_models, record_calls
-from coreeval.prompts import as_data
+from coreeval.prompts import to_prompt_json
 from coreeval.schema import RoleName
 from coreeval.tasks import load_task
 from coreeval.tools.stores.call_store import open_calls
@@ -50,7 +50,7 @@ def test_every_prompt_fills_for_every_built_in_task(
     assert "$" not in system["content"] and "Ignore the above" not in system["content"]
     for block in blocks:
         assert user["content"].count(f"</{block}>") == 1
-        assert f"<{block}>\n{as_data(data[block])}\n</{block}>" in user["content"]
+        assert f"<{block}>\n{to_prompt_json(data[block])}\n</{block}>" in user["content"]
 
 
 def test_a_task_without_a_line_says_so(script: Script) -> None:

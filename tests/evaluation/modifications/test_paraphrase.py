@@ -13,7 +13,7 @@ from coreeval.config import ModelConfig
 from coreeval.errors import NoValidAnswer
 from coreeval.evaluation.modifications import Modified, Paraphraser, Unmodified
 from coreeval.evaluation.modifications.paraphrase import similarity
-from coreeval.models import AnswerShape, InvalidAnswer, close_models
+from coreeval.models import InvalidAnswer, OutputSchema, close_models
 from coreeval.schema import Item
 from coreeval.tools.embeddings import Vectors
 from coreeval.tools.stores.call_store import open_calls
@@ -37,7 +37,7 @@ class Told:
     async def ask(
         self,
         messages: Sequence[dict[str, str]],
-        shape: AnswerShape[T],
+        shape: OutputSchema[T],
         *,
         check: Callable[[T], None],
     ) -> T:
@@ -116,7 +116,7 @@ async def test_a_models_asker_keeps_bad_ones_and_pays_once(tmp_path: Path) -> No
     store = open_calls(tmp_path / "calls.db")
     async with LLMServer(replies).running() as server:
         told = {"model": "openai:stub", "base_url": server.url}
-        asker = exchange(store).asker(ModelConfig.model_validate(told), "paraphraser")
+        asker = exchange(store).open_client(ModelConfig.model_validate(told), "paraphraser")
         found = [await Paraphraser(asker, Near())(ITEM) for _ in range(2)]
         await close_models()
     assert [one.item.input for one in found if isinstance(one, Modified)] == [GOOD, GOOD]

@@ -3,7 +3,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from coreeval.config.values import DetectConfig
+from coreeval.config.run import DetectConfig
 from coreeval.evaluation.report.document import report_document
 from tests.evaluation.report.kit import TARGET, found_in
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from coreeval.errors import NoValidAnswer
 from coreeval.evaluation.numleak.defences.answers import MOST, Scored
-from coreeval.models import AnswerShape
-from coreeval.prompts import Message, as_data, built_in_prompt
+from coreeval.models import OutputSchema
+from coreeval.prompts import Message, load_built_in_prompt, to_prompt_json
 from coreeval.schema import Value
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -21,7 +21,7 @@ _WORD: Final = re.compile(r"[a-z]{4,}|\d+")
 class Asks(Protocol):
     """What answers: an Asker in a role of its own, through the call store."""
 
-    async def ask(self, messages: Sequence[dict[str, str]], shape: AnswerShape[Answer]) -> Answer:
+    async def ask(self, messages: Sequence[dict[str, str]], shape: OutputSchema[Answer]) -> Answer:
         """Return a valid answer; raise NoValidAnswer where there is none."""
         ...
 
@@ -33,7 +33,7 @@ class Judgement(Value):
     score: Literal[0, 1, 2, 3, 4] | None
 
 
-SHAPE: Final = AnswerShape(Judgement, name="usefulness")
+SHAPE: Final = OutputSchema(Judgement, name="usefulness")
 
 
 class Exhibit(Value):
@@ -47,8 +47,10 @@ class Exhibit(Value):
     def messages(self) -> list[Message]:
         """What is sent."""
         points = self.points or "none are given: judge by what you know"
-        return built_in_prompt("series_judge").fill(
-            question=as_data(self.question), points=as_data(points), answer=as_data(self.answer)
+        return load_built_in_prompt("series_judge").fill(
+            question=to_prompt_json(self.question),
+            points=to_prompt_json(points),
+            answer=to_prompt_json(self.answer),
         )
 
 

@@ -9,11 +9,11 @@ from typing import Final
 
 import yaml
 
-from coreeval.config import DefencesConfig, WordsConfig
+from coreeval.config import DefencesConfig, InstructionConfig
 from coreeval.config.user_files import read_text
 from coreeval.errors import ConfigError
 from coreeval.evaluation.numleak.series import SeriesDefinition
-from coreeval.prompts import Message, built_in_prompt
+from coreeval.prompts import Message, load_built_in_prompt
 
 CONTROL: Final = "none"
 """The defence that is none: a question comes without any instructions."""
@@ -35,7 +35,7 @@ class Defence:
             return [{"role": "system", "content": self.text}, user]
         if self.name == CONTROL:
             return [user]
-        prompt = built_in_prompt(f"series_defence_{self.name}")
+        prompt = load_built_in_prompt(f"series_defence_{self.name}")
         known = {"question": question, "name": about.name, "publisher": _publisher(about)}
         return prompt.fill(**{name: known[name] for name in prompt.variables})
 
@@ -87,7 +87,7 @@ def _publisher(about: SeriesDefinition) -> str:
     return about.publisher.partition(";")[0].rstrip(". ") or _UNKNOWN
 
 
-def _own_words(given: WordsConfig) -> str | None:
+def _own_words(given: InstructionConfig) -> str | None:
     if given.file is None:
         return given.text.strip() if given.text is not None else None
     try:

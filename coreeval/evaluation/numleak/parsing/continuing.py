@@ -11,7 +11,7 @@ from coreeval.evaluation.numleak.points import Continued, Status
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series.excerpt import Excerpt, FileLine, values_said
 from coreeval.evaluation.numleak.series.series import Series
-from coreeval.models.reading import final_answer
+from coreeval.models.answer_text import extract_final_answer
 
 
 def continued(reply: Reply, series: Series, find: Callable[[], Excerpt | None]) -> list[Continued]:
@@ -65,7 +65,7 @@ def _rows(reply: Reply, excerpt: Excerpt, series: Series) -> str:
 
     The last line of one that was cut off is left out: a number in it may be cut as well.
     """
-    said = final_answer(reply.response or "")
+    said = extract_final_answer(reply.response or "")
     if reply.kind == "truncated":
         said = "\n".join(said.splitlines()[:-1])
     return rows_of(said, excerpt, series)

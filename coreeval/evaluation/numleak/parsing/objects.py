@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from coreeval.models.reading import objects_in
+from coreeval.models.answer_text import iter_objects
 
 _DEEPEST: Final = 6
 _ASIDE: Final = frozenset({
@@ -28,7 +28,7 @@ _DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str)
 def with_objects_told(text: str) -> str:
     """Return an answer with its JSON objects as lines that tell the same; others as they are."""
     parts, at = list[str](), 0
-    for value, start, end in objects_in(text, _DECODER):
+    for value, start, end in iter_objects(text, _DECODER):
         parts += [text[at:start], *_told(value, ())]
         at = end
     return "\n".join([*parts, text[at:]]).strip("\n") if parts else text

@@ -12,7 +12,7 @@ from coreeval.evaluation.numleak.parsing.text import in_plain_signs
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.excerpt import Excerpt
 from coreeval.evaluation.numleak.series.series import Series
-from coreeval.models.reading import objects_in
+from coreeval.models.answer_text import iter_objects
 
 _MARKUP: Final = " \t>*`|-"
 """What may stand round a line that is shown as a list, a table or code."""
@@ -54,7 +54,8 @@ def rows_of(said: str, excerpt: Excerpt, series: Series) -> str:
 def _lines(said: str) -> Iterator[str]:
     """Yield the lines of an answer; those of JSON are a line for each record or key."""
     objects = [
-        value for value, _, _ in objects_in(said, json.JSONDecoder(parse_float=str, parse_int=str))
+        value
+        for value, _, _ in iter_objects(said, json.JSONDecoder(parse_float=str, parse_int=str))
     ]
     for value in objects:
         yield from _records(value)

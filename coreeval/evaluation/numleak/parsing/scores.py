@@ -7,7 +7,7 @@ from coreeval.evaluation.numleak.parsing.text import LONGEST
 from coreeval.evaluation.numleak.parsing.values import ReadValue, read_value
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.units import Unit
-from coreeval.models.reading import final_answer
+from coreeval.models.answer_text import extract_final_answer
 from coreeval.schema import AnswerKind
 
 LIMIT: Final = 1.0
@@ -28,7 +28,7 @@ def read_score(response: str | None, *, period: Period, kind: AnswerKind = "answ
 
     What lies beyond -1 and 1 is on another scale, and unparsed.
     """
-    said = final_answer(response or "")[-LONGEST:]
+    said = extract_final_answer(response or "")[-LONGEST:]
     if said.strip():
         response = _SCALE.sub("", said)
     read = read_value(response, unit=_UNIT, period=period, kind=kind)

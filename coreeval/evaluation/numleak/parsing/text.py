@@ -6,7 +6,7 @@ from typing import Final
 
 from coreeval.evaluation.numleak.parsing.objects import with_objects_told
 from coreeval.evaluation.numleak.parsing.tables import with_rows_told
-from coreeval.models.reading import final_answer
+from coreeval.models.answer_text import extract_final_answer
 
 _DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\u2796"
 _FULL_WIDTH: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
@@ -84,7 +84,7 @@ def plain(response: str) -> str:
 
     Thoughts are no part of it; objects and tables are lines of words.
     """
-    text = with_objects_told(final_answer(response)[-LONGEST:]).translate(_PLAIN)
+    text = with_objects_told(extract_final_answer(response)[-LONGEST:]).translate(_PLAIN)
     text = with_rows_told(_without(_MARKUP, _without(_LATEX, _GROUPING.sub("_", text))))
     text = _EAST_ASIAN_MONTH.sub(_month_name, _EAST_ASIAN_DATE.sub(_iso_date, text))
     text = _EAST_ASIAN_EDGE.sub(" ", text)

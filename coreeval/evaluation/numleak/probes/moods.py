@@ -16,7 +16,7 @@ from coreeval.evaluation.numleak.probes.sampling import Drawing, draw_dates
 from coreeval.evaluation.numleak.probes.wording import DATES, Wording
 from coreeval.evaluation.numleak.replies import Variant
 from coreeval.evaluation.numleak.series import SeriesDefinition
-from coreeval.prompts import Message, built_in_prompt
+from coreeval.prompts import Message, load_built_in_prompt
 
 EARLY: Final = 0.15
 """The early era is this part of the series, where no year is given. Ours; the paper's, 1926 to
@@ -116,9 +116,9 @@ class Moods:
         one = self.definition
         common = {"date": date.words, "about": one.about or one.name, "example": EXAMPLE}
         if not figures:
-            return built_in_prompt("series_sentiment").fill(**common)
+            return load_built_in_prompt("series_sentiment").fill(**common)
         sign = "+" if one.sign == "signed" else ""
-        return built_in_prompt("series_sentiment_figures").fill(
+        return load_built_in_prompt("series_sentiment_figures").fill(
             **common,
             quantity=one.quantity,
             name=one.name,

@@ -7,7 +7,7 @@ from typing import Final
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.replies import Variant
 from coreeval.evaluation.numleak.series import SeriesDefinition
-from coreeval.prompts import Message, built_in_prompt
+from coreeval.prompts import Message, load_built_in_prompt
 
 _SIGN: Final = {
     "signed": "with a minus sign if it is negative",
@@ -60,7 +60,7 @@ class Wording:
             prompt: Whose words are used.
             stated: A wrong value that the question states as a fact.
         """
-        return built_in_prompt(prompt).fill(
+        return load_built_in_prompt(prompt).fill(
             **self._common(name),
             date=date.words,
             sign=_SIGN[self.definition.sign],
@@ -76,7 +76,7 @@ class Wording:
             lines: Those that are shown, beneath the one that names the columns.
             wanted: How many lines are asked for.
         """
-        return built_in_prompt("series_continuation").fill(
+        return load_built_in_prompt("series_continuation").fill(
             quantity=self.definition.quantity,
             name=self.definition.name,
             shown=str(len(lines) - 1),
@@ -99,7 +99,7 @@ class Wording:
             first: The date that stands first.
             second: The other.
         """
-        prompt = built_in_prompt(f"series_{variant}")
+        prompt = load_built_in_prompt(f"series_{variant}")
         return prompt.fill(
             **self._common(None),
             order=_ORDER[self.definition.sign],

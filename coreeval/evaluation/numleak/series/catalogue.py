@@ -9,11 +9,11 @@ from typing import Final
 import yaml
 from pydantic import ValidationError
 
-from coreeval.config.reading import explain
-from coreeval.config.user_files import HINT, YamlError, parse_yaml, read_text
+from coreeval.config.load import explain_validation_error
+from coreeval.config.user_files import YAML_HINT, YamlError, parse_yaml, read_text
 from coreeval.errors import ConfigError
 from coreeval.evaluation.numleak.series.definition import SeriesDefinition
-from coreeval.tasks.checks import nearest
+from coreeval.tasks.task_file import suggest_name
 
 BUNDLED: Final = "statsmodels"
 """Stands for all series that the library brings: nothing is downloaded for them."""
@@ -68,8 +68,8 @@ def place_of(name_or_path: str, *, base: Path) -> Path:
     names = [*_ids(), *families()]
     raise ConfigError(
         f"there is no built-in series {name_or_path!r}",
-        hint=f"{nearest(name_or_path, names)} (built in: {', '.join(names)}; a definition of your "
-        "own ends in .yaml)",
+        hint=f"{suggest_name(name_or_path, names)} (built in: {', '.join(names)}; "
+        "a definition of your own ends in .yaml)",
     )
 
 
@@ -100,7 +100,7 @@ def _parsed(path: Path) -> SeriesDefinition:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the series file cannot be read: {error}", where=str(path)) from None
     except YamlError as error:
-        raise ConfigError(f"this is not YAML: {error}", where=str(path), hint=HINT) from None
+        raise ConfigError(f"this is not YAML: {error}", where=str(path), hint=YAML_HINT) from None
     if not isinstance(raw, dict):
         raise ConfigError(
             "a series is a mapping of keys to values", where=str(path), hint=f"see {_DOCS}"
@@ -108,4 +108,4 @@ def _parsed(path: Path) -> SeriesDefinition:
     try:
         return SeriesDefinition.model_validate(raw)
     except ValidationError as error:
-        raise explain(error, SeriesDefinition, str(path), docs=_DOCS) from None
+        raise explain_validation_error(error, SeriesDefinition, str(path), docs=_DOCS) from None

@@ -10,7 +10,7 @@ import httpx2
 
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.series.packed import MOST_BYTES
-from coreeval.models.network import proxy_for, trusted
+from coreeval.models.http import find_proxy, load_trusted_certificates
 from coreeval.tools.http import BoundedClient
 from coreeval.tools.redirects import to_same_host
 
@@ -37,8 +37,8 @@ def fetch(url: str, *, hint: str) -> bytes:
     client = BoundedClient(
         most_s=_LONGEST_S,
         most_bytes=MOST_BYTES,
-        proxy=proxy_for(url),
-        verify=trusted(None),
+        proxy=find_proxy(url),
+        verify=load_trusted_certificates(None),
         trust_env=False,
         timeout=_PATIENCE,
         headers=_HEADERS,

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import Frequency
 from coreeval.evaluation.numleak.series.definition import Format, SeriesDefinition
-from coreeval.tasks.checks import nearest
+from coreeval.tasks.task_file import suggest_name
 
 _DIGITS: Final[dict[Frequency, int]] = {"daily": 8, "weekly": 8, "monthly": 6, "annual": 4}
 """Digits of a date in French's files, which have a block for each frequency."""
@@ -124,7 +124,7 @@ def _place(header: Sequence[str], name: str) -> int:
         return header.index(name)
     raise DatasetError(
         f"the file has no column {name!r}",
-        hint=f"{nearest(name, header)} (the file has: {_named(header)})",
+        hint=f"{suggest_name(name, header)} (the file has: {_named(header)})",
     )
 
 

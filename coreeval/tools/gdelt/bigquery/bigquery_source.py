@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from coreeval.config.remote_news import BigQueryConfig, Feed
+from coreeval.config.knowledge import BigQueryConfig, Feed
 from coreeval.errors import ConfigError
 from coreeval.schema import (
     Coverage,

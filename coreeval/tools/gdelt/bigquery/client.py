@@ -19,7 +19,7 @@ from requests import PreparedRequest, Response
 from requests import exceptions as network
 from requests.adapters import HTTPAdapter
 
-from coreeval.config.remote_news import BigQueryConfig
+from coreeval.config.knowledge import BigQueryConfig
 from coreeval.errors import BudgetSpent, ConfigError, CoreEvalError, CredentialError
 from coreeval.schema import NoEvidence
 from coreeval.tools.gdelt.bigquery.request import BigQueryRefusal

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from coreeval.config.remote_news import BigQueryConfig, Feed
+from coreeval.config.knowledge import BigQueryConfig, Feed
 from coreeval.errors import BudgetSpent
 from coreeval.schema import EntityType, NamedEntity, NoEvidence
 from coreeval.tools.gdelt.bigquery.statements import TABLES, BigQueryStatement

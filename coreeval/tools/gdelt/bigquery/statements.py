@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from coreeval.config.remote_news import Feed
+from coreeval.config.knowledge import Feed
 from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.formats import PROMINENT_MENTIONS, PROMINENT_OFFSET
 from coreeval.tools.gdelt.index.query import TOPIC_SHARE

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import get_args
 from urllib.parse import urlsplit
 
-from coreeval.config.remote_news import DocConfig
+from coreeval.config.knowledge import DocConfig
 from coreeval.schema import (
     Coverage,
     EntityQuery,

@@ -18,7 +18,7 @@ from coreeval.evaluation.numleak.defences.judging import (
     scored,
     scored_by_rule,
 )
-from coreeval.models import AnswerShape
+from coreeval.models import OutputSchema
 from coreeval.schema import AnswerKind
 from tests.evaluation.numleak.defences.kit import judged
 
@@ -74,7 +74,7 @@ class Judge:
         self.text, self.kind = text, kind
         self.asked: list[dict[str, str]] = []
 
-    async def ask(self, messages: Sequence[dict[str, str]], shape: AnswerShape[Answer]) -> Answer:
+    async def ask(self, messages: Sequence[dict[str, str]], shape: OutputSchema[Answer]) -> Answer:
         self.asked += messages
         if self.kind:
             raise NoValidAnswer("no", kind="refused", said=self.text)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.config import DefencesConfig, ModelsConfig, NumleakConfig, WordsConfig
-from coreeval.config.defence_values import DEFENCES, SUFFIXES
-from coreeval.config.values import DetectConfig
+from coreeval.config import DefencesConfig, InstructionConfig, ModelsConfig, NumleakConfig
+from coreeval.config.numleak import DEFENCES, SUFFIXES
+from coreeval.config.run import DetectConfig
 from coreeval.errors import ConfigError
 from coreeval.evaluation.numleak.defences.attacking import DefendedQuestion, with_attacks
 from coreeval.evaluation.numleak.defences.ordinary import chosen_again, ordinary_questions
@@ -20,7 +20,7 @@ from coreeval.evaluation.numleak.defences.questions import (
 from coreeval.evaluation.numleak.defences.wording import Armoury, Defence, open_armoury
 from coreeval.evaluation.numleak.probes import Asked, questions_about
 from coreeval.evaluation.numleak.series import Series, known
-from coreeval.models.check import distinct
+from coreeval.models.check import group_models
 from tests.evaluation.numleak.defences.kit import ABOUT
 
 
@@ -140,11 +140,11 @@ def test_usefulness_is_measured_where_somebody_judges() -> None:
     series = NumleakConfig(series=("tides",), defences=judge)
     assert DetectConfig(numleak=series).judges == judge.judges and not DetectConfig().judges
     players = ModelsConfig.model_validate({"default": "openai:a", "targets": ["openai:c"]})
-    asked = {one.config.model: one.used_by for one in distinct(players, {}, {}, judge.judges)}
+    asked = {one.config.model: one.used_by for one in group_models(players, {}, {}, judge.judges)}
     assert asked["openai:b"] == ("judge",) and asked["openai:a"][-1] == "judge"
     off = judge.model_copy(update={"utility": False})
     assert not off.measures_utility and off.judges == ()
-    assert WordsConfig.model_validate("none").built_in
+    assert InstructionConfig.model_validate("none").is_built_in
 
 
 # -- ordinary questions ---------------------------------------------------------------------------

@@ -11,7 +11,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)
     from coreeval.tools.gdelt.bigquery.client import open_client
     from coreeval.tools.gdelt.bigquery.jobs import JobRunner, Patience
-from coreeval.config.remote_news import BigQueryConfig
+from coreeval.config.knowledge import BigQueryConfig
 from coreeval.schema import Precision
 from coreeval.tools.gdelt.bigquery.bigquery_source import BigQueryKnowledge
 

@@ -10,7 +10,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import RefreshError, TransportError
 from pydantic import ValidationError
 
-from coreeval.config.remote_news import BigQueryConfig
+from coreeval.config.knowledge import BigQueryConfig
 from coreeval.errors import ConfigError, CredentialError
 from coreeval.tools.gdelt.bigquery.bigquery_source import open_bigquery
 from coreeval.tools.gdelt.bigquery.client import explain_error, open_client

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from google.oauth2.credentials import Credentials
 
-from coreeval.config.remote_news import BigQueryConfig
+from coreeval.config.knowledge import BigQueryConfig
 from coreeval.errors import BudgetSpent, ConfigError, CoreEvalError, CredentialError
 from coreeval.schema import NoEvidence
 from coreeval.tools.gdelt.bigquery.bigquery_source import BigQueryKnowledge

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coreeval.config.remote_news import Feed
+from coreeval.config.knowledge import Feed
 from coreeval.schema import EntityQuery, Window
 from coreeval.tools.gdelt.bigquery.statements import (
     ScanTooLarge,

@@ -8,7 +8,7 @@ from zlib import crc32
 
 import pytest
 
-from coreeval.config.remote_news import DocConfig
+from coreeval.config.knowledge import DocConfig
 from coreeval.schema import EntityQuery, Precision, Retrieval, Rung, Window
 from coreeval.tools.gdelt.doc.doc_source import DocKnowledge, open_doc
 from coreeval.tools.gdelt.doc.replies import DocWire, HttpReply

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.config.remote_news import DocConfig
+from coreeval.config.knowledge import DocConfig
 from coreeval.errors import KnowledgeError
 from coreeval.schema import Retrieval, Window
 from coreeval.tools.gdelt.doc.doc_source import open_doc

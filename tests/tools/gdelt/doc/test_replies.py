@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coreeval.config.remote_news import DocConfig
+from coreeval.config.knowledge import DocConfig
 from coreeval.errors import KnowledgeError
 from coreeval.tools.gdelt.doc.doc_source import open_doc
 from coreeval.tools.gdelt.doc.fetch import to_articles

@@ -1,0 +1,414 @@
+"""From a YAML file to a config: overrides, paths, and errors in the user's own keys."""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from coreeval.config.credentials import hide_credentials, refuse_credentials
+from coreeval.config.models import ModelConfig
+from coreeval.config.numleak import DefencesConfig, NumleakConfig
+from coreeval.config.run import ROLES, Config, ModelsConfig, StandaloneRunConfig, TargetConfig
+from coreeval.config.standalone import (
+    ITEM_FORMATS,
+    ItemConfig,
+    SeriesConfig,
+    SeriesDetectConfig,
+    SeriesModelsConfig,
+)
+from coreeval.config.user_files import YAML_HINT, YamlError, parse_yaml, read_text
+from coreeval.errors import ConfigError
+
+M = TypeVar("M", bound=ModelConfig)
+V = TypeVar("V", bound=BaseModel)
+
+
+def load_config(path: Path, overrides: Iterable[str] = ()) -> Config:
+    """Read a YAML config, apply `key.path=value` overrides and make its paths absolute.
+
+    Raises:
+        ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind.
+    """
+    raw, where = read_with_overrides(path, overrides)
+    if is_item_config(raw):
+        raise ConfigError(
+            "this config asks targets about a benchmark of items: there is nothing to refresh",
+            where=where,
+            hint=f"coreeval detect pcr {path}",
+        )
+    if is_series_config(raw):
+        raise ConfigError(
+            "this config asks targets about series alone: there is nothing to refresh",
+            where=where,
+            hint=f"coreeval detect numleak {path}",
+        )
+    return parse_config(raw, where=where, base=path.parent)
+
+
+def load_item_config(path: Path, overrides: Iterable[str] = ()) -> ItemConfig:
+    """Read the YAML config of asking about items, in the same way.
+
+    Raises:
+        ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind; or it is
+            the config of a run.
+    """
+    raw, where = read_with_overrides(path, overrides)
+    if not is_item_config(raw) and raw.keys() & _RUN_KEYS:
+        raise ConfigError(
+            "this config is of a run: it has a task or knowledge, and no benchmark of items",
+            where=where,
+            hint=f"coreeval refresh {path}; for PCR of items name a dataset.format of "
+            f"{', '.join(ITEM_FORMATS)}",
+        )
+    config = check_values(ItemConfig, raw, where=where)
+    return _resolve_items(config, path.parent)
+
+
+def load_series_config(path: Path, overrides: Iterable[str] = ()) -> SeriesConfig:
+    """Read the YAML config of asking about series, or that part of the config of a run.
+
+    Raises:
+        ConfigError: no such file, no YAML, an unknown key or a value of the wrong kind; or it names
+            no series.
+    """
+    raw, where = read_with_overrides(path, overrides)
+    if raw.keys() & _RUN_KEYS and not is_item_config(raw):
+        return extract_series_config(parse_config(raw, where=where, base=path.parent), where=where)
+    return parse_series_config(raw, where=where, base=path.parent)
+
+
+def parse_series_config(raw: object, *, where: str, base: Path) -> SeriesConfig:
+    """Check a config of asking about series that was read from somewhere.
+
+    Args:
+        raw: Plain data, as YAML has it.
+        where: What to call its place in an error.
+        base: Folder that relative paths start at.
+
+    Raises:
+        ConfigError: an unknown key or a value of the wrong kind.
+    """
+    config = check_values(SeriesConfig, raw, where=where)
+    return _resolve_series(config, base)
+
+
+def extract_series_config(config: Config, *, where: str) -> SeriesConfig:
+    """Return what the config of a run says about series.
+
+    Raises:
+        ConfigError: it names no series, or nobody to ask.
+    """
+    if config.detect.numleak is None:
+        hint = "detect: {numleak: {series: [fama-french]}}"
+        raise ConfigError("detect.numleak is missing: which series?", where=where, hint=hint)
+    if not config.models.targets:
+        raise ConfigError("models.targets is empty: whom to ask?", where=where)
+    shared = config.run.model_dump(include=set(StandaloneRunConfig.model_fields))
+    return SeriesConfig(
+        name=config.name,
+        models=SeriesModelsConfig(targets=config.models.targets),
+        run=StandaloneRunConfig(**shared),
+        detect=SeriesDetectConfig(numleak=config.detect.numleak),
+        cutoffs=config.knowledge.cutoffs,
+    )
+
+
+_RUN_KEYS = {"task", "knowledge"}
+
+
+def is_series_config(raw: Mapping[str, Any]) -> bool:
+    """Tell whether a config asks about series and about nothing else."""
+    detect = raw.get("detect")
+    return (
+        isinstance(detect, dict)
+        and "numleak" in detect
+        and not raw.keys() & {*_RUN_KEYS, "dataset"}
+    )
+
+
+def is_item_config(raw: Mapping[str, Any]) -> bool:
+    """Tell whether a config asks about items; `jsonl` does so where nothing is refreshed."""
+    dataset = raw.get("dataset")
+    named = dataset.get("format") if isinstance(dataset, dict) else None
+    return named in ITEM_FORMATS and (named != "jsonl" or not raw.keys() & _RUN_KEYS)
+
+
+def read_with_overrides(path: Path, overrides: Iterable[str]) -> tuple[dict[str, Any], str]:
+    """Return a file's mapping with `key.path=value` overrides, and how errors call it."""
+    raw, changes = read_mapping(path), list(overrides)
+    for change in changes:
+        _apply_override(raw, change)
+    keys = ", ".join(change.partition("=")[0] for change in changes)
+    refuse_credentials(raw, where=f"{path} with {keys}" if changes else str(path))
+    return raw, f"{path} with {', '.join(changes)}" if changes else str(path)
+
+
+def read_mapping(path: Path, *, written_by: str = "coreeval init") -> dict[str, Any]:
+    """Return the mapping in a YAML file.
+
+    Args:
+        path: The file.
+        written_by: The command that writes such a file.
+
+    Raises:
+        ConfigError: the file is missing or holds something else.
+    """
+    try:
+        raw = parse_yaml(read_text(path))
+    except FileNotFoundError:
+        raise ConfigError(
+            "there is no such config file",
+            where=str(path),
+            hint=f"write one with: {written_by}",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"the config cannot be read: {getattr(error, 'strerror', None) or error}",
+            where=str(path),
+            hint="give a text file in UTF-8",
+        ) from None
+    except YamlError as error:
+        raise ConfigError(
+            f"this is not YAML: {hide_credentials(str(error))}", where=str(path), hint=YAML_HINT
+        ) from None
+    if not isinstance(raw, dict):
+        raise ConfigError("the config must be a mapping of keys to values", where=str(path))
+    return raw
+
+
+def parse_config(raw: Mapping[str, Any], *, where: str, base: Path) -> Config:
+    """Turn a mapping into a config whose relative paths start at `base`."""
+    return _resolve_run(check_values(Config, raw, where=where), base)
+
+
+def check_values(model: type[V], raw: object, *, where: str) -> V:
+    """Return plain data as a value of a config, once nothing in it looks like a credential.
+
+    Args:
+        model: What it should be.
+        raw: Plain data, as YAML has it.
+        where: What to call its place in an error.
+
+    Raises:
+        ConfigError: it holds what looks like a credential, an unknown key, or a value of the wrong
+            kind.
+    """
+    refuse_credentials(raw, where=where)
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        raise explain_validation_error(error, model, where) from None
+
+
+def parse_target(text: str, *, base: Path) -> TargetConfig:
+    """Read a target as a config has it: `provider:name`, or a mapping that says more of it.
+
+    Raises:
+        ConfigError: it is neither, or has an unknown key or a value of the wrong kind.
+    """
+    try:
+        said = parse_yaml(text)
+    except YamlError as error:
+        raise ConfigError(
+            f"the target is not YAML: {hide_credentials(str(error))}", where="--target"
+        ) from None
+    if not isinstance(said, str | dict):
+        shown = hide_credentials(text)
+        raise ConfigError(f"a target is provider:name or a mapping, not {shown!r}")
+    target = check_values(TargetConfig, said, where="--target")
+    return _resolve_model(target, lambda path: _resolve_path(base, path))
+
+
+def _resolve_run(config: Config, base: Path) -> Config:
+    def at(path: str) -> str:
+        return _resolve_path(base, path)
+
+    dataset, changes = config.dataset, dict[str, object]()
+    if dataset.format != "hf":
+        changes["dataset"] = dataset.model_copy(update={"path": at(dataset.path)})
+    if config.task.endswith((".yaml", ".yml")):
+        changes["task"] = at(config.task)
+    if config.prompts:
+        changes["prompts"] = at(config.prompts)
+    news = config.knowledge
+    listed = {"path": news.path, "cutoffs": news.cutoffs, "takedown": news.takedown}
+    files = {name: at(path) for name, path in listed.items() if path}
+    changes["knowledge"] = news.model_copy(update=files)
+    changes["models"] = _resolve_models(config.models, at)
+    if config.run.prices:
+        changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})
+    if config.detect.numleak:
+        numleak = {"numleak": _resolve_numleak(config.detect.numleak, at)}
+        changes["detect"] = config.detect.model_copy(update=numleak)
+    return config.model_copy(update=changes)
+
+
+def _resolve_series(config: SeriesConfig, base: Path) -> SeriesConfig:
+    def at(path: str) -> str:
+        return _resolve_path(base, path)
+
+    targets = tuple(_resolve_model(target, at) for target in config.models.targets)
+    changes: dict[str, object] = {
+        "models": SeriesModelsConfig(targets=targets),
+        "detect": SeriesDetectConfig(numleak=_resolve_numleak(config.detect.numleak, at)),
+    }
+    if config.run.prices:
+        changes["run"] = config.run.model_copy(update={"prices": at(config.run.prices)})
+    if config.cutoffs:
+        changes["cutoffs"] = at(config.cutoffs)
+    return config.model_copy(update=changes)
+
+
+def _resolve_numleak(asked: NumleakConfig, at: Callable[[str], str]) -> NumleakConfig:
+    """Make the paths of series and of their files absolute."""
+    named = [at(one) if one.endswith((".yaml", ".yml")) else one for one in asked.series]
+    files = {series: at(path) for series, path in asked.files.items()}
+    changes: dict[str, object] = {"series": tuple(named), "files": files}
+    if asked.defences:
+        changes["defences"] = _resolve_defences(asked.defences, at)
+    return asked.model_copy(update=changes)
+
+
+def _resolve_defences(asked: DefencesConfig, at: Callable[[str], str]) -> DefencesConfig:
+    """Make the paths of a defence's own words, questions and judges absolute."""
+    names, suffixes = (
+        tuple(one.model_copy(update={"file": at(one.file)}) if one.file else one for one in each)
+        for each in (asked.names, asked.suffixes)
+    )
+    changes: dict[str, object] = {"names": names, "suffixes": suffixes}
+    if asked.questions:
+        changes["questions"] = at(asked.questions)
+    judges = {"judge": asked.judge, "second_judge": asked.second_judge}
+    changes |= {role: _resolve_model(model, at) for role, model in judges.items() if model}
+    return asked.model_copy(update=changes)
+
+
+def _resolve_items(config: ItemConfig, base: Path) -> ItemConfig:
+    def at(path: str) -> str:
+        return _resolve_path(base, path)
+
+    models, run, pcr = config.models, config.run, config.detect.pcr
+    changes: dict[str, object] = {
+        "dataset": config.dataset.model_copy(update={"path": at(config.dataset.path)}),
+        "models": models.model_copy(
+            update={
+                "targets": tuple(_resolve_model(target, at) for target in models.targets),
+                "rewriter": models.rewriter and _resolve_model(models.rewriter, at),
+            }
+        ),
+    }
+    if run.prices:
+        changes["run"] = run.model_copy(update={"prices": at(run.prices)})
+    if pcr.modified:
+        modified = pcr.model_copy(update={"modified": at(pcr.modified)})
+        changes["detect"] = config.detect.model_copy(update={"pcr": modified})
+    return config.model_copy(update=changes)
+
+
+def _resolve_models(models: ModelsConfig, at: Callable[[str], str]) -> ModelsConfig:
+    """Make the paths of `replay:FILE` and of `ca_file` absolute."""
+    changes: dict[str, object] = {
+        role: _resolve_model(own, at) for role in ROLES if (own := getattr(models, role))
+    }
+    changes["default"] = _resolve_model(models.default, at)
+    changes["targets"] = tuple(_resolve_model(target, at) for target in models.targets)
+    return models.model_copy(update=changes)
+
+
+def _resolve_model(model: M, at: Callable[[str], str]) -> M:
+    path = f"replay:{at(model.name)}" if model.provider == "replay" else model.model
+    ca_file = at(model.ca_file) if model.ca_file else None
+    return model.model_copy(update={"model": path, "ca_file": ca_file})
+
+
+def _resolve_path(base: Path, path: str) -> str:
+    return str((base / Path(path).expanduser()).resolve())
+
+
+def _apply_override(raw: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set takes key.path=value, not {override!r}")
+    *parents, last = key.split(".")
+    place = raw
+    for parent in parents:
+        inner = place.setdefault(parent, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"--set {key}: {parent} is not a mapping")
+        place = inner
+    try:
+        place[last] = parse_yaml(text)
+    except YamlError as error:
+        raise ConfigError(
+            f"--set {key}: the value is not YAML: {hide_credentials(str(error))}"
+        ) from None
+
+
+def explain_validation_error(
+    error: ValidationError, model: type[BaseModel], where: str, *, docs: str = "docs/config.md"
+) -> ConfigError:
+    """Turn pydantic's first complaint into one message with a hint; `docs` describes the keys."""
+    first = error.errors()[0]
+    place = _key_path(first["loc"])
+    at = ".".join(place)
+    if first["type"] == "extra_forbidden":
+        known = _list_keys(model, place[:-1])
+        near = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+        return ConfigError(f"unknown key {at!r}", where=where, hint=hint)
+    message = str(first["msg"]).removeprefix("Value error, ")
+    message = message.replace("valid tuple", "list").replace("valid dictionary", "mapping")
+    hint = f"{docs} has every key and its values"
+    return ConfigError(f"{at}: {message}" if at else message, where=where, hint=hint)
+
+
+def _key_path(place: Sequence[int | str]) -> list[str]:
+    """Return pydantic's location as the keys that the user wrote, without its own inventions."""
+    parts = [str(part) for part in place]
+    return [part for part in parts if "[" not in part and part not in _UNION_TAGS]
+
+
+_UNION_TAGS = {"datetime", "literal"}
+"""What pydantic adds to the place of a value that may be of several kinds."""
+
+
+def _list_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
+    """Return the field names of the model found at `path`."""
+    for part in path:
+        if part.isdecimal():
+            continue
+        field = model.model_fields.get(part)
+        inner = field and _find_model(field.annotation)
+        if not inner:
+            break
+        model = inner
+    return sorted(model.model_fields)
+
+
+def _find_model(annotation: object) -> type[BaseModel] | None:
+    """Return the pydantic model inside an annotation such as `Model | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inside = (_find_model(part) for part in getattr(annotation, "__args__", ()))
+    return next((model for model in inside if model), None)
+
+
+def find_changed_keys(before: Config, after: Config) -> list[str]:
+    """Return the key paths in which two configs differ, sorted."""
+    old, new = _flatten(before.model_dump(mode="json")), _flatten(after.model_dump(mode="json"))
+    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+
+
+def _flatten(value: object, prefix: str = "") -> dict[str, object]:
+    """Return nested mappings and lists as one mapping of key paths."""
+    if isinstance(value, dict):
+        parts = [
+            _flatten(inner, f"{prefix}.{key}" if prefix else key) for key, inner in value.items()
+        ]
+    elif isinstance(value, list):
+        parts = [_flatten(inner, f"{prefix}[{n}]") for n, inner in enumerate(value)]
+    else:
+        return {prefix: value}
+    return {key: inner for part in parts for key, inner in part.items()}

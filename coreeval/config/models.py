@@ -1,0 +1,169 @@
+"""The model for one role: `provider:name`, its parameters and its prices.
+
+A URL with a password or a query and a key in place of the name of its variable are refused, and
+no message repeats them. So are parameters that CoreEval sends itself.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final, Literal, get_args
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, JsonValue, model_validator
+
+from coreeval.schema import Value
+
+
+def _check_plain_url(url: str) -> str:
+    """Refuse what may be secret in a URL; the message must not repeat it."""
+    parts = urlsplit(url)
+    if "@" in parts.netloc or parts.query:
+        raise ValueError("a URL must not hold a password or a query; see api_key_env for keys")
+    return url
+
+
+def _check_variable_name(name: str) -> str:
+    """Refuse what is no name of a variable, such as the key itself; do not repeat it."""
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
+        raise ValueError(
+            "this takes the NAME of an environment variable, in capitals, not the key itself"
+        )
+    return name
+
+
+PlainUrl = Annotated[str, AfterValidator(_check_plain_url)]
+"""An address without user, password or query."""
+VariableName = Annotated[str, AfterValidator(_check_variable_name)]
+"""The name of an environment variable that holds a secret."""
+
+
+Method = Literal["json_schema", "function_calling", "json_mode", "text"]
+METHODS: tuple[Method, ...] = get_args(Method)
+"""Ways to have a model keep to a schema, the strictest first."""
+
+
+def _check_finite(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuse numbers that JSON has no word for: they would be sent as null."""
+    try:
+        json.dumps(values, allow_nan=False)
+    except ValueError:
+        raise ValueError("JSON has no word for .nan and .inf") from None
+    return values
+
+
+_RESERVED: Final[Mapping[str, tuple[str, ...]]] = {
+    "name the model in `model`": ("model", "model_name", "model_id", "models"),
+    "what is asked is written by the roles (docs/prompts.md)": (
+        *("messages", "input", "prompt", "contents"),
+        *("system", "instructions", "system_instruction"),
+    ),
+    "set `max_tokens` of the model, which the budget counts with": (
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens"),
+        *("max_tokens_to_sample", "max_length", "num_predict"),
+    ),
+    "the budget pays for one answer to a request": (
+        *("n", "best_of", "candidate_count", "num_return_sequences", "num_generations"),
+    ),
+    "answers are read whole": ("stream", "streaming", "stream_options"),
+    "set `structured` of the model": (
+        *("tools", "tool_choice", "functions", "function_call", "mcp_servers"),
+        *("response_format", "response_schema", "response_mime_type"),
+    ),
+}
+"""What is no further parameter, in each provider's words, by what to do instead."""
+_RESERVED_HINTS: Final = {
+    name.replace("_", ""): instead for instead, names in _RESERVED.items() for name in names
+}
+_PARAMETER_MAPPINGS: Final = frozenset(
+    ("extrabody", "modelkwargs", "generationconfig", "config", "options", "parameters")
+)
+"""Mappings whose keys become parameters of the request, without their underscores."""
+
+
+def _check_extra_parameters(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuse parameters that CoreEval sends itself: the budget and the checks stand on them."""
+    for name, instead in _find_reserved(values):
+        raise ValueError(f"{name} cannot be set here: {instead}")
+    return values
+
+
+def _find_reserved(values: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
+    """Yield the names that are not free, with what to do instead."""
+    for name, value in values.items():
+        plain = name.strip().lower().replace("_", "").replace("-", "")
+        if plain in _RESERVED_HINTS:
+            yield name, _RESERVED_HINTS[plain]
+        elif plain in _PARAMETER_MAPPINGS and isinstance(value, dict):
+            yield from ((f"{name}.{inner}", instead) for inner, instead in _find_reserved(value))
+
+
+TokenPrice = Annotated[float, Field(ge=0, le=1e9)]
+"""For a million tokens: no sum of such prices is beyond what a float can hold."""
+
+
+class PriceConfig(Value):
+    """What a model charges, in US dollars for a million tokens."""
+
+    input: TokenPrice
+    output: TokenPrice
+    cached_input: TokenPrice | None = None
+    """Of prompt tokens that the provider had in its cache; like others where it is not told."""
+    cache_write: TokenPrice | None = None
+    """Of prompt tokens that the provider was asked to keep; like others where it is not told."""
+    batch_input: TokenPrice | None = None
+    batch_output: TokenPrice | None = None
+
+
+class ModelConfig(Value):
+    """A model for one role: `provider:name` and its parameters."""
+
+    model: str
+    base_url: PlainUrl | None = None
+    """Without user, password or query: keys come from the environment."""
+    temperature: float | None = None
+    max_tokens: Annotated[int, Field(ge=1)] = 2048
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    structured: Method | Literal["auto"] = "auto"
+    """`auto`: the strictest way that the endpoint takes, found out once and remembered."""
+    timeout_s: Annotated[float, Field(gt=0)] = 120.0
+    api_key_env: VariableName | None = None
+    """Name of the environment variable that holds the key."""
+    ca_file: str | None = None
+    """PEM file of the authorities whose certificates the endpoint may show, and no others."""
+    price: PriceConfig | None = None
+    """Comes before the built-in price and the one in `run.prices`."""
+    max_in_flight: Annotated[int, Field(ge=1)] | None = None
+    """Most requests at a time; `run.concurrency` where it is not told."""
+    requests_per_minute: Annotated[float, Field(gt=0)] | None = None
+    tokens_per_minute: Annotated[float, Field(gt=0)] | None = None
+    extra: Annotated[
+        dict[str, JsonValue], AfterValidator(_check_finite), AfterValidator(_check_extra_parameters)
+    ] = {}
+    """Further parameters, sent as they are; none that CoreEval sends itself."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: object) -> object:
+        return {"model": value} if isinstance(value, str) else value
+
+    @property
+    def provider(self) -> str:
+        """The part of `model` before the colon."""
+        return self.model.partition(":")[0]
+
+    @property
+    def name(self) -> str:
+        """The part of `model` after the colon; empty for `offline`."""
+        return self.model.partition(":")[2]
+
+    @property
+    def key_variable(self) -> str:
+        """The variable that the key comes from: the provider's own, where none is named."""
+        return self.api_key_env or f"{self.provider.upper()}_API_KEY"
+
+    @property
+    def is_rule_based(self) -> bool:
+        """True for what is played by rules of our own: no key, no messages, no call store."""
+        return self.provider in {"offline", "spacy"}

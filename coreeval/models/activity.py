@@ -1,0 +1,272 @@
+"""What the calls of a process are doing.
+
+`ActiveCalls` says what each waits for and how fast answers come; `record_calls` says which calls a
+step made. `SampleClock` measures the time that a sample may take. Waiting for its turn at a model
+is no part of it, nor is the time for which the process was stopped or its machine asleep: more
+samples are open than may ask at a time, and those begun first are served first, so how long one
+waits says how busy a model is, and nothing about the sample.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from coreeval.models.failures import CallFailure
+from coreeval.schema import Value
+from coreeval.tools.awake import told_of_sleep
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.heartbeat import RoleSpeed, Wait
+
+CallStage = Literal["turn", "budget", "answer", "resting"]
+"""Waiting for a place in flight, for money, for the answer, for the next try."""
+
+
+@dataclass
+class ActiveCall:
+    """A call from the question to its answer; whoever sends it says where it stands."""
+
+    model: str
+    clock: Callable[[], float]
+    place: CallStage = "turn"
+    began: float = field(init=False)
+    since: float = field(init=False)
+    """When it came to its place."""
+    sent_s: float = 0.0
+    """Seconds from the last request to its end."""
+
+    def __post_init__(self) -> None:
+        self.began = self.since = self.clock()
+
+    def move_to(self, place: CallStage) -> None:
+        """Note where the call stands from now on."""
+        now = self.clock()
+        if self.place == "answer":
+            self.sent_s = now - self.since
+        self.place, self.since = place, now
+
+
+class _LastFailure(NamedTuple):
+    throttled: bool
+    reason: str
+
+
+@dataclass
+class _AnswerTally:
+    answers: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class ActiveCalls:
+    """All calls of a process; shared by the exchanges that it opens one after the other.
+
+    Args:
+        clock: Seconds, never going back.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    moved_at: float = field(init=False)
+    """When the last answer came."""
+
+    def __post_init__(self) -> None:
+        self.moved_at = self.clock()
+        self._open: dict[int, ActiveCall] = {}
+        self._tallies: dict[tuple[str, str], _AnswerTally] = {}
+        self._troubles: dict[str, _LastFailure] = {}
+        """Why a model's last request came to nothing, until one is answered."""
+        self._impossible: dict[str, str] = {}
+        """The first count of each model that cannot be true; empty once it was told."""
+
+    def record_impossible_count(self, model: str, told: str) -> None:
+        """Note that a model's endpoint told a count of tokens that cannot be true."""
+        self._impossible.setdefault(model, told)
+
+    def count_notes(self) -> list[str]:
+        """Return what to tell people of such counts: a line for each model, and that once."""
+        new = {model: told for model, told in self._impossible.items() if told}
+        self._impossible |= dict.fromkeys(new, "")
+        return [
+            f"{model}: its endpoint told an impossible count ({told}); each such call is charged "
+            "the most that it can cost"
+            for model, told in new.items()
+        ]
+
+    @contextmanager
+    def track(self, role: str, model: str) -> Iterator[ActiveCall]:
+        """Follow one call for the block; it was answered if the block ends without an error."""
+        call = ActiveCall(model, self.clock)
+        self._open[id(call)] = call
+        try:
+            yield call
+        finally:
+            del self._open[id(call)]
+        call.move_to("turn")
+        self.moved_at = self.clock()
+        self._troubles.pop(model, None)
+        tally = self._tallies.setdefault((role, model), _AnswerTally())
+        tally.answers += 1
+        tally.seconds += call.sent_s
+
+    def record_failure(self, model: str, failure: CallFailure) -> None:
+        """Note why a request came to nothing."""
+        self._troubles[model] = _LastFailure(failure.kind == "throttled", failure.message)
+
+    @property
+    def in_flight(self) -> int:
+        """The requests in flight."""
+        return sum(call.place == "answer" for call in self._calls())
+
+    def speeds(self) -> tuple[RoleSpeed, ...]:
+        """Return how fast each role was answered, the slowest first."""
+        found = [
+            RoleSpeed(
+                role=role,
+                model=model,
+                answers=tally.answers,
+                mean_s=round(tally.seconds / tally.answers, 3),
+            )
+            for (role, model), tally in list(self._tallies.items())
+        ]
+        return tuple(sorted(found, key=lambda speed: -speed.mean_s))
+
+    def waits(self) -> list[Wait]:
+        """Return what calls wait for, those of one model for one cause together."""
+        now, groups = self.clock(), dict[tuple[CallStage, str], list[float]]()
+        for call in self._calls():
+            start = call.since if call.place == "answer" else call.began
+            groups.setdefault((call.place, call.model), []).append(now - start)
+        return [self._wait(place, model, ages) for (place, model), ages in groups.items()]
+
+    def _wait(self, place: CallStage, model: str, ages: list[float]) -> Wait:
+        trouble = self._troubles.get(model) if place in ("turn", "resting") else None
+        return Wait(
+            cause="throttled" if trouble and trouble.throttled else place,
+            who=model,
+            number=len(ages),
+            seconds=round(max(ages), 1),
+            reason=trouble.reason if trouble else "",
+        )
+
+    def _calls(self) -> list[ActiveCall]:
+        return list(self._open.values())
+
+
+class SampleClock:
+    """Runs while a sample is worked on; as long as one of its requests waits, it rests."""
+
+    def __init__(self, timeout: asyncio.Timeout) -> None:
+        self._timeout = timeout
+        self._waits = 0
+        self._left_s = 0.0
+        self.over = False
+        """Set when the sample is left: a request may outlive it."""
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Take the time inside the block as none."""
+        self._waits += 1
+        if self._waits == 1 and self._is_running:
+            self._left_s = (self._timeout.when() or 0.0) - asyncio.get_running_loop().time()
+            self._timeout.reschedule(None)
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if not self._waits and self._is_running:
+                self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)
+
+    def add_seconds(self, seconds: float) -> None:
+        """Give the sample the seconds back in which the process was asleep."""
+        when = self._timeout.when()
+        if self._is_running and when is not None:
+            self._timeout.reschedule(when + seconds)
+
+    @property
+    def _is_running(self) -> bool:
+        return not (self.over or self._timeout.expired())
+
+
+_CLOCK: ContextVar[SampleClock | None] = ContextVar("sample_clock", default=None)
+
+
+@asynccontextmanager
+async def limit_sample_time(seconds: float) -> AsyncIterator[None]:
+    """Bound the time that the sample of this block takes.
+
+    Raises:
+        TimeoutError: it took longer.
+    """
+    async with asyncio.timeout(seconds) as timeout:
+        clock = SampleClock(timeout)
+        token = _CLOCK.set(clock)
+        try:
+            with told_of_sleep(clock.add_seconds):
+                yield
+        finally:
+            clock.over = True
+            _CLOCK.reset(token)
+
+
+@contextmanager
+def pause_sample_clock() -> Iterator[None]:
+    """Let the clock of whoever asks rest inside the block, if there is one."""
+    clock = _CLOCK.get()
+    if clock is None:
+        yield
+        return
+    with clock.pause():
+        yield
+
+
+class CallRef(Value):
+    """One call as a step of a sample refers to it."""
+
+    role: str
+    key: str
+    """Where the call store keeps it."""
+    model: str
+    draw: int
+    cached: bool
+    """True when it came from the call store or was shared with another asker: not paid here."""
+    paid_by: str
+    """The run that paid for it, as the call store was told; empty where it was not."""
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    seconds: float
+    method: str
+    """How the model was asked to keep to the schema."""
+    tries: str
+    """Why earlier requests for it came to nothing, a line each."""
+    error: str
+    """Why it is no answer; empty where it is one."""
+    usd: float | None
+    record: Annotated[CallRecord | None, Field(exclude=True, repr=False)] = None
+    """The whole of it, for whoever listens; it is not kept with the step."""
+
+
+_CALLS: ContextVar[list[CallRef] | None] = ContextVar("calls", default=None)
+
+
+@contextmanager
+def record_calls() -> Iterator[list[CallRef]]:
+    """Yield a list that fills with the calls made inside the block (its tasks included)."""
+    calls: list[CallRef] = []
+    token = _CALLS.set(calls)
+    try:
+        yield calls
+    finally:
+        _CALLS.reset(token)
+
+
+def add_call(call: CallRef) -> None:
+    """Add a call to the list of the innermost block that records, if there is one."""
+    calls = _CALLS.get()
+    if calls is not None:
+        calls.append(call)

@@ -1,0 +1,323 @@
+"""The shape of an answer: a strict JSON schema built once, and a strict reader.
+
+A pydantic class becomes the schema that structured output asks for. The log-probabilities of an
+answer's first tokens are kept with its call.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Final, Generic, NoReturn, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from coreeval.models.answer_text import extract_json, repair_json, strip_thoughts
+
+_SCHEMA_KEYS = ("type", "enum", "items", "anyOf", "$ref", "properties", "$defs")
+"""What strict structured output takes everywhere; limits are checked when the answer is read."""
+
+Schema = Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Narrowing:
+    """What a task knows about properties that their types leave open, by property name."""
+
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Strings that may stand there, such as the task's labels."""
+    records: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Keys of a mapping of texts, such as the task's fields: exactly these."""
+
+    def schema_of(self, name: str) -> dict[str, object] | None:
+        """Return the schema of a property that is narrowed."""
+        if name in self.choices:
+            return {"type": "string", "enum": list(self.choices[name])}
+        if name in self.records:
+            return _object_schema({key: {"type": "string"} for key in self.records[name]})
+        return None
+
+
+def strict_schema(model: type[BaseModel], narrowing: Narrowing) -> dict[str, object]:
+    """Return a class's JSON schema in the subset that strict structured output accepts.
+
+    Every property is required and no other is allowed; titles, defaults and limits are left out.
+
+    Raises:
+        TypeError: the class has a part that no strict schema can say, such as a free mapping.
+    """
+    return _SchemaBuilder(narrowing).build(model.model_json_schema(), at=model.__name__)
+
+
+@dataclass(frozen=True)
+class _SchemaBuilder:
+    narrowing: Narrowing
+
+    def build(self, node: Schema, *, at: str) -> dict[str, object]:
+        if "$ref" in node:
+            return {"$ref": node["$ref"]}
+        if "const" in node:
+            return {"type": node["type"], "enum": [node["const"]]}
+        _check_sayable(node, at)
+        out = {key: self._build_part(key, node[key], at) for key in _SCHEMA_KEYS if key in node}
+        return (
+            out | _object_schema(_require_mapping(out["properties"]))
+            if "properties" in out
+            else out
+        )
+
+    def _build_part(self, key: str, value: object, at: str) -> object:
+        if key in ("properties", "$defs"):
+            parts = _require_mapping(value).items()
+            return {name: self._build_property(name, part, f"{at}.{name}") for name, part in parts}
+        if key == "items":
+            return self.build(_require_mapping(value), at=f"{at}[]")
+        if key == "anyOf" and isinstance(value, list):
+            return [self.build(_require_mapping(part), at=at) for part in value]
+        return value
+
+    def _build_property(self, name: str, node: object, at: str) -> dict[str, object]:
+        return self.narrowing.schema_of(name) or self.build(_require_mapping(node), at=at)
+
+
+def _object_schema(properties: Mapping[str, object]) -> dict[str, object]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _check_sayable(node: Schema, at: str) -> None:
+    free = node.get("type") == "object" and "properties" not in node
+    if free or "prefixItems" in node or not {"type", "anyOf", "enum"} & set(node):
+        raise TypeError(f"{at}: no strict schema can say {dict(node)}")
+
+
+def _require_mapping(value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"not a schema: {value!r}")
+    return value
+
+
+T = TypeVar("T", bound=BaseModel)
+MOST_VALUES = 20_000
+"""Values that an answer may have, as far as commas and brackets tell. The largest that a role asks
+for have some hundreds; more than 100,000 take longer to check than the event loop may stand."""
+_MOST_TOLD = 1000
+"""Faults of one answer beyond which they are only counted: listing 100,000 takes 0.3 s."""
+
+
+class InvalidAnswer(Exception):
+    """The text is no answer to what was asked; the message says why, for whoever asks again."""
+
+
+class OutputSchema(Generic[T]):
+    """What an answer must look like: a pydantic class, its schema, and what a task adds to it.
+
+    Build it once per role: making the schema costs more than reading an answer with it.
+
+    Args:
+        model: The class that an answer becomes.
+        name: What the schema is called on the wire.
+        choices: Allowed strings of the properties of that name, wherever they stand.
+        records: Exact keys of the text mappings of that name, wherever they stand.
+    """
+
+    def __init__(
+        self,
+        model: type[T],
+        *,
+        name: str | None = None,
+        choices: Mapping[str, Sequence[str]] | None = None,
+        records: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.model = model
+        self.name = name or model.__name__
+        self._narrowing = Narrowing(choices=choices or {}, records=records or {})
+        self.schema = strict_schema(model, self._narrowing)
+
+    def parse(self, text: str, *, mend: bool = False) -> T:
+        """Read an answer; thoughts before it and a code fence round it are passed over.
+
+        Args:
+            text: What the model said.
+            mend: Whether slips of JSON are put right and words round it passed over: for a model
+                that was asked in words only.
+
+        Raises:
+            InvalidAnswer: it is not exactly one JSON object of this shape, with every key.
+        """
+        said = extract_json(text)
+        if not said:
+            raise InvalidAnswer("empty")
+        if sum(map(said.count, ",[{")) > MOST_VALUES:
+            raise InvalidAnswer(f"it has more than {MOST_VALUES:,} values")
+        try:
+            value = self.model.model_validate(_read_repaired(said) if mend else _read_json(said))
+        except ValidationError as error:
+            raise InvalidAnswer(_describe_errors(error)) from None
+        _check_value(value, self._narrowing, at="")
+        return value
+
+
+class PlainAnswer(BaseModel):
+    """What a model said, in its own words."""
+
+    text: str
+    """Without thoughts; all else as it came, down to blanks. It may be empty."""
+
+
+class PlainOutput(OutputSchema[PlainAnswer]):
+    """No shape at all: the endpoint is asked for none, and whatever is said is the answer."""
+
+    def __init__(self) -> None:
+        super().__init__(PlainAnswer, name="plain")
+        self.schema = {}
+
+    def parse(self, text: str, *, mend: bool = False) -> PlainAnswer:
+        """Return what was said."""
+        bare = strip_thoughts(text)
+        return PlainAnswer(text=text if bare == text else bare.strip())
+
+
+def _read_repaired(text: str) -> object:
+    """Read JSON as it stands where that is possible, else mended."""
+    try:
+        return _read_json(text)
+    except InvalidAnswer:
+        return _read_json(repair_json(text))
+
+
+def _read_json(text: str) -> object:
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant
+        )
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidAnswer("it holds half of a surrogate pair") from None
+    except json.JSONDecodeError as error:
+        raise InvalidAnswer(f"it is not one JSON object and nothing else: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidAnswer(f"its JSON cannot be read: {error}") from None
+    return value
+
+
+def _refuse_duplicates(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        counted = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counted.items() if count > 1)
+        raise InvalidAnswer(f"the key {twice!r} stands twice in one object")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InvalidAnswer(f"{name} is not JSON")
+
+
+def _describe_errors(error: ValidationError) -> str:
+    """Say what the first three things wrong are, without repeating the answer."""
+    if (count := error.error_count()) > _MOST_TOLD:
+        return f"{count:,} things are wrong with it"
+    problems = error.errors(include_url=False, include_input=False)
+    lines = [f"{'.'.join(map(str, one['loc'])) or 'answer'}: {one['msg']}" for one in problems[:3]]
+    more = len(problems) - len(lines)
+    return "; ".join(lines) + (f"; and {more} more" if more else "")
+
+
+def _check_value(value: object, narrowing: Narrowing, *, at: str) -> None:
+    """Check what the class leaves open: that no key is missing, and what the task allows."""
+    if isinstance(value, tuple):
+        for index, item in enumerate(value):
+            _check_value(item, narrowing, at=f"{at}[{index}]")
+    if not isinstance(value, BaseModel):
+        return
+    for name in type(value).model_fields:
+        inner, place = getattr(value, name), f"{at}.{name}".lstrip(".")
+        if name not in value.model_fields_set:
+            raise InvalidAnswer(f"{place} is missing")
+        _check_narrowed(name, inner, narrowing, place)
+        _check_value(inner, narrowing, at=place)
+
+
+def _check_narrowed(name: str, value: object, narrowing: Narrowing, place: str) -> None:
+    allowed = narrowing.choices.get(name)
+    if allowed is not None and value not in allowed:
+        raise InvalidAnswer(f"{place} is {value!r}; allowed: {', '.join(allowed)}")
+    keys = narrowing.records.get(name)
+    if keys is not None and (not isinstance(value, Mapping) or set(value) != set(keys)):
+        raise InvalidAnswer(f"{place} must have exactly the keys {', '.join(keys)}")
+
+
+FIRST_TOKENS: Final = 32
+"""Tokens that are kept: a value, also with a few words before it."""
+MOST_CANDIDATES: Final = 20
+"""Tokens of one place that are kept: as many as OpenAI tells at most."""
+
+
+class _Candidate(BaseModel):
+    token: str
+    logprob: float
+
+
+class _Place(_Candidate):
+    top_logprobs: list[_Candidate] = Field(default=[])
+
+
+class _Logprobs(BaseModel):
+    content: list[_Place]
+
+
+def dump_first_tokens(told: object, text: str) -> str:
+    """Return JSON of an answer's first tokens, in the form in which they came; "" for none.
+
+    That is `{token, logprob, top_logprobs}` each, natural logarithms. Thoughts before the answer
+    are passed over; what rounding makes positive is 0; what is no number is left out.
+
+    Args:
+        told: The `logprobs` of a chat completion's choice.
+        text: The answer.
+    """
+    try:
+        places = _Logprobs.model_validate(told).content
+    except ValidationError:
+        return ""
+    kept = [
+        _dump_place(place)
+        for place in _skip_thoughts(places, text)[:FIRST_TOKENS]
+        if isfinite(place.logprob)
+    ]
+    return json.dumps(kept, ensure_ascii=False, allow_nan=False) if kept else ""
+
+
+def _skip_thoughts(places: Sequence[_Place], text: str) -> Sequence[_Place]:
+    """Return the tokens from where the answer begins."""
+    begin = "".join(place.token for place in places).rfind(strip_thoughts(text).strip())
+    at = 0
+    for number, place in enumerate(places):
+        at += len(place.token)
+        if at > begin:
+            return places[number:]
+    return places
+
+
+def _dump_place(place: _Place) -> dict[str, object]:
+    beside = [
+        _dump_candidate(one)
+        for one in place.top_logprobs[:MOST_CANDIDATES]
+        if isfinite(one.logprob)
+    ]
+    return {**_dump_candidate(place), "top_logprobs": beside}
+
+
+def _dump_candidate(one: _Candidate) -> dict[str, object]:
+    return {"token": _replace_surrogates(one.token), "logprob": min(0.0, one.logprob)}
+
+
+def _replace_surrogates(token: str) -> str:
+    """Return a token that can be written: half a character is shown as a question mark."""
+    return token.encode("utf-8", "replace").decode()

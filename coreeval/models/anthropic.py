@@ -1,0 +1,370 @@
+"""Any endpoint that speaks Anthropic's messages, as a langchain-core chat model.
+
+The SDK is used like OpenAI's: directly, over aiohttp, with the body as bytes and without retries.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+import anthropic
+import httpx2
+from anthropic._models import FinalRequestOptions
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
+from pydantic import BaseModel, FailFast, SecretStr, ValidationError
+
+from coreeval.config import ModelConfig
+from coreeval.errors import ConfigError
+from coreeval.models.chat import (
+    SdkChatModel,
+    add_counts,
+    append_schema,
+    check_usage,
+    make_ai_message,
+)
+from coreeval.models.failures import (
+    MAY_BE_BILLED,
+    CallFailure,
+    FailureKind,
+    clean_message,
+    describe_redirect,
+    kind_from_status,
+    names_method,
+    names_unsupported,
+)
+from coreeval.models.http import (
+    HttpClient,
+    check_route,
+    encode_body,
+    parse_url,
+    to_connection_failure,
+)
+from coreeval.models.model import (
+    FinishReason,
+    Identity,
+    ImpossibleCount,
+    Model,
+    RequestOptions,
+    find_api_key,
+    public_endpoint,
+    request_parameters,
+)
+from coreeval.models.providers import share_client
+from coreeval.models.retry import parse_retry_after
+
+Body = dict[str, object]
+_FINISH: dict[str, FinishReason] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "length",
+    "refusal": "refusal",
+}
+_BLANK = "(blank)"
+"""Stands for a turn without a word, which the endpoint would not take."""
+
+
+def request_body(config: ModelConfig, messages: list[dict[str, str]], form: RequestOptions) -> Body:
+    """Return what is sent; parameters that are not configured are not."""
+    told = form.method in ("json_mode", "text")
+    body: Body = {"model": config.name, "max_tokens": form.max_tokens}
+    body |= _prompt_fields(append_schema(messages, form.schema) if told else messages)
+    if config.temperature is not None:
+        body["temperature"] = config.temperature
+    return _add_extra(body | _structure_fields(config, form), config.extra)
+
+
+def _prompt_fields(messages: list[dict[str, str]]) -> Body:
+    """Return the turns and, apart from them, the instructions, which the provider is to cache."""
+    texts = [one["content"] for one in messages if one["role"] == "system"]
+    blocks: list[Body] = [{"type": "text", "text": text} for text in texts if text.strip()]
+    turns = [
+        {"role": one["role"], "content": one["content"] if one["content"].strip() else _BLANK}
+        for one in messages
+        if one["role"] != "system"
+    ]
+    if not blocks:
+        return {"messages": turns}
+    blocks[-1]["cache_control"] = {"type": "ephemeral"}
+    return {"system": blocks, "messages": turns}
+
+
+def _structure_fields(config: ModelConfig, form: RequestOptions) -> Body:
+    output: Body = {"effort": config.reasoning_effort} if config.reasoning_effort else {}
+    body: Body = {}
+    if form.method == "json_schema":
+        output["format"] = {"type": "json_schema", "schema": form.schema}
+    elif form.method == "function_calling":
+        body["tools"] = [{"name": form.name, "input_schema": form.schema}]
+        body["tool_choice"] = {
+            "type": "tool",
+            "name": form.name,
+            "disable_parallel_tool_use": True,
+        }
+    return body | ({"output_config": output} if output else {})
+
+
+def _add_extra(body: Body, extra: Mapping[str, object]) -> Body:
+    """Add the configured extras; those in `output_config` stand beside ours."""
+    ours, theirs = body.get("output_config"), extra.get("output_config")
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return {**body, **extra, "output_config": {**ours, **theirs}}
+    return {**body, **extra}
+
+
+# -- what came back -----------------------------------------------------------------------------
+
+
+class _Block(BaseModel):
+    """A part of an answer; of thoughts, only that they are neither text nor a tool's input."""
+
+    type: str
+    text: str | None = None
+    input: dict[str, Any] | None = None
+
+
+class _StopDetails(BaseModel):
+    explanation: str | None = None
+
+
+class _AnthropicUsage(BaseModel):
+    """Counts of whatever type and size; `usage_of` judges them."""
+
+    input_tokens: Any = 0
+    output_tokens: Any = 0
+    cache_read_input_tokens: Any = None
+    cache_creation_input_tokens: Any = None
+
+
+class _AnthropicMessage(BaseModel):
+    """What is read of a message; servers differ in all the rest."""
+
+    model: str | None = None
+    content: Annotated[list[_Block], FailFast()]
+    stop_reason: str | None = None
+    stop_details: _StopDetails | None = None
+    usage: Any = None
+    """Read apart: where it cannot be read, the answer still counts."""
+
+
+class _MessageErrorDetail(BaseModel):
+    message: str = "the body holds an error"
+
+
+class _MessageErrorBody(BaseModel):
+    """What some gateways answer with status 200."""
+
+    error: _MessageErrorDetail | str
+
+
+def read_answer(
+    body: bytes, headers: Iterable[tuple[bytes, bytes]], secret: str
+) -> AIMessage | CallFailure:
+    """Read the body of a response with status 200."""
+    try:
+        done = _AnthropicMessage.model_validate_json(body)
+    except ValidationError:
+        return _explain_body(body, secret)
+    return make_ai_message(
+        _message_text(done.content) or _stop_explanation(done),
+        finish=_FINISH.get(done.stop_reason or "", "stop"),
+        model=done.model or "",
+        usage=_parse_usage(done.usage),
+        headers=headers,
+    )
+
+
+def _explain_body(body: bytes, secret: str) -> CallFailure:
+    try:
+        trouble = _MessageErrorBody.model_validate_json(body).error
+    except ValidationError:
+        start = clean_message(body.decode(errors="replace"), secret)[:80]
+        told = f"the answer is no message: {start!r}"
+    else:
+        told = trouble if isinstance(trouble, str) else trouble.message
+    return CallFailure("transient", clean_message(told, secret), billed=True)
+
+
+def _message_text(blocks: list[_Block]) -> str:
+    """Return the answer's text: a tool's input counts as such, thoughts do not."""
+    inputs = [one.input for one in blocks if one.type == "tool_use" and one.input is not None]
+    if inputs:
+        return "\n".join(json.dumps(one, ensure_ascii=False) for one in inputs)
+    return "".join(one.text or "" for one in blocks if one.type == "text")
+
+
+def _stop_explanation(message: _AnthropicMessage) -> str:
+    """Return why nothing was said, where the provider tells."""
+    return (message.stop_details.explanation or "") if message.stop_details else ""
+
+
+def _parse_usage(told: object) -> UsageMetadata | ImpossibleCount | None:
+    try:
+        usage = _AnthropicUsage.model_validate(told)
+    except ValidationError:
+        return None
+    cached, written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
+    return check_usage(
+        prompt=add_counts(usage.input_tokens, cached, written),
+        completion=usage.output_tokens,
+        cached=cached,
+        written=written,
+    )
+
+
+_SPENDING_LIMITS = (
+    anthropic.ContractSpendLimitReachedError,
+    anthropic.EnforcedSpendLimitReachedError,
+)
+"""A 429 each that no waiting heals."""
+_NO_MONEY = re.compile(r"credit balance is too low|usage limits?\b.*\bregain", re.IGNORECASE)
+"""How a 400 says that the account is empty, or has spent what it allows itself."""
+_BLOCKED = re.compile(r"content filtering policy", re.IGNORECASE)
+_EFFORT = re.compile(r"\beffort\b", re.IGNORECASE)
+"""A parameter that stands beside the schema but is another matter."""
+
+
+def to_failure(error: anthropic.AnthropicError, secret: str) -> CallFailure:
+    """Return the failure that an SDK error is; it holds no request, so no header and no key."""
+    if isinstance(error, anthropic.APIStatusError):
+        return _status_failure(error, secret)
+    if isinstance(error, anthropic.APIConnectionError):
+        return to_connection_failure(error, secret)
+    return CallFailure("transient", clean_message(str(error), secret), billed=True)
+
+
+def _status_failure(error: anthropic.APIStatusError, secret: str) -> CallFailure:
+    said = error.api_message if isinstance(error.api_message, str) else error.message
+    said = describe_redirect(error.status_code, error.response.headers.get("location")) or said
+    kind = _failure_kind(error, said)
+    return CallFailure(
+        kind,
+        clean_message(said, secret),
+        retry_after=parse_retry_after(error.response.headers.get("retry-after")),
+        billed=error.status_code in MAY_BE_BILLED,
+        refused="method" if kind == "unsupported" else None,
+    )
+
+
+def _failure_kind(error: anthropic.APIStatusError, said: str) -> FailureKind:
+    if isinstance(error, _SPENDING_LIMITS):
+        return "quota"
+    kind = kind_from_status(error.status_code)
+    return _rejected_kind(said) if kind == "rejected" else kind
+
+
+def _rejected_kind(said: str) -> FailureKind:
+    """Tell what a 4xx is about by its words: its type is the same for all of them."""
+    if _NO_MONEY.search(said):
+        return "quota"
+    if _BLOCKED.search(said):
+        return "declined"
+    if names_method(said) and names_unsupported(said) and not _EFFORT.search(said):
+        return "unsupported"
+    return "rejected"
+
+
+PUBLIC_URL = "https://api.anthropic.com"
+_CONNECT_S = 10.0
+
+
+def open_anthropic(config: ModelConfig, env: Mapping[str, str]) -> Model:
+    """Open a model behind Anthropic's endpoint, or one that speaks like it.
+
+    Raises:
+        CredentialError: there is no key in the environment for the public endpoint, or what is
+            there cannot be sent.
+        ConfigError: it is configured with what such a model does not have, or the proxy or the
+            certificates that are named cannot be used.
+    """
+    if config.seed is not None:
+        raise ConfigError(
+            f"{config.model} has no seed: Anthropic's models cannot be given one",
+            where=f"seed of {config.model}",
+            hint="take `seed` out of this model's config",
+        )
+    url = endpoint_url(config)
+    check_route(url, config.ca_file)
+    identity = Identity(
+        provider="anthropic",
+        endpoint=public_endpoint(url),
+        model=config.name,
+        parameters=request_parameters(config),
+    )
+    chat = AnthropicChat(settings=config, key=SecretStr(find_api_key(config, env)), cache=False)
+    return Model(chat=chat, identity=identity, config=config)
+
+
+def endpoint_url(config: ModelConfig) -> str:
+    """Return where a model is asked, without the /v1 that the SDK adds."""
+    return (config.base_url or PUBLIC_URL).rstrip("/").removesuffix("/v1")
+
+
+class _AnthropicClient(anthropic.AsyncAnthropic):
+    """The SDK's client; what it would work out anew for each request is worked out once.
+
+    All its requests have the same headers, but for what tells their timeout.
+    """
+
+    def __init__(self, config: ModelConfig, key: str) -> None:
+        url = endpoint_url(config)
+        super().__init__(
+            base_url=url,
+            api_key=key,
+            max_retries=0,
+            http_client=HttpClient(url, config.ca_file),
+            # The SDK sends the key as a bearer's token; gateways may look here for it.
+            default_headers={"x-api-key": key} if config.base_url else None,
+        )
+        self._messages_url = f"{url}/v1/messages"  # whole: the SDK would parse it anew
+        self._options: dict[float, FinalRequestOptions] = {}
+        self._headers_by_timeout: dict[str, httpx2.Headers] = {}
+
+    async def send_message(self, body: bytes, seconds: float) -> httpx2.Response:
+        """Return the response to the body of a message, or raise what the SDK's `post` would.
+
+        Raises:
+            anthropic.AnthropicError: there is none, or its status is an error's.
+        """
+        if seconds not in self._options:
+            self._options[seconds] = FinalRequestOptions.construct(
+                method="post",
+                url=self._messages_url,
+                timeout=anthropic.Timeout(seconds, connect=min(_CONNECT_S, seconds)),
+                follow_redirects=False,  # a key goes nowhere else
+                idempotency_key="",  # which is sent as no header
+            )
+        options = self._options[seconds].model_copy(update={"content": body})
+        return await self.request(httpx2.Response, options)
+
+    def _build_headers(
+        self, options: FinalRequestOptions, *, retries_taken: int = 0
+    ) -> httpx2.Headers:
+        timeout = repr(options.timeout)
+        if timeout not in self._headers_by_timeout:
+            built = super()._build_headers(options, retries_taken=retries_taken)
+            self._headers_by_timeout[timeout] = built
+        return self._headers_by_timeout[timeout].copy()
+
+    def _prepare_url(self, url: str) -> httpx2.URL:
+        return parse_url(url)
+
+
+class AnthropicChat(SdkChatModel):
+    """Asks one model behind a messages endpoint."""
+
+    def _share_client(self, secret: str) -> _AnthropicClient:
+        kind = (_AnthropicClient, self.settings.base_url, secret, self.settings.ca_file)
+        return share_client(kind, lambda: _AnthropicClient(self.settings, secret))
+
+    async def _send(
+        self, messages: list[dict[str, str]], form: RequestOptions
+    ) -> AIMessage | CallFailure:
+        secret = self.key.get_secret_value()
+        body = encode_body(request_body(self.settings, messages, form))
+        try:
+            response = await self._share_client(secret).send_message(body, self.settings.timeout_s)
+        except anthropic.AnthropicError as error:
+            return to_failure(error, secret)
+        return read_answer(response.content, response.headers.raw, secret)

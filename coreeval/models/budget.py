@@ -1,0 +1,115 @@
+"""The money of a run: reserved before each request, settled when its answer is there."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from coreeval.config import PriceConfig
+from coreeval.errors import BudgetSpent
+from coreeval.models.model import Model
+from coreeval.tools.catalogs import FREE, Prices, cost, find_price, worst_case_cost
+from coreeval.tools.stores.call_store import Ledger, Reservation
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
+
+
+def answer_cost(answer: "AIMessage", price: PriceConfig | None) -> float | None:
+    """Return what an answer cost; None where the price or the tokens are not known."""
+    usage = answer.usage_metadata
+    if price == FREE:
+        return 0.0
+    if price is None or usage is None:
+        return None
+    details = usage.get("input_token_details", {})
+    return cost(
+        price,
+        prompt=usage["input_tokens"],
+        cached=details.get("cache_read", 0),
+        written=details.get("cache_creation", 0),
+        completion=usage["output_tokens"],
+    )
+
+
+class Budget:
+    """Pays for a run's calls and stops before its budget is exceeded.
+
+    Args:
+        ledger: Where reservations are committed.
+        prices: What models charge; a price in a model's own config comes first.
+        budget_usd: What the run may cost in all, its earlier processes included; None for no limit.
+    """
+
+    def __init__(self, ledger: Ledger, prices: Prices, *, budget_usd: float | None = None) -> None:
+        self._ledger = ledger
+        self._prices = prices
+        self._budget = budget_usd
+        self._change = asyncio.Condition()
+        self._in_flight = 0
+        self._taken = 0.0
+        """Spent, or put aside for requests in flight."""
+        if budget_usd is not None:
+            spent = ledger.spent()
+            self._taken = spent.billed_usd + spent.unknown_usd
+
+    def find_price(self, model: Model) -> PriceConfig | None:
+        """Return what a model charges, if that is known."""
+        return find_price(model.config, self._prices)
+
+    async def reserve(
+        self, model: Model, key: str, *, prompt_bytes: int, max_tokens: int
+    ) -> Reservation | None:
+        """Put aside the most that a request can cost; None where nothing limits it.
+
+        Waits while requests in flight may leave something over.
+
+        Raises:
+            BudgetSpent: what is left does not cover it.
+        """
+        price = self.find_price(model)
+        if self._budget is None or price is None:
+            return None
+        most = worst_case_cost(price, prompt_bytes=prompt_bytes, max_tokens=max_tokens)
+        async with self._change:
+            await self._change.wait_for(lambda: self._fits(most) or not self._in_flight)
+            if not self._fits(most):
+                raise self._budget_error(model, most)
+            self._taken += most
+            self._in_flight += 1
+        try:
+            return await self._ledger.reserve(key, most)
+        except BaseException:
+            await self._finish_request(most, 0.0)
+            raise
+
+    def _fits(self, most: float) -> bool:
+        return self._budget is None or self._taken + most <= self._budget
+
+    def _budget_error(self, model: Model, most: float) -> BudgetSpent:
+        return BudgetSpent(
+            f"the budget of {self._budget:.4f} USD does not cover the next call of {model.name}, "
+            f"which may cost {most:.4f}: {self._taken:.4f} USD are spent or unaccounted for",
+            where="run.budget_usd",
+            hint="give a larger one (--budget USD): what was answered is kept",
+        )
+
+    async def settle(self, reservation: Reservation | None, usd: float | None) -> None:
+        """Note what an answered request cost; its record ends the reservation in the file."""
+        if reservation is not None:
+            await self._finish_request(reservation.usd, reservation.usd if usd is None else usd)
+
+    async def release(self, reservation: Reservation | None) -> None:
+        """Note that a request was refused: it cost nothing."""
+        if reservation is not None:
+            self._ledger.release(reservation)
+            await self._finish_request(reservation.usd, 0.0)
+
+    async def write_off(self, reservation: Reservation | None) -> None:
+        """Note that nobody knows what a request cost: it counts as spent, in the file as well."""
+        if reservation is not None:
+            await self._finish_request(reservation.usd, reservation.usd)
+
+    async def _finish_request(self, put_aside: float, usd: float) -> None:
+        async with self._change:
+            self._taken += usd - put_aside
+            self._in_flight -= 1
+            self._change.notify_all()

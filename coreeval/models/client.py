@@ -1,0 +1,352 @@
+"""Asks a model for an answer of a given shape: never twice for the same, never half an answer.
+
+Each draw goes through the call store. A valid answer is reused; an invalid one stays there as
+evidence, and the next draw is asked with the reason.
+
+The draws of a question form chains of `max_draws`: the first draw of a chain is the plain
+question, each further one shows the bad answer before it. Asking walks the chains. A chain that
+the store holds in part, because of a kill, is walked and finished; one that was exhausted earlier
+is passed over and the next begins plainly, so that no bad answer is replayed for ever. A chain
+that is exhausted now is the end of it; of recorded answers all were given earlier, so that the
+last chain there is ends it. A model under test settles on its first chain: its bad answer is its
+answer, now and later.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from coreeval.errors import NotRecorded, NoValidAnswer
+from coreeval.models.activity import CallRef, add_call
+from coreeval.models.answers import InvalidAnswer, OutputSchema, dump_first_tokens
+from coreeval.models.budget import answer_cost
+from coreeval.models.dispatch import Dispatcher, ModelRequest
+from coreeval.models.model import clamp_count
+from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
+from coreeval.tools.stores.call_store import CallResult, CallStore, Origin
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
+
+
+Message = Mapping[str, str]
+LENGTH_FACTOR = 2
+"""By how much more a second answer may be longer than one that was cut off."""
+_MOST_REPEATED = 2000
+"""Most characters of a bad answer that are shown to the model again."""
+COMPLAINTS = {
+    "refusal": "Your answer declined. The text is benchmark data; answer what was asked about it.",
+    "truncated": "Your answer was cut off at the length limit. Answer again, more briefly.",
+    "empty": "Your answer was empty. Answer with the JSON object that was asked for.",
+}
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One time that a question is asked.
+
+    Each kind of bad answer has its remedy, once: what was cut off may be longer, and what was no
+    answer although its model had been told why is asked for in a less strict way.
+    """
+
+    question: Sequence[Message]
+    limit: int
+    """Longest answer to the plain question, in tokens."""
+    number: int = 0
+    """Counts on through the chains of a question."""
+    added: tuple[Message, ...] = field(default=())
+    max_tokens: int = 0
+    looser: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_tokens", self.max_tokens or self.limit)
+
+    @property
+    def messages(self) -> list[Message]:
+        """What is sent."""
+        return [*self.question, *self.added]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is the question as it was asked first."""
+        return not self.added
+
+    def next_draw(self, record: CallRecord, reason: str, *, left: int) -> "Draw":
+        """Return the draw after a bad answer, which is shown with what is wrong with it."""
+        cut = reason == "truncated"
+        return Draw(
+            self.question,
+            self.limit,
+            number=self.number + 1,
+            added=_correction_messages(record, reason, left=left),
+            max_tokens=LENGTH_FACTOR * self.limit if cut else self.max_tokens,
+            looser=not self.is_plain and reason not in ("truncated", "refusal"),
+        )
+
+    def next_chain(self) -> "Draw":
+        """Return the first draw of the next chain: the plain question."""
+        return Draw(self.question, self.limit, number=self.number + 1)
+
+
+def _correction_messages(record: CallRecord, reason: str, *, left: int) -> tuple[Message, ...]:
+    """Return the turns that ask again: what was answered, and what is wrong with it.
+
+    The bad answer stands between them because many chat templates insist that turns alternate; the
+    number of tries left makes each draw another request, also for a model that repeats itself.
+    """
+    wrong = COMPLAINTS.get(
+        reason,
+        f"Your answer cannot be used: {reason}. Answer again with the whole corrected JSON object.",
+    )
+    return (
+        {"role": "assistant", "content": record.response[:_MOST_REPEATED] or "(no answer)"},
+        {"role": "user", "content": f"{wrong} Tries left: {left}."},
+    )
+
+
+T = TypeVar("T", bound=BaseModel)
+MAX_DRAWS = 4
+"""Where 4.4 % of all answers are bad by chance, three in a row lose one question in 11,000, four
+one in 260,000 (benchmarks/faults.py)."""
+MOST_ANSWER_CHARACTERS = 1 << 18
+"""Most characters of an answer that are read and kept: 65,536 tokens at 4 characters each, as many
+as models give with their thoughts (DeepSeek-R1: at most 64K, https://api-docs.deepseek.com). An
+answer that is longer is invalid; its beginning is kept as evidence."""
+_MOST_REASON = 500
+_CHAIN_ENDS: Mapping[str, Literal["refused", "truncated"]] = {
+    "refusal": "refused",
+    "truncated": "truncated",
+}
+"""What a chain whose last answer was bad for this reason comes to; `unparsed` for any other."""
+
+
+def accept_any(_value: BaseModel) -> None:
+    """Check nothing beyond the shape."""
+
+
+class ModelClient:
+    """One model in one role, asked through the call store.
+
+    Args:
+        sender: The way to the model.
+        store: Where each call is looked up and kept.
+        role: What the calls are noted as.
+        max_draws: Length of a chain: most answers that one `ask` pays for.
+        settle: Whether a chain exhausted earlier is the last word.
+        logprobs: How many of the most probable tokens are to be told at each place of the answer;
+            a call that asks for them is another than one that does not.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        store: CallStore,
+        *,
+        role: str,
+        max_draws: int = MAX_DRAWS,
+        settle: bool = False,
+        logprobs: int = 0,
+    ) -> None:
+        self.model = dispatcher.model
+        self.role = role
+        self.sender = dispatcher
+        self._store = store
+        self._max_draws = max_draws
+        self._settles = settle
+        self._logprobs = logprobs
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        shape: OutputSchema[T],
+        *,
+        check: Callable[[T], None] = accept_any,
+        chain: int = 0,
+    ) -> T:
+        """Return the first valid answer among the draws; see `ask_for_call`."""
+        return (await self.complete(messages, shape, check=check, chain=chain))[0]
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        shape: OutputSchema[T],
+        *,
+        check: Callable[[T], None] = accept_any,
+        chain: int = 0,
+    ) -> tuple[T, CallRecord]:
+        """Return the first valid answer among the draws, and the call that brought it.
+
+        Args:
+            messages: What is asked, as `role` and `content`.
+            shape: What the answer must look like.
+            check: Raises InvalidAnswer for an answer of the right shape that cannot be true of
+                this request, such as one that cites an item that was not shown.
+            chain: The chain to begin with; whoever wants several answers to one question counts up.
+
+        Raises:
+            NoValidAnswer: the chain is exhausted, or the endpoint declined the text.
+            ModelCallError: the request was rejected, or given up after all tries.
+            CredentialError: the endpoint refused the key.
+            ModelUnusable: the model cannot be used at all, now or later.
+            BudgetSpent: the budget does not allow another call.
+        """
+        first = Draw(messages, self.model.config.max_tokens, number=chain * self._max_draws)
+        draw, final = first, self._settles
+        while True:
+            try:
+                record, origin = await self._draw(draw, shape, check)
+            except NotRecorded:
+                if draw.number == first.number or not draw.is_plain:
+                    raise
+                break  # there are no more chains
+            try:
+                return _parse_answer(record, shape, check), record
+            except InvalidAnswer as error:
+                reason = str(error)[:_MOST_REASON]
+            final = final or not (origin == "stored" or self.model.is_recorded)
+            left = self._max_draws - 1 - draw.number % self._max_draws
+            if final and not left:
+                break
+            draw = draw.next_draw(record, reason, left=left) if left else draw.next_chain()
+        raise NoValidAnswer(
+            f"{self.role}: {self.model.name} gave no valid answer in {self._max_draws} draws; "
+            f"the last one: {reason}",
+            kind=_CHAIN_ENDS.get(reason, "unparsed"),
+            said=record.response,
+        )
+
+    async def _draw(
+        self, draw: Draw, shape: OutputSchema[T], check: Callable[[T], None]
+    ) -> tuple[CallRecord, Origin]:
+        """Return the call of one draw: from the store, from another asker, or sent now."""
+        request = self._request(draw, shape)
+        key = call_key(request)
+
+        async def send() -> CallResult:
+            started, clock = datetime.now(UTC), time.monotonic()
+            sent = await self.sender.send(
+                ModelRequest(
+                    key=key,
+                    messages=draw.messages,
+                    schema=shape.schema,
+                    name=shape.name,
+                    size=len(request.encode()),
+                    max_tokens=draw.max_tokens,
+                    draw=draw.number,
+                    looser=draw.looser,
+                    logprobs=self._logprobs,
+                )
+            )
+            record = CallRecord(
+                key=key,
+                draw=draw.number,
+                role=self.role,
+                request=request,
+                started_at=started.isoformat(timespec="milliseconds"),
+                seconds=time.monotonic() - clock,
+                valid=False,
+                method=sent.method,
+                tries="\n".join(sent.tries),
+                usd=answer_cost(sent.answer, self.sender.budget.find_price(self.model)),
+                **_answer_fields(sent.answer),
+            )
+            await self.sender.settle(sent, record.usd)
+            error = _find_fault(record, shape, check)
+            told = error != "refusal"  # which says nothing of the way of asking
+            if shape.schema and draw.is_plain and told:
+                self.sender.record_validity(sent, valid=not error)
+            return CallResult(
+                record=replace(record, valid=not error, error=error), reservation=sent.reservation
+            )
+
+        record, origin = await self._store.answer(key, send)
+        add_call(self._to_reference(record, cached=origin != "sent"))
+        return record, origin
+
+    def _request(self, draw: Draw, shape: OutputSchema[T]) -> str:
+        identity = self.model.identity
+        asked = {"max_tokens": draw.max_tokens}
+        asked |= {"logprobs": self._logprobs} if self._logprobs else {}
+        return call_request(
+            provider=identity.provider,
+            endpoint=identity.endpoint,
+            model=identity.model,
+            parameters={**identity.parameters, **asked},
+            schema={"name": shape.name, "schema": shape.schema},
+            messages=draw.messages,
+            draw=draw.number,
+        )
+
+    def _to_reference(self, record: CallRecord, *, cached: bool) -> CallRef:
+        return CallRef(
+            role=self.role,
+            key=record.key,
+            model=self.model.name,
+            draw=record.draw,
+            cached=cached,
+            paid_by=record.paid_by,
+            prompt_tokens=clamp_count(record.prompt_tokens),
+            cached_tokens=clamp_count(record.cached_tokens),
+            completion_tokens=clamp_count(record.completion_tokens),
+            seconds=record.seconds,
+            method=record.method,
+            tries=record.tries,
+            error=record.error,
+            usd=record.usd,
+            record=record,
+        )
+
+
+class _AnswerFields(TypedDict):
+    """What a model's message says, as the store keeps it."""
+
+    response: str
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    model_returned: str
+    finish_reason: str
+    logprobs: str
+
+
+def _answer_fields(answer: "AIMessage") -> _AnswerFields:
+    usage, metadata = answer.usage_metadata, answer.response_metadata
+    told = metadata.get("logprobs")
+    details = usage.get("input_token_details", {}) if usage else {}
+    return _AnswerFields(
+        response=str(answer.text)[:MOST_ANSWER_CHARACTERS],
+        prompt_tokens=usage["input_tokens"] if usage else 0,
+        cached_tokens=details.get("cache_read", 0),
+        completion_tokens=usage["output_tokens"] if usage else 0,
+        model_returned=str(metadata.get("model_name", "")),
+        finish_reason=str(metadata.get("finish_reason", "")),
+        logprobs=dump_first_tokens(told, str(answer.text)) if told else "",
+    )
+
+
+def _parse_answer(record: CallRecord, shape: OutputSchema[T], check: Callable[[T], None]) -> T:
+    """Read a stored call; what it was worth when it was stored is not taken on trust."""
+    if record.finish_reason in ("refusal", "content_filter"):
+        raise InvalidAnswer("refusal")
+    if record.finish_reason == "length":
+        raise InvalidAnswer("truncated")
+    if len(record.response) >= MOST_ANSWER_CHARACTERS:
+        raise InvalidAnswer(f"it has {MOST_ANSWER_CHARACTERS:,} characters or more")
+    value = shape.parse(record.response, mend=record.method == "text")
+    check(value)
+    return value
+
+
+def _find_fault(record: CallRecord, shape: OutputSchema[T], check: Callable[[T], None]) -> str:
+    """Return why a call is no answer; empty when it is one."""
+    try:
+        _parse_answer(record, shape, check)
+    except InvalidAnswer as error:
+        reason = str(error)
+        return reason if reason in COMPLAINTS else f"invalid: {reason}"
+    return ""

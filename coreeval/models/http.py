@@ -1,0 +1,298 @@
+"""The way to an endpoint: HTTP client, proxy, certificates, and connection failures.
+
+The client that the SDKs are given goes straight to aiohttp, with what they look at of httpx2. At
+each request httpx2 merges URL, headers, cookies and redirects, between an SDK that has done so and
+aiohttp that does it again: a quarter of what a request takes.
+"""
+
+import errno
+import ipaddress
+import os
+import re
+import socket
+import ssl
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from functools import lru_cache
+from typing import cast
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import httpx2
+import orjson
+
+from coreeval.errors import ConfigError
+from coreeval.models.failures import CallFailure, clean_message
+from coreeval.tools.http import ResponseTooLong, read_bounded
+from coreeval.tools.open_files import connections_allowed
+
+
+def check_route(url: str, ca_file: str | None) -> None:
+    """Check what can be known about the way to an endpoint before it is taken.
+
+    Raises:
+        ConfigError: the certificates or the proxy that are named cannot be used.
+    """
+    load_trusted_certificates(ca_file)
+    find_proxy(url)
+
+
+# -- whose certificates are trusted -------------------------------------------------------------
+
+
+def load_trusted_certificates(ca_file: str | None) -> ssl.SSLContext:
+    """Return which certificates an endpoint may show.
+
+    Args:
+        ca_file: PEM file of the authorities that are trusted, and no others. Without it those of
+            SSL_CERT_FILE and SSL_CERT_DIR, or the system's.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds no certificate.
+    """
+    if ca_file:
+        return _load_ssl_context(ca_file, None, named="ca_file")
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    return _load_ssl_context(file or None, folder or None, named="SSL_CERT_FILE")
+
+
+@lru_cache(maxsize=16)
+def _load_ssl_context(file: str | None, folder: str | None, *, named: str) -> ssl.SSLContext:
+    if file is None and folder is None:
+        return httpx2.create_ssl_context(trust_env=False)
+    try:
+        return ssl.create_default_context(cafile=file, capath=folder)
+    except ssl.SSLError:
+        trouble = "it holds no certificate"
+    except OSError as error:
+        trouble = f"it cannot be read: {error.strerror}"
+    raise ConfigError(
+        f"{named} cannot be used: {trouble}",
+        where=str(file),
+        hint="it takes a PEM file with the certificates of the authorities that are trusted",
+    )
+
+
+# -- by which proxy -----------------------------------------------------------------------------
+
+
+def find_proxy(url: str) -> httpx2.Proxy | None:
+    """Return the proxy that the environment names for a URL, if it names one.
+
+    HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY count, in capitals or not; on macOS and Windows
+    the system's settings as well.
+
+    Raises:
+        ConfigError: it is a kind of proxy that cannot be spoken to.
+    """
+    parts, known = urlsplit(url), getproxies()
+    proxy = known.get(parts.scheme) or known.get("all")
+    if not proxy or _bypasses_proxy(parts.hostname or "", parts.netloc, known.get("no", "")):
+        return None
+    named = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    if named.scheme not in ("http", "https") or not named.hostname:
+        raise ConfigError(
+            f"the environment names a proxy that cannot be used here: {named.scheme}://…",
+            where=f"environment variable {name_proxy_variables()}",
+            hint="name an http:// proxy, or put the endpoint's host into NO_PROXY",
+        )
+    return _to_proxy(named)
+
+
+def _to_proxy(named: SplitResult) -> httpx2.Proxy:
+    """Return a proxy with its login in a header, where the aiohttp transport looks for none."""
+    place, headers = named.netloc.rpartition("@")[2], dict[str, str]()
+    if named.username:
+        login = f"{unquote(named.username)}:{unquote(named.password or '')}"
+        headers["Proxy-Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
+    return httpx2.Proxy(f"{named.scheme}://{place}", headers=headers)
+
+
+def _bypasses_proxy(host: str, netloc: str, exceptions: str) -> bool:
+    """Tell whether NO_PROXY holds a host, by name or by the network of its address."""
+    if proxy_bypass(host) or proxy_bypass(netloc.rpartition("@")[2]):
+        return True
+    return any(_is_in_network(host, one.strip()) for one in exceptions.split(",") if "/" in one)
+
+
+def _is_in_network(host: str, network: str) -> bool:
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
+def name_proxy_variables() -> str:
+    """Name the variables of the environment's proxies; their values may hold a password."""
+    return ", ".join(f"{kind.upper()}_PROXY" for kind in getproxies() if kind != "no")
+
+
+MOST_LISTED = 128
+"""Parts of an answer, such as choices, of which one is asked for."""
+_KEEP_ALIVE_S = 5.0
+"""As httpx2 does: servers let go of idle connections a little later."""
+parse_url = lru_cache(maxsize=64)(httpx2.URL)
+
+
+class HttpClient(httpx2.AsyncClient):
+    """Sends what an SDK has made ready: one URL with all its headers, and a body in bytes.
+
+    Made in the event loop that it is used in.
+
+    Args:
+        url: The endpoint, for the proxy that the environment names for it.
+        ca_file: PEM file of the authorities that are trusted; None for the system's.
+
+    Raises:
+        ConfigError: the proxy or the certificates that are named cannot be used.
+    """
+
+    def __init__(self, url: str, ca_file: str | None) -> None:
+        tls = load_trusted_certificates(ca_file)
+        super().__init__(verify=tls, trust_env=False)
+        self._proxy = find_proxy(url)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=connections_allowed(), ssl=tls, keepalive_timeout=_KEEP_ALIVE_S
+            ),
+            headers={"Accept-Encoding": self.headers["accept-encoding"]},
+            auto_decompress=False,  # the response does
+        )
+
+    def build_request(self, method: str, url: httpx2.URL | str, **parts: object) -> httpx2.Request:
+        """Return a request with the headers and the content given, and none besides.
+
+        It names neither the host nor the length of its content: aiohttp does.
+        """
+        timeout = cast("httpx2.Timeout", parts["timeout"])
+        return httpx2.Request(
+            method,
+            url if isinstance(url, httpx2.URL) else parse_url(url),
+            headers=cast("httpx2.Headers", parts["headers"]),
+            stream=httpx2.ByteStream(cast("bytes", parts["content"])),
+            extensions={"timeout": timeout.as_dict()},
+        )
+
+    async def send(self, request: httpx2.Request, **_options: object) -> httpx2.Response:
+        """Return a response with its whole body; a redirect is a response and is not followed.
+
+        Whatever an SDK asks for: the body holds a prompt, and the headers a key.
+
+        Raises:
+            httpx2.RequestError: there is none, or its body is broken or too long.
+        """
+        timeout = request.extensions["timeout"]
+        try:
+            async with self._session.request(
+                request.method,
+                str(request.url),
+                data=request.read(),
+                headers=request.headers.multi_items(),
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(
+                    sock_connect=timeout["connect"], sock_read=timeout["read"]
+                ),
+                proxy=str(self._proxy.url) if self._proxy else None,
+                proxy_headers=self._proxy.headers if self._proxy else None,
+            ) as answer:
+                response = httpx2.Response(
+                    answer.status,
+                    headers=answer.raw_headers,
+                    stream=_ResponseStream(answer.content),
+                    request=request,
+                )
+                return await read_bounded(response)
+        except aiohttp.ClientHttpProxyError as error:
+            raise httpx2.ProxyError(str(error), request=request) from error
+        except TimeoutError as error:
+            raise httpx2.TimeoutException(str(error), request=request) from error
+        except (aiohttp.ClientError, UnicodeError) as error:
+            raise httpx2.TransportError(str(error), request=request) from error
+
+    async def aclose(self) -> None:
+        """Let go of all connections."""
+        await self._session.close()
+        await super().aclose()
+
+
+class _ResponseStream(httpx2.AsyncByteStream):
+    """A body as aiohttp reads it."""
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._content = content
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._content.iter_any():
+            yield piece
+
+
+def encode_body(words: object) -> bytes:
+    """Return what is sent of a request's words: as bytes, since an SDK walks through all else."""
+    try:
+        return orjson.dumps(words)
+    except TypeError as error:
+        raise UnicodeError(f"it cannot be sent: {error}") from None
+
+
+_NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
+_NO_TLS = "it does not speak TLS; is its address http:// instead of https://?"
+_REFUSING = {"401", "403", "407"}
+"""How a proxy says that it lets nobody through."""
+
+
+def to_connection_failure(error: BaseException, secret: str) -> CallFailure:
+    """Tell an endpoint that is not there, or is barred, from a connection that broke.
+
+    The aiohttp transport reports both as a timeout, so the chain of causes is what can be trusted.
+    """
+    chain = _list_causes(error)
+    barred = next((told for cause in chain if (told := _find_barrier(cause))), "")
+    if barred:
+        return CallFailure("blocked", clean_message(barred, secret))
+    if absent := next((cause for cause in chain if _is_not_connected(cause)), None):
+        told = _NO_TLS if any(map(_speaks_no_tls, chain)) else str(absent) or repr(absent)
+        told = f"nothing answers there: {told}"
+        if proxies := name_proxy_variables():
+            told = f"{told} (the environment names a proxy: {proxies})"
+        return CallFailure("unreachable", clean_message(told, secret))
+    if too_long := next((cause for cause in chain if isinstance(cause, ResponseTooLong)), None):
+        return CallFailure("transient", str(too_long), billed=True)
+    last = chain[-1]
+    told = clean_message(f"the connection failed: {type(last).__name__}: {last}", secret)
+    return CallFailure("transient", told, billed=True)
+
+
+def _list_causes(error: BaseException) -> list[BaseException]:
+    chain = [error]
+    while (cause := chain[-1].__cause__ or chain[-1].__context__) and cause not in chain:
+        chain.append(cause)
+    return chain
+
+
+def _find_barrier(cause: BaseException) -> str:
+    """Say which certificate or proxy stands in the way for good; nothing where none does."""
+    if isinstance(cause, aiohttp.ClientError):
+        return ""  # it repeats its cause
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {cause.verify_message}"
+    if isinstance(cause, httpx2.ProxyError):
+        status = re.match(r"\d{3}", str(cause))
+        if status and status.group() in _REFUSING:
+            return f"the proxy lets nothing through (status {status.group()})"
+    return ""
+
+
+def _speaks_no_tls(cause: BaseException) -> bool:
+    return isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER"
+
+
+def _is_not_connected(cause: BaseException) -> bool:
+    """Tell whether no connection came about; one that broke later is another matter."""
+    if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
+        return not isinstance(cause.__cause__, aiohttp.ClientError)
+    if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        return True
+    if isinstance(cause, ConnectionRefusedError | socket.gaierror):
+        return True
+    return isinstance(cause, OSError) and cause.errno in _NO_ROUTE

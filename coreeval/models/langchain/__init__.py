@@ -1,1 +1,0 @@
-"""Every other provider that LangChain has a package for."""

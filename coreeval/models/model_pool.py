@@ -1,0 +1,131 @@
+"""Opens models and connects clients to them; holds what the clients share."""
+
+from collections.abc import Mapping
+
+from coreeval.config import ROLES, AnyConfig, ModelConfig, ModelsConfig
+from coreeval.models.activity import ActiveCalls
+from coreeval.models.budget import Budget
+from coreeval.models.capabilities import Capabilities
+from coreeval.models.client import MAX_DRAWS, ModelClient
+from coreeval.models.dispatch import Dispatcher
+from coreeval.models.model import Model
+from coreeval.models.providers import open_model
+from coreeval.models.rate_limit import RateLimiter
+from coreeval.models.retry import Retry
+from coreeval.schema import RoleName
+from coreeval.tools.catalogs import load_run_prices
+from coreeval.tools.endpoints import Pairs
+from coreeval.tools.stores.call_store import CallStore
+
+
+class ModelPool:
+    """Connects the roles of a process to their models.
+
+    Roles of one model at one endpoint share its pace, all share the purse.
+
+    Args:
+        calls: The call store.
+        purse: Who pays.
+        in_flight: Most requests at a time to one model whose config does not say.
+        retry: How often a request that fails on the wire is sent again.
+        env: Where keys come from; the environment where it is not given.
+        traffic: Told where each call stands.
+        trusted: Variables and the origins that they may be sent to; see `open_model`.
+    """
+
+    def __init__(
+        self,
+        calls: CallStore,
+        purse: Budget,
+        *,
+        in_flight: int,
+        retry: Retry | None = None,
+        env: Mapping[str, str] | None = None,
+        traffic: ActiveCalls | None = None,
+        trusted: Pairs = (),
+    ) -> None:
+        self.calls = calls
+        self._budget = purse
+        self._in_flight = in_flight
+        self._retry = retry or Retry()
+        self._env = env
+        self._active_calls = traffic or ActiveCalls()
+        self._trusted = trusted
+        self._capabilities = Capabilities(calls)
+        self._limiters: dict[tuple[str, str], RateLimiter] = {}
+
+    def open_client(
+        self,
+        config: ModelConfig,
+        role: str,
+        *,
+        max_draws: int = MAX_DRAWS,
+        settle: bool = False,
+        logprobs: int = 0,
+    ) -> ModelClient:
+        """Return an asker for a model in a role; `logprobs` tokens are told at each place.
+
+        Raises:
+            ConfigError: there is no such provider, or what follows the colon is missing.
+            CredentialError: the key is missing from the environment.
+            UntrustedEndpoint: the key would be sent where nobody has agreed to.
+        """
+        model = open_model(config, self._env, trusted=self._trusted)
+        sender = Dispatcher(
+            model=model,
+            limiter=self._find_limiter(model),
+            budget=self._budget,
+            capabilities=self._capabilities,
+            retry=self._retry,
+            role=role,
+            active_calls=self._active_calls,
+        )
+        return ModelClient(
+            sender, self.calls, role=role, max_draws=max_draws, settle=settle, logprobs=logprobs
+        )
+
+    def role_clients(self, models: ModelsConfig) -> dict[RoleName, ModelClient]:
+        """Return an asker for each role that a model plays; roles played by rules have none."""
+        return {
+            role: self.open_client(models.for_role(role), role)
+            for role in ROLES
+            if not models.for_role(role).is_rule_based
+        }
+
+    def _find_limiter(self, model: Model) -> RateLimiter:
+        key = (model.identity.endpoint, model.identity.model)
+        if key not in self._limiters:
+            self._limiters[key] = RateLimiter(
+                most=model.config.max_in_flight or self._in_flight,
+                requests_per_minute=model.config.requests_per_minute,
+                tokens_per_minute=model.config.tokens_per_minute,
+            )
+        return self._limiters[key]
+
+
+def open_model_pool(
+    config: AnyConfig,
+    calls: CallStore,
+    *,
+    trusted: Pairs,
+    limited: bool = True,
+    traffic: ActiveCalls | None = None,
+) -> ModelPool:
+    """Return the exchange of a run or a trial.
+
+    Args:
+        config: Its config.
+        calls: The call store.
+        trusted: Variables and the origins that they may be sent to; see `open_model`.
+        limited: Whether the run's budget holds.
+        traffic: Told where each call stands.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+    """
+    prices = load_run_prices(config)
+    budget = config.run.budget_usd if limited else None
+    purse = Budget(calls.ledger, prices, budget_usd=budget)
+    return ModelPool(
+        calls, purse, in_flight=config.run.concurrency, traffic=traffic, trusted=trusted
+    )

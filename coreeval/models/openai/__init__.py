@@ -1,1 +1,0 @@
-"""Endpoints that speak OpenAI's chat completions."""

@@ -1,0 +1,365 @@
+"""How fast a model may be asked: requests in flight, requests and tokens a minute, pauses.
+
+What waits is served by the rank of its sample, the one that was begun first before the others:
+samples are finished rather than started, whatever role asks.
+
+As many requests may be in flight as an endpoint bears. Their number is halved when a fair share of
+recent requests was throttled, not by a single 429, and grows back while all goes well (additive
+increase, multiplicative decrease; Chiu and Jain 1989). A few too many cost no halving: a slot
+whose request was throttled is closed for a while, then tried, and closed for twice as long if the
+trial is throttled too. Random faults pass such a trial, so that they cost no more than a pause.
+"""
+
+import asyncio
+import heapq
+import itertools
+import re
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from coreeval.models.activity import pause_sample_clock
+from coreeval.models.failures import CallFailure
+
+WINDOW = 16
+"""Fewest outcomes that say something about congestion."""
+RECENT = 4 * WINDOW
+"""Most outcomes that are looked at together."""
+CONGESTED = 0.25
+"""Share of throttled requests among them that halves the number in flight; random faults of a few
+per cent stay below it (research: performance §5). Also the share of closed slots from which the
+number does not grow."""
+GROWTH = 8
+"""After as many successes as there are in flight, one in so many is added, one at least."""
+CLOSED_S = 1.0
+"""How long a slot is closed where the endpoint does not say, and the last one at most."""
+LONGEST_DOUBLED_S = 8.0
+"""Longest that doubling makes of it: how late it is noticed that an endpoint bears more."""
+
+
+@dataclass
+class Slot:
+    """A place for one request in flight."""
+
+    generation: int
+    was_closed_s: float = 0.0
+    """How long it was closed before, where its request is the trial; else 0."""
+    close_s: float = 0.0
+    """How long it is closed when its request ends; 0 for not at all."""
+
+
+class ConcurrencyLimiter:
+    """The places at one endpoint, of which each request in flight takes one.
+
+    Args:
+        most: Most that there may be.
+        opened: Called when a closed one was opened for a trial.
+    """
+
+    def __init__(self, most: int, opened: Callable[[], None]) -> None:
+        self.limit = most
+        self.in_flight = 0
+        self._most = most
+        self._on_open = opened
+        self._generation = 0
+        """How often the limit was halved."""
+        self._recent: deque[bool] = deque(maxlen=RECENT)
+        self._credit = 0
+        self._closed = 0
+        self._on_trial: list[float] = []
+        """Open again, not yet taken: how long each was closed."""
+
+    @property
+    def free(self) -> bool:
+        """Whether another request may be sent."""
+        return self.in_flight + self._closed < self.limit
+
+    def take(self) -> Slot:
+        """Take a free slot: one on trial where no other is left."""
+        self.in_flight += 1
+        return Slot(self._generation, self._on_trial.pop() if self._on_trial else 0.0)
+
+    def release(self, slot: Slot) -> None:
+        """Give a slot back: its request has ended."""
+        self.in_flight -= 1
+        if slot.close_s and slot.generation == self._generation:
+            self._closed += 1
+            if self.limit == 1:  # whether the endpoint is there at all must not take long to see
+                slot.close_s = min(slot.close_s, CLOSED_S)
+            asyncio.get_running_loop().call_later(slot.close_s, self._open, slot)
+
+    def _open(self, slot: Slot) -> None:
+        if slot.generation == self._generation:  # else the halving closed it for good
+            self._closed -= 1
+            self._on_trial.append(slot.close_s)
+            self._on_open()
+
+    def record_success(self, slot: Slot) -> None:
+        """Note that the request in a slot was not throttled."""
+        if slot.generation != self._generation:
+            return  # it was sent before the halving and says nothing about it
+        self._recent.append(False)
+        if self.limit < self._most and self._closed < CONGESTED * self.limit:
+            self._credit += 1
+            if self._credit >= self.limit:
+                self._credit = 0
+                self.limit = min(self._most, self.limit + max(1, self.limit // GROWTH))
+
+    def record_throttling(self, slot: Slot, asked_s: float | None) -> None:
+        """Note that the request in a slot was throttled, and how long the endpoint asks to wait."""
+        if slot.generation != self._generation:
+            return
+        doubled = min(2 * slot.was_closed_s, LONGEST_DOUBLED_S)
+        slot.close_s = max(asked_s or CLOSED_S, doubled)
+        self._recent.append(True)
+        self._credit = 0
+        share = sum(self._recent) / len(self._recent)
+        if len(self._recent) >= WINDOW and share >= CONGESTED and self.limit > 1:
+            self._halve()
+
+    def _halve(self) -> None:
+        self.limit //= 2
+        self._generation += 1
+        self._recent.clear()
+        self._closed = 0
+        self._on_trial.clear()
+
+
+_REMAINING = re.compile(
+    r"x-ratelimit-remaining-(?P<openai>[a-z-]+)"
+    r"|anthropic-ratelimit-(?P<anthropic>[a-z-]+)-remaining"
+)
+_COUNT = re.compile(r"[0-9]{1,18}")
+_PART = re.compile(r"(?P<number>\d{1,18}(?:\.\d{1,18})?)(?P<unit>ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What is left of one limit, and the seconds until it is full again."""
+
+    remaining: int
+    reset_s: float
+
+
+def parse_allowances(headers: Mapping[str, str], *, now: datetime | None = None) -> list[Allowance]:
+    """Return what the headers say; those that cannot be read say nothing.
+
+    Args:
+        headers: By lower-case name: OpenAI's `x-ratelimit-remaining-requests` and
+            `x-ratelimit-reset-requests` ("6m0s"), Anthropic's `anthropic-ratelimit-requests-…`
+            with a moment in RFC 3339.
+        now: For tests.
+    """
+    found = []
+    for name, value in headers.items():
+        match = _REMAINING.fullmatch(name)
+        if match is None or not _COUNT.fullmatch(value):
+            continue
+        reset = headers.get(_reset_name(match), "")
+        seconds = (
+            _parse_duration(reset)
+            if match["openai"]
+            else _seconds_until_reset(reset, now or datetime.now(UTC))
+        )
+        if seconds is not None:
+            found.append(Allowance(int(value), seconds))
+    return found
+
+
+def _reset_name(match: re.Match[str]) -> str:
+    if match["openai"]:
+        return f"x-ratelimit-reset-{match['openai']}"
+    return f"anthropic-ratelimit-{match['anthropic']}-reset"
+
+
+def _parse_duration(text: str) -> float | None:
+    parts = list(_PART.finditer(text))
+    if not parts or "".join(part.group() for part in parts) != text:
+        return None
+    return sum(float(part["number"]) * _SECONDS[part["unit"]] for part in parts)
+
+
+def _seconds_until_reset(text: str, now: datetime) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (aware - now).total_seconds())
+
+
+RANK: ContextVar[int] = ContextVar("rank", default=1 << 60)
+"""Place in the queue of whoever asks: the number of its sample."""
+LONGEST_PAUSE_S = 60.0
+"""Longest pause that an endpoint may ask for."""
+
+
+@dataclass
+class MinuteLimit:
+    """A budget that refills evenly over a minute; what was overdrawn is waited for."""
+
+    per_minute: float
+    clock: Callable[[], float]
+    most: float = field(init=False)
+    level: float = field(init=False)
+    at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.most = max(1.0, self.per_minute)
+        self.level, self.at = self.most, self.clock()
+
+    def wait_s(self) -> float:
+        """Return the seconds until something may be taken."""
+        now = self.clock()
+        gained = (now - self.at) * self.per_minute / 60
+        self.level, self.at = min(self.most, self.level + gained), now
+        return max(0.0, (1 - self.level) * 60 / self.per_minute)
+
+    def take(self, amount: float) -> None:
+        """Take an amount, which may be negative: an estimate that is put right."""
+        self.level -= amount
+
+
+class Permit:
+    """A request's permission to be sent; it is told how the request ended."""
+
+    def __init__(self, pace: "RateLimiter", slot: Slot, tokens: int) -> None:
+        self._limiter = pace
+        self.slot = slot
+        self.tokens = tokens
+        self.sent_at = pace.clock()
+
+    def record_answer(self, limits: Mapping[str, str], tokens: int) -> None:
+        """Note an answer, what its headers say about limits, and the tokens that it took."""
+        self._limiter.failures_in_a_row = 0
+        self._limiter.slots.record_success(self.slot)
+        self._limiter.correct_tokens(tokens - self.tokens)
+        self._limiter.apply_headers(limits, self.sent_at)
+
+    def record_failure(self, failure: CallFailure) -> None:
+        """Note a failure."""
+        if failure.kind == "throttled":
+            asked = failure.retry_after
+            capped = None if asked is None else min(asked, LONGEST_PAUSE_S)
+            self._limiter.slots.record_throttling(self.slot, capped)
+        else:
+            self._limiter.slots.record_success(self.slot)
+        self._limiter.correct_tokens(-self.tokens)
+
+
+class RateLimiter:
+    """One for each model at an endpoint, shared by all roles that it plays.
+
+    Args:
+        most: Most requests in flight.
+        requests_per_minute: Most requests a minute; None for no limit of ours.
+        tokens_per_minute: Most tokens a minute, of prompts and answers.
+        clock: Seconds, never going back.
+    """
+
+    def __init__(
+        self,
+        *,
+        most: int,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.clock = clock or time.monotonic
+        self.slots = ConcurrencyLimiter(most, opened=self._serve)
+        self._paused_until = 0.0
+        self.failures_in_a_row = 0
+        """Questions given up since one was answered."""
+        self._requests = (
+            MinuteLimit(requests_per_minute, self.clock) if requests_per_minute else None
+        )
+        self._tokens = MinuteLimit(tokens_per_minute, self.clock) if tokens_per_minute else None
+        self._waiting: list[tuple[int, int, asyncio.Future[Slot], int]] = []
+        self._arrivals = itertools.count()
+        self._alarm: asyncio.TimerHandle | None = None
+
+    @asynccontextmanager
+    async def acquire(self, tokens: int) -> AsyncIterator[Permit]:
+        """Wait for a turn to send a request of about so many tokens; it ends with the block."""
+        slot = await self._wait_for_slot(tokens)
+        try:
+            yield Permit(self, slot, tokens)
+        finally:
+            self.slots.release(slot)
+            self._serve()
+
+    async def _wait_for_slot(self, tokens: int) -> Slot:
+        if not self._waiting and self._wait_s() == 0.0:
+            return self._take_slot(tokens)
+        place: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (RANK.get(), next(self._arrivals), place, tokens))
+        self._serve()
+        try:
+            with pause_sample_clock():
+                return await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self._return_slot(place.result(), tokens)  # it was let in and never came
+            self._serve()
+            raise
+
+    def _take_slot(self, tokens: int) -> Slot:
+        for rate, amount in ((self._requests, 1), (self._tokens, tokens)):
+            if rate is not None:
+                rate.take(amount)
+        return self.slots.take()
+
+    def _return_slot(self, slot: Slot, tokens: int) -> None:
+        """Undo letting somebody in who sent nothing."""
+        self.slots.release(slot)
+        for rate, amount in ((self._requests, 1), (self._tokens, tokens)):
+            if rate is not None:
+                rate.take(-amount)
+
+    def _serve(self) -> None:
+        """Let in who may go now, and set the alarm for who may later."""
+        while self._waiting:
+            if self._waiting[0][2].done():  # cancelled while it waited
+                heapq.heappop(self._waiting)
+                continue
+            seconds = self._wait_s()
+            if seconds:
+                self._wake_in(seconds)
+                return
+            _, _, place, tokens = heapq.heappop(self._waiting)
+            place.set_result(self._take_slot(tokens))
+
+    def _wait_s(self) -> float:
+        """Return the seconds until the next may go: 0 for now, infinity for when one ends."""
+        if not self.slots.free:
+            return float("inf")
+        rates = [rate.wait_s() for rate in (self._requests, self._tokens) if rate is not None]
+        return max(0.0, self._paused_until - self.clock(), *rates)
+
+    def _wake_in(self, seconds: float) -> None:
+        if self._alarm:
+            self._alarm.cancel()
+            self._alarm = None
+        if seconds != float("inf"):
+            self._alarm = asyncio.get_running_loop().call_later(seconds + 0.001, self._serve)
+
+    def correct_tokens(self, tokens: int) -> None:
+        """Put right an estimate that was short by so many tokens."""
+        if self._tokens is not None:
+            self._tokens.take(tokens)
+
+    def apply_headers(self, limits: Mapping[str, str], sent_at: float) -> None:
+        """Pause where the endpoint says that nothing is left until a moment.
+
+        It looked at its limits when the request came in, so seconds count from then.
+        """
+        sent = datetime.now(UTC) - timedelta(seconds=self.clock() - sent_at)
+        empty = [one.reset_s for one in parse_allowances(limits, now=sent) if one.remaining <= 0]
+        if empty:
+            pause = min(max(empty), LONGEST_PAUSE_S)
+            self._paused_until = max(self._paused_until, sent_at + pause)

@@ -1,0 +1,249 @@
+"""The content of a task file, and everything that can be wrong in it.
+
+A task file is a `Task` and the targets that it knows by a short name. Each problem is one line,
+and none is raised. `find_label` finds a label by any name that a file or a model gives it.
+"""
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from string import Template
+from typing import NamedTuple
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from coreeval.config import ROLES
+from coreeval.schema import Label, Task, Value
+
+UNDECIDED = "unclear"
+"""What a blind judge answers when no label fits; no label may be called so."""
+
+
+def fold_name(text: str) -> str:
+    """Return a name without regard to case, and with `_`, `-` and runs of spaces made equal."""
+    return " ".join(text.replace("_", " ").replace("-", " ").casefold().split())
+
+
+def find_label(task: Task, value: object) -> Label | None:
+    """Return the label that a name, an alias or an integer id stands for; None for anything else.
+
+    A whole number may come as text or as a float, as files without types have it.
+    """
+    return make_label_finder(task)(value)
+
+
+def make_label_finder(task: Task) -> Callable[[object], Label | None]:
+    """Return `find_label` for one task, prepared once for many rows."""
+    ids = {label.id: label for label in task.labels}
+    names = {
+        fold_name(name): label for label in task.labels for name in (label.name, *label.aliases)
+    }
+
+    def find(value: object) -> Label | None:
+        number = _parse_integer(value)
+        if number is None:
+            return names.get(fold_name(str(value)))
+        return ids.get(number) or names.get(str(number))
+
+    return find
+
+
+def _parse_integer(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return int(number) if number.is_integer() else None
+
+
+class TaskTarget(Value):
+    """Something that a stance can be about."""
+
+    name: str
+    """The target written out, as prompts name it."""
+    spellings: tuple[str, ...] = ()
+    """Other short names for it, e.g. those that folders have."""
+    terms: tuple[str, ...] = Field(min_length=1)
+    """Words that name it in a text."""
+
+    def all_names(self, key: str) -> set[str]:
+        """Return all names, folded, of the target that the file keeps under `key`."""
+        return {fold_name(name) for name in (key, self.name, *self.spellings)}
+
+
+class TaskFile(Task):
+    """The content of a task file."""
+
+    targets: dict[str, TaskTarget] = {}
+    """By the short name that a config uses."""
+
+    def find_target(self, name: str) -> TaskTarget | None:
+        """Return the target that goes by a name."""
+        named = (
+            target
+            for key, target in self.targets.items()
+            if fold_name(name) in target.all_names(key)
+        )
+        return next(named, None)
+
+    def to_task(self, **changes: object) -> Task:
+        """Return the task alone, with some values replaced."""
+        return Task.model_validate(self.model_dump(exclude={"targets"}) | changes)
+
+
+def mentions_target(task: Task) -> bool:
+    """Tell whether the question or a template has the variable `$target`."""
+    texts = (task.question, *task.templates)
+    return any("target" in Template(text).get_identifiers() for text in texts)
+
+
+RESERVED_NAMES = frozenset(
+    ("id", "split", "label", "label_text", "labels", "target", "outcome", "attempts",
+     "semantic_status", "field")
+)  # fmt: skip
+"""Names that templates or the columns of a dataset already use for something else."""
+
+_NESTED_MODELS: dict[object, type[BaseModel]] = {"labels": Label, "targets": TaskTarget}
+
+
+class TaskProblem(NamedTuple):
+    """Something wrong in a task file."""
+
+    message: str
+    hint: str = ""
+
+
+def parse_task_file(raw: object) -> TaskFile | list[TaskProblem]:
+    """Return the content of a task file, or all that is wrong with it."""
+    if not isinstance(raw, dict):
+        return [TaskProblem("a task file must be a mapping of keys to values")]
+    try:
+        file = TaskFile.model_validate(raw)
+    except ValidationError as error:
+        return [_explain_error(detail) for detail in error.errors()]
+    return [problem for check in TASK_CHECKS for problem in check(file)] or file
+
+
+def _explain_error(error: ErrorDetails) -> TaskProblem:
+    place, kind = error["loc"], error["type"]
+    key = ".".join(str(part) for part in place if part != "[key]")
+    if place[0] == "lines" and kind == "literal_error":
+        return TaskProblem(f"{key} is no role", suggest_name(str(place[1]), ROLES))
+    if kind == "extra_forbidden":
+        model = _NESTED_MODELS.get(place[0], TaskFile) if len(place) > 1 else TaskFile
+        return TaskProblem(
+            f"unknown key {key!r}", suggest_name(str(place[-1]), sorted(model.model_fields))
+        )
+    if kind == "missing":
+        return TaskProblem(f"{key!r} is missing")
+    quotes = "put it in quotes" if kind == "string_type" else ""
+    return TaskProblem(f"{key}: {error['msg'].removeprefix('Value error, ')}", quotes)
+
+
+def suggest_name(word: str, known: Sequence[str]) -> str:
+    """Return a hint that names the most similar word, or all of them."""
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+
+
+def _check_name(file: TaskFile) -> Iterator[TaskProblem]:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", file.name):
+        yield TaskProblem(
+            f"name: {file.name!r} cannot be part of an id", "use letters, digits, . _ -"
+        )
+
+
+def _check_fields(file: TaskFile) -> Iterator[TaskProblem]:
+    for name in _find_repeats(file.fields):
+        yield TaskProblem(f"fields: {name!r} is there twice")
+    for name in file.fields:
+        if not (name.isidentifier() and name.isascii()):
+            yield TaskProblem(
+                f"fields: {name!r} cannot be a field's name", "use letters, digits and _"
+            )
+        if name in RESERVED_NAMES:
+            yield TaskProblem(f"fields: {name!r} is used for something else", f"try 'text_{name}'")
+    for name in file.factual_fields:
+        if name not in file.fields:
+            yield TaskProblem(
+                f"factual_fields: {name!r} is no field", suggest_name(name, file.fields)
+            )
+    if file.symmetric and len(file.fields) != 2:
+        yield TaskProblem("symmetric: only a task with two fields can be symmetric")
+
+
+def _check_labels(file: TaskFile) -> Iterator[TaskProblem]:
+    for number in _find_repeats(label.id for label in file.labels):
+        yield TaskProblem(
+            f"labels: the id {number} is there twice", "give each label an id of its own"
+        )
+    names = [name for label in file.labels for name in _label_names(label)]
+    for name in _find_repeats(names):
+        yield TaskProblem(
+            f"labels: the name {name!r} stands for two labels",
+            "names and aliases are compared without case, and with _ and - as spaces",
+        )
+    ids = {str(label.id): label for label in file.labels}
+    for label in file.labels:
+        for name in _label_names(label):
+            if name in ids and ids[name] != label:
+                yield TaskProblem(f"labels: the name {name!r} is the id of {ids[name].name!r}")
+            if name == UNDECIDED:
+                yield TaskProblem(f"labels: {UNDECIDED!r} is what a judge says when no label fits")
+            if not name:
+                yield TaskProblem(
+                    f"labels: the label with id {label.id} has an empty name or alias"
+                )
+
+
+def _label_names(label: Label) -> set[str]:
+    return {fold_name(name) for name in (label.name, *label.aliases)}
+
+
+def _check_texts(file: TaskFile) -> Iterator[TaskProblem]:
+    allowed = (*file.fields, "labels", "target")
+    yield from _check_variables("question", file.question, ("target",), must=())
+    for number, template in enumerate(file.templates):
+        yield from _check_variables(f"templates.{number}", template, allowed, must=file.fields)
+
+
+def _check_variables(
+    key: str, text: str, allowed: Sequence[str], *, must: Sequence[str]
+) -> Iterator[TaskProblem]:
+    template = Template(text)
+    if not template.is_valid():
+        yield TaskProblem(f"{key}: a $ stands alone", "write $$ for a dollar sign")
+    found = template.get_identifiers()
+    for name in found:
+        if name not in allowed:
+            yield TaskProblem(
+                f"{key}: ${name} is no field of the task", suggest_name(name, allowed)
+            )
+    for name in must:
+        if name not in found:
+            yield TaskProblem(f"{key}: the field {name!r} is never shown", f"put ${name} into it")
+
+
+def _check_targets(file: TaskFile) -> Iterator[TaskProblem]:
+    spellings = [name for key, target in file.targets.items() for name in target.all_names(key)]
+    for name in _find_repeats(spellings):
+        yield TaskProblem(f"targets: {name!r} stands for two targets")
+    if file.targets and not mentions_target(file):
+        yield TaskProblem("targets: neither the question nor a template names $target")
+
+
+def _find_repeats(values: Iterable[object]) -> list[object]:
+    return [value for value, times in Counter(values).items() if times > 1]
+
+
+TASK_CHECKS: tuple[Callable[[TaskFile], Iterator[TaskProblem]], ...] = (
+    _check_name,
+    _check_fields,
+    _check_labels,
+    _check_texts,
+    _check_targets,
+)

@@ -1,0 +1,265 @@
+"""Configs from YAML: paths, overrides and errors; the config of asking about series too."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from coreeval.config import (
+    Config,
+    NumleakConfig,
+    PeriodConfig,
+    find_changed_keys,
+    load_config,
+    load_series_config,
+    parse_config,
+)
+from coreeval.errors import ConfigError
+
+SECRET = "sk-proj-hunter2"
+BASE: dict[str, Any] = {
+    "name": "n",
+    "task": "emotion",
+    "dataset": {"format": "jsonl", "path": "d.jsonl"},
+    "knowledge": {"path": "news", "window": {"start": "2026-01-01"}},
+    "models": {"default": "offline"},
+}
+
+
+def _parsed(**changes: object) -> Config:
+    return parse_config(BASE | changes, where="c.yaml", base=Path("/base"))
+
+
+def test_times_without_a_zone_are_utc_and_paths_start_at_the_config() -> None:
+    config = _parsed()
+    assert config.knowledge.window.start == datetime(2026, 1, 1, tzinfo=UTC)
+    assert config.dataset.path == "/base/d.jsonl"
+    assert config.knowledge.path == "/base/news"
+
+
+def test_replay_files_start_at_the_config_too() -> None:
+    models = {"default": "replay:answers.jsonl", "composer": {"model": "replay:/elsewhere.jsonl"}}
+    config = _parsed(models=models)
+    assert config.models.default.model == "replay:/base/answers.jsonl"
+    assert config.models.for_role("composer").model == "replay:/elsewhere.jsonl"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [f"http://user:{SECRET}@127.0.0.1:8000/v1", f"http://127.0.0.1:8000/v1?api_key={SECRET}"],
+)
+def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"base_url (looks like a credential|must not)") as caught:
+        _parsed(models={"default": {"model": "openai:m", "base_url": url}})
+    assert SECRET not in str(caught.value.as_dict())
+
+
+def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigError, match="NAME of an environment variable") as caught:
+        _parsed(models={"default": {"model": "openai:m", "api_key_env": SECRET}})
+    assert SECRET not in str(caught.value.as_dict())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"models": {"default": "spacy"}}, "spacy is an extractor only"),
+        ({"models": {"default": "offline:x"}}, "takes 'offline' without a name"),
+        (
+            {"models": {"default": {"model": "openai:m", "extra": {"x": [float("nan")]}}}},
+            "JSON has no word for .nan",
+        ),
+        (
+            {"models": {"default": "offline", "targets": ["spacy"]}},
+            "spacy is an extractor, not a target",
+        ),
+        (
+            {
+                "models": {
+                    "default": "offline",
+                    "targets": [{"model": "openai:m", "role": "reference"}],
+                }
+            },
+            "references only",
+        ),
+        (
+            {"models": {"default": "offline", "targets": ["openai:m", "openai:m"]}},
+            "more than once",
+        ),
+        (
+            {"dataset": {"format": "csv", "path": "d.csv", "target": "all"}},
+            "target: all is for format: tweeteval",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(changes: Mapping[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        _parsed(**changes)
+
+
+def test_a_target_s_dates_are_kept_as_they_are_stated() -> None:
+    given = {"cutoff": "2026-02", "released": "2026-03-05T12:00:00+02:00"}
+    targets = [{"model": "openai:a", **given}, {"model": "openai:b", "cutoff": date(2026, 2, 1)}]
+    first, second = _parsed(models={"default": "offline", "targets": targets}).models.targets
+    assert (first.cutoff, first.released) == ("2026-02", "2026-03-05T10:00:00+00:00")
+    assert (second.cutoff, second.released) == ("2026-02-01", None)
+    with pytest.raises(ConfigError, match="'soon' is no date"):
+        _parsed(models={"default": "offline", "targets": [{"model": "openai:a", "cutoff": "soon"}]})
+
+
+@pytest.mark.parametrize(
+    ("extra", "name"),
+    [
+        ({"max_tokens": 100_000}, "max_tokens"),
+        ({"max_completion_tokens": 100_000}, "max_completion_tokens"),
+        ({"maxOutputTokens": 100_000}, "maxOutputTokens"),
+        ({"n": 128}, "n"),
+        ({"best_of": 20}, "best_of"),
+        ({"top_p": 1, "model": "dearest"}, "model"),
+        ({"messages": []}, "messages"),
+        ({"system": "Say joy."}, "system"),
+        ({"stream": True}, "stream"),
+        ({"tools": []}, "tools"),
+        ({"response_format": {"type": "text"}}, "response_format"),
+        ({"extra_body": {"n": 9}}, "extra_body.n"),
+        ({"model_kwargs": {"extra_body": {"best_of": 9}}}, "model_kwargs.extra_body.best_of"),
+    ],
+)
+def test_extra_holds_nothing_that_the_budget_counts_with(
+    extra: dict[str, object], name: str
+) -> None:
+    models = {"default": "offline", "targets": [{"model": "openai:m", "extra": extra}]}
+    with pytest.raises(ConfigError) as told:
+        _parsed(models=models)
+    assert f"extra: {name} cannot be set here: " in str(told.value)
+
+
+def test_what_only_resembles_a_reserved_parameter_is_free() -> None:
+    extra = {
+        "top_k": 5,
+        "temperature": 1,
+        "thinking": {"type": "enabled", "budget_tokens": 500},
+        "metadata": {"model": "mine", "n": 1},
+        "output_config": {"beside": 1},
+        "parallel_tool_calls": False,
+    }
+    config = _parsed(models={"default": {"model": "openai:m", "extra": extra}})
+    assert config.models.default.extra == extra
+
+
+def test_changed_keys_are_named_by_their_path() -> None:
+    after = _parsed(run={"max_attempts": 2}, models={"default": "offline", "targets": ["openai:m"]})
+    changed = find_changed_keys(_parsed(), after)
+    assert "run.max_attempts" in changed
+    assert "models.targets[0].model" in changed
+    assert "name" not in changed
+
+
+ALONE: Mapping[str, object] = {
+    "name": "n",
+    "models": {"targets": ["openai:m", "offline:fluent"]},
+    "detect": {"numleak": {"series": "own/s.yaml", "files": {"mkt_rf": "ff.csv"}}},
+}
+
+
+def written(folder: Path, config: Mapping[str, object]) -> Path:
+    path = folder / "c.yaml"
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    return path
+
+
+def test_paths_start_at_the_config_and_names_stay(tmp_path: Path) -> None:
+    path = written(tmp_path, ALONE)
+    asked = load_series_config(path).detect.numleak
+    assert asked.series == (str(tmp_path / "own" / "s.yaml"),)
+    assert asked.files == {"mkt_rf": str(tmp_path / "ff.csv")}
+    changed = load_series_config(path, ["detect.numleak.series=[fama-french, unrate]"])
+    assert changed.detect.numleak.series == ("fama-french", "unrate")
+
+
+def test_the_part_of_a_run_is_asked_in_the_same_way(tmp_path: Path) -> None:
+    run = {
+        **BASE,
+        "knowledge": {"path": "news", "cutoffs": "cutoffs.yaml"},
+        "models": {"default": "offline", "targets": ["openai:m"]},
+        "run": {"seed": 3, "budget_usd": 2, "max_attempts": 2},
+        "detect": {"numleak": {"series": ["s.yaml"]}},
+    }
+    path = written(tmp_path, run)
+    part = load_series_config(path)
+    assert part.detect.numleak == load_config(path).detect.numleak
+    assert part.detect.numleak.series == (str(tmp_path / "s.yaml"),)
+    assert (part.run.seed, part.run.budget_usd) == (3, 2)
+    assert part.cutoffs == str(tmp_path / "cutoffs.yaml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"detect": {}}, "detect.numleak is missing"),
+        ({"models": {"default": "offline"}}, "models.targets is empty"),
+    ],
+)
+def test_a_run_that_asks_nothing_about_series_says_what_is_missing(
+    tmp_path: Path, changes: dict[str, object], said: str
+) -> None:
+    run = {
+        **BASE,
+        "models": {"default": "offline", "targets": ["openai:m"]},
+        "detect": {"numleak": {"series": ["unrate"]}},
+    }
+    with pytest.raises(ConfigError, match=said):
+        load_series_config(written(tmp_path, {**run, **changes}))
+
+
+def test_there_is_nothing_to_refresh(tmp_path: Path) -> None:
+    path = written(tmp_path, ALONE)
+    with pytest.raises(ConfigError, match="nothing to refresh") as caught:
+        load_config(path)
+    assert caught.value.hint == f"coreeval detect numleak {path}"
+
+
+@pytest.mark.parametrize(
+    ("numleak", "said"),
+    [
+        ({"series": []}, "detect.numleak.series: "),
+        ({"series": "x", "date": 3}, "unknown key 'detect.numleak.date'"),
+        ({"series": "x", "probes": ["blind"]}, "probes must have 'value'"),
+        ({"series": "x", "probes": ["value", "guess"]}, "detect.numleak.probes.1: "),
+        ({"series": "x", "period": {"start": "May"}}, "'May' is no year, month or day"),
+        ({"series": "x", "period": {"start": "2015-02-30"}}, "day is out of range"),
+        ({"series": "x", "period": {"start": 2015, "end": 2014}}, "it runs backwards"),
+        ({"series": "x", "draws": 1}, "detect.numleak.draws: "),
+    ],
+)
+def test_what_cannot_be_meant_is_told_by_its_key(
+    tmp_path: Path, numleak: dict[str, object], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load_series_config(written(tmp_path, {**ALONE, "detect": {"numleak": numleak}}))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "first", "last"),
+    [
+        (2015, 2016, date(2015, 1, 1), date(2016, 12, 31)),
+        ("2015-03", "2016-02", date(2015, 3, 1), date(2016, 2, 29)),
+        (date(2015, 3, 4), "2015-03-04", date(2015, 3, 4), date(2015, 3, 4)),
+        (None, None, date.min, date.max),
+    ],
+)
+def test_a_period_holds_its_first_and_its_last_day(
+    start: object, end: object, first: date, last: date
+) -> None:
+    period = PeriodConfig.model_validate({"start": start, "end": end})
+    assert (period.first_day, period.last_day) == (first, last)
+    assert first in period and last in period
+    assert PeriodConfig.model_validate(period.model_dump(mode="json")) == period
+
+
+def test_a_config_survives_being_written_down() -> None:
+    asked = NumleakConfig.model_validate({"series": "x", "period": {"end": 2015}})
+    assert NumleakConfig.model_validate(asked.model_dump(mode="json")) == asked

@@ -1,0 +1,228 @@
+"""The budget: never exceeded whatever happens at once, never free by accident, never in the way."""
+
+import asyncio
+import random
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from coreeval.config import ModelConfig, PriceConfig
+from coreeval.errors import BudgetSpent, RunError
+from coreeval.models import Model, open_model
+from coreeval.models.budget import Budget
+from coreeval.tools.catalogs import MILLION, Price, Prices
+from coreeval.tools.stores.call_store import CallStore, Reservation, SpendingTotal, open_calls
+
+A_DOLLAR = PriceConfig(input=0, output=MILLION)
+"""A price at which a request may cost as many dollars as its answer may have tokens."""
+PATIENCE_S = 20.0
+
+
+def model(name: str = "m", price: PriceConfig | None = A_DOLLAR) -> Model:
+    here = "http://127.0.0.1:9/v1"
+    return open_model(ModelConfig(model=f"openai:{name}", base_url=here, price=price), {})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "calls.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[CallStore]:
+    store = open_calls(path, "run")
+    yield store
+    store.close()
+
+
+def purse(store: CallStore, budget_usd: float | None, prices: Prices | None = None) -> Budget:
+    return Budget(store.ledger, prices or {}, budget_usd=budget_usd)
+
+
+async def reserve(purse: Budget, dollars: int, *, of: Model | None = None) -> Reservation:
+    put_aside = await purse.reserve(of or model(), "k", prompt_bytes=0, max_tokens=dollars)
+    assert put_aside is not None and put_aside.usd == dollars
+    return put_aside
+
+
+def open_in(path: Path) -> float:
+    """Return what another process would see put aside."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        (usd,) = reader.execute("SELECT coalesce(sum(usd), 0) FROM reservations").fetchone()
+    return float(usd)
+
+
+def test_a_price_in_the_models_own_config_comes_first(store: CallStore) -> None:
+    told = Price(input=1, output=2, as_of=date(2026, 1, 1), source="s")
+    pays = purse(store, None, {"openai:m": told})
+    assert pays.find_price(model(price=None)) == told
+    assert pays.find_price(model()) == A_DOLLAR
+    assert pays.find_price(model("other", price=None)) is None
+
+
+async def test_the_most_that_a_request_can_cost_is_in_the_file_when_it_may_be_sent(
+    store: CallStore, path: Path
+) -> None:
+    told = PriceConfig(input=MILLION, output=2 * MILLION, cached_input=0, cache_write=3 * MILLION)
+    put_aside = await purse(store, 9999).reserve(
+        model(price=told), "k", prompt_bytes=100, max_tokens=10
+    )
+    assert put_aside is not None
+    assert put_aside.usd == open_in(path) >= 100 * 3 + 10 * 2
+
+
+@pytest.mark.parametrize(("budget", "price"), [(None, A_DOLLAR), (1.0, None)])
+async def test_what_nothing_limits_is_not_reserved(
+    store: CallStore, path: Path, budget: float | None, price: PriceConfig | None
+) -> None:
+    pays = purse(store, budget)
+    assert await pays.reserve(model(price=price), "k", prompt_bytes=9, max_tokens=9) is None
+    await pays.settle(None, 1.0)
+    await pays.release(None)
+    await pays.write_off(None)
+    assert open_in(path) == 0
+
+
+async def test_a_budget_can_be_used_up_to_the_last_cent_and_no_further(store: CallStore) -> None:
+    pays = purse(store, 5)
+    await pays.settle(await reserve(pays, 3), 3)
+    await pays.settle(await reserve(pays, 2), 2)
+    with pytest.raises(BudgetSpent, match=r"budget of 5\.0000 USD") as caught:
+        await reserve(pays, 1)
+    assert (caught.value.exit_code, caught.value.where) == (3, "run.budget_usd")
+    assert (
+        "openai:m, which may cost 1.0" in caught.value.message and "--budget" in caught.value.hint
+    )
+
+
+async def test_a_call_that_is_too_dear_is_refused_and_a_cheaper_one_goes_on(
+    store: CallStore,
+) -> None:
+    pays = purse(store, 5)
+    with pytest.raises(BudgetSpent):
+        await reserve(pays, 6)
+    await reserve(pays, 5)
+
+
+@pytest.mark.parametrize(
+    ("end", "left"),
+    [
+        (lambda pays, one: pays.settle(one, 1.0), 9),
+        (lambda pays, one: pays.settle(one, 0.0), 10),
+        (lambda pays, one: pays.settle(one, None), 6),
+        (lambda pays, one: pays.release(one), 10),
+        (lambda pays, one: pays.write_off(one), 6),
+    ],
+    ids=["answered", "free", "not counted", "refused", "nobody knows"],
+)
+async def test_what_is_left_when_a_request_has_ended(
+    store: CallStore, end: Callable[[Budget, Reservation], Awaitable[None]], left: int
+) -> None:
+    pays = purse(store, 10)
+    await end(pays, await reserve(pays, 4))
+    with pytest.raises(BudgetSpent):
+        await reserve(pays, left + 1)
+    await reserve(pays, left)
+
+
+async def test_who_does_not_fit_waits_for_what_those_in_flight_leave_over(
+    store: CallStore,
+) -> None:
+    pays = purse(store, 10)
+    first, second = await reserve(pays, 5), await reserve(pays, 5)
+    waiting = asyncio.create_task(reserve(pays, 4))
+    await asyncio.sleep(0.01)
+    await pays.settle(first, 5)
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    await pays.settle(second, 1)
+    assert (await waiting).usd == 4
+
+
+async def test_who_waits_is_refused_once_nobody_can_leave_anything_over(store: CallStore) -> None:
+    pays = purse(store, 10)
+    first = await reserve(pays, 10)
+    waiting = [asyncio.create_task(reserve(pays, 5)) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    await pays.write_off(first)
+    async with asyncio.timeout(PATIENCE_S):
+        refused = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(one) for one in refused] == [BudgetSpent] * 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_budget_is_never_exceeded_by_many_at_once(
+    store: CallStore, path: Path, seed: int
+) -> None:
+    chance, budget = random.Random(seed), 100.0
+    pays, at_risk = purse(store, budget), dict[str, float]()
+
+    async def call() -> None:
+        one = await reserve(pays, chance.randint(1, 9))
+        at_risk[one.id] = one.usd  # what it costs in the worst case, then what it did cost
+        assert sum(at_risk.values()) <= budget
+        assert open_in(path) >= one.usd
+        await asyncio.sleep(chance.random() / 100)
+        match chance.choice(["answer", "answer", "refusal", "timeout"]):
+            case "answer":
+                at_risk[one.id] *= chance.random()
+                await pays.settle(one, at_risk[one.id])
+            case "refusal":
+                at_risk[one.id] = 0
+                await pays.release(one)
+            case "timeout":
+                await pays.write_off(one)
+
+    async with asyncio.timeout(PATIENCE_S):
+        ended = await asyncio.gather(*(call() for _ in range(200)), return_exceptions=True)
+    refused = [one for one in ended if one is not None]
+    assert refused and {type(one) for one in refused} == {BudgetSpent}
+    assert budget - 9 < sum(at_risk.values()) <= budget, "it stopped too early"
+
+
+async def test_earlier_processes_of_the_run_are_counted(path: Path) -> None:
+    first = open_calls(path, "run")
+    await reserve(purse(first, 10), 6)
+    first.close()
+    for budget, left in ((10, 4), (20, 14)):
+        store = open_calls(path, "run")
+        with pytest.raises(BudgetSpent):
+            await reserve(purse(store, budget), left + 1)
+        store.close()
+    store = open_calls(path, "another run")
+    assert store.ledger.spent() == SpendingTotal(billed_usd=0, unknown_usd=0)
+    await reserve(purse(store, 10), 10)
+    store.close()
+
+
+async def test_whoever_is_cancelled_while_waiting_has_taken_nothing(store: CallStore) -> None:
+    pays = purse(store, 10)
+    first = await reserve(pays, 10)
+    waiting = asyncio.create_task(reserve(pays, 5))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    await pays.release(first)
+    async with asyncio.timeout(PATIENCE_S):
+        await reserve(pays, 10)
+    assert waiting.cancelled()
+
+
+async def test_a_reservation_that_could_not_be_committed_holds_nobody_up(
+    store: CallStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not in the file was not sent, and those who wait must be told the truth."""
+    pays = purse(store, 10)
+
+    async def full(key: str, usd: float) -> Reservation:
+        raise RunError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store.ledger, "reserve", full)
+        with pytest.raises(RunError):
+            await reserve(pays, 6)
+    async with asyncio.timeout(PATIENCE_S / 10):
+        await reserve(pays, 6)
