@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.calibration_worlds import LABELS, Planted, Study, coded
-from coreeval.agents.offline.rewriter import reword
-from coreeval.agents.offline.turns import TURNS
+from coreeval.agents.offline.rewrite import TRANSFORMS, reword
 from coreeval.config import DatasetConfig
 from coreeval.evaluation.arm_scores import ARMS
 from coreeval.evaluation.benchmarks.load import load_benchmark
@@ -92,7 +91,7 @@ def _samples(task: str, split: str) -> tuple[Sample, ...]:
 def _texts(originals: Sequence[str]) -> Texts:
     news = [sample.fields["text"] for sample in _samples("irony", "train")]
     drawn = np.random.default_rng(SEED).choice(len(news), size=(2, len(originals)), replace=False)
-    reworded = [reword(text, [], TURNS) for text in originals]
+    reworded = [reword(text, [], TRANSFORMS) for text in originals]
     first, second = (
         [f"{text} {_half(news[at])}" for text, at in zip(reworded, places, strict=True)]
         for places in drawn

@@ -3,7 +3,7 @@
     python -m benchmarks.voice --data FOLDER [--records FILE.jsonl]
 
 FOLDER has tweeteval, mrpc and gdelt as their publishers give them. Printed for each feature of
-`coreeval.agents.voice`: percentiles over all test texts, over as many headlines, and how well it
+`coreeval.agents.text.voice`: percentiles over all test texts and as many headlines, and how well it
 tells the two apart (AUC; 0.5 is chance). Then how often each check of a text's voice would fire if
 another original of the same benchmark stood in the place of the new text: how strict it is for
 texts that nobody edited. `--records` has lines with "original", "updated" (fields), "titles" and
@@ -21,40 +21,40 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
-from coreeval.agents import voice
+from coreeval.agents.text import voice
+from coreeval.agents.text.words import measure_containment, split_words
 from coreeval.agents.thresholds import THRESHOLDS
-from coreeval.agents.words import containment, words
 
 Feature = Callable[[str], float]
 SEED, MOST = 7, 1500
 
 
 def _capitals(text: str) -> float:
-    inside = [word for word in voice.plain(text).split()[1:] if word[0].isalpha()]
+    inside = [word for word in voice.plain_text(text).split()[1:] if word[0].isalpha()]
     return sum(word[0].isupper() for word in inside) / len(inside) if inside else 0.0
 
 
 def _word_length(text: str) -> float:
-    own = words(voice.plain(text))
+    own = split_words(voice.plain_text(text))
     return sum(map(len, own)) / len(own) if own else 0.0
 
 
 def _sentence_length(text: str) -> float:
-    parts = voice.sentences(text)
-    return sum(len(words(part)) for part in parts) / len(parts) if parts else 0.0
+    parts = voice.split_sentences(text)
+    return sum(len(split_words(part)) for part in parts) / len(parts) if parts else 0.0
 
 
 FEATURES: Mapping[str, Feature] = {
-    "function words": voice.function_word_share,
+    "function words": voice.measure_function_words,
     "word length": _word_length,
     "capitals inside": _capitals,
     "words a sentence": _sentence_length,
-    "figures": lambda text: float(len(voice.figures(text))),
-    "machine marks": lambda text: float(len(voice.machine_marks(text))),
-    "informal spellings": lambda text: float(len(voice.informal(text))),
+    "figures": lambda text: float(len(voice.find_figures(text))),
+    "machine marks": lambda text: float(len(voice.find_machine_marks(text))),
+    "informal spellings": lambda text: float(len(voice.find_informal_words(text))),
     "speaks as I": lambda text: float(voice.speaks_as_i(text)),
     "open end": lambda text: float(voice.ends_open(text)),
-    "lower-case start": lambda text: float(voice.lower_starts(text)),
+    "lower-case start": lambda text: float(voice.starts_lower(text)),
 }
 
 
@@ -134,17 +134,17 @@ def _strictness(name: str, texts: Sequence[str], luck: random.Random) -> None:
     pairs = list(zip(olds, luck.sample(olds, len(olds)), strict=True))
     fires = {
         "headline style": lambda old, new: (
-            voice.function_word_share(new) < limits.function_words
-            and voice.function_word_share(new)
-            < voice.function_word_share(old) - limits.function_fall
+            voice.measure_function_words(new) < limits.function_words
+            and voice.measure_function_words(new)
+            < voice.measure_function_words(old) - limits.function_fall
         ),
         "figures": lambda old, new: (
-            not voice.figures(old) and len(voice.figures(new)) > limits.figures
+            not voice.find_figures(old) and len(voice.find_figures(new)) > limits.figures
         ),
         "machine marks": lambda old, new: bool(
-            set(voice.machine_marks(new)) - set(voice.machine_marks(old))
+            set(voice.find_machine_marks(new)) - set(voice.find_machine_marks(old))
         ),
-        "capital start": lambda old, new: voice.lower_starts(old) and not voice.lower_starts(new),
+        "capital start": lambda old, new: voice.starts_lower(old) and not voice.starts_lower(new),
         "full stop": lambda old, new: voice.ends_open(old) and voice.ends_in_stop(new),
     }
     shares = (f"{what} {sum(map(fire, *zip(*pairs, strict=True))) / len(pairs):.1%}"
@@ -172,12 +172,12 @@ def _each(rows: Sequence[dict[str, Any]], arm: str, feature: Feature) -> Iterato
 
 def _share(row: dict[str, Any]) -> float:
     pairs = [(text, title) for text in row["updated"].values() for title in row["titles"]]
-    return max((containment(text, title) for text, title in pairs), default=0.0)
+    return max((measure_containment(text, title) for text, title in pairs), default=0.0)
 
 
 def _run(row: dict[str, Any]) -> float:
     pairs = [(text, title) for text in row["updated"].values() for title in row["titles"]]
-    return float(max((len(voice.longest_shared_run(*pair)) for pair in pairs), default=0))
+    return float(max((len(voice.find_shared_run(*pair)) for pair in pairs), default=0))
 
 
 if __name__ == "__main__":

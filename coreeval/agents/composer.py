@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from coreeval.agents.edits import firm_locks
 from coreeval.agents.llm_role import (
     LLMRole,
     check_not_blank,
@@ -13,8 +14,7 @@ from coreeval.agents.llm_role import (
     plan_data,
     word_limits,
 )
-from coreeval.agents.locks import firm_locks
-from coreeval.agents.roles import Brief
+from coreeval.agents.roles import CompositionRequest
 from coreeval.models import ModelClient, OutputSchema
 from coreeval.prompts import PromptSet
 from coreeval.schema import Composition, RoleName, Task
@@ -47,7 +47,7 @@ class LLMComposer(LLMRole):
             ComposedAnswer, name="composition", records={"fields": task.fields}
         )
 
-    async def __call__(self, brief: Brief) -> Composition:
+    async def __call__(self, brief: CompositionRequest) -> Composition:
         """Write the sample anew, with the plan's facts and the original's voice."""
         messages = self._messages(
             item=item_data(self.task, brief.sample)

@@ -5,11 +5,11 @@ from dataclasses import asdict
 from string import Template
 from typing import ClassVar
 
-from coreeval.agents.length import length_limits
+from coreeval.agents.edits import length_limits
 from coreeval.agents.roles import Fields
+from coreeval.agents.text.voice import voice_hints
+from coreeval.agents.text.words import normalise
 from coreeval.agents.thresholds import thresholds_of
-from coreeval.agents.voice import voice_hints
-from coreeval.agents.words import normalise
 from coreeval.models import InvalidAnswer, ModelClient
 from coreeval.prompts import Message, PromptSet, to_prompt_json
 from coreeval.schema import (

@@ -1,4 +1,4 @@
-"""What is asked of the news for a sample, and how the answers become one ranked list."""
+"""The searches that are made for a sample, and how their results become one ranked list."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -6,8 +6,8 @@ from itertools import islice, zip_longest
 from types import MappingProxyType
 from typing import Any
 
-from coreeval.agents.lexicon import FUNCTION_WORDS, MONTH_SHORT, MONTHS, WEEKDAYS
-from coreeval.agents.words import content_words, stem, words
+from coreeval.agents.text.lexicon import FUNCTION_WORDS, MONTH_SHORT, MONTHS, WEEKDAYS
+from coreeval.agents.text.words import find_content_words, split_words, stem
 from coreeval.schema import (
     Entity,
     EntityQuery,
@@ -18,20 +18,20 @@ from coreeval.schema import (
     Task,
 )
 
-MOST = 10
+MOST_QUERIES = 10
 """Most queries for one sample: 20 candidates leave each query two (pilot §2: top 20)."""
-PLACES: Mapping[Rung, int] = MappingProxyType({"concept": 3, "sibling": 2, "structure": 2})
+RUNG_PLACES: Mapping[Rung, int] = MappingProxyType({"concept": 3, "sibling": 2, "structure": 2})
 """Queries kept for each rung that has as many, whatever names there are. Of 60 samples concepts
 found knowledge for 27, siblings for 9, structures for 8, names for 6 (pilot §2)."""
 MOST_CONTEXT = 16
 """Words of the sample that go along with a name (own choice)."""
-NEAR = 0.6
+NEAR_SHARE = 0.6
 """Share of a topic's words that an item about it has: two of three, three of four or five (own
 choice)."""
-TELLINGS = 3
+MOST_TELLINGS = 3
 """Headlines offered that share this much (ALIKE) with one another: a few tellings of one event are
 the best material (pilot §2), more of them take the place of other events."""
-ALIKE = 0.4
+ALIKE_SHARE = 0.4
 """Share of two headlines' words that they have in common (own choice: paraphrased reports of one
 event share 0.4 to 0.6)."""
 LADDER: tuple[Rung, ...] = ("named", "alias", "concept", "sibling", "structure")
@@ -39,7 +39,7 @@ LADDER: tuple[Rung, ...] = ("named", "alias", "concept", "sibling", "structure")
 _UNSEARCHABLE = frozenset({"date", "quantity"})
 _CALENDAR = WEEKDAYS | MONTHS | MONTH_SHORT.keys() | {"today", "tomorrow", "yesterday", "tonight"}
 
-_Draft = tuple[str, Rung, tuple[str, ...]]
+_QueryDraft = tuple[str, Rung, tuple[str, ...]]
 
 
 def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
@@ -47,103 +47,109 @@ def plan_queries(extraction: Extraction, task: Task) -> list[EntityQuery]:
 
     A spelling is a query of its own, so that the rung tells what found the news.
     """
-    surnames = _surnames(extraction)
+    surnames = _find_surnames(extraction)
     drafts = [
         draft
         for draft in (
-            *_named(extraction, task),
-            *_aliases(extraction, task),
-            *_concepts(extraction, task),
+            *_name_drafts(extraction, task),
+            *_alias_drafts(extraction, task),
+            *_concept_drafts(extraction, task),
             *((_clean(text), "sibling", ()) for text in extraction.siblings),
             *((_clean(text), "structure", ()) for text in extraction.structures),
         )
-        if _usable(draft[0]) and not _lone_surname(draft[0], surnames)
+        if _is_usable(draft[0]) and not _is_surname(draft[0], surnames)
     ]
-    kept = list({_key(text): (text, rung, more) for text, rung, more in reversed(drafts)}.values())
+    kept = list(
+        {_make_key(text): (text, rung, more) for text, rung, more in reversed(drafts)}.values()
+    )
     return [
         EntityQuery(
             id=f"q{number}",
             text=text,
             rung=rung,
             aliases=more,
-            context=_context(text, extraction) if rung in ("named", "alias") else (),
+            context=_find_context(text, extraction) if rung in ("named", "alias") else (),
         )
-        for number, (text, rung, more) in enumerate(_shared_out(kept[::-1]), start=1)
+        for number, (text, rung, more) in enumerate(_limit_drafts(kept[::-1]), start=1)
     ]
 
 
-def _context(name: str, extraction: Extraction) -> tuple[str, ...]:
+def _find_context(name: str, extraction: Extraction) -> tuple[str, ...]:
     """Return what else the sample is about: it tells the river from the company."""
-    own = {stem(word) for word in words(name)}
-    told = [entity.query_name for entity in _searchable(extraction)] + list(extraction.queries)
-    found = (word for text in told for word in content_words(text) if stem(word) not in own)
+    own = {stem(word) for word in split_words(name)}
+    told = [entity.query_name for entity in _select_searchable(extraction)] + list(
+        extraction.queries
+    )
+    found = (word for text in told for word in find_content_words(text) if stem(word) not in own)
     return tuple(islice(dict.fromkeys(found), MOST_CONTEXT))
 
 
-def _named(extraction: Extraction, task: Task) -> Iterator[_Draft]:
-    for entity in _searchable(extraction):
+def _name_drafts(extraction: Extraction, task: Task) -> Iterator[_QueryDraft]:
+    for entity in _select_searchable(extraction):
         if entity.kind == "named" and not _is_target(entity, task):
             yield _clean(entity.query_name or entity.span), "named", ()
 
 
-def _aliases(extraction: Extraction, task: Task) -> Iterator[_Draft]:
-    for entity in _searchable(extraction):
+def _alias_drafts(extraction: Extraction, task: Task) -> Iterator[_QueryDraft]:
+    for entity in _select_searchable(extraction):
         if entity.kind != "named" or _is_target(entity, task):
             continue
         spellings = [_clean(name) for name in (entity.span, *entity.aliases)]
         others = [
             name
             for name in dict.fromkeys(spellings)
-            if _key(name) != _key(entity.query_name) and _usable(name) and not _lone(name, entity)
+            if _make_key(name) != _make_key(entity.query_name)
+            and _is_usable(name)
+            and not _is_single_name(name, entity)
         ]
         if others:
             yield others[0], "alias", tuple(others[1:])
 
 
-def _concepts(extraction: Extraction, task: Task) -> Iterator[_Draft]:
+def _concept_drafts(extraction: Extraction, task: Task) -> Iterator[_QueryDraft]:
     for text in extraction.queries:
         yield _clean(text), "concept", ()
-    for entity in _searchable(extraction):
+    for entity in _select_searchable(extraction):
         if entity.kind == "concept" or _is_target(entity, task):
             yield _clean(entity.query_name or entity.span), "concept", ()
 
 
-def _searchable(extraction: Extraction) -> list[Entity]:
+def _select_searchable(extraction: Extraction) -> list[Entity]:
     """Return the entities that news can be asked about: no handles, dates, amounts or surnames."""
     return [
         entity
         for entity in extraction.entities
         if entity.type not in _UNSEARCHABLE
         and not entity.query_name.startswith("@")
-        and not _lone(entity.query_name or entity.span, entity)
+        and not _is_single_name(entity.query_name or entity.span, entity)
     ]
 
 
-def _lone(name: str, entity: Entity) -> bool:
+def _is_single_name(name: str, entity: Entity) -> bool:
     """Tell whether a person is named by one word: a homonym sooner or later (pilot §2)."""
-    return entity.type == "person" and entity.kind == "named" and len(words(name)) == 1
+    return entity.type == "person" and entity.kind == "named" and len(split_words(name)) == 1
 
 
-def _surnames(extraction: Extraction) -> frozenset[str]:
+def _find_surnames(extraction: Extraction) -> frozenset[str]:
     people = (entity for entity in extraction.entities if entity.type == "person")
-    names = (words(name) for person in people for name in (person.span, person.query_name))
+    names = (split_words(name) for person in people for name in (person.span, person.query_name))
     return frozenset(parts[-1] for parts in names if parts)
 
 
-def _lone_surname(text: str, surnames: Collection[str]) -> bool:
-    parts = words(text)
+def _is_surname(text: str, surnames: Collection[str]) -> bool:
+    parts = split_words(text)
     return len(parts) == 1 and parts[0] in surnames
 
 
 def _is_target(entity: Entity, task: Task) -> bool:
     names = (*task.target_terms, *([task.target] if task.target else []))
-    own = {_key(entity.span), _key(entity.query_name)}
-    return bool(own & {_key(name) for name in names})
+    own = {_make_key(entity.span), _make_key(entity.query_name)}
+    return bool(own & {_make_key(name) for name in names})
 
 
-def _usable(text: str) -> bool:
+def _is_usable(text: str) -> bool:
     """Tell whether a text can find anything in particular."""
-    content = content_words(text)
+    content = find_content_words(text)
     if not content or all(word in _CALENDAR or word[0].isdigit() for word in content):
         return bool(re.fullmatch(r"[A-Z]{2,3}", text)) and text.casefold() not in FUNCTION_WORDS
     return len(content) > 1 or len(content[0]) > 2 or text.isupper()
@@ -153,20 +159,20 @@ def _clean(text: str) -> str:
     return " ".join(text.replace("#", " ").split()).strip(" .,;:!?\"'")
 
 
-def _key(text: str) -> str:
-    return " ".join(words(text.replace("#", " ")))
+def _make_key(text: str) -> str:
+    return " ".join(split_words(text.replace("#", " ")))
 
 
-def _shared_out(drafts: Sequence[_Draft]) -> list[_Draft]:
+def _limit_drafts(drafts: Sequence[_QueryDraft]) -> list[_QueryDraft]:
     """Cut to the limit, keeping places for each rung below the names."""
     by_rung = {rung: [draft for draft in drafts if draft[1] == rung] for rung in LADDER}
-    kept = [draft for rung, most in PLACES.items() for draft in by_rung[rung][:most]]
+    kept = [draft for rung, most in RUNG_PLACES.items() for draft in by_rung[rung][:most]]
     others = (draft for draft in drafts if draft not in kept)
-    chosen = {*kept, *islice(others, MOST - len(kept))}
+    chosen = {*kept, *islice(others, MOST_QUERIES - len(kept))}
     return [draft for draft in drafts if draft in chosen]
 
 
-def merge(
+def merge_results(
     retrieval: Retrieval,
     queries: Sequence[EntityQuery],
     *,
@@ -188,46 +194,46 @@ def merge(
     for query in ordered:
         found = retrieval.by_query.get(query.id, ())
         fresh = [item for item in found if item.id not in exclude and not forbids(item)]
-        near = [item for item in fresh if _near(query, item)]
+        near = [item for item in fresh if _is_near(query, item)]
         close.append(near)
         loose.append([item for item in fresh if item not in near])
         best |= {item: query.rung for item in near if item not in best}
-    turns = (*_turns(close), *_turns(loose))
-    return {item: best.get(item, "structure") for item in islice(_distinct(turns), limit)}
+    turns = (*_interleave(close), *_interleave(loose))
+    return {item: best.get(item, "structure") for item in islice(_drop_repeats(turns), limit)}
 
 
-def _near(query: EntityQuery, item: Evidence) -> bool:
+def _is_near(query: EntityQuery, item: Evidence) -> bool:
     """Tell whether an item has a query's name, or most words of its topic."""
-    asked = {stem(word) for word in content_words(query.text)}
+    asked = {stem(word) for word in find_content_words(query.text)}
     if query.rung in ("named", "alias") or not asked:
         return True
     told = " ".join((item.title, item.snippet, *(entity.name for entity in item.entities)))
-    return len(asked & {stem(word) for word in content_words(told)}) >= NEAR * len(asked)
+    return len(asked & {stem(word) for word in find_content_words(told)}) >= NEAR_SHARE * len(asked)
 
 
-def _turns(answers: Iterable[Sequence[Evidence]]) -> Iterator[Evidence]:
+def _interleave(answers: Iterable[Sequence[Evidence]]) -> Iterator[Evidence]:
     return (item for turn in zip_longest(*answers) for item in turn if item is not None)
 
 
-def best_rung(rungs: Iterable[Rung]) -> Rung:
+def find_best_rung(rungs: Iterable[Rung]) -> Rung:
     """Return the rung nearest to the text's own names; none where there is no rung."""
     return min(rungs, key=LADDER.index, default="none")
 
 
-def _distinct(items: Iterable[Evidence]) -> Iterator[Evidence]:
+def _drop_repeats(items: Iterable[Evidence]) -> Iterator[Evidence]:
     seen: set[str] = set()
     told: list[frozenset[str]] = []
     for item in items:
-        headline = _key(item.title)
-        own = frozenset(map(stem, content_words(item.title)))
-        alike = sum(len(own & other) >= ALIKE * len(own | other) for other in told if own)
-        if item.id not in seen and headline not in seen and alike < TELLINGS:
+        headline = _make_key(item.title)
+        own = frozenset(map(stem, find_content_words(item.title)))
+        alike = sum(len(own & other) >= ALIKE_SHARE * len(own | other) for other in told if own)
+        if item.id not in seen and headline not in seen and alike < MOST_TELLINGS:
             told.append(own)
             yield item
         seen |= {item.id, headline}
 
 
-def answered(asked: Sequence[EntityQuery], found: Retrieval) -> list[dict[str, Any]]:
+def describe_queries(asked: Sequence[EntityQuery], found: Retrieval) -> list[dict[str, Any]]:
     """Return for each query how much there was, and why there was nothing."""
     return [
         {

@@ -1,9 +1,13 @@
-"""What the judges' answers mean: the conjunction is made here, never by a model (paper, §3.4)."""
+"""What the judges' answers mean, and whether a sample with defects gets another attempt.
+
+The conjunction of the verdicts is made here, never by a model (CoreEval paper, §3.4).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from coreeval.agents.support import Support, evidence_text, quoted_in
-from coreeval.agents.words import content_words
+from coreeval.agents.text.support import Support, evidence_text, is_quoted_in
+from coreeval.agents.text.words import find_content_words
 from coreeval.schema import (
     Defect,
     DefectKind,
@@ -30,7 +34,7 @@ _ROUTES: Mapping[FactDefect, Route] = {
 """Where a retry goes; anything else goes to the composer (pilot §8).
 
 A claim without support that is not in the plan goes to the composer too: the plan is good."""
-_COMPOSERS_OWN: frozenset[FactDefect] = frozenset({"none", "memory", "unsupported"})
+_COMPOSER_DEFECTS: frozenset[FactDefect] = frozenset({"none", "memory", "unsupported"})
 ADDED_SHARE = 1 / 3
 """Share of a claim's content words missing from the plan above which the composer added it (own
 choice: a claim that the plan made shares nearly all its words with it)."""
@@ -38,7 +42,7 @@ _FLUENCY: Mapping[int, tuple[str, Route]] = {
     1: ("does not hang together", "evidence"),
     2: ("reads unnaturally", "compose"),
 }
-_Found = tuple[JudgedStatement, Defect]
+_StatementDefect = tuple[JudgedStatement, Defect]
 _OUTCOMES: tuple[tuple[DefectKind, Outcome], ...] = (
     ("unsafe", "unsafe"),
     ("facts", "rejected_facts"),
@@ -48,7 +52,7 @@ _OUTCOMES: tuple[tuple[DefectKind, Outcome], ...] = (
 """Which outcome a sample with several kinds of defect gets: the gravest."""
 
 
-def fact_defects(
+def find_fact_defects(
     task: Task,
     fields: Mapping[str, str],
     verdict: FactVerdict,
@@ -64,40 +68,46 @@ def fact_defects(
     factual = task.factual_fields or task.fields
     exempt = set(fields) - set(factual)
     texts = {item.id: evidence_text(item) for item in evidence}
-    judged = (_judged(statement, exempt, texts) for statement in verdict.statements)
-    found = [_routed(defect, plan) for defect in judged if defect is not None]
-    return [*found, *_unjudged(factual, fields, verdict)]
+    judged = (_check_statement(statement, exempt, texts) for statement in verdict.statements)
+    found = [_choose_route(defect, plan) for defect in judged if defect is not None]
+    return [*found, *_check_unjudged(factual, fields, verdict)]
 
 
-def _routed(found: _Found, plan: Plan) -> Defect:
+def _choose_route(found: _StatementDefect, plan: Plan) -> Defect:
     statement, defect = found
     planned = Support([text for one in plan.statements for text in (one.text, one.translation)])
-    claim = content_words(statement.text)
+    claim = find_content_words(statement.text)
     added = len(planned.missing_words(statement.text)) > len(claim) * ADDED_SHARE
-    composed = defect.route == "replace" and statement.defect in _COMPOSERS_OWN and added
+    composed = defect.route == "replace" and statement.defect in _COMPOSER_DEFECTS and added
     return defect.model_copy(update={"route": "compose"}) if composed else defect
 
 
-def _judged(
+def _check_statement(
     statement: JudgedStatement, exempt: set[str], texts: Mapping[str, str]
-) -> _Found | None:
+) -> _StatementDefect | None:
     if statement.defect == "person":
-        return _fact(statement, "person", "writes about a real person what may not be written")
+        return _fact_defect(
+            statement, "person", "writes about a real person what may not be written"
+        )
     if statement.kind not in ("fact", "attributed") or statement.field in exempt:
         return None
     if statement.supported != "yes":
         code = "unsupported" if statement.defect == "none" else statement.defect
-        return _fact(statement, code, "no evidence carries it")
+        return _fact_defect(statement, code, "no evidence carries it")
     if statement.defect != "none":
-        return _fact(statement, statement.defect, "the judge called it supported with a defect")
+        return _fact_defect(
+            statement, statement.defect, "the judge called it supported with a defect"
+        )
     if statement.evidence_id not in texts:
-        return _fact(statement, "unsupported", "the evidence named for it was not offered")
-    if not quoted_in(statement.quote, texts[statement.evidence_id]):
-        return _fact(statement, "unsupported", f"its evidence does not say {statement.quote!r}")
+        return _fact_defect(statement, "unsupported", "the evidence named for it was not offered")
+    if not is_quoted_in(statement.quote, texts[statement.evidence_id]):
+        return _fact_defect(
+            statement, "unsupported", f"its evidence does not say {statement.quote!r}"
+        )
     return None
 
 
-def _fact(statement: JudgedStatement, code: FactDefect, why: str) -> _Found:
+def _fact_defect(statement: JudgedStatement, code: FactDefect, why: str) -> _StatementDefect:
     said = f"{statement.words!r} says: " if statement.words else ""
     defect = Defect(
         check=f"facts_{code}",
@@ -108,7 +118,7 @@ def _fact(statement: JudgedStatement, code: FactDefect, why: str) -> _Found:
     return statement, defect
 
 
-def _unjudged(
+def _check_unjudged(
     factual: Sequence[str], fields: Mapping[str, str], verdict: FactVerdict
 ) -> Iterator[Defect]:
     """A text of which no statement was judged is not thereby supported."""
@@ -121,7 +131,7 @@ def _unjudged(
         )
 
 
-def label_defects(task: Task, sample: Sample, verdict: LabelVerdict) -> list[Defect]:
+def find_label_defects(task: Task, sample: Sample, verdict: LabelVerdict) -> list[Defect]:
     """Return a defect if a blind judge did not give a text the sample's label."""
     given = find_label(task, verdict.label)
     if given is not None and given.id == sample.label:
@@ -132,7 +142,7 @@ def label_defects(task: Task, sample: Sample, verdict: LabelVerdict) -> list[Def
     return [Defect(check="label", kind="label", message=message, route="compose")]
 
 
-def fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
+def find_fluency_defects(verdict: LabelVerdict, original: int) -> list[Defect]:
     """Return a defect if a text reads less naturally than its original did to the same judge.
 
     A text whose parts do not belong together needs other news; a clumsy one, another wording.
@@ -153,7 +163,7 @@ def is_contrary(sample: Sample, verdict: LabelVerdict) -> bool:
     return said not in (UNDECIDED, fold_name(sample.label_text), "") and verdict.confidence != "low"
 
 
-def outcome_of(defects: Sequence[Defect]) -> Outcome:
+def choose_outcome(defects: Sequence[Defect]) -> Outcome:
     """Return how a sample ends whose last attempt has these defects; accepted without any.
 
     The gravest kind decides: unsafe, then facts, then label, then form.
@@ -162,6 +172,45 @@ def outcome_of(defects: Sequence[Defect]) -> Outcome:
     return next((outcome for kind, outcome in _OUTCOMES if kind in kinds), "accepted")
 
 
-def same_defects(one: Sequence[Defect], other: Sequence[Defect]) -> bool:
+def share_defect(one: Sequence[Defect], other: Sequence[Defect]) -> bool:
     """Tell whether two attempts share a defect: same check, same message (pilot §8, early end)."""
     return bool({(d.check, d.message) for d in one} & {(d.check, d.message) for d in other})
+
+
+FURTHEST_BACK: tuple[Route, ...] = ("evidence", "replace", "compose")
+"""Routes from the one that redoes most to the one that redoes least (research: pilot §8)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextAttempt:
+    """Another attempt, starting at `route`."""
+
+    route: Route
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinalOutcome:
+    """No further attempt."""
+
+    outcome: Outcome
+    reason: str
+
+
+def decide_next(
+    defects: Sequence[Defect], *, previous: Sequence[Defect], attempt: int, max_attempts: int
+) -> NextAttempt | FinalOutcome:
+    """Decide about a text with at least one defect.
+
+    It ends at the last attempt, when it is unsafe, and when one of the defects comes a second
+    time, word for word (a fourth attempt saved none of the pilot's rejected samples, pilot §8).
+    """
+    unsafe = any(defect.kind == "unsafe" for defect in defects)
+    if unsafe or attempt >= max_attempts or share_defect(defects, previous):
+        return FinalOutcome(outcome=choose_outcome(defects), reason=summarise_defects(defects))
+    routes = {defect.route for defect in defects}
+    return NextAttempt(route=next(route for route in FURTHEST_BACK if route in routes))
+
+
+def summarise_defects(defects: Sequence[Defect]) -> str:
+    """Return one line that names each defect."""
+    return "; ".join(f"{defect.check}: {defect.message}" for defect in defects)

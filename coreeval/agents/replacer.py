@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+from coreeval.agents.edits import firm_locks
 from coreeval.agents.llm_role import (
     LLMRole,
     feedback_data,
@@ -12,7 +13,6 @@ from coreeval.agents.llm_role import (
     occurs,
     plan_data,
 )
-from coreeval.agents.locks import firm_locks
 from coreeval.models import InvalidAnswer, ModelClient, OutputSchema
 from coreeval.prompts import PromptSet
 from coreeval.schema import (

@@ -1,7 +1,7 @@
 """The six roles as signatures: typed in, typed out, whoever plays them.
 
-A role is built for one task and then called for many samples. An LLM and the offline rules play the
-same part; the graph cannot tell them apart.
+A role is built for one task and then called for many samples. LLMs and the offline rules implement
+the same protocols; the graph cannot tell them apart.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class Rewriter(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Brief:
+class CompositionRequest:
     """All that the composer may use (the arguments of paper eq. 5)."""
 
     sample: Sample
@@ -86,7 +86,7 @@ class Brief:
 class Composer(Protocol):
     """Writes D-hat (paper eq. 5)."""
 
-    async def __call__(self, brief: Brief) -> Composition:
+    async def __call__(self, brief: CompositionRequest) -> Composition:
         """Write the sample anew, with the plan's facts and the original's voice."""
         ...
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from coreeval.agents.roles import Team
-from coreeval.agents.rules import Rules
+from coreeval.agents.safety import SafetyRules
 from coreeval.graph.offering import Offer
 from coreeval.schema import Sample, Task, Window
 from coreeval.tools.knowledge import KnowledgeSource
@@ -31,7 +31,7 @@ class Crew:
     """Looks for news for one sample."""
     window: Window
     store: RunStore
-    rules: Rules
+    rules: SafetyRules
     candidates: int
     """Items of evidence shown to the replacer."""
     max_attempts: int

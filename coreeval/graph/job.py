@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from coreeval.agents.hiring import Hire
+from coreeval.agents.team import BuildTeam
 from coreeval.config import Config, TargetConfig
 from coreeval.evaluation.benchmarks import target_of
 from coreeval.evaluation.embedded import is_classifier
@@ -44,7 +44,7 @@ class Job:
     files: RunFiles
     workspace: Workspace
     store: RunStore
-    hire: Hire
+    hire: BuildTeam
     """Builds the team of a task; tests put their own in."""
     inputs: "Inputs"
     """Where benchmark and news are looked at."""

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 
-from coreeval.agents import checks, queries, reflect, screen
-from coreeval.agents.retry import End, decide, summary
-from coreeval.agents.roles import Brief, Fields, Team
-from coreeval.agents.substitute import substitute
+from coreeval.agents import checks, queries, reflect, safety
+from coreeval.agents.edits import substitute
+from coreeval.agents.reflect import FinalOutcome, decide_next, summarise_defects
+from coreeval.agents.roles import CompositionRequest, Fields, Team
 from coreeval.graph.crew import Crew
 from coreeval.graph.notes import note
 from coreeval.graph.offering import Looking
@@ -42,7 +42,7 @@ class SampleNodes:
         """Find entities, triples, locks and queries (paper eq. 1), and screen the sample."""
         sample, task, team = await self._sample(state)
         found = checks.clean_extraction(task, sample, await team.extractor(sample))
-        screened = screen.screen(sample, found, self._crew.rules.policy)
+        screened = safety.screen_sample(sample, found, self._crew.rules.policy)
         update = SampleUpdate(extraction=found.model_dump(mode="json"), policy=screened.policy)
         update |= SampleUpdate(route=self._after_extract(state))
         if screened.policy in ("skip", "semantic_only"):
@@ -89,7 +89,9 @@ class SampleNodes:
         return SampleUpdate(
             semantic=_spaced(task, rewrite.fields) if passed else None,
             semantic_feedback=_json(found),
-            verdicts=[_verdict("reworded", 0, passed, summary(defects) or rewrite.reason)],
+            verdicts=[
+                _verdict("reworded", 0, passed, summarise_defects(defects) or rewrite.reason)
+            ],
         )
 
     async def judge_semantic(self, state: SampleState) -> SampleUpdate:
@@ -129,7 +131,7 @@ class SampleNodes:
         if rungs and newest and all(item.published_at <= newest for item in offered.items):
             return update | _end("no_knowledge", f"no news after {newest:%Y-%m-%d %H:%M}")
         if rungs:
-            return update | SampleUpdate(rung=queries.best_rung(rungs.values()))
+            return update | SampleUpdate(rung=queries.find_best_rung(rungs.values()))
         return update | _end("no_knowledge", _why_none(offered.asked, state))
 
     async def queries(self, state: SampleState) -> list[EntityQuery]:
@@ -161,7 +163,7 @@ class SampleNodes:
         if plan.decision == "none_fits":
             return update | _end("no_knowledge", plan.reason or "no news on offer fits the sample")
         used = (offered[known] for known in _rests_on(plan) if known in offered)
-        update |= SampleUpdate(rung=queries.best_rung(used))
+        update |= SampleUpdate(rung=queries.find_best_rung(used))
         defects = checks.check_plan(
             task,
             sample,
@@ -205,14 +207,14 @@ class SampleNodes:
             team.fact_judge(factual, evidence), team.label_judge(fields)
         )
         note("statements", [each.model_dump(mode="json") for each in facts.statements])
-        wrong_facts = reflect.fact_defects(task, fields, facts, evidence, plan)
-        wrong_label = reflect.label_defects(task, sample, label)
-        clumsy = reflect.fluency_defects(label, state.get("original_fluency", label.fluency))
+        wrong_facts = reflect.find_fact_defects(task, fields, facts, evidence, plan)
+        wrong_label = reflect.find_label_defects(task, sample, label)
+        clumsy = reflect.find_fluency_defects(label, state.get("original_fluency", label.fluency))
         attempt = state["attempt"]
         said = [
-            _verdict("facts_supported", attempt, not wrong_facts, summary(wrong_facts)),
+            _verdict("facts_supported", attempt, not wrong_facts, summarise_defects(wrong_facts)),
             _verdict("label_preserved", attempt, not wrong_label, _said(label)),
-            _verdict("fluency", attempt, not clumsy, summary(clumsy)),
+            _verdict("fluency", attempt, not clumsy, summarise_defects(clumsy)),
         ]
         defects = [*wrong_facts, *wrong_label, *clumsy]
         if not defects:
@@ -231,7 +233,7 @@ class SampleNodes:
         otherwise: str,
     ) -> SampleUpdate:
         """Record one verdict of the code, and go on or back."""
-        said = [_verdict(name, attempt, not defects, summary(defects))]
+        said = [_verdict(name, attempt, not defects, summarise_defects(defects))]
         after = SampleUpdate(route=otherwise)
         if defects:
             after = self._next(state, attempt, defects)
@@ -240,9 +242,9 @@ class SampleNodes:
     def _next(self, state: SampleState, attempt: int, defects: Sequence[Defect]) -> SampleUpdate:
         """Return where a text with defects goes: another attempt or the end."""
         limit, previous = self._crew.max_attempts, _feedback(state)
-        decision = decide(defects, previous=previous, attempt=attempt, max_attempts=limit)
+        decision = decide_next(defects, previous=previous, attempt=attempt, max_attempts=limit)
         feedback = SampleUpdate(feedback=_json(defects))
-        if isinstance(decision, End):
+        if isinstance(decision, FinalOutcome):
             return _end(decision.outcome, decision.reason) | feedback
         again = SampleUpdate(route=START_OF[decision.route], attempt=attempt + 1)
         return again | feedback
@@ -261,9 +263,9 @@ class SampleNodes:
         neutral = state.get("policy") == "neutral_only"
         return checks.Restraint(neutral_only=neutral, takedown=self._crew.rules.takedown)
 
-    async def _brief(self, state: SampleState, sample: Sample) -> Brief:
+    async def _brief(self, state: SampleState, sample: Sample) -> CompositionRequest:
         plan = _plan(state)
-        return Brief(
+        return CompositionRequest(
             sample=sample,
             extraction=_extraction(state),
             plan=plan,
@@ -328,6 +330,6 @@ def _why_none(asked: Sequence[Json], state: SampleState) -> str:
     if not asked:
         return "the text mentions nothing to search for"
     if "plan" in state:
-        return f"no other news after: {summary(_feedback(state))}"
+        return f"no other news after: {summarise_defects(_feedback(state))}"
     reasons = sorted({row["why_none"] for row in asked if row["why_none"]}) or ["no_news"]
     return f"{', '.join(reasons)} for {', '.join(repr(row['text']) for row in asked)}"

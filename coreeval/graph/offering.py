@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from coreeval.agents import queries
-from coreeval.agents.rules import Rules
+from coreeval.agents.safety import SafetyRules
 from coreeval.graph.state import Json
 from coreeval.schema import EntityQuery, Evidence, Rung, Window
 from coreeval.tools.knowledge import KnowledgeSource
@@ -35,15 +35,17 @@ Offer = Callable[[Looking], Awaitable[Offered]]
 """Looks for news for one sample."""
 
 
-def offer_of(knowledge: KnowledgeSource, window: Window, *, candidates: int, rules: Rules) -> Offer:
+def offer_of(
+    knowledge: KnowledgeSource, window: Window, *, candidates: int, rules: SafetyRules
+) -> Offer:
     """Return what asks a source of news and merges its answers (paper eq. 2)."""
 
     async def offer(looking: Looking) -> Offered:
         asked = looking.queries
         found = await knowledge.fetch(asked, window, candidates)
-        items = queries.merge(
+        items = queries.merge_results(
             found, asked, limit=candidates, exclude=looking.tried, forbids=rules.takedown.forbids
         )
-        return Offered(asked=queries.answered(asked, found), items=items)
+        return Offered(asked=queries.describe_queries(asked, found), items=items)
 
     return offer

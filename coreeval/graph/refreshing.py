@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import datetime
 
-from coreeval.agents.hiring import Materials
+from coreeval.agents.team import TeamInputs
 from coreeval.errors import ReleaseError
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.checkpoints import open_checkpoints
@@ -107,7 +107,7 @@ def _tell_notes(job: Job, calls: CallStore) -> None:
 def crew_of(job: Job, knowledge: KnowledgeSource, calls: CallStore) -> Crew:
     """Return what the sample graph's nodes work with."""
     window = job.setup.window
-    materials = Materials(
+    materials = TeamInputs(
         models=job.config.models,
         prompts=job.setup.prompts,
         exchange=open_model_pool(
@@ -149,7 +149,7 @@ def _newest(job: Job) -> dict[str, datetime]:
     return found
 
 
-def _parts(job: Job, materials: Materials) -> Callable[[Sample], Part]:
+def _parts(job: Job, materials: TeamInputs) -> Callable[[Sample], Part]:
     """Return what finds a sample's task and team; all teams are ready before the first sample."""
     tasks = job.tasks()
     parts = {task.target: Part(task=task, team=job.hire(task, materials)) for task in tasks}

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from coreeval import tasks
-from coreeval.agents.rules import DEFAULT_POLICY, Rules
-from coreeval.agents.takedown import takedown_in_force
+from coreeval.agents.safety import DEFAULT_POLICY, SafetyRules, load_active_takedown
 from coreeval.config import ROLES, AnyConfig, Config, DatasetConfig, ModelConfig, TargetConfig
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
@@ -59,7 +58,7 @@ class Setup:
     """Of the news for the control arm; None where there is none."""
     target_dates: tuple[TargetDates, ...]
     now: datetime
-    rules: Rules
+    rules: SafetyRules
 
 
 def set_up(
@@ -96,16 +95,16 @@ def set_up(
     )
 
 
-def rules_of(config: Config, workspace: Workspace | None = None) -> Rules:
+def rules_of(config: Config, workspace: Workspace | None = None) -> SafetyRules:
     """Return what the config and the workspace say about real people, defaults filled in.
 
     Raises:
         ConfigError: a takedown list cannot be read.
     """
     own = workspace.takedown if workspace else None
-    return Rules(
+    return SafetyRules(
         policy={**DEFAULT_POLICY, **config.safety.flag_policies()},
-        takedown=takedown_in_force(config.knowledge.takedown, own),
+        takedown=load_active_takedown(config.knowledge.takedown, own),
     )
 
 

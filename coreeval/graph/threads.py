@@ -13,7 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import RunControl
 from langgraph.types import Durability
 
-from coreeval.agents.provenance import replaced_facts
+from coreeval.agents.edits import list_replaced_facts
 from coreeval.errors import CoreEvalError, ModelCallError
 from coreeval.graph.checkpoints import HeldCheckpoints, damage_told
 from coreeval.graph.listening import NOBODY, Listener
@@ -216,4 +216,4 @@ def trouble_of(error: Exception, timeout_s: float) -> str:
 def _facts(sample_id: str, state: SampleState) -> Sequence[ReplacedFact]:
     if state["outcome"] != "accepted":
         return ()
-    return replaced_facts(sample_id, Plan.model_validate(state["plan"]), state.get("used", ()))
+    return list_replaced_facts(sample_id, Plan.model_validate(state["plan"]), state.get("used", ()))

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.agents.hiring import Hire, hire
+from coreeval.agents.team import BuildTeam, build_team
 from coreeval.errors import CoreEvalError, RunError
 from coreeval.graph.build import build_run_graph
 from coreeval.graph.control import with_control
@@ -35,7 +35,7 @@ class Surroundings:
 
     watch: Watch = unwatched
     now: Clock = utc_now
-    hire: Hire = hire
+    hire: BuildTeam = build_team
     inputs: Inputs = LIVE
 
 

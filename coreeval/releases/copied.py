@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from coreeval.agents.words import words
+from coreeval.agents.text.words import split_words
 from coreeval.releases.arms import accepted_fields
 from coreeval.releases.release_manifest import Overlap
 from coreeval.tools.stores.run_store import RunStore
@@ -50,5 +50,5 @@ def _of_fields(fields: Texts) -> set[tuple[str, ...]]:
 
 
 def _grams(text: str) -> Iterator[tuple[str, ...]]:
-    found = words(_SIGN.sub(r" \1 ", text))
+    found = split_words(_SIGN.sub(r" \1 ", text))
     return zip(*(found[start:] for start in range(GRAM)), strict=False)

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Generic, Literal, Protocol, TypeVar
 
-from coreeval.agents.takedown import Takedown
+from coreeval.agents.safety import Takedown
 from coreeval.config.dates import parse_age
 from coreeval.errors import ReleaseError
 from coreeval.releases.manifest import Followed

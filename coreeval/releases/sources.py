@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from coreeval.agents.takedown import Takedown, takedown_in_force
+from coreeval.agents.safety import Takedown, load_active_takedown
 from coreeval.config import Config, load_config
 from coreeval.errors import ReleaseError
 from coreeval.releases.arms import OnReject
@@ -57,7 +57,7 @@ class Sources:
             config=config,
             task=_task_of(run, config),
             licence=licence_of(config.dataset),
-            takedown=takedown_in_force(listed, Workspace(Path(run.workspace)).takedown),
+            takedown=load_active_takedown(listed, Workspace(Path(run.workspace)).takedown),
             parent=parent,
             files=files,
         )

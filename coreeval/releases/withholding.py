@@ -6,7 +6,7 @@ What a person rejected is in neither.
 
 from collections.abc import Collection, Iterator, Mapping
 
-from coreeval.agents.takedown import Takedown
+from coreeval.agents.safety import Takedown
 from coreeval.releases.arms import evidence_used
 from coreeval.releases.release_manifest import Withheld
 from coreeval.tools.stores.run_store import RunStore

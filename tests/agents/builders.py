@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from coreeval.agents.roles import Brief, Fields
+from coreeval.agents.roles import CompositionRequest, Fields
 from coreeval.schema import (
     Evidence,
     Extraction,
@@ -114,10 +114,10 @@ def brief(
     plan: Plan | None = None,
     evidence: tuple[Evidence, ...] = (),
     extraction: Extraction | None = None,
-) -> Brief:
+) -> CompositionRequest:
     """Return what a composer of the sample would be given."""
     fields: Fields = dict(original.fields)
-    return Brief(
+    return CompositionRequest(
         sample=original,
         extraction=extraction or Extraction(),
         plan=plan or Plan(decision="use"),

@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
-from coreeval.agents.takedown import takedown_of
+from coreeval.agents.safety import build_takedown
 from tests.hostile.patterns import seconds
 
 NAMES = ["José Núñez", "Acme Corp", "Anna-Lena Strauß", "Лев Яшин"]
@@ -29,7 +29,7 @@ FINDER = NameFinder(NAMES)
 )
 def test_what_the_list_finds(text: str) -> None:
     assert FINDER.finds(text)
-    assert list(takedown_of(NAMES).names_in(text))
+    assert list(build_takedown(NAMES).names_in(text))
 
 
 @pytest.mark.parametrize(

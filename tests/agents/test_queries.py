@@ -1,6 +1,12 @@
 import pytest
 
-from coreeval.agents.queries import MOST, PLACES, best_rung, merge, plan_queries
+from coreeval.agents.queries import (
+    MOST_QUERIES,
+    RUNG_PLACES,
+    find_best_rung,
+    merge_results,
+    plan_queries,
+)
 from coreeval.schema import Entity, EntityQuery, EntityType, Evidence, Extraction, Retrieval, Rung
 
 from .builders import STANCE, TWEETS, news
@@ -102,10 +108,10 @@ def test_names_leave_room_for_concepts() -> None:
     many = [named(f"Company {letter}x") for letter in "abcdefghij"]
     ideas = [concept(f"topic {letter}x") for letter in "abcdefghij"]
     rungs = [rung for _, rung in planned(*many, *ideas)]
-    assert len(rungs) == MOST
-    assert rungs.count("concept") == PLACES["concept"]
-    assert [rung for _, rung in planned(*many)] == ["named"] * MOST
-    assert [rung for _, rung in planned(*ideas)] == ["concept"] * MOST
+    assert len(rungs) == MOST_QUERIES
+    assert rungs.count("concept") == RUNG_PLACES["concept"]
+    assert [rung for _, rung in planned(*many)] == ["named"] * MOST_QUERIES
+    assert [rung for _, rung in planned(*ideas)] == ["concept"] * MOST_QUERIES
 
 
 def test_each_rung_keeps_its_places() -> None:
@@ -138,7 +144,7 @@ def items(*keys: str) -> tuple[Evidence, ...]:
 def test_queries_take_turns_in_the_order_of_their_rungs() -> None:
     asked = [query("q1", "concept"), query("q2", "named")]
     answer = Retrieval(by_query={"q1": items("a", "b", "c"), "q2": items("x")})
-    found = merge(answer, asked, limit=3, exclude=())
+    found = merge_results(answer, asked, limit=3, exclude=())
     assert [(item.id, rung) for item, rung in found.items()] == [
         ("x", "named"),
         ("a", "concept"),
@@ -149,24 +155,26 @@ def test_queries_take_turns_in_the_order_of_their_rungs() -> None:
 def test_an_item_has_the_best_rung_that_found_it() -> None:
     asked = [query("q1", "sibling"), query("q2", "alias"), query("q3", "structure")]
     answer = Retrieval(by_query={"q1": items("a", "b"), "q2": items("b"), "q3": items("a", "b")})
-    found = merge(answer, asked, limit=9, exclude=())
+    found = merge_results(answer, asked, limit=9, exclude=())
     assert {item.id: rung for item, rung in found.items()} == {"b": "alias", "a": "sibling"}
-    assert best_rung(found.values()) == "alias"
-    assert best_rung([]) == "none"
+    assert find_best_rung(found.values()) == "alias"
+    assert find_best_rung([]) == "none"
 
 
 def test_repeats_and_items_tried_before_are_left_out() -> None:
     asked = [query("q1", "named"), query("q2", "concept")]
     twin = news("headline A!", key="twin")
     answer = Retrieval(by_query={"q1": items("tried"), "q2": (*items("a", "tried"), twin)})
-    found = merge(answer, asked, limit=9, exclude={"tried"})
+    found = merge_results(answer, asked, limit=9, exclude={"tried"})
     assert [item.id for item in found] == ["a"]
 
 
 def test_nothing_found_is_nothing_offered() -> None:
     asked = [query("q1", "named")]
-    assert merge(Retrieval(by_query={}), asked, limit=5, exclude=()) == {}
-    assert merge(Retrieval(by_query={"q1": items("a")}), asked, limit=5, exclude={"a"}) == {}
+    assert merge_results(Retrieval(by_query={}), asked, limit=5, exclude=()) == {}
+    assert (
+        merge_results(Retrieval(by_query={"q1": items("a")}), asked, limit=5, exclude={"a"}) == {}
+    )
 
 
 def test_what_shares_few_words_comes_last_and_stands_for_its_shape() -> None:
@@ -174,7 +182,7 @@ def test_what_shares_few_words_comes_last_and_stands_for_its_shape() -> None:
     loose, near = news("Party wins seats", key="l"), news("Noisy party keeps town up", key="n")
     rain = news("Rain again", key="r")
     answer = Retrieval(by_query={"q1": (loose, near), "q2": (rain,)})
-    found = merge(answer, asked, limit=9, exclude=())
+    found = merge_results(answer, asked, limit=9, exclude=())
     assert [(item.id, rung) for item, rung in found.items()] == [
         ("n", "concept"),
         ("r", "sibling"),
@@ -186,5 +194,5 @@ def test_few_tellings_of_one_event_are_offered() -> None:
     asked = [query("q1", "concept", "gold")]
     told = [news(f"Gold price hits record high in {place}", key=place) for place in "abcde"]
     other = news("Gold mine opens", key="mine")
-    found = merge(Retrieval(by_query={"q1": (*told, other)}), asked, limit=9, exclude=())
+    found = merge_results(Retrieval(by_query={"q1": (*told, other)}), asked, limit=9, exclude=())
     assert [item.id for item in found] == ["a", "b", "c", "mine"]

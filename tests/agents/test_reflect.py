@@ -3,12 +3,12 @@ from typing import Literal
 import pytest
 
 from coreeval.agents.reflect import (
-    fact_defects,
-    fluency_defects,
+    choose_outcome,
+    find_fact_defects,
+    find_fluency_defects,
+    find_label_defects,
     is_contrary,
-    label_defects,
-    outcome_of,
-    same_defects,
+    share_defect,
 )
 from coreeval.schema import (
     Defect,
@@ -40,7 +40,9 @@ PLAN = Plan(decision="use", statements=(statement("Gold topped $4,500 an ounce")
 def defects(**changes: object) -> list[Defect]:
     judged = JudgedStatement.model_validate(GOOD | changes)
     verdict = FactVerdict(statements=(judged,))
-    return fact_defects(TWEETS, {"text": "Gold topped $4,500. Yay"}, verdict, [news(TITLE)], PLAN)
+    return find_fact_defects(
+        TWEETS, {"text": "Gold topped $4,500. Yay"}, verdict, [news(TITLE)], PLAN
+    )
 
 
 def test_a_yes_with_a_quotation_that_occurs_is_enough() -> None:
@@ -99,7 +101,7 @@ def test_other_classes_need_no_evidence(kind: str) -> None:
 
 
 def test_a_text_without_judged_statements_is_not_supported() -> None:
-    (defect,) = fact_defects(TWEETS, {"text": "Gold!"}, FactVerdict(statements=()), [], PLAN)
+    (defect,) = find_fact_defects(TWEETS, {"text": "Gold!"}, FactVerdict(statements=()), [], PLAN)
     assert defect.check == "facts_unjudged"
 
 
@@ -109,9 +111,9 @@ def test_a_hypothesis_needs_no_evidence_but_does_no_harm() -> None:
     other = JudgedStatement.model_validate(GOOD | {"field": "sentence2", "supported": "no"})
     harm = other.model_copy(update={"defect": "person"})
     verdict = FactVerdict(statements=(premise, other))
-    assert fact_defects(PREMISES, fields, verdict, [news(TITLE)], PLAN) == []
+    assert find_fact_defects(PREMISES, fields, verdict, [news(TITLE)], PLAN) == []
     verdict = FactVerdict(statements=(premise, harm))
-    assert [d.route for d in fact_defects(PREMISES, fields, verdict, [news(TITLE)], PLAN)] == [
+    assert [d.route for d in find_fact_defects(PREMISES, fields, verdict, [news(TITLE)], PLAN)] == [
         "evidence"
     ]
 
@@ -121,7 +123,7 @@ def test_a_hypothesis_needs_no_evidence_but_does_no_harm() -> None:
     [("joy", True), ("Happy", True), ("sadness", False), ("unclear", False), ("rage", False)],
 )
 def test_the_label_must_be_the_samples(label: str, passes: bool) -> None:
-    found = label_defects(TWEETS, sample("x"), LabelVerdict(label=label, cue="so blue"))
+    found = find_label_defects(TWEETS, sample("x"), LabelVerdict(label=label, cue="so blue"))
     assert (found == []) is passes
     assert all("so blue" in d.message and d.route == "compose" for d in found)
 
@@ -156,14 +158,14 @@ def defect(kind: DefectKind, message: str = "m") -> Defect:
     ],
 )
 def test_the_gravest_kind_decides(kinds: list[DefectKind], outcome: Outcome) -> None:
-    assert outcome_of([defect(kind) for kind in kinds]) == outcome
+    assert choose_outcome([defect(kind) for kind in kinds]) == outcome
 
 
 def test_the_same_defect_twice() -> None:
     one, other = defect("form", "a"), defect("form", "b")
-    assert same_defects([one, other], [one])
-    assert not same_defects([one], [other])
-    assert not same_defects([], [])
+    assert share_defect([one, other], [one])
+    assert not share_defect([one], [other])
+    assert not share_defect([], [])
 
 
 @pytest.mark.parametrize(
@@ -181,6 +183,6 @@ def test_a_text_reads_no_worse_than_its_original(
     original: int, new: Literal[1, 2, 3], route: str | None
 ) -> None:
     verdict = LabelVerdict(label="joy", fluency=new, odd="the turtles")
-    found = fluency_defects(verdict, original)
+    found = find_fluency_defects(verdict, original)
     assert [(defect.kind, defect.route) for defect in found] == ([("form", route)] if route else [])
     assert all("the turtles" in defect.message for defect in found)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.agents.hiring import Materials
 from coreeval.agents.roles import Team
+from coreeval.agents.team import TeamInputs
 from coreeval.errors import ReleaseError, RunError
 from coreeval.graph.progress import Progress
 from coreeval.graph.run import refresh, resume
@@ -124,7 +124,7 @@ def test_a_run_needs_the_release_until_it_has_its_samples_and_no_longer(
         if progress.stage == "plan" and copy.exists():  # it may be told again
             copy.rename(aside)
 
-    def strike(task: Task, materials: Materials) -> Team:
+    def strike(task: Task, materials: TeamInputs) -> Team:
         raise RunError("no team today")
 
     config, gone = shell.config(), Surroundings(watch=take_away)

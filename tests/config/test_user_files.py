@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.agents.takedown import load_takedown
+from coreeval.agents.safety import load_takedown
 from coreeval.config import load_config
 from coreeval.config.load import read_mapping
 from coreeval.config.user_files import (

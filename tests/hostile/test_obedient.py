@@ -3,7 +3,7 @@
 import pytest
 
 from coreeval.agents import checks
-from coreeval.agents.roles import Brief
+from coreeval.agents.roles import CompositionRequest
 from coreeval.schema import (
     Entity,
     Extraction,
@@ -58,7 +58,7 @@ GOOD = "So happy, Globex really has a giant bakery in Rome now!! @user we have t
 
 def composed(text: str, original: Sample = TWEET) -> set[str]:
     """Return the names of the checks that a composed text fails."""
-    brief = Brief(
+    brief = CompositionRequest(
         sample=original,
         extraction=EXTRACTION,
         plan=PLAN,

@@ -6,10 +6,9 @@ from typing import Final
 
 import pytest
 
-from coreeval.agents.marks import closed_quotations
-from coreeval.agents.offline import lexicon
-from coreeval.agents.offline.rewriter import reword
-from coreeval.agents.words import span_pattern
+from coreeval.agents.offline import word_lists
+from coreeval.agents.offline.rewrite import reword
+from coreeval.agents.text.words import build_span_pattern, find_closed_quotations
 from coreeval.evaluation.numleak.parsing import read_choice
 from coreeval.evaluation.numleak.parsing.dates import dates_in, mentions
 from coreeval.evaluation.numleak.parsing.others import labelled, without_others
@@ -26,20 +25,22 @@ LONGER: Final = 16
 STEEPEST: Final = 64.0
 """Times the time for `LONGER` times the text: 16 where they are in proportion, 256 where it is
 squared; CPU clocks are coarse, so the bound is far from either."""
-_SPAN: Final = span_pattern("said 's not - a  b")
+_SPAN: Final = build_span_pattern("said 's not - a  b")
 assert _SPAN is not None
 
 
 def _phrases(names: Mapping[str, tuple[str, ...]]) -> Tried:
     every = [one for words in names.values() for one in words]
-    return Tried(re.compile(lexicon.phrase_pattern(every), re.IGNORECASE), "anywhere")
+    return Tried(re.compile(word_lists.build_phrase_pattern(every), re.IGNORECASE), "anywhere")
 
 
 MADE: Final[Mapping[str, Callable[[str], object]]] = {
-    "agents.marks: pattern": closed_quotations,
-    "agents.offline.care: lexicon.phrase_pattern(words)": _phrases(lexicon.sensitive()),
-    "agents.offline.rewriter: held": lambda text: reword(text, (), ()),
-    "agents.words: before + body + after": Tried(_SPAN, "anywhere"),
+    "agents.text.words: pattern": find_closed_quotations,
+    "agents.offline.news: word_lists.build_phrase_pattern(words)": _phrases(
+        word_lists.load_flag_words()
+    ),
+    "agents.offline.rewrite: held": lambda text: reword(text, (), ()),
+    "agents.text.words: before + body + after": Tried(_SPAN, "anywhere"),
     "evaluation.numleak.parsing.choices: pattern": lambda text: read_choice(
         text, first=MONTH, second=MONTH.shifted(1)
     ),
@@ -49,14 +50,16 @@ MADE: Final[Mapping[str, Callable[[str], object]]] = {
 }
 """What makes patterns while it runs, and so is tried itself."""
 ALIKE: Final = {
-    "agents.offline.compose_tweet: pattern": "a name",
-    "agents.offline.care: lexicon.phrase_pattern(lexicon.care(name))": "as the words beside it",
-    "agents.offline.care: lexicon.phrase_pattern(lexicon.unpublishable(name))": "likewise",
-    "agents.offline.extractor: lexicon.phrase_pattern(words)": "likewise",
-    "agents.offline.label_judge: lexicon.phrase_pattern(words)": "likewise",
-    "agents.offline.wording: lexicon.phrase_pattern(_synonyms(loose=loose))": "likewise",
-    "agents.screen: pattern": "they stand in a constant of the module, which is tried",
-    "agents.substitute: '|'.join((f'({pattern.pattern})' for pattern, _, _ in usable))": "spans",
+    "agents.offline.compose: pattern": "a name",
+    "agents.offline.news: word_lists.build_phrase_pattern"
+    "(word_lists.load_care_words(name))": "as the words beside it",
+    "agents.offline.news: word_lists.build_phrase_pattern"
+    "(word_lists.load_exclusions(name))": "likewise",
+    "agents.offline.extract: word_lists.build_phrase_pattern(words)": "likewise",
+    "agents.offline.judge: word_lists.build_phrase_pattern(words)": "likewise",
+    "agents.offline.wording: word_lists.build_phrase_pattern(_load_swaps(loose=loose))": "likewise",
+    "agents.safety: pattern": "they stand in a constant of the module, which is tried",
+    "agents.edits: '|'.join((f'({pattern.pattern})' for pattern, _, _ in usable))": "spans",
     "evaluation.numleak.parsing.others: about": "with `record`",
     "tools.gdelt.bigquery.statements: _bounds(table, column)": "it searches our own SQL",
 }

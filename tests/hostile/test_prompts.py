@@ -13,7 +13,7 @@ from coreeval.agents.fact_judge import LLMFactJudge
 from coreeval.agents.label_judge import LLMLabelJudge
 from coreeval.agents.replacer import LLMReplacer
 from coreeval.agents.rewriter import LLMRewriter
-from coreeval.agents.roles import Brief
+from coreeval.agents.roles import CompositionRequest
 from coreeval.errors import ModelCallError
 from coreeval.prompts import Message
 from coreeval.schema import Defect, Extraction, Plan, RoleName, Sample, Statement, Task
@@ -39,9 +39,9 @@ def _plan(text: str) -> Plan:
     return Plan(decision="use", statements=(said,), reason=text)
 
 
-def _brief(task: Task, text: str, headline: str) -> Brief:
+def _brief(task: Task, text: str, headline: str) -> CompositionRequest:
     sample = _sample(task, text)
-    return Brief(
+    return CompositionRequest(
         sample=sample,
         extraction=Extraction(need=text),
         plan=_plan(headline),

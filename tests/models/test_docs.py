@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from coreeval.agents.llm_team import LLM_ROLES
+from coreeval.agents.team import LLM_ROLES
 from coreeval.config import ModelConfig
 from coreeval.models import PROVIDERS
 from coreeval.prompts import load_prompts

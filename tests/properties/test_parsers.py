@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coreeval.agents.offline.text import segments, tags_start, without_edges
+from coreeval.agents.offline.tokens import find_tags_start, split_segments, strip_edges
 from coreeval.config.user_files import MOST_DEPTH, YamlError, parse_yaml
 from coreeval.evaluation.numleak.parsing.text import plain
 from coreeval.evaluation.overlap.normal import plain_words
@@ -112,16 +112,16 @@ def test_plain_words_stay_as_they_are(text: str) -> None:
 @given(TEXTS)
 def test_segments_are_where_they_say(text: str) -> None:
     ends = [0]
-    for part in segments(text):
+    for part in split_segments(text):
         assert text[part.start : part.end] == part.text and part.start >= ends[-1]
         ends.append(part.end)
 
 
 @given(TEXTS, st.sampled_from(("", " #tag", " @name #a1 ", "\U0001f600\U0001f600", " #a @b\n")))
 def test_tags_at_the_end_are_cut_off(text: str, tags: str) -> None:
-    at = tags_start(f"{text}.{tags}")
+    at = find_tags_start(f"{text}.{tags}")
     assert at <= len(text) + 1 or not tags
-    assert without_edges(text) in text
+    assert strip_edges(text) in text
 
 
 # -- files ----------------------------------------------------------------------------------------

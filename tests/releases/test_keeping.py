@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coreeval.agents.takedown import NOTHING, takedown_of
+from coreeval.agents.safety import EMPTY_TAKEDOWN, build_takedown
 from coreeval.config import DatasetConfig
 from coreeval.evaluation.benchmarks import load_benchmark
 from coreeval.releases.keeping import Keeper, Renewal, Terms
@@ -53,7 +53,7 @@ def rows_of(release: Release, folder: str) -> list[dict[str, object]]:
 
 
 def terms(**changes: object) -> Terms:
-    usual: dict[str, Any] = {"takedown": NOTHING, "min_precision": "cluster", "targets": ()}
+    usual: dict[str, Any] = {"takedown": EMPTY_TAKEDOWN, "min_precision": "cluster", "targets": ()}
     return Terms(**({"horizon": Horizon()} | usual | changes))
 
 
@@ -106,9 +106,9 @@ def test_a_kept_sample_says_what_it_was_and_where_it_is_from(made: Made, release
             {"cutoff": 3},
         ),
         ({"min_precision": "exact"}, 3, {}),
-        ({"takedown": takedown_of(["Ada Roe"])}, 1, {"takedown": 2}),
-        ({"takedown": takedown_of([f"{1:016x}"])}, 1, {"takedown": 2}),
-        ({"takedown": takedown_of(["tweet number"])}, 3, {}),
+        ({"takedown": build_takedown(["Ada Roe"])}, 1, {"takedown": 2}),
+        ({"takedown": build_takedown([f"{1:016x}"])}, 1, {"takedown": 2}),
+        ({"takedown": build_takedown(["tweet number"])}, 3, {}),
     ],
 )
 def test_what_is_stale_or_listed_is_made_anew(

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import get_args
 
 from coreeval.agents import checks, queries
-from coreeval.agents.offline.team import offline_team
-from coreeval.agents.roles import Brief
-from coreeval.agents.substitute import substitute
+from coreeval.agents.edits import substitute
+from coreeval.agents.offline.build import offline_team
+from coreeval.agents.roles import CompositionRequest
 from coreeval.config import Config
 from coreeval.evaluation.benchmarks import iter_benchmark, splits_of
 from coreeval.graph.news import open_news
@@ -141,7 +141,7 @@ class OfflineAnswers:
         news = await self._news(sample, prompted)
         plan = _plan_of(prompted.block("plan", ShownPlan), news, pair=len(self._task.fields) > 1)
         drafts, last = prompted.block("drafts", Drafts), prompted.block("feedback", LastTry)
-        brief = Brief(
+        brief = CompositionRequest(
             sample=sample,
             extraction=await self._found(sample),
             plan=plan,

@@ -5,7 +5,7 @@ import html
 import pytest
 
 from coreeval.agents.name_finder import _decoded
-from coreeval.agents.words import normalise
+from coreeval.agents.text.words import normalise
 from coreeval.evaluation.annotation.sheets import _even
 from coreeval.tools.gdelt import page_text
 from coreeval.tools.html_references import unescape

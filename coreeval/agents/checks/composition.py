@@ -1,69 +1,235 @@
-"""All checks of a composed text, in the order in which they are reported (pilot §7)."""
+"""All checks of a composed text, in the order in which they are reported (pilot §7).
+
+The checks of facts are defined here: numbers, dates, names, quotations, what was to be removed, and
+what the text says about real people (pilot §4). The checks of form are in form.py.
+"""
 
 from collections.abc import Callable, Iterator
 
-from coreeval.agents.checks import facts, form, harm, language, voice
-from coreeval.agents.checks.case import Case
-from coreeval.agents.checks.case import form as form_defect
-from coreeval.agents.checks.restraint import UNRESTRAINED, Restraint
-from coreeval.agents.roles import Brief, Fields
+from coreeval.agents.checks import form
+from coreeval.agents.checks.context import (
+    UNRESTRAINED,
+    CheckContext,
+    Restraint,
+    fact_defect,
+    form_defect,
+)
+from coreeval.agents.roles import CompositionRequest, Fields
+from coreeval.agents.text.lexicon import CONDUCT_WORDS, HARM_WORDS
+from coreeval.agents.text.numbers import find_missing_numbers
+from coreeval.agents.text.support import (
+    Support,
+    find_calendar_words,
+    find_names,
+    find_unknown_names,
+)
+from coreeval.agents.text.voice import split_sentences
+from coreeval.agents.text.words import (
+    GAP,
+    find_quotations,
+    has_span,
+    mask_spans,
+    normalise,
+    split_words,
+    stem,
+)
 from coreeval.schema import Defect, Task, Window
 
-Check = Callable[[Case], Iterator[Defect]]
 
-CHECKS: tuple[Check, ...] = (
-    form.differs,
-    form.locks_kept,
-    form.markers_kept,
-    form.mentions_kept,
-    form.hashtags_counted,
-    form.emoji_counted,
-    form.target_as_before,
-    form.length_kept,
-    facts.evidence_in_window,
-    facts.numbers_supported,
-    facts.dates_supported,
-    facts.names_supported,
-    facts.persons_planned,
-    facts.quotations_occur,
-    facts.nothing_left,
-    harm.conduct_supported,
-    harm.harm_not_moved,
-    harm.nobody_listed,
-    form.no_new_profanity,
-    form.original_not_copied,
-    form.headline_not_copied,
-    voice.headline_not_quoted,
-    voice.no_headline_style,
-    voice.figures_few,
-    voice.no_machine_marks,
-    voice.habits_kept,
-    voice.line_breaks_kept,
-    language.same_script,
-    language.same_language,
-    language.no_instructions,
-    language.label_not_told,
-    language.no_new_address,
-    language.no_hidden_signs,
+def check_window(case: CheckContext) -> Iterator[Defect]:
+    """What the text rests on was published inside the window."""
+    for item in case.brief.evidence:
+        if not case.window.start <= item.published_at < case.window.end:
+            date = item.published_at.date().isoformat()
+            yield fact_defect("window", f"{item.id} was published on {date}, outside the window")
+
+
+def check_numbers(case: CheckContext) -> Iterator[Defect]:
+    """Every number is in the evidence, or in what the plan leaves of the same field."""
+    for name, _, new in case.pairs():
+        if name not in case.factual_fields:
+            continue
+        known = [*case.news_numbers, *case.remaining_numbers(name)]
+        for number in find_missing_numbers(new, known):
+            yield fact_defect("numbers", f"{name}: {number.text!r} is in no evidence")
+
+
+def check_dates(case: CheckContext) -> Iterator[Defect]:
+    """Every weekday and month is in the evidence, or in what the plan leaves of the field."""
+    told = {day for text in case.news_texts for day in find_calendar_words(text)}
+    for name, _, new in case.pairs():
+        if name not in case.factual_fields:
+            continue
+        for day in sorted(
+            find_calendar_words(new) - told - find_calendar_words(case.remaining_text(name))
+        ):
+            yield fact_defect("dates", f"{name}: {day.title()!r} is in no evidence")
+
+
+def check_names(case: CheckContext) -> Iterator[Defect]:
+    """Every name is in the evidence or the original."""
+    for name, old, new in case.pairs():
+        for unknown in find_unknown_names(new, like=old, known=case.known_words):
+            yield fact_defect("names", f"{name}: {unknown!r} is in no evidence")
+
+
+def check_persons(case: CheckContext) -> Iterator[Defect]:
+    """A person whom only the news names is written about only if the plan lists them."""
+    planned = [person.name for person in case.brief.plan.persons]
+    people = {
+        entity.name
+        for item in case.brief.evidence
+        for entity in item.entities
+        if entity.type == "person" and len(split_words(entity.name)) > 1
+    }
+    for name, _, new in case.pairs():
+        for person in sorted(people):
+            listed = any(set(split_words(person)) & set(split_words(other)) for other in planned)
+            known = any(has_span(old, person) for _, old, _ in case.pairs())
+            if has_span(new, person) and not listed and not known:
+                yield fact_defect("persons", f"{name}: {person!r} is not among the plan's persons")
+
+
+def check_quotations(case: CheckContext) -> Iterator[Defect]:
+    """Quotation marks only around words of the evidence or the original."""
+    sources = [*case.news_texts, *(normalise(old) for _, old, _ in case.pairs())]
+    for name, _, new in case.pairs():
+        for quoted in find_quotations(new):
+            if not any(has_span(source, quoted.strip(" .,;:!?")) for source in sources):
+                yield fact_defect("quotation", f"{name}: nobody is on record with {quoted!r}")
+
+
+def check_leftovers(case: CheckContext) -> Iterator[Defect]:
+    """Nothing is left of what was to be deleted or replaced."""
+    for name, _, new in case.pairs():
+        text = mask_spans(new, case.locked_spans(name), by=f" {GAP} ")
+        for span in case.forbidden_spans(name):
+            if has_span(text, span):
+                yield fact_defect("leftover", f"{name} still says {span!r}")
+
+
+_CONDUCT_STEMS = frozenset(map(stem, CONDUCT_WORDS))
+_HARM_STEMS = frozenset(map(stem, HARM_WORDS))
+
+
+def check_conduct(case: CheckContext) -> Iterator[Defect]:
+    """What a named person or body is said to have done stands in the news or in the original."""
+    told = Support([*case.news_texts, *(old for _, old, _ in case.pairs())])
+    for name, _, new in case.pairs():
+        said = (
+            word
+            for sentence in split_sentences(new)
+            if find_names(sentence)
+            for word in split_words(sentence)
+            if stem(word) in _CONDUCT_STEMS
+        )
+        for word in told.missing_conduct(said):
+            yield fact_defect("conduct", f"{name}: no evidence says that anybody did so: {word!r}")
+
+
+def check_harm(case: CheckContext) -> Iterator[Defect]:
+    """No accusation, illness, death or insult of the original passes to somebody new."""
+    told = {stem(word) for text in case.news_texts for word in split_words(text)}
+    before = {stem(word) for _, old, _ in case.pairs() for word in split_words(old)}
+    for name, _, new in case.pairs():
+        kept = [
+            word
+            for word in split_words(new)
+            if stem(word) in _HARM_STEMS & before and stem(word) not in told
+        ]
+        people = sorted(_find_new_people(case, new))
+        if kept and people:
+            yield _harm_defect("harm", f"{name} says {kept[0]!r} beside {people[0]!r}, who is new")
+
+
+def check_takedown(case: CheckContext) -> Iterator[Defect]:
+    """Nobody on the takedown list, unless the original names them."""
+    for name, old, new in case.pairs():
+        for listed in case.restraint.takedown.names_in(new):
+            if listed not in set(case.restraint.takedown.names_in(old)):
+                yield _harm_defect("takedown", f"{name} names {listed!r}, who may not be named")
+
+
+def _find_new_people(case: CheckContext, text: str) -> set[str]:
+    """Return the people of the plan and the news whom a text names and the original does not."""
+    listed = {person.name for person in case.brief.plan.persons}
+    known = {
+        entity.name
+        for item in case.brief.evidence
+        for entity in item.entities
+        if entity.type == "person" and len(split_words(entity.name)) > 1
+    }
+    return {person for person in listed | known if _is_newly_named(person, text, case)}
+
+
+def _is_newly_named(person: str, text: str, case: CheckContext) -> bool:
+    last = person.split()[-1]
+    originals = [old for _, old, _ in case.pairs()]
+    return has_span(text, last, any_case=False) and not any(
+        has_span(old, last) for old in originals
+    )
+
+
+def _harm_defect(check: str, message: str) -> Defect:
+    """Return harm to somebody, which only other news can avoid (pilot §8)."""
+    return Defect(check=check, kind="facts", message=message, route="evidence")
+
+
+Check = Callable[[CheckContext], Iterator[Defect]]
+
+COMPOSITION_CHECKS: tuple[Check, ...] = (
+    form.check_difference,
+    form.check_locks,
+    form.check_markers,
+    form.check_mentions,
+    form.check_hashtags,
+    form.check_emoji,
+    form.check_target,
+    form.check_length,
+    check_window,
+    check_numbers,
+    check_dates,
+    check_names,
+    check_persons,
+    check_quotations,
+    check_leftovers,
+    check_conduct,
+    check_harm,
+    check_takedown,
+    form.check_profanity,
+    form.check_original_copied,
+    form.check_headline_copied,
+    form.check_headline_run,
+    form.check_headline_style,
+    form.check_figures,
+    form.check_machine_marks,
+    form.check_habits,
+    form.check_line_breaks,
+    form.check_script,
+    form.check_language,
+    form.check_instructions,
+    form.check_label_announced,
+    form.check_links,
+    form.check_hidden_characters,
 )
 
 
 def check_composition(
     task: Task,
-    brief: Brief,
+    brief: CompositionRequest,
     fields: Fields,
     window: Window,
     restraint: Restraint = UNRESTRAINED,
 ) -> list[Defect]:
     """Return what is wrong with a composed text, as far as code can tell."""
-    incomplete = list(missing_fields(task, fields))
+    incomplete = list(check_fields(task, fields))
     if incomplete:
         return incomplete
-    case = Case(task=task, brief=brief, fields=fields, window=window, restraint=restraint)
-    return [defect for check in CHECKS for defect in check(case)]
+    case = CheckContext(task=task, brief=brief, fields=fields, window=window, restraint=restraint)
+    return [defect for check in COMPOSITION_CHECKS for defect in check(case)]
 
 
-def missing_fields(task: Task, fields: Fields) -> Iterator[Defect]:
+def check_fields(task: Task, fields: Fields) -> Iterator[Defect]:
     """Exactly the task's fields, none of them empty; without that nothing else can be asked."""
     for name in task.fields:
         if not fields.get(name, "").strip():

@@ -1,121 +1,356 @@
-"""Checks of a composed text's form: locks, marks, length, overlap, language."""
+"""Checks of a composed text's form: locks, marks, length, overlap, language, voice and spacing.
 
+The voice checks find what gives a text away as made from a headline (pilot §9). `restore_spacing`
+gives a text its task's spacing, since an arm must not be recognisable by its spaces (pilot §1).
+"""
+
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from coreeval.agents.checks.case import Case, form
-from coreeval.agents.length import length_limits
-from coreeval.agents.lexicon import PROFANITY
-from coreeval.agents.locks import keeps
-from coreeval.agents.marks import (
-    emoji,
-    hashtags,
-    marker_count,
-    mentions,
-    target_spellings,
+from coreeval.agents.checks.context import CheckContext, form_defect
+from coreeval.agents.edits import keeps_lock, length_limits
+from coreeval.agents.text import voice
+from coreeval.agents.text.lexicon import PROFANITY
+from coreeval.agents.text.words import (
+    count_marker,
+    count_words,
+    find_content_words,
+    find_emoji,
+    find_hashtags,
+    find_mentions,
+    find_quotations,
+    find_target,
+    find_urls,
+    is_same_text,
+    mask_spans,
+    measure_containment,
+    measure_latin_share,
+    normalise,
+    remove_marks,
+    split_words,
 )
-from coreeval.agents.words import containment, mask, same_text, word_count, words
-from coreeval.schema import Defect
+from coreeval.schema import Defect, Task
+from coreeval.tools.gdelt.words import looks_english
 
 
-def differs(case: Case) -> Iterator[Defect]:
+def check_difference(case: CheckContext) -> Iterator[Defect]:
     """A text equal to the original but for case and punctuation is no update."""
-    if all(same_text(old, new) for _, old, new in case.pairs()):
-        yield form("differs", "the text is the original unchanged")
+    if all(is_same_text(old, new) for _, old, new in case.pairs()):
+        yield form_defect("differs", "the text is the original unchanged")
 
 
-def locks_kept(case: Case) -> Iterator[Defect]:
+def check_locks(case: CheckContext) -> Iterator[Defect]:
     """Locked spans survive word for word."""
     for lock in case.firm_locks:
         text = case.fields.get(lock.field)
-        if text is not None and not keeps(text, lock):
-            yield form("lock", f"{lock.field} must keep {lock.span!r} word for word ({lock.why})")
+        if text is not None and not keeps_lock(text, lock):
+            yield form_defect(
+                "lock", f"{lock.field} must keep {lock.span!r} word for word ({lock.why})"
+            )
 
 
-def markers_kept(case: Case) -> Iterator[Defect]:
+def check_markers(case: CheckContext) -> Iterator[Defect]:
     """Markers that carry the label are as many as before."""
     for name, old, new in case.pairs():
         for marker in case.task.markers:
-            wanted, found = marker_count(old, marker), marker_count(new, marker)
+            wanted, found = count_marker(old, marker), count_marker(new, marker)
             if wanted != found:
-                yield form("markers", f"{name} has {marker} {found} times instead of {wanted}")
+                yield form_defect(
+                    "markers", f"{name} has {marker} {found} times instead of {wanted}"
+                )
 
 
-def mentions_kept(case: Case) -> Iterator[Defect]:
+def check_mentions(case: CheckContext) -> Iterator[Defect]:
     """The same @names as often as before, and no other."""
     for name, old, new in case.pairs():
-        wanted, found = Counter(mentions(old)), Counter(mentions(new))
+        wanted, found = Counter(find_mentions(old)), Counter(find_mentions(new))
         if wanted != found:
             odd = ", ".join(sorted((wanted - found) + (found - wanted)))
-            yield form("mentions", f"{name} has other @names than the original: {odd}")
+            yield form_defect("mentions", f"{name} has other @names than the original: {odd}")
 
 
-def hashtags_counted(case: Case) -> Iterator[Defect]:
+def check_hashtags(case: CheckContext) -> Iterator[Defect]:
     """About as many hashtags as before."""
-    yield from _counted(case, "hashtags", hashtags, case.limits.hashtags)
+    yield from _check_count(case, "hashtags", find_hashtags, case.limits.hashtags)
 
 
-def emoji_counted(case: Case) -> Iterator[Defect]:
+def check_emoji(case: CheckContext) -> Iterator[Defect]:
     """About as many emoji as before."""
-    yield from _counted(case, "emoji", emoji, case.limits.emoji)
+    yield from _check_count(case, "emoji", find_emoji, case.limits.emoji)
 
 
-def _counted(
-    case: Case, what: str, find: Callable[[str], Sequence[str]], slack: int
+def _check_count(
+    case: CheckContext, what: str, find: Callable[[str], Sequence[str]], slack: int
 ) -> Iterator[Defect]:
     for name, old, new in case.pairs():
         wanted, found = len(find(old)), len(find(new))
         if abs(wanted - found) > slack:
-            yield form(what, f"{name} has {found} {what}; the original has {wanted}")
+            yield form_defect(what, f"{name} has {found} {what}; the original has {wanted}")
 
 
-def target_as_before(case: Case) -> Iterator[Defect]:
+def check_target(case: CheckContext) -> Iterator[Defect]:
     """A stance's target is named if, and only if, the original named it."""
     for name, old, new in case.pairs():
-        before = target_spellings(old, case.task.target_terms)
-        after = target_spellings(new, case.task.target_terms)
+        before = find_target(old, case.task.target_terms)
+        after = find_target(new, case.task.target_terms)
         if before and not after:
-            yield form("target", f"{name} must still name the target, as {before[0]!r}")
+            yield form_defect("target", f"{name} must still name the target, as {before[0]!r}")
         if after and not before:
-            yield form("target", f"{name} names the target ({after[0]!r}); the original does not")
+            yield form_defect(
+                "target", f"{name} names the target ({after[0]!r}); the original does not"
+            )
 
 
-def length_kept(case: Case) -> Iterator[Defect]:
+def check_length(case: CheckContext) -> Iterator[Defect]:
     """About as many words as before, in each field."""
     for name, old, new in case.pairs():
-        found, wanted = word_count(new), length_limits(case.task, old, case.brief.plan)
+        found, wanted = count_words(new), length_limits(case.task, old, case.brief.plan)
         if not wanted.fewest <= found <= wanted.most:
             between = f"between {wanted.fewest} and {wanted.most} are wanted"
-            yield form("length", f"{name} has {found} words; {between}")
+            yield form_defect("length", f"{name} has {found} words; {between}")
 
 
-def original_not_copied(case: Case) -> Iterator[Defect]:
+def check_original_copied(case: CheckContext) -> Iterator[Defect]:
     """Few word trigrams of the original, locks aside: else memory of it still helps."""
     limits = case.limits
     for name, _, new in case.pairs():
-        locks = case.locks(name)
-        whole = " \x00 ".join(mask(old, case.locks(other)) for other, old, _ in case.pairs())
-        share = containment(mask(new, locks), whole, fewest=limits.judged_trigrams)
+        locks = case.locked_spans(name)
+        whole = " \x00 ".join(
+            mask_spans(old, case.locked_spans(other)) for other, old, _ in case.pairs()
+        )
+        share = measure_containment(mask_spans(new, locks), whole, fewest=limits.judged_trigrams)
         if share > limits.copied_original:
-            yield form("copied_original", f"{name} shares too many phrases with the original text")
+            yield form_defect(
+                "copied_original", f"{name} shares too many phrases with the original text"
+            )
 
 
-def headline_not_copied(case: Case) -> Iterator[Defect]:
+def check_headline_copied(case: CheckContext) -> Iterator[Defect]:
     """No headline taken over nearly whole."""
     limits = case.limits
     for name, _, new in case.pairs():
         for item in case.brief.evidence:
-            share = containment(
-                mask(new, case.locks(name)), item.title, fewest=limits.judged_trigrams
+            share = measure_containment(
+                mask_spans(new, case.locked_spans(name)), item.title, fewest=limits.judged_trigrams
             )
             if share > limits.copied_title:
-                yield form("copied_headline", f"{name} repeats the headline {item.title!r}")
+                yield form_defect("copied_headline", f"{name} repeats the headline {item.title!r}")
 
 
-def no_new_profanity(case: Case) -> Iterator[Defect]:
+def check_profanity(case: CheckContext) -> Iterator[Defect]:
     """No coarse word that the original lacks."""
-    before = {word for _, old, _ in case.pairs() for word in words(old)}
+    before = {word for _, old, _ in case.pairs() for word in split_words(old)}
     for name, _, new in case.pairs():
-        gained = sorted((set(words(new)) & PROFANITY) - before)
+        gained = sorted((set(split_words(new)) & PROFANITY) - before)
         if gained:
-            yield form("profanity", f"{name} has a coarse word of its own: {', '.join(gained)}")
+            yield form_defect(
+                "profanity", f"{name} has a coarse word of its own: {', '.join(gained)}"
+            )
+
+
+def check_headline_run(case: CheckContext) -> Iterator[Defect]:
+    """No long run of words in the order of a headline; names, figures, quotations aside."""
+    for name, _, new in case.pairs():
+        kept = [*case.locked_spans(name), *find_quotations(new)]
+        names = set(split_words(" ".join(re.findall(r"\b[A-Z][\w'-]*", new))))
+        for item in case.brief.evidence:
+            run = voice.find_shared_run(mask_spans(new, kept), item.title)
+            fixed = [word for word in run if word in names or word[0].isdigit()]
+            if len(run) - len(fixed) > case.limits.headline_run:
+                said = " ".join(run)
+                yield form_defect(
+                    "headline_run", f"{name} repeats a headline: {said!r}; say it otherwise"
+                )
+
+
+def check_figures(case: CheckContext) -> Iterator[Defect]:
+    """A personal text without figures gains one at most."""
+    if case.task.text_kind != "tweet":
+        return
+    for name, old, new in case.pairs():
+        gained = voice.find_figures(new)
+        if not voice.find_figures(old) and len(gained) > case.limits.figures:
+            told = ", ".join(gained)
+            yield form_defect(
+                "figures", f"{name} has {told}; its author would not write so many figures"
+            )
+
+
+def check_machine_marks(case: CheckContext) -> Iterator[Defect]:
+    """No dash, semicolon or typographic sign of a kind that the original does not have."""
+    for name, old, new in case.pairs():
+        gained = sorted(set(voice.find_machine_marks(new)) - set(voice.find_machine_marks(old)))
+        if gained:
+            yield form_defect(
+                "marks", f"{name} has {' '.join(gained)}, which its author does not use"
+            )
+
+
+def check_habits(case: CheckContext) -> Iterator[Defect]:
+    """An author who leaves out capitals or the final stop does so again."""
+    if case.task.text_kind != "tweet":
+        return
+    for name, old, new in case.pairs():
+        if voice.starts_lower(old) and not voice.starts_lower(new):
+            yield form_defect("habits", f"{name} starts with a capital; its author does not")
+        if voice.ends_open(old) and voice.ends_in_stop(new):
+            yield form_defect("habits", f"{name} ends in a full stop; its author leaves it out")
+
+
+def check_line_breaks(case: CheckContext) -> Iterator[Defect]:
+    """Line breaks are written as the original writes them, and about as many."""
+    for name, old, new in case.pairs():
+        wanted, found = voice.count_line_breaks(old), voice.count_line_breaks(new)
+        if abs(wanted - found) > case.limits.line_breaks or (not wanted and found):
+            yield form_defect(
+                "line_breaks", f"{name} has {found} written line breaks; {wanted} before"
+            )
+
+
+def check_headline_style(case: CheckContext) -> Iterator[Defect]:
+    """Not a string of nouns where the original speaks in sentences."""
+    for name, old, new in case.pairs():
+        share, before = voice.measure_function_words(new), voice.measure_function_words(old)
+        low = share < case.limits.function_words and share < before - case.limits.function_fall
+        if low and len(find_content_words(new)) >= case.limits.style_words:
+            yield form_defect(
+                "headline_style", f"{name} reads like a headline; write it as one speaks"
+            )
+
+
+FEWEST_LANGUAGE_WORDS = 4
+"""Words from which a language can be told by its function words (own choice)."""
+_INSTRUCTIONS = re.compile(
+    r"\bas an ai\b|\blanguage model\b|\b(?:here is|here's|below is) (?:the|a|an|your) "
+    r"(?:\w+ )?(?:rewritten|updated|new|revised|composed)\b|\bi (?:cannot|can't|am unable to) "
+    r"(?:assist|comply|help with|fulfil)|\b(?:ignore|disregard|forget) (?:all |any )?(?:of )?"
+    r"(?:the |your |these |previous |prior |above |earlier )+(?:instruction|rule|prompt|text)s?\b|"
+    r"\bsystem prompt\b|\bbefore_triples?\b|\bafter_triples?\b|"
+    r"\bevidence[_ ]ids?\b|\bused_replacements\b|\blocked spans?\b|\bfacts_supported\b|"
+    r"\blabel_carrier\b|\bnone_fits\b|\{\"|\"\}|```|\{\{|<\|\w+\|>|\[/?INST\]|"
+    r"</?(?:news|evidence|sample|text|item|plan|drafts|feedback|script|img|system)\b|<!--|"
+    r"(?<!=)={3,} ?\w+ ?={3,}|^(?:system|assistant|user|human) ?:|"
+    r"\[(?:name|place|date|company|number|insert [^\]]+)\]|"
+    r"\$\{?(?:target|text|sentence\d|labels|item|label|task|line)\b",
+    re.IGNORECASE,
+)
+_ANNOUNCES_LABEL = (
+    r"\b(?:label|answer|class|category|verdict|emotion|stance)\b\W{0,3}(?:is|=|:|as)?\W{0,3}"
+)
+
+
+def check_script(case: CheckContext) -> Iterator[Defect]:
+    """A text in Latin letters stays in them."""
+    limit = case.limits.latin_share
+    for name, old, new in case.pairs():
+        if measure_latin_share(old) >= limit > measure_latin_share(new):
+            yield form_defect("language", f"{name} is not in the language of the original")
+
+
+def check_language(case: CheckContext) -> Iterator[Defect]:
+    """An English text stays English, as far as function words tell."""
+    for name, old, new in case.pairs():
+        plain = remove_marks(new)
+        told = (
+            len(split_words(plain)) >= FEWEST_LANGUAGE_WORDS
+            and measure_latin_share(new) >= case.limits.latin_share
+        )
+        if told and looks_english(remove_marks(old)) and not looks_english(plain):
+            yield form_defect("language", f"{name} is not in the language of the original")
+
+
+def check_instructions(case: CheckContext) -> Iterator[Defect]:
+    """The text alone: no preamble, refusal, placeholder or piece of a prompt."""
+    for name, old, new in case.pairs():
+        found = _INSTRUCTIONS.search(normalise(new))
+        if found and not _INSTRUCTIONS.search(normalise(old)):
+            yield form_defect(
+                "instructions", f"{name} holds {found.group()!r}; write the text alone"
+            )
+
+
+def check_label_announced(case: CheckContext) -> Iterator[Defect]:
+    """The label is neither announced nor the whole text."""
+    names = [label.name for label in case.task.labels]
+    either = "|".join(re.escape(name) for name in names)
+    announced = re.compile(rf"{_ANNOUNCES_LABEL}(?:{either})\b", re.IGNORECASE)
+    for name, old, new in case.pairs():
+        alone = new.strip(" .!\"'#").casefold() in {label.casefold() for label in names}
+        if (found := announced.search(new)) and not announced.search(old):
+            yield form_defect("label_told", f"{name} announces a label: {found.group()!r}")
+        elif alone:
+            yield form_defect("label_told", f"{name} is nothing but a label")
+
+
+def check_links(case: CheckContext) -> Iterator[Defect]:
+    """No link that the original does not have."""
+    known = {url for _, old, _ in case.pairs() for url in find_urls(old)}
+    for name, _, new in case.pairs():
+        for url in sorted(set(find_urls(new)) - known):
+            yield form_defect("address", f"{name} has a link of its own: {url!r}")
+
+
+def check_hidden_characters(case: CheckContext) -> Iterator[Defect]:
+    """No control, direction or invisible sign that the original does not have."""
+    known = {sign for _, old, _ in case.pairs() for sign in old}
+    for name, _, new in case.pairs():
+        hidden = sorted({sign for sign in new if _is_hidden(sign)} - known)
+        if hidden:
+            codes = ", ".join(f"U+{ord(sign):04X}" for sign in hidden)
+            yield form_defect("hidden_signs", f"{name} holds signs that nobody sees: {codes}")
+
+
+def _is_hidden(sign: str) -> bool:
+    """Tell whether a sign is not seen; joiners and selectors belong to emoji."""
+    joins = sign in "\u200d\ufe0f\ufe0e\n\t"
+    return unicodedata.category(sign) in {"Cc", "Cf", "Co", "Cs"} and not joins
+
+
+_CURLY_APOSTROPHE = re.compile(r"(?<=\w)\u2019(?=\w)")
+_CURLY_QUOTE = re.compile(r"\u201c(?=\S)|(?<=\S)\u201d")
+_SEPARATE_SIGNS = re.compile(
+    r"""(&(?:\#\d+|[a-z]{2,8});)|([;:?!"()\[\]/$%&\u00a3\u20ac]|''|(?<!\.)\.{3,})"""
+)
+_COMMA = re.compile(r"(?<!\d),|,(?!\d)")
+_CLITIC = re.compile(r"(?<=\w)'(?=[^\W\d_]|\s|\.(?:\s|$)|$)")
+_ABBREVIATION = re.compile(
+    r"(?:[A-Z]\w+\.-)?(?:Mr|Mrs|Ms|Dr|Sr|Jr|St|Gov|Sen|Rep|Gen|Sgt|Lt|Col|Capt|Cpl|Maj|Brig|Pfc|Pvt|Adm|Prof|Rev|Corp|Co|Inc|Ltd|No|Ave|Hwy|vs|"
+    r"Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov|Dec|[A-Z])\.",
+)
+_ACRONYM = re.compile(r"(?:[^\W\d_]\.){2,}")
+_QUOTE = '"'
+
+
+def restore_spacing(task: Task, text: str) -> str:
+    """Return a text on one line, spaced as the task's texts are.
+
+    Tokenised tasks keep punctuation and what follows an apostrophe apart (`the nation 's`); the
+    tweets' trailing space is the exporter's, since the loaders strip it.
+    """
+    return _tokenise(text) if task.tokenised else " ".join(text.split())
+
+
+def _tokenise(text: str) -> str:
+    plain = _CURLY_QUOTE.sub(_QUOTE, _CURLY_APOSTROPHE.sub("'", text))
+    spaced = _CLITIC.sub(" '", _COMMA.sub(" , ", _SEPARATE_SIGNS.sub(_separate_sign, plain)))
+    tokens = spaced.split()
+    following = [*tokens[1:], ""]
+    return " ".join(map(_separate_stop, tokens, following))
+
+
+def _separate_sign(found: re.Match[str]) -> str:
+    """Set a sign apart; an entity such as `&amp;` is one word."""
+    return found[1] or f" {found[2]} "
+
+
+def _separate_stop(token: str, following: str) -> str:
+    """Set a full stop apart where it ends a sentence rather than an abbreviation."""
+    word = token.removesuffix(".")
+    if token == word or not word or word.endswith(".") or _ACRONYM.fullmatch(token):
+        return token
+    if not following:
+        return f"{word} ."
+    ends = following[0].isupper() or following == _QUOTE
+    return token if _ABBREVIATION.fullmatch(token) or not ends else f"{word} ."

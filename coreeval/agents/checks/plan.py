@@ -1,26 +1,292 @@
-"""A replacer's plan against the evidence it was shown (pilot §7): most bad facts end here."""
+"""Checks of a replacer's plan against the evidence it was shown (pilot §7).
 
+Most bad facts end here. The checks of form come first: what the plan points at exists, and may be
+changed.
+"""
+
+import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
-from coreeval.agents.checks import plan_facts, plan_form
-from coreeval.agents.checks.plan_case import PlanCase
-from coreeval.agents.checks.restraint import UNRESTRAINED, Restraint
-from coreeval.schema import Defect, Evidence, Extraction, Plan, Sample, Task, Window
+from coreeval.agents.checks.context import UNRESTRAINED, Restraint
+from coreeval.agents.edits import firm_locks
+from coreeval.agents.text.lexicon import CONDUCT_WORDS, HEDGES, PERSONAL_WORDS, REPORTING_WORDS
+from coreeval.agents.text.support import Support, evidence_text, is_quoted_in
+from coreeval.agents.text.words import (
+    find_content_words,
+    has_span,
+    mask_spans,
+    normalise,
+    split_words,
+    stem,
+)
+from coreeval.schema import (
+    Defect,
+    Evidence,
+    Extraction,
+    Plan,
+    Replacement,
+    Sample,
+    Statement,
+    Task,
+    Window,
+)
 
-CHECKS: tuple[Callable[[PlanCase], Iterator[Defect]], ...] = (
-    plan_form.has_content,
-    plan_form.points_at_statements,
-    plan_form.before_occurs,
-    plan_form.locks_untouched,
-    plan_facts.ids_offered,
-    plan_facts.inside_window,
-    plan_facts.quotes_occur,
-    plan_facts.statements_supported,
-    plan_facts.triples_supported,
-    plan_facts.conduct_supported,
-    plan_facts.modality_kept,
-    plan_facts.persons_unharmed,
-    plan_facts.nobody_listed,
+
+@dataclass(frozen=True, kw_only=True)
+class PlanCheckContext:
+    """One plan, the sample it is for, and the evidence that was offered."""
+
+    task: Task
+    sample: Sample
+    extraction: Extraction
+    plan: Plan
+    evidence: dict[str, Evidence]
+    window: Window
+    restraint: Restraint = UNRESTRAINED
+
+    def list_cited(self, statement: Statement) -> list[Evidence]:
+        """Return the offered items that a statement names."""
+        return [self.evidence[key] for key in statement.evidence_ids if key in self.evidence]
+
+
+def plan_form_defect(check: str, message: str) -> Defect:
+    """Return a defect of form, for the replacer to mend."""
+    return Defect(check=check, kind="form", message=message, route="replace")
+
+
+def plan_fact_defect(check: str, message: str) -> Defect:
+    """Return a new fact without support, for the replacer to mend."""
+    return Defect(check=check, kind="facts", message=message, route="replace")
+
+
+def check_content(case: PlanCheckContext) -> Iterator[Defect]:
+    """News that is used has a statement and a replacement."""
+    if not case.plan.statements or not case.plan.replacements:
+        yield plan_form_defect(
+            "plan_content", "the plan uses news but has no statement or no replacement"
+        )
+
+
+def check_statement_indexes(case: PlanCheckContext) -> Iterator[Defect]:
+    """Every replacement rests on a statement that exists."""
+    count = len(case.plan.statements)
+    for change in case.plan.replacements:
+        if change.statement_index >= count:
+            yield plan_form_defect(
+                "statement_index",
+                f"{change.after.head!r} rests on statement {change.statement_index}; "
+                f"there are {count}, counted from 0",
+            )
+
+
+def check_old_spans(case: PlanCheckContext) -> Iterator[Defect]:
+    """Old heads and spans to delete occur in the field that they name."""
+    for change in case.plan.replacements:
+        text = case.sample.fields.get(change.field, "")
+        if change.field not in case.task.fields:
+            yield plan_form_defect("field", f"there is no field {change.field!r}")
+        elif change.mode == "replace" and change.before is None:
+            yield plan_form_defect(
+                "before", f"{change.after.head!r} replaces nothing: name the old triple"
+            )
+        elif change.before is not None and not has_span(text, change.before.head):
+            yield plan_form_defect(
+                "before", f"{change.before.head!r} does not occur in {change.field}"
+            )
+    for gone in case.plan.delete:
+        if not has_span(case.sample.fields.get(gone.field, ""), gone.span):
+            yield plan_form_defect("delete", f"{gone.span!r} does not occur in {gone.field}")
+
+
+def check_locks(case: PlanCheckContext) -> Iterator[Defect]:
+    """What is locked can neither be replaced nor deleted: no text could obey both."""
+    locks = firm_locks(case.task, case.extraction)
+    for span, field in _removed_spans(case.plan):
+        text = case.sample.fields.get(field, "")
+        locked = [lock.span for lock in locks if lock.field == field]
+        if has_span(text, span) and not has_span(mask_spans(text, locked), span):
+            yield plan_form_defect("lock", f"{span!r} is locked in {field} and must stay")
+
+
+def _removed_spans(plan: Plan) -> Iterator[tuple[str, str]]:
+    for change in plan.replacements:
+        if change.before is not None and not has_span(change.after.head, change.before.head):
+            yield change.before.head, change.field
+    yield from ((gone.span, gone.field) for gone in plan.delete)
+
+
+_NO_WORDS = frozenset[str]()
+
+
+def check_evidence_ids(case: PlanCheckContext) -> Iterator[Defect]:
+    """Only evidence that was offered is cited."""
+    for statement in case.plan.statements:
+        for key in statement.evidence_ids:
+            if key not in case.evidence:
+                yield plan_fact_defect("evidence_id", f"{key!r} was not among the items offered")
+
+
+def check_window(case: PlanCheckContext) -> Iterator[Defect]:
+    """Cited evidence was published inside the window."""
+    start, end = case.window.start, case.window.end
+    for statement in case.plan.statements:
+        for item in case.list_cited(statement):
+            if not start <= item.published_at < end:
+                date = item.published_at.date().isoformat()
+                yield plan_fact_defect(
+                    "window", f"{item.id} was published on {date}, outside the window"
+                )
+
+
+def check_quotes(case: PlanCheckContext) -> Iterator[Defect]:
+    """Every quotation is in an item that its statement cites."""
+    for statement in case.plan.statements:
+        texts = [evidence_text(item) for item in case.list_cited(statement)]
+        if texts and not any(is_quoted_in(statement.quote, text) for text in texts):
+            yield plan_fact_defect(
+                "quote", f"no cited item says {statement.quote!r} in these words"
+            )
+
+
+def check_statements(case: PlanCheckContext) -> Iterator[Defect]:
+    """A statement says nothing that its evidence does not."""
+    for statement in case.plan.statements:
+        told = statement.modality in ("attributed", "hedged")
+        allowed = REPORTING_WORDS if told else _NO_WORDS
+        if case.list_cited(statement):
+            yield from _check_support(case, statement, statement.text, "statement", allowed)
+
+
+def check_triples(case: PlanCheckContext) -> Iterator[Defect]:
+    """New heads and tails are words of their statement's evidence."""
+    for change in case.plan.replacements:
+        statement = _find_statement(case, change)
+        if statement is None:
+            continue
+        for part in (change.after.head, change.after.tail):
+            yield from _check_support(case, statement, part, "triple", PERSONAL_WORDS)
+
+
+def _check_support(
+    case: PlanCheckContext, statement: Statement, text: str, what: str, allowed: frozenset[str]
+) -> Iterator[Defect]:
+    support = Support.from_evidence(case.list_cited(statement), and_also=statement.translation)
+    if missing := support.missing_words(text, allowed=allowed):
+        yield plan_fact_defect(
+            f"{what}_words", f"{text!r}: not in its evidence: {', '.join(missing)}"
+        )
+    if missing := support.missing_numbers(text):
+        yield plan_fact_defect(
+            f"{what}_numbers", f"{text!r}: not in its evidence: {', '.join(missing)}"
+        )
+
+
+def _find_statement(case: PlanCheckContext, change: Replacement) -> Statement | None:
+    """Return the statement that a replacement rests on, if it names offered evidence."""
+    if change.statement_index >= len(case.plan.statements):
+        return None
+    statement = case.plan.statements[change.statement_index]
+    return statement if case.list_cited(statement) else None
+
+
+def check_conduct(case: PlanCheckContext) -> Iterator[Defect]:
+    """A relation that says what somebody did needs its verb in the evidence (pilot §4.5)."""
+    for change in case.plan.replacements:
+        statement = _find_statement(case, change)
+        if statement is None:
+            continue
+        said = split_words(change.after.relation.replace("_", " "))
+        conduct = [word for word in said if stem(word) in _CONDUCT_STEMS]
+        support = Support.from_evidence(case.list_cited(statement), and_also=statement.translation)
+        missing = support.missing_conduct(conduct)
+        if missing:
+            yield plan_fact_defect("relation", f"the evidence does not say {', '.join(missing)!r}")
+
+
+_CONDUCT_STEMS = frozenset(map(stem, CONDUCT_WORDS))
+
+
+def check_modality(case: PlanCheckContext) -> Iterator[Defect]:
+    """A question or a possibility must not become a fact (pilot §3)."""
+    for statement in case.plan.statements:
+        if statement.modality != "asserted":
+            continue
+        if _is_only_asked(statement, case.list_cited(statement)):
+            yield plan_fact_defect("modality", f"{statement.quote!r} is only asked by its source")
+        quote_only = (
+            hedge
+            for hedge in HEDGES
+            if _hedges_statement(hedge, statement)
+            and not any(has_span(statement.text, h) for h in HEDGES)
+        )
+        for hedge in quote_only:
+            yield plan_fact_defect("modality", f"{statement.text!r} drops {hedge!r} of its source")
+
+
+def _hedges_statement(hedge: str, statement: Statement) -> bool:
+    """Tell whether a quotation hedges something that its statement takes up."""
+    _, found, rest = normalise(statement.quote).casefold().partition(hedge)
+    if not found or not has_span(statement.quote, hedge):
+        return False
+    told = set(map(stem, split_words(statement.text)))
+    return not (hedged := find_content_words(rest)) or stem(hedged[0]) in told
+
+
+def _is_only_asked(statement: Statement, cited: Sequence[Evidence]) -> bool:
+    """Tell whether every sentence that has the quoted words is a question."""
+    texts = [part for item in cited for part in (item.title, item.snippet)]
+    sentences = [sentence for text in texts for sentence in _SENTENCES.findall(normalise(text))]
+    sources = [sentence for sentence in sentences if is_quoted_in(statement.quote, sentence)]
+    return bool(sources) and all(sentence.rstrip(" \"')").endswith("?") for sentence in sources)
+
+
+_SENTENCES = re.compile(r"[^?!:]*?[.](?=\s+[A-Z\"'])|[^?!:]+[?!:]*")
+
+
+def check_persons(case: PlanCheckContext) -> Iterator[Defect]:
+    """Nothing negative about anybody whom the original does not name (pilot §4.2).
+
+    In a sensitive sample, nothing negative about anybody at all.
+    """
+    for person in case.plan.persons:
+        known = _is_named_by_original(case, person.name) and not case.restraint.neutral_only
+        if person.polarity == "negative" and not known:
+            yield _person_defect("person", f"nothing negative may be written about {person.name!r}")
+
+
+def check_takedown(case: PlanCheckContext) -> Iterator[Defect]:
+    """Nobody on the takedown list (pilot §4.8)."""
+    told = [part for one in case.plan.statements for part in (one.text, one.translation)]
+    for name in case.restraint.takedown.names_in(" | ".join(told)):
+        yield _person_defect("takedown", f"{name!r} may not be named")
+
+
+def _person_defect(check: str, message: str) -> Defect:
+    return Defect(check=check, kind="facts", message=f"{message}: use other news", route="evidence")
+
+
+def _is_named_by_original(case: PlanCheckContext, name: str) -> bool:
+    """Tell whether the original names somebody, by the full name or a distinctive part of it."""
+    parts = [part for part in name.split() if len(part) > 3]
+    texts = case.sample.fields.values()
+    return any(has_span(text, spelling) for text in texts for spelling in (name, *parts))
+
+
+PLAN_CHECKS: tuple[Callable[[PlanCheckContext], Iterator[Defect]], ...] = (
+    check_content,
+    check_statement_indexes,
+    check_old_spans,
+    check_locks,
+    check_evidence_ids,
+    check_window,
+    check_quotes,
+    check_statements,
+    check_triples,
+    check_conduct,
+    check_modality,
+    check_persons,
+    check_takedown,
 )
 
 
@@ -37,7 +303,7 @@ def check_plan(
     if plan.decision != "use":
         return []
     by_id = {item.id: item for item in evidence}
-    case = PlanCase(
+    case = PlanCheckContext(
         task=task,
         sample=sample,
         extraction=extraction,
@@ -46,4 +312,4 @@ def check_plan(
         window=window,
         restraint=restraint,
     )
-    return [defect for check in CHECKS for defect in check(case)]
+    return [defect for check in PLAN_CHECKS for defect in check(case)]

@@ -3,8 +3,8 @@
 It is no model and asks none. What it writes is marked as offline wherever it is shown.
 """
 
-from coreeval.agents.offline.extractor import SpacyExtractor
+from coreeval.agents.offline.build import offline_role, offline_team
+from coreeval.agents.offline.extract import SpacyExtractor
 from coreeval.agents.offline.pipeline import pipeline_name
-from coreeval.agents.offline.team import offline_role, offline_team
 
 __all__ = ["SpacyExtractor", "offline_role", "offline_team", "pipeline_name"]

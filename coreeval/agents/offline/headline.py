@@ -1,6 +1,6 @@
-"""A headline read as a clause: who, does what, to what. Rules only, no parser.
+"""Reads a headline as a clause: who, does what, to what. It uses rules only, no parser.
 
-A title that the rules cannot read is left out: none is better than a wrong one.
+A title that the rules cannot read is left out: no clause is better than a wrong one.
 """
 
 import re
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from coreeval.agents.offline import lexicon
-from coreeval.agents.offline.text import numbers, words_of
+from coreeval.agents.offline import word_lists
+from coreeval.agents.offline.tokens import collect_numbers, split_tokens
 
 Tense = Literal["present", "past", "future", "modal", "passive"]
 _TAIL = re.compile(r"(?<!\s)\s+(?:[|\u2013—-]|::)\s+[^|\u2013—]{2,40}$")
@@ -37,7 +37,7 @@ MIN_WORDS, MAX_WORDS, MOST_SUBJECT = 5, 18, 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clause:
+class HeadlineClause:
     """A headline taken apart."""
 
     subject: str
@@ -45,7 +45,7 @@ class Clause:
     """The verb as written, its auxiliary or `to` included."""
     rest: str
     tense: Tense
-    entry: lexicon.Verb | None
+    entry: word_lists.HeadlineVerb | None
     """The verb's forms; None where they are not needed."""
 
     @property
@@ -61,8 +61,8 @@ class Clause:
 def clean_title(title: str) -> str | None:
     """Return a title without outlet and kicker, or None where the rules cannot use it."""
     bare = _KICKER.sub("", _TAIL.sub("", title.strip())).strip().rstrip(".")
-    bare = _before_second_verb(bare)
-    count = len(words_of(bare))
+    bare = _cut_second_verb(bare)
+    count = len(split_tokens(bare))
     if not MIN_WORDS <= count <= MAX_WORDS or _UNREADABLE.search(bare) or bare.isupper():
         return None
     if re.match(r"\w+ed (?:in|on|by|at|with)\b", bare):
@@ -70,10 +70,10 @@ def clean_title(title: str) -> str | None:
     return None if _ADDRESS.search(bare) or not bare.isascii() else bare
 
 
-def _before_second_verb(title: str) -> str:
+def _cut_second_verb(title: str) -> str:
     """Cut a title before `, drops ...`: a second predicate without its `and`."""
     for found in _COMMA_WORD.finditer(title):
-        verb = lexicon.verb_forms().get(found.group(1).casefold())
+        verb = word_lists.load_verb_forms().get(found.group(1).casefold())
         if verb and verb.third == found.group(1).casefold():
             return title[: found.start()].rstrip()
     return title
@@ -89,18 +89,18 @@ def clean_sentence(snippet: str) -> str | None:
         or _ADDRESS.search(first[0])
     ):
         return None
-    return first[0].strip() if MIN_WORDS <= len(words_of(first[0])) <= 2 * MAX_WORDS else None
+    return first[0].strip() if MIN_WORDS <= len(split_tokens(first[0])) <= 2 * MAX_WORDS else None
 
 
 @lru_cache(maxsize=4096)
-def parse(text: str) -> Clause | None:
+def parse_clause(text: str) -> HeadlineClause | None:
     """Return the clause that a title is, or None where no verb can be told."""
     tokens = text.split()
-    place = _verb_place(tokens)
-    return _clause_at(tokens, place) if place else None
+    place = _find_verb(tokens)
+    return _read_clause(tokens, place) if place else None
 
 
-def _verb_place(tokens: list[str]) -> int | None:
+def _find_verb(tokens: list[str]) -> int | None:
     """Return where the verb stands: the first sure one, else the first that may be one."""
     for surely in (_is_sure_verb, _is_likely_verb):
         places = [i for i in range(1, len(tokens)) if surely(tokens, i)]
@@ -116,7 +116,7 @@ def _is_sure_verb(tokens: list[str], i: int) -> bool:
         return i + 1 < len(tokens)
     if word == "to":
         return _is_future(tokens, i)
-    verb = lexicon.verb_forms().get(word)
+    verb = word_lists.load_verb_forms().get(word)
     third = verb is not None and word == verb.third and not verb.noun
     return third and not _follows_noun_opener(tokens, i) and not is_plural(tokens[i - 1])
 
@@ -124,29 +124,29 @@ def _is_sure_verb(tokens: list[str], i: int) -> bool:
 def _is_likely_verb(tokens: list[str], i: int) -> bool:
     """Tell whether a word that may be a noun or a participle reads as the verb here."""
     word = tokens[i].casefold()
-    verb = lexicon.verb_forms().get(word)
+    verb = word_lists.load_verb_forms().get(word)
     if verb is None or _follows_noun_opener(tokens, i):
         return False
-    plural_before = is_plural(tokens[i - 1]) or bool(numbers(tokens[0]))
+    plural_before = is_plural(tokens[i - 1]) or bool(collect_numbers(tokens[0]))
     if word == verb.third:
         return not plural_before and not _has_preposition(tokens[:i]) and i + 1 < len(tokens)
     if word == verb.base and word != verb.past:
         opens = " ".join(tokens[i + 1 : i + 2]).casefold()
-        return plural_before and (opens in lexicon.words("function") or not verb.noun)
+        return plural_before and (opens in word_lists.load_words("function") or not verb.noun)
     return True
 
 
 def _follows_noun_opener(tokens: list[str], i: int) -> bool:
     before = tokens[i - 1].casefold()
     return (
-        before in lexicon.words("before_noun")
+        before in word_lists.load_words("before_noun")
         or before.endswith(("'s", "\u2019s", ","))
         or before.isdigit()
     )
 
 
 def _has_preposition(tokens: list[str]) -> bool:
-    return any(token.casefold() in lexicon.words("before_noun") for token in tokens[1:])
+    return any(token.casefold() in word_lists.load_words("before_noun") for token in tokens[1:])
 
 
 def _is_future(tokens: list[str], i: int) -> bool:
@@ -154,31 +154,35 @@ def _is_future(tokens: list[str], i: int) -> bool:
     closing = tokens[-1].casefold() in {"says", "suggests", "shows", "finds", "warns"}
     if i + 1 >= len(tokens) or i > 4 or closing:
         return False
-    known = lexicon.verb_forms().get(tokens[i + 1].casefold())
+    known = word_lists.load_verb_forms().get(tokens[i + 1].casefold())
     earlier = any(_is_likely_verb(tokens, j) for j in range(1, i))
     return bool(known and known.base == tokens[i + 1].casefold() and not earlier)
 
 
-def _clause_at(tokens: list[str], i: int) -> Clause | None:
+def _read_clause(tokens: list[str], i: int) -> HeadlineClause | None:
     subject, word = " ".join(tokens[:i]), tokens[i].casefold()
     rest = " ".join(tokens[i + 1 :])
     if word == "to":
-        return _clause(subject, " ".join(tokens[i : i + 2]), " ".join(tokens[i + 2 :]), "future")
+        return _make_clause(
+            subject, " ".join(tokens[i : i + 2]), " ".join(tokens[i + 2 :]), "future"
+        )
     if word in _MODAL | _BE_HAVE:
-        return _clause(subject, tokens[i], rest, "modal")
+        return _make_clause(subject, tokens[i], rest, "modal")
     if word == "set" and rest.casefold().startswith("for "):
-        return _clause(subject, "is set", rest, "modal")
+        return _make_clause(subject, "is set", rest, "modal")
     if word == "set" and rest.casefold().startswith("to "):
-        return _clause(
+        return _make_clause(
             subject, " ".join(tokens[i + 1 : i + 3]), " ".join(tokens[i + 3 :]), "future"
         )
-    entry = lexicon.verb_forms()[word]
+    entry = word_lists.load_verb_forms()[word]
     if word in {entry.third, entry.base} and word != entry.past:
-        return _clause(subject, tokens[i], rest, "present", entry)
-    return _past(subject, tokens[i], rest, entry)
+        return _make_clause(subject, tokens[i], rest, "present", entry)
+    return _read_past_form(subject, tokens[i], rest, entry)
 
 
-def _past(subject: str, verb: str, rest: str, entry: lexicon.Verb) -> Clause | None:
+def _read_past_form(
+    subject: str, verb: str, rest: str, entry: word_lists.HeadlineVerb
+) -> HeadlineClause | None:
     """Return the clause of a past form: headlines tell the present, so mostly a passive.
 
     A form that may be both past and participle is read only where its object is missing; `made`
@@ -186,25 +190,25 @@ def _past(subject: str, verb: str, rest: str, entry: lexicon.Verb) -> Clause | N
     """
     form = verb.casefold()
     if form == entry.base:
-        return _clause(subject, verb, rest, "present", entry)
+        return _make_clause(subject, verb, rest, "present", entry)
     if form == entry.past != entry.participle:
-        return _clause(subject, verb, rest, "past", entry)
+        return _make_clause(subject, verb, rest, "past", entry)
     first = rest.split(" ")[0].casefold()
-    passive = entry.transitive and (not rest or first in lexicon.words("passive_next"))
-    return _clause(subject, verb, rest, "passive", entry) if passive else None
+    passive = entry.transitive and (not rest or first in word_lists.load_words("passive_next"))
+    return _make_clause(subject, verb, rest, "passive", entry) if passive else None
 
 
-def _clause(
-    subject: str, verb: str, rest: str, tense: Tense, entry: lexicon.Verb | None = None
-) -> Clause | None:
+def _make_clause(
+    subject: str, verb: str, rest: str, tense: Tense, entry: word_lists.HeadlineVerb | None = None
+) -> HeadlineClause | None:
     names = {word.casefold() for word in subject.split()}
     tokens = subject.split()
     two = "and" in tokens and any(_is_likely_verb(tokens, i) for i in range(1, len(tokens) - 1))
     long = len(tokens) > MOST_SUBJECT or "," in subject or subject.endswith(" and")
-    unclear = two or long or names & lexicon.words("relative")
+    unclear = two or long or names & word_lists.load_words("relative")
     if unclear or (not rest and tense not in {"passive", "present", "past"}):
         return None
-    return Clause(subject=subject, verb=verb, rest=rest, tense=tense, entry=entry)
+    return HeadlineClause(subject=subject, verb=verb, rest=rest, tense=tense, entry=entry)
 
 
 def is_plural(word: str) -> bool:
@@ -216,15 +220,17 @@ def is_plural(word: str) -> bool:
     return ends and len(plain) > 3
 
 
-def sentence_parts(text: str) -> tuple[str, str, str]:
+def split_clause(text: str) -> tuple[str, str, str]:
     """Return head, relation and tail of a statement, cut at its verb or else in the middle.
 
     The three are substrings of the statement in its own words, as a triple's parts must be.
     """
-    clause = parse(text)
+    clause = parse_clause(text)
     if clause and clause.rest:
         return clause.subject, clause.verb, clause.rest
     tokens = text.split()
-    places = [i for i in range(1, len(tokens) - 1) if tokens[i].casefold() in lexicon.verb_forms()]
+    places = [
+        i for i in range(1, len(tokens) - 1) if tokens[i].casefold() in word_lists.load_verb_forms()
+    ]
     middle = places[0] if places else len(tokens) // 2
     return " ".join(tokens[:middle]), tokens[middle], " ".join(tokens[middle + 1 :])

@@ -1,7 +1,7 @@
-"""The spaCy pipeline of the extractor: a trained English model where installed, else a blank one.
+"""The spaCy pipeline of the extractor: a trained English model if there is one, else a blank one.
 
-spaCy is imported here and nowhere else, when a pipeline is first asked for. Models are not on PyPI,
-so none can be a dependency; `pipeline_name` tells a run's manifest which one worked.
+spaCy is imported here and nowhere else, when a pipeline is first used. Models are not on PyPI, so
+none can be a dependency; `pipeline_name` tells a run's manifest which one was used.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.matcher import PhraseMatcher
 
+
 MODEL = "en_core_web_sm"
 CHUNK = 2000
 """Names handed to the matcher at once: all in one list takes a gigabyte (libraries.md §7)."""
@@ -27,7 +28,7 @@ _TYPES: dict[str, EntityType] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class EntitySpan:
     """A span that the pipeline takes for an entity."""
 
     text: str
@@ -37,7 +38,7 @@ class Found:
 
 
 @cache
-def _language() -> "Language":
+def _load_pipeline() -> "Language":
     import spacy
 
     if spacy.util.is_package(MODEL):
@@ -48,11 +49,11 @@ def _language() -> "Language":
 @cache
 def pipeline_name() -> str:
     """Return the pipeline that finds entities: `en_core_web_sm-<version>` or `blank:en`."""
-    meta = _language().meta
+    meta = _load_pipeline().meta
     return f"{MODEL}-{meta['version']}" if meta.get("name") == "core_web_sm" else "blank:en"
 
 
-class Recogniser:
+class EntityRecogniser:
     """Finds the names of the evidence store, and what a trained model knows, in a text."""
 
     def __init__(self, names: Sequence[NamedEntity]) -> None:
@@ -60,42 +61,44 @@ class Recogniser:
         self._matcher: PhraseMatcher | None = None
         self._names = names
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[EntitySpan]:
         """Return the entities in reading order, longest first where they overlap."""
-        doc = _language()(text)
+        doc = _load_pipeline()(text)
         matched = [
-            Found(span.text, span.start_char, span.end_char, self._types[span.text.casefold()])
+            EntitySpan(span.text, span.start_char, span.end_char, self._types[span.text.casefold()])
             for span in (doc[start:end] for _, start, end in self._phrases()(doc))
         ]
         learned = [
-            Found(span.text, span.start_char, span.end_char, _TYPES[span.label_])
+            EntitySpan(span.text, span.start_char, span.end_char, _TYPES[span.label_])
             for span in doc.ents
             if span.label_ in _TYPES
         ]
-        return _longest([*matched, *learned])
+        return _drop_overlaps([*matched, *learned])
 
     def _phrases(self) -> "PhraseMatcher":
         if self._matcher is None:
             from spacy.matcher import PhraseMatcher
 
-            nlp = _language()
+            nlp = _load_pipeline()
             self._matcher = PhraseMatcher(nlp.vocab, attr="ORTH")
-            for chunk in _chunks([name.name for name in self._names if _usable(name.name)]):
+            for chunk in _split_chunks(
+                [name.name for name in self._names if _is_searchable(name.name)]
+            ):
                 self._matcher.add("name", [nlp.make_doc(name) for name in chunk])
         return self._matcher
 
 
-def _usable(name: str) -> bool:
+def _is_searchable(name: str) -> bool:
     """Tell whether a name may be looked for: a capital, and no single short word."""
     return name[:1].isupper() and len(name) > 3
 
 
-def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
+def _split_chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
     return (names[start : start + CHUNK] for start in range(0, len(names), CHUNK))
 
 
-def _longest(found: Iterable[Found]) -> list[Found]:
-    kept: list[Found] = []
+def _drop_overlaps(found: Iterable[EntitySpan]) -> list[EntitySpan]:
+    kept: list[EntitySpan] = []
     for one in sorted(found, key=lambda each: (each.start - each.end, each.start)):
         if all(one.end <= other.start or one.start >= other.end for other in kept):
             kept.append(one)

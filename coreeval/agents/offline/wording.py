@@ -1,4 +1,4 @@
-"""A statement in other words: the tense, the articles, the order and the case of plain prose.
+"""Puts a statement in other words: the tense, the articles, the order and the case of plain prose.
 
 Words are those of the statement, its listed synonyms and function words: a wording adds no fact.
 """
@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
-from coreeval.agents.offline import lexicon
-from coreeval.agents.offline.headline import Clause, parse
-from coreeval.agents.offline.text import capitalise, words_of
+from coreeval.agents.offline import word_lists
+from coreeval.agents.offline.headline import HeadlineClause, parse_clause
+from coreeval.agents.offline.tokens import capitalise, split_tokens
 from coreeval.schema import Evidence, Statement
 
 _CUT = re.compile(
@@ -21,13 +21,13 @@ _FRONTABLE = re.compile(
     r"(?:just |shortly )?(?:after|amid|despite|following|ahead of|during|because of|thanks to) ",
     re.I,
 )
-_ADDED = re.compile(r", (?:which|who|with|for|and|where|while|its|a|an|because|as)\b| while ")
+_ADDITION = re.compile(r", (?:which|who|with|for|and|where|while|its|a|an|because|as)\b| while ")
 LEAST_CLAUSE = 5
 """Words from which a cut sentence still says something."""
 _AND = re.compile(r"\b(?:and|but|,) (\w+)")
 
 
-def lower_key(text: str, proper: frozenset[str]) -> str:
+def to_sentence_case(text: str, proper: frozenset[str]) -> str:
     """Return a headline in the case of running text: capitals only where a name needs one.
 
     In Title Case the spelling says nothing, so a word keeps its capital only if it belongs to a
@@ -36,14 +36,14 @@ def lower_key(text: str, proper: frozenset[str]) -> str:
     tokens = text.split(" ")
     doubtful = range(len(tokens)) if _is_title_case(tokens) else range(1)
     return " ".join(
-        _cased(token, proper, tokens[i + 1] if i == 0 and i + 1 < len(tokens) else "")
+        _fix_case(token, proper, tokens[i + 1] if i == 0 and i + 1 < len(tokens) else "")
         if i in doubtful
         else token
         for i, token in enumerate(tokens)
     )
 
 
-def _cased(token: str, proper: frozenset[str], after: str) -> str:
+def _fix_case(token: str, proper: frozenset[str], after: str) -> str:
     """Return a token small if it is a common word, to be told by lists and by what follows it."""
     bare = token.strip(",.()").removesuffix("'s").removesuffix("\u2019s")
     if not token[:1].isupper() or bare[1:] != bare[1:].lower():
@@ -52,9 +52,9 @@ def _cased(token: str, proper: frozenset[str], after: str) -> str:
         return token
     plain = bare.casefold()
     common = (
-        plain in lexicon.words("plain")
-        or plain in lexicon.words("function")
-        or plain in lexicon.words("countable")
+        plain in word_lists.load_words("plain")
+        or plain in word_lists.load_words("function")
+        or plain in word_lists.load_words("countable")
         or _is_verb_form(plain)
         or after in {"of", "on", "in", "for"}
         or (after.islower() and plain.endswith("s") and not plain.endswith(("ss", "us", "is")))
@@ -64,18 +64,18 @@ def _cased(token: str, proper: frozenset[str], after: str) -> str:
 
 def _is_verb_form(word: str) -> bool:
     base = word.removesuffix("ing")
-    known = lexicon.verb_forms()
+    known = word_lists.load_verb_forms()
     return word in known or (base != word and (base in known or f"{base}e" in known))
 
 
 def _is_title_case(tokens: list[str]) -> bool:
-    function = lexicon.words("function")
+    function = word_lists.load_words("function")
     telling = [t for t in tokens[1:] if t[:1].isalpha() and t.casefold() not in function]
     return bool(telling) and sum(t[0].isupper() for t in telling) / len(telling) > 0.7
 
 
 @lru_cache(maxsize=8192)
-def wordings(
+def list_wordings(
     text: str, proper: frozenset[str] = frozenset(), *, headline: bool, whole: bool
 ) -> list[str]:
     """Return ways to put a statement, from the fullest to the shortest, without an end mark.
@@ -86,46 +86,46 @@ def wordings(
         headline: It is a headline, to be turned into a sentence; else a sentence already.
         whole: Nothing may be cut: with its end an attribution or a hedge would go.
     """
-    plain = lower_key(text, proper)
+    plain = to_sentence_case(text, proper)
     if text.endswith("?"):
         return [plain]
     shapes = list(
-        _of_headline(plain, whole=whole) if headline else _of_sentence(plain, whole=whole)
+        _phrase_headline(plain, whole=whole) if headline else _shorten_sentence(plain, whole=whole)
     )
-    return list(dict.fromkeys([*shapes, *map(swap, shapes)]))
+    return list(dict.fromkeys([*shapes, *map(swap_synonyms, shapes)]))
 
 
-def ways_to_tell(
+def phrase_statement(
     statement: Statement, evidence: Sequence[Evidence], proper: frozenset[str]
 ) -> list[str]:
     """Return the wordings of a plan's statement, whoever planned it."""
     headline = any(statement.text in item.title for item in evidence)
     whole = statement.modality != "asserted"
-    return wordings(statement.text, proper, headline=headline, whole=whole)
+    return list_wordings(statement.text, proper, headline=headline, whole=whole)
 
 
-def _of_headline(text: str, *, whole: bool) -> Iterator[str]:
-    clause = parse(text)
+def _phrase_headline(text: str, *, whole: bool) -> Iterator[str]:
+    clause = parse_clause(text)
     if clause is None:
         return
-    for predicate in _predicates(clause):
-        for shape in _shapes(clause, predicate):
-            yield with_articles(shape)
+    for predicate in _list_predicates(clause):
+        for shape in _order_clause(clause, predicate):
+            yield add_articles(shape)
             if whole:
                 break
 
 
-def _of_sentence(text: str, *, whole: bool) -> Iterator[str]:
+def _shorten_sentence(text: str, *, whole: bool) -> Iterator[str]:
     """Yield a sentence, then its main clause without what is only added."""
     yield text
     if whole:
         return
-    for found in reversed(list(_ADDED.finditer(text))):
-        if len(words_of(text[: found.start()])) >= LEAST_CLAUSE:
+    for found in reversed(list(_ADDITION.finditer(text))):
+        if len(split_tokens(text[: found.start()])) >= LEAST_CLAUSE:
             yield text[: found.start()]
 
 
-def _predicates(clause: Clause) -> Iterator[str]:
+def _list_predicates(clause: HeadlineClause) -> Iterator[str]:
     """Yield the verb in the forms of plain prose."""
     have, be = ("have", "are") if clause.plural else ("has", "is")
     past_be = "were" if clause.plural else "was"
@@ -138,24 +138,24 @@ def _predicates(clause: Clause) -> Iterator[str]:
     elif clause.tense == "passive":
         yield f"{past_be} {entry.participle}"
         yield f"{have} been {entry.participle}"
-    elif entry.state or _second_verb(clause.rest):
+    elif entry.state or _has_second_verb(clause.rest):
         yield clause.verb
     else:
         yield f"{have} {entry.participle}"
         yield entry.past
 
 
-def _second_verb(rest: str) -> bool:
+def _has_second_verb(rest: str) -> bool:
     """Tell whether a second predicate follows, whose tense would have to change too."""
     following = (found.group(1).casefold() for found in _AND.finditer(rest))
-    return any(word in lexicon.verb_forms() for word in following)
+    return any(word in word_lists.load_verb_forms() for word in following)
 
 
-def _shapes(clause: Clause, predicate: str) -> Iterator[str]:
+def _order_clause(clause: HeadlineClause, predicate: str) -> Iterator[str]:
     """Yield the whole clause, then with its last part in front, then cut at a boundary."""
     whole = f"{clause.subject} {predicate} {clause.rest}".strip()
     yield whole
-    cut = _last_cut(clause.rest)
+    cut = _find_last_cut(clause.rest)
     if cut is None:
         return
     short = f"{clause.subject} {predicate} {clause.rest[:cut].rstrip(' ,')}".strip()
@@ -165,71 +165,73 @@ def _shapes(clause: Clause, predicate: str) -> Iterator[str]:
     yield short
 
 
-def _last_cut(rest: str) -> int | None:
+def _find_last_cut(rest: str) -> int | None:
     places = [found.start() for found in _CUT.finditer(rest) if found.start() > 0]
     return places[-1] if places and len(rest[: places[-1]].split()) > 1 else None
 
 
-def with_articles(text: str) -> str:
+def add_articles(text: str) -> str:
     """Return a text with articles where a headline leaves them out and the rules are sure."""
     tokens = text.split(" ")
     out: list[str] = []
     for i, token in enumerate(tokens):
         before = out[-1].casefold() if out else ""
         after = tokens[i + 1].casefold() if i + 1 < len(tokens) else ""
-        out.extend([*_article(token, before, after), token])
+        out.extend([*_find_article(token, before, after), token])
     return " ".join(out)
 
 
-def _article(token: str, before: str, after: str) -> list[str]:
+def _find_article(token: str, before: str, after: str) -> list[str]:
     """Return the article that the noun at this place lacks, if any."""
     plain = token.casefold().rstrip(",")
-    opens = not before or before in lexicon.words("article_openers")
-    opens = opens or before in lexicon.verb_forms() or before.endswith(",")
-    if before in lexicon.words("determiners") or (before and not opens):
+    opens = not before or before in word_lists.load_words("article_openers")
+    opens = opens or before in word_lists.load_verb_forms() or before.endswith(",")
+    if before in word_lists.load_words("determiners") or (before and not opens):
         return []
     ends = (
         not after
         or token.endswith(",")
-        or after in lexicon.words("function")
+        or after in word_lists.load_words("function")
         or not after[0].isalpha()
     )
     if not token.islower() and not token.rstrip(",").islower():
         return []
-    if plain == "world's" or (plain in lexicon.words("definite") and ends):
+    if plain == "world's" or (plain in word_lists.load_words("definite") and ends):
         return ["the"]
-    if plain in lexicon.words("countable") and ends:
+    if plain in word_lists.load_words("countable") and ends:
         return ["an" if plain[0] in "aeio" else "a"]
-    if before and plain in {"new", "major", "record", "rare"} and _one_countable(after):
+    if before and plain in {"new", "major", "record", "rare"} and _is_countable(after):
         return ["a"]
     return []
 
 
-def _one_countable(word: str) -> bool:
-    return word.rstrip(",") in lexicon.words("countable")
+def _is_countable(word: str) -> bool:
+    return word.rstrip(",") in word_lists.load_words("countable")
 
 
-def swap(text: str, *, loose: bool = False) -> str:
+def swap_synonyms(text: str, *, loose: bool = False) -> str:
     """Return a text with its listed words replaced by their synonyms, the loose ones if asked."""
-    known = _synonyms(loose=loose)
-    return _synonyms_pattern(loose=loose).sub(lambda found: _synonym(found, known), text)
+    known = _load_swaps(loose=loose)
+    return _build_swap_pattern(loose=loose).sub(lambda found: _swap_word(found, known), text)
 
 
 @cache
-def _synonyms(*, loose: bool) -> Mapping[str, str]:
-    strict = {w: other for w, other in lexicon.synonyms().items() if w not in _TWO_SENSES}
-    return {**strict, **lexicon.loose_synonyms()} if loose else strict
+def _load_swaps(*, loose: bool) -> Mapping[str, str]:
+    strict = {
+        w: other for w, other in word_lists.load_synonyms().items() if w not in _AMBIGUOUS_WORDS
+    }
+    return {**strict, **word_lists.load_loose_synonyms()} if loose else strict
 
 
 @cache
-def _synonyms_pattern(*, loose: bool) -> re.Pattern[str]:
-    return re.compile(lexicon.phrase_pattern(_synonyms(loose=loose)), re.IGNORECASE)
+def _build_swap_pattern(*, loose: bool) -> re.Pattern[str]:
+    return re.compile(word_lists.build_phrase_pattern(_load_swaps(loose=loose)), re.IGNORECASE)
 
 
-_TWO_SENSES = {"hit", "hits", "reached", "reaches", "extra", "finished"}
+_AMBIGUOUS_WORDS = {"hit", "hits", "reached", "reaches", "extra", "finished"}
 
 
-def _synonym(found: re.Match[str], known: Mapping[str, str]) -> str:
+def _swap_word(found: re.Match[str], known: Mapping[str, str]) -> str:
     word, before = found.group(), found.string[: found.start()].rstrip()
     if word[0].isupper() and before and before[-1] not in ".!?":
         return word

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coreeval.agents import checks, reflect, screen
+from coreeval.agents import checks, reflect, safety
 from coreeval.agents.extractor import ExtractionAnswer
-from coreeval.agents.roles import Brief, Fields
-from coreeval.agents.words import locate
+from coreeval.agents.roles import CompositionRequest, Fields
+from coreeval.agents.text.words import find_span
 from coreeval.graph.bench.situations import Situation
 from coreeval.graph.setup import Setup
 from coreeval.schema import (
@@ -73,9 +73,9 @@ class _Case:
             neutral_only=screened.policy == "neutral_only", takedown=self.setup.rules.takedown
         )
 
-    def screened(self, extraction: Extraction) -> screen.Screened:
+    def screened(self, extraction: Extraction) -> safety.ScreenResult:
         """Return what may be done with the sample."""
-        return screen.screen(self.situation.sample, extraction, self.setup.rules.policy)
+        return safety.screen_sample(self.situation.sample, extraction, self.setup.rules.policy)
 
 
 def _extraction(case: _Case, answer: Extraction) -> Looked:
@@ -101,16 +101,16 @@ def _absent(raw: Extraction, fields: Fields) -> Iterator[Finding]:
     """Yield what was copied wrongly: the role moves or drops it."""
     spans: list[Entity | Lock] = [*raw.entities, *raw.locked]
     for one in spans:
-        if locate(fields.get(one.field, ""), one.span) is None:
+        if find_span(fields.get(one.field, ""), one.span) is None:
             yield Finding("span", f"{one.field}: {one.span!r} does not stand there")
     for triple in raw.triples:
-        if locate(fields.get(triple.field, ""), triple.head) is None:
+        if find_span(fields.get(triple.field, ""), triple.head) is None:
             yield Finding("triple", f"{triple.field}: the head {triple.head!r} is not its words")
 
 
 def _missed_locks(raw: Extraction, clean: Extraction, fields: Fields) -> Iterator[Finding]:
     """Yield what code locks and the model did not."""
-    given = {(one.field, locate(fields.get(one.field, ""), one.span)) for one in raw.locked}
+    given = {(one.field, find_span(fields.get(one.field, ""), one.span)) for one in raw.locked}
     for lock in clean.locked:
         if (lock.field, lock.span) not in given:
             yield Finding("lock_missed", f"{lock.field}: {lock.span!r} must stay ({lock.why})")
@@ -160,7 +160,7 @@ def facts_looked_at(
 ) -> Looked:
     """Return what a facts verdict comes to; where a retry would go is not looked at."""
     no_plan = Plan(decision="use")
-    defects = reflect.fact_defects(task, fields, verdict, evidence, no_plan)
+    defects = reflect.find_fact_defects(task, fields, verdict, evidence, no_plan)
     claims = [one for one in verdict.statements if one.supported != "not_needed"]
     carried = sum(one.supported == "yes" for one in claims)
     others = len(verdict.statements) - len(claims)
@@ -170,7 +170,7 @@ def facts_looked_at(
 
 def label_looked_at(situation: Situation, verdict: LabelVerdict) -> Looked:
     """Return whether a blind label is the sample's own."""
-    defects = reflect.label_defects(situation.task, situation.sample, verdict)
+    defects = reflect.find_label_defects(situation.task, situation.sample, verdict)
     gold = situation.sample.label_text
     cue = f", by {verdict.cue!r}" if verdict.cue else ""
     read = f"fluency {verdict.fluency}" + (f", see {verdict.odd!r}" if verdict.odd else "")
@@ -178,10 +178,10 @@ def label_looked_at(situation: Situation, verdict: LabelVerdict) -> Looked:
     return Looked(findings=_of(defects), verdict=said)
 
 
-def brief_of(situation: Situation) -> Brief:
+def brief_of(situation: Situation) -> CompositionRequest:
     """Return what a composer was given."""
     brief = situation.given["brief"]
-    assert isinstance(brief, Brief)
+    assert isinstance(brief, CompositionRequest)
     return brief
 
 

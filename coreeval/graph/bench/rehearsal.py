@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from coreeval.agents.hiring import Materials, hire
 from coreeval.agents.roles import Team
+from coreeval.agents.team import TeamInputs, build_team
 from coreeval.config import ModelConfig, ModelsConfig
 from coreeval.graph.bench.situations import Missed, Reached, Situation, StandIn, task_for
 from coreeval.graph.build import build_sample_graph
@@ -102,9 +102,9 @@ class Rehearsal:
         crew = crew_of(self._job, knowledge, calls)
         return build_sample_graph(SampleNodes(crew), self._wrap).compile()
 
-    def _hire(self, task: Task, materials: Materials) -> Team:
+    def _hire(self, task: Task, materials: TeamInputs) -> Team:
         caught: Mapping[str, Any] = {self._role: StandIn(self._role)}
-        return replace(hire(task, materials), **caught)
+        return replace(build_team(task, materials), **caught)
 
     def _wrap(self, name: str, node: SampleNode) -> SampleNode:
         left_out, update = BESIDE.get(self._role, ("", SampleUpdate()))

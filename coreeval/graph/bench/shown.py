@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
-from coreeval.agents.llm_team import LLM_ROLES
+from coreeval.agents.team import LLM_ROLES
 from coreeval.errors import UsageError
 from coreeval.graph.bench.situations import Situation
 from coreeval.models import ModelClient, OutputSchema

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from coreeval.agents.llm_team import LLM_ROLES
+from coreeval.agents.team import LLM_ROLES
 from coreeval.config import ModelConfig
 from coreeval.errors import CoreEvalError, ModelCallError
 from coreeval.graph.bench.findings import (

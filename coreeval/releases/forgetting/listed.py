@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from coreeval.agents.takedown import NOTHING, folded, is_long_enough, load_takedown, takedown_of
+from coreeval.agents.safety import (
+    EMPTY_TAKEDOWN,
+    build_takedown,
+    fold_name,
+    is_long_enough,
+    load_takedown,
+)
 from coreeval.errors import RunLocked, UsageError
 from coreeval.tools.files import write_text
 
@@ -19,13 +25,13 @@ def checked_names(names: Sequence[str]) -> list[str]:
     """
     plain = [" ".join(name.split()) for name in names]
     for name in plain:
-        if not is_long_enough(name) or "#" in name or takedown_of([name]).ids:
+        if not is_long_enough(name) or "#" in name or build_takedown([name]).ids:
             raise UsageError(
                 f"{name!r} is no name that a takedown list can hold",
                 where="coreeval takedown",
                 hint="a name has at least three letters and no #; quote one of several words",
             )
-    return list({folded(name): name for name in reversed(plain)}.values())[::-1]
+    return list({fold_name(name): name for name in reversed(plain)}.values())[::-1]
 
 
 def missing_from(path: Path, names: Sequence[str]) -> list[str]:
@@ -34,9 +40,9 @@ def missing_from(path: Path, names: Sequence[str]) -> list[str]:
     Raises:
         ConfigError: it cannot be read.
     """
-    there = load_takedown(path) if path.exists() else NOTHING
-    known = {folded(name) for name in there.names}
-    return [name for name in names if folded(name) not in known]
+    there = load_takedown(path) if path.exists() else EMPTY_TAKEDOWN
+    known = {fold_name(name) for name in there.names}
+    return [name for name in names if fold_name(name) not in known]
 
 
 def put_on_list(path: Path, names: Sequence[str]) -> None:

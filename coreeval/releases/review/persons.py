@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from coreeval.agents.words import holds, words
+from coreeval.agents.text.words import has_span, split_words
 from coreeval.releases.review.listed import Known, Named
 from coreeval.releases.review.noted import Noted
 from coreeval.schema import Evidence
@@ -27,11 +27,11 @@ def named(
     guesses, so theirs count only in the spelling of a name.
     """
     after, before = " | ".join(new.values()), " | ".join(original.values())
-    written = frozenset(words(after))
+    written = frozenset(split_words(after))
     found: list[Named] = []
     for name, known in _names(after, noted, evidence):
         sure = known != "news"
-        if not written.issuperset(words(_last(name))) or not _stands(name, after, sure):
+        if not written.issuperset(split_words(_last(name))) or not _stands(name, after, sure):
             continue
         if any(_same(name, each.name) for each in found):
             continue
@@ -49,7 +49,7 @@ def gdelt_persons(evidence: Iterable[Evidence]) -> Iterator[str]:
     """Yield whom GDELT lists as persons of an article, by first and last name."""
     for item in evidence:
         for entity in item.entities:
-            if entity.type == "person" and len(words(entity.name)) > 1:
+            if entity.type == "person" and len(split_words(entity.name)) > 1:
                 yield entity.name
 
 
@@ -62,13 +62,13 @@ def _names(text: str, noted: Noted, evidence: Iterable[Evidence]) -> Iterator[tu
 
 
 def _longest(names: Iterable[str]) -> list[str]:
-    return sorted(dict.fromkeys(filter(words, names)), key=len, reverse=True)
+    return sorted(dict.fromkeys(filter(split_words, names)), key=len, reverse=True)
 
 
 def _stands(name: str, text: str, any_case: bool) -> bool:
     last = _last(name)
     telling = [name, last] if len(last) >= SHORTEST else [name]
-    return any(holds(text, each, any_case=any_case) for each in telling)
+    return any(has_span(text, each, any_case=any_case) for each in telling)
 
 
 def _last(name: str) -> str:
@@ -78,5 +78,5 @@ def _last(name: str) -> str:
 
 def _same(one: str, other: str) -> bool:
     """Tell whether two spellings are one person's: the words of one are the last of the other's."""
-    short, long = sorted((words(one), words(other)), key=len)
+    short, long = sorted((split_words(one), split_words(other)), key=len)
     return short == long[len(long) - len(short) :]

@@ -1,8 +1,13 @@
+"""Checks of a composed text."""
+
 from datetime import UTC, datetime
 
 import pytest
 
-from coreeval.agents.checks import check_composition, clean_extraction
+from coreeval.agents.checks import check_composition, clean_extraction, composition
+from coreeval.agents.checks.composition import Check
+from coreeval.agents.checks.context import UNRESTRAINED, CheckContext, Restraint
+from coreeval.agents.safety import build_takedown
 from coreeval.schema import (
     Defect,
     Deletion,
@@ -200,3 +205,72 @@ def test_a_hypothesis_may_state_what_no_evidence_carries() -> None:
     assert pair(old, new, PAIRS, plan) == ["numbers", "dates"]
     named = ("In Ohio 70 jobs were cut by Target .", "A shop of Walmart shut .")
     assert pair(old, named, PREMISES, plan) == ["names"]
+
+
+NEWS = news("Maria Lopez opens a bridge in Lima", people=("Maria Lopez",))
+HARM_PLAN = Plan(
+    decision="use", persons=(Person(name="Maria Lopez", role="subject", polarity="neutral"),)
+)
+
+
+def found(
+    check: Check,
+    old: str,
+    new: str,
+    *,
+    item: Evidence = NEWS,
+    restraint: Restraint = UNRESTRAINED,
+) -> list[tuple[str, str]]:
+    given = brief(sample(old), evidence=(item,), plan=HARM_PLAN)
+    case = CheckContext(
+        task=TWEETS, brief=given, fields={"text": new}, window=WINDOW, restraint=restraint
+    )
+    return [(defect.route, defect.message) for defect in check(case)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("Bob Ray left", "So Maria Lopez refused to open it", "refused"),
+        ("Bob Ray left", "Even Lima hides the bridge now", "hides"),
+        ("Bob Ray refused", "Maria Lopez refused too", None),
+        ("Bob Ray left", "I refused to cross that bridge", None),
+        ("Bob Ray left", "Maria Lopez opens it. I refused to go", None),
+        ("Bob Ray left", "Maria Lopez opened it", None),
+        ("Bob Ray left", "Maria Lopez quits", None),
+        ("Bob Ray left", "Maria Lopez resigns", "resigns"),
+    ],
+)
+def test_conduct_needs_its_verb_in_the_news(old: str, new: str, word: str | None) -> None:
+    told = found(composition.check_conduct, old, new)
+    assert [route for route, _ in told] == (["compose"] if word else [])
+    assert not word or repr(word) in told[0][1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "moved"),
+    [
+        ("Bob Ray is a liar", "Maria Lopez is a liar", True),
+        ("Bob Ray is a liar", "Lopez is a liar", True),
+        ("Maria Lopez is a liar", "Maria Lopez is a liar again", False),
+        ("my dad died", "my dad died the day a bridge opened", False),
+        ("Bob Ray is a liar", "Some liar opens a bridge", False),
+        ("Bob Ray is a liar", "Maria Lopez opens a bridge", False),
+    ],
+)
+def test_an_insult_does_not_move_to_somebody_new(old: str, new: str, moved: bool) -> None:
+    told = found(composition.check_harm, old, new)
+    assert [route for route, _ in told] == (["evidence"] if moved else [])
+
+
+def test_what_the_news_itself_says_may_be_said() -> None:
+    item = news("Maria Lopez opens cancer ward", people=("Maria Lopez",))
+    assert found(composition.check_harm, "cancer took Bob", "Lopez on cancer", item=item) == []
+
+
+def test_nobody_on_the_takedown_list() -> None:
+    listed = Restraint(takedown=build_takedown(["Maria Lopez"]))
+    new = "so MARIA LOPEZ opens a bridge"
+    ((route, message),) = found(composition.check_takedown, "Bob Ray left", new, restraint=listed)
+    assert route == "evidence" and "'Maria Lopez'" in message
+    assert found(composition.check_takedown, "Maria Lopez left", new, restraint=listed) == []

@@ -13,7 +13,7 @@ from coreeval.agents.checks import (
     clean_extraction,
     restore_spacing,
 )
-from coreeval.agents.words import join_numbers, normalise
+from coreeval.agents.text.words import join_numbers, normalise
 from coreeval.schema import Extraction, Plan, Sample, Task
 
 from ..builders import PAIRS, STANCE, TWEETS, WINDOW, brief, news, replacement, sample, statement

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.agents.hiring import Materials, hire
 from coreeval.agents.llm_role import LLMRole, item_data, news_data
-from coreeval.agents.llm_team import LLM_ROLES
 from coreeval.agents.roles import Team
+from coreeval.agents.team import LLM_ROLES, TeamInputs, build_team
 from coreeval.config import ROLES, ModelsConfig
 from coreeval.models import close_models, record_calls
 from coreeval.prompts import to_prompt_json
@@ -82,7 +81,7 @@ async def team(tmp_path: Path) -> AsyncIterator[tuple[Team, LLMServer]]:
     async with LLMServer(replies("{}")).running() as server:
         default = {"model": "openai:stub", "base_url": server.url}
         models = ModelsConfig.model_validate({"default": default})
-        materials = Materials(
+        materials = TeamInputs(
             models=models,
             prompts=PROMPTS,
             exchange=exchange(store),
@@ -90,7 +89,7 @@ async def team(tmp_path: Path) -> AsyncIterator[tuple[Team, LLMServer]]:
             train=(),
             seed=7,
         )
-        yield hire(EMOTION, materials), server
+        yield build_team(EMOTION, materials), server
         await close_models()
     store.close()
 

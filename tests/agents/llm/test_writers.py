@@ -6,7 +6,7 @@ import pytest
 
 from coreeval.agents.composer import LLMComposer
 from coreeval.agents.rewriter import LLMRewriter
-from coreeval.agents.roles import Brief
+from coreeval.agents.roles import CompositionRequest
 from coreeval.models import InvalidAnswer
 from coreeval.schema import (
     Defect,
@@ -48,7 +48,7 @@ PLAN = Plan(
     ),
 )
 WRONG = Defect(check="length", kind="form", message="20 words, at most 15", route="compose")
-BRIEF = Brief(
+BRIEF = CompositionRequest(
     sample=TWEET,
     extraction=FOUND,
     plan=PLAN,

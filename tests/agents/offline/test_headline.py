@@ -1,6 +1,6 @@
 import pytest
 
-from coreeval.agents.offline.headline import clean_sentence, clean_title, parse, sentence_parts
+from coreeval.agents.offline.headline import clean_sentence, clean_title, parse_clause, split_clause
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_title_that_the_rules_cannot_trust_is_left_out(title: str) -> None:
     ],
 )
 def test_a_title_is_read_as_a_clause(title: str, subject: str, verb: str, tense: str) -> None:
-    clause = parse(title)
+    clause = parse_clause(title)
     assert clause is not None
     assert (clause.subject, clause.verb, clause.tense) == (subject, verb, tense)
 
@@ -65,7 +65,7 @@ def test_a_title_is_read_as_a_clause(title: str, subject: str, verb: str, tense:
     ],
 )
 def test_a_title_that_may_be_read_two_ways_is_not_read(title: str) -> None:
-    assert parse(title) is None
+    assert parse_clause(title) is None
 
 
 def test_number_of_the_subject() -> None:
@@ -74,7 +74,7 @@ def test_number_of_the_subject() -> None:
         ("Tax on solar and wind power will rise", False),
         ("Shell and Exxon will open a plant", True),
     ):
-        clause = parse(title)
+        clause = parse_clause(title)
         assert clause is not None
         assert clause.plural is plural, title
 
@@ -92,6 +92,6 @@ def test_the_first_whole_sentence_of_a_snippet() -> None:
     "text", ["Heatwave closes schools in Spain", "one two three four five six"]
 )
 def test_parts_of_a_triple_are_words_of_the_statement(text: str) -> None:
-    parts = sentence_parts(text)
+    parts = split_clause(text)
     assert all(parts)
     assert " ".join(parts) == text

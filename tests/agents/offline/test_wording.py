@@ -1,6 +1,11 @@
 import pytest
 
-from coreeval.agents.offline.wording import lower_key, swap, with_articles, wordings
+from coreeval.agents.offline.wording import (
+    add_articles,
+    list_wordings,
+    swap_synonyms,
+    to_sentence_case,
+)
 
 
 @pytest.mark.parametrize(
@@ -14,11 +19,11 @@ from coreeval.agents.offline.wording import lower_key, swap, with_articles, word
     ],
 )
 def test_case_of_running_text(text: str, proper: set[str], cased: str) -> None:
-    assert lower_key(text, frozenset(proper)) == cased
+    assert to_sentence_case(text, frozenset(proper)) == cased
 
 
 def test_a_headline_becomes_a_sentence() -> None:
-    found = wordings("Heatwave closes schools in Spain", headline=True, whole=False)
+    found = list_wordings("Heatwave closes schools in Spain", headline=True, whole=False)
     assert found[0] == "a heatwave has closed schools in Spain"
     assert not any("closes" in way for way in found)
 
@@ -26,26 +31,28 @@ def test_a_headline_becomes_a_sentence() -> None:
 def test_a_headline_is_cut_only_where_nothing_is_lost() -> None:
     title = "Harbour ferry starts regular service after long delay"
     short = "Harbour ferry has started regular service"
-    assert short in wordings(title, headline=True, whole=False)
-    assert short not in wordings(title, headline=True, whole=True)
+    assert short in list_wordings(title, headline=True, whole=False)
+    assert short not in list_wordings(title, headline=True, whole=True)
 
 
 def test_two_predicates_keep_their_tense() -> None:
-    ways = wordings("Ford puts money into Louisville and presents a car", headline=True, whole=True)
+    ways = list_wordings(
+        "Ford puts money into Louisville and presents a car", headline=True, whole=True
+    )
     assert ways and all(" puts " in way for way in ways)
 
 
 def test_a_sentence_keeps_its_words_and_may_lose_what_is_added() -> None:
     text = "Google has announced a new accessory for its phones, which is called the Wristlet"
-    ways = wordings(text, headline=False, whole=False)
+    ways = list_wordings(text, headline=False, whole=False)
     assert ways[0] == text
     assert "Google has announced a new accessory for its phones" in ways
-    whole = wordings(text, headline=False, whole=True)
+    whole = list_wordings(text, headline=False, whole=True)
     assert "Google has announced a new accessory for its phones" not in whole
 
 
 def test_an_unreadable_headline_has_no_wording() -> None:
-    assert wordings("Ten quiet walks along the coast", headline=True, whole=False) == []
+    assert list_wordings("Ten quiet walks along the coast", headline=True, whole=False) == []
 
 
 @pytest.mark.parametrize(
@@ -58,12 +65,12 @@ def test_an_unreadable_headline_has_no_wording() -> None:
     ],
 )
 def test_articles(text: str, full: str) -> None:
-    assert with_articles(text) == full
+    assert add_articles(text) == full
 
 
 def test_synonyms_are_swapped_but_not_in_names() -> None:
-    assert swap("the biggest firm") == "the largest company"
-    assert swap("Biggest firm") == "Largest company"
-    assert swap("they bought Biggest Foods") == "they bought Biggest Foods"
-    assert swap("again", loose=True) == "once more"
-    assert swap("again") == "again"
+    assert swap_synonyms("the biggest firm") == "the largest company"
+    assert swap_synonyms("Biggest firm") == "Largest company"
+    assert swap_synonyms("they bought Biggest Foods") == "they bought Biggest Foods"
+    assert swap_synonyms("again", loose=True) == "once more"
+    assert swap_synonyms("again") == "again"

@@ -1,0 +1,136 @@
+"""A composed text and all that its checks compare it with, computed once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from coreeval.agents.edits import firm_locks
+from coreeval.agents.roles import CompositionRequest, Fields
+from coreeval.agents.safety import EMPTY_TAKEDOWN, Takedown
+from coreeval.agents.text.lexicon import PERSONAL_WORDS
+from coreeval.agents.text.numbers import Number, find_numbers, find_source_numbers
+from coreeval.agents.text.support import evidence_text, expand_words
+from coreeval.agents.text.words import find_content_words, has_span, mask_spans
+from coreeval.agents.thresholds import Thresholds, thresholds_of
+from coreeval.schema import Defect, Lock, Task, Window
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restraint:
+    """How careful a text about real people must be."""
+
+    neutral_only: bool = False
+    """True where the sample is sensitive: nothing negative even about whom it names."""
+    takedown: Takedown = EMPTY_TAKEDOWN
+
+
+UNRESTRAINED = Restraint()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckContext:
+    """One composed text."""
+
+    task: Task
+    brief: CompositionRequest
+    fields: Fields
+    window: Window
+    restraint: Restraint = UNRESTRAINED
+
+    def pairs(self) -> Iterator[tuple[str, str, str]]:
+        """Return name, original and new text of each field."""
+        for name in self.task.fields:
+            yield name, self.brief.sample.fields.get(name, ""), self.fields[name]
+
+    def locked_spans(self, field: str) -> list[str]:
+        """Return the locked spans of a field."""
+        return [lock.span for lock in self.firm_locks if lock.field == field]
+
+    @cached_property
+    def firm_locks(self) -> list[Lock]:
+        """The locked spans that the text must keep."""
+        return firm_locks(self.task, self.brief.extraction)
+
+    @property
+    def factual_fields(self) -> Sequence[str]:
+        """The fields whose facts need evidence; a hypothesis may say what none carries."""
+        return self.task.factual_fields or self.task.fields
+
+    @cached_property
+    def limits(self) -> Thresholds:
+        """What is tolerated for this kind of text."""
+        return thresholds_of(self.task)
+
+    @cached_property
+    def news_texts(self) -> list[str]:
+        """What each piece of evidence says, and what its quotations say in translation."""
+        translated = [one.translation for one in self.brief.plan.statements if one.translation]
+        return [*(evidence_text(item) for item in self.brief.evidence), *translated]
+
+    @cached_property
+    def news_numbers(self) -> list[Number]:
+        """The numbers that the evidence states."""
+        return find_source_numbers(self.news_texts)
+
+    @cached_property
+    def known_words(self) -> frozenset[str]:
+        """Every word of the original and of the evidence."""
+        people = [entity.name for item in self.brief.evidence for entity in item.entities]
+        texts = [*self.brief.sample.fields.values(), *self.news_texts, *people]
+        return frozenset[str]().union(*map(expand_words, texts))
+
+    def remaining_text(self, field: str) -> str:
+        """Return what the plan leaves of a field: locks always, replaced and deleted spans not."""
+        text = self.brief.sample.fields.get(field, "")
+        return " ".join([mask_spans(text, self.removed_spans(field)), *self.locked_spans(field)])
+
+    def remaining_numbers(self, field: str) -> list[Number]:
+        """Return the numbers that the plan leaves in a field."""
+        return find_numbers(self.remaining_text(field))
+
+    def removed_spans(self, field: str) -> list[str]:
+        """Return the spans of a field that the plan replaces or deletes."""
+        changes = [change for change in self.brief.plan.replacements if change.field == field]
+        old = [
+            (span, new)
+            for change in changes
+            if change.before is not None and change.mode == "replace"
+            for span, new in (
+                (change.before.head, change.after.head),
+                (change.before.tail, change.after.tail),
+            )
+        ]
+        deleted = [gone.span for gone in self.brief.plan.delete if gone.field == field]
+        return [span for span, new in old if not has_span(new, span)] + deleted
+
+    def forbidden_spans(self, field: str) -> list[str]:
+        """Return the spans that may not be left in a field: deleted ones and replaced heads.
+
+        A head that the new facts name again stays, and so does one without a content word.
+        """
+        plan = self.brief.plan
+        new = [f"{c.after.head} {c.after.tail}" for c in plan.replacements] + [
+            statement.text for statement in plan.statements
+        ]
+        heads = [
+            change.before.head
+            for change in plan.replacements
+            if change.field == field and change.before is not None and change.mode == "replace"
+        ]
+        replaced = [
+            head
+            for head in heads
+            if set(find_content_words(head)) - PERSONAL_WORDS
+            and not any(has_span(text, head) for text in new)
+        ]
+        return replaced + [gone.span for gone in plan.delete if gone.field == field]
+
+
+def form_defect(check: str, message: str) -> Defect:
+    """Return a defect of form, for the composer to mend."""
+    return Defect(check=check, kind="form", message=message, route="compose")
+
+
+def fact_defect(check: str, message: str) -> Defect:
+    """Return something that the composer added without evidence."""
+    return Defect(check=check, kind="facts", message=message, route="compose")

@@ -1,0 +1,220 @@
+"""Checks against the original text: an extraction and a rewrite.
+
+`clean_extraction` keeps the spans that exist in the text and adds the locks that code can see.
+`check_rewrite` requires other words and the same facts (D^s, CoreEval paper, eq. 4).
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator
+
+from coreeval.agents.checks.composition import check_fields
+from coreeval.agents.checks.context import form_defect
+from coreeval.agents.edits import keeps_lock
+from coreeval.agents.text.numbers import find_missing_numbers, find_numbers
+from coreeval.agents.text.support import expand_words, find_calendar_words, find_unknown_names
+from coreeval.agents.text.words import (
+    count_marker,
+    find_closed_quotations,
+    find_emoji,
+    find_marker,
+    find_mentions,
+    find_span,
+    find_target,
+    find_urls,
+    has_span,
+    is_same_text,
+    mask_spans,
+    measure_containment,
+)
+from coreeval.agents.thresholds import thresholds_of
+from coreeval.schema import (
+    Defect,
+    Entity,
+    Extraction,
+    FieldTriple,
+    Lock,
+    Rewrite,
+    Sample,
+    SemanticStatus,
+    Task,
+)
+
+
+def clean_extraction(task: Task, sample: Sample, extraction: Extraction) -> Extraction:
+    """Return an extraction whose spans are the text's own words, with the locks of code added.
+
+    A span that does not occur in the field it names is dropped. Flags are kept whatever their span:
+    a warning that is quoted badly is still a warning.
+    """
+    spans = _SpanFinder(sample)
+    locks = [lock for lock in map(spans.lock, extraction.locked) if lock]
+    own = [lock for name, text in sample.fields.items() for lock in _find_locks(task, name, text)]
+    locked = {(lock.field, lock.span): lock for lock in (*own, *locks)}.values()
+    return extraction.model_copy(
+        update={
+            "entities": tuple(filter(None, map(spans.entity, extraction.entities))),
+            "triples": tuple(filter(None, map(spans.triple, extraction.triples))),
+            "locked": tuple(
+                lock for lock in locked if not _is_inside_another(lock, locked, sample)
+            ),
+        }
+    )
+
+
+def _is_inside_another(lock: Lock, locked: Collection[Lock], sample: Sample) -> bool:
+    """Tell whether a span occurs only inside longer locked ones, which say it already."""
+    longer = [
+        other.span
+        for other in locked
+        if other.field == lock.field and len(other.span) > len(lock.span)
+    ]
+    return not has_span(mask_spans(sample.fields[lock.field], longer), lock.span)
+
+
+class _SpanFinder:
+    """Finds spans in one sample's fields."""
+
+    def __init__(self, sample: Sample) -> None:
+        self._fields = sample.fields
+
+    def find(self, field: str, span: str) -> str | None:
+        return find_span(self._fields.get(field, ""), span)
+
+    def entity(self, entity: Entity) -> Entity | None:
+        span = self.find(entity.field, entity.span)
+        return entity.model_copy(update={"span": span}) if span else None
+
+    def lock(self, lock: Lock) -> Lock | None:
+        span = self.find(lock.field, lock.span)
+        return lock.model_copy(update={"span": span}) if span else None
+
+    def triple(self, triple: FieldTriple) -> FieldTriple | None:
+        """Spell head and tail as the text does; a tail may sum up what the text says at length."""
+        head = self.find(triple.field, triple.head)
+        if head is None:
+            return None
+        tail = self.find(triple.field, triple.tail) or triple.tail
+        return triple.model_copy(update={"head": head, "tail": tail})
+
+
+def _find_locks(task: Task, field: str, text: str) -> Iterator[Lock]:
+    """Find what must survive word for word in any text."""
+    for marker in task.markers:
+        yield from (Lock(span=s, field=field, why="marker") for s in find_marker(text, marker))
+    for span in find_urls(text):
+        yield Lock(span=span, field=field, why="marker")
+    for span in find_mentions(text):
+        yield Lock(span=span, field=field, why="mention")
+    for span in find_emoji(text):
+        yield Lock(span=span, field=field, why="emoji")
+    for span in find_target(text, task.target_terms):
+        yield Lock(span=span, field=field, why="target")
+    for span in find_closed_quotations(text):
+        yield Lock(span=span, field=field, why="quotation")
+
+
+_EDGE_SIGNS = ".,;:\"'()"
+
+
+def check_rewrite(
+    task: Task, sample: Sample, extraction: Extraction, rewrite: Rewrite
+) -> tuple[SemanticStatus, list[Defect]]:
+    """Return whether a text was reworded, and what keeps it from counting as that.
+
+    A rewording with defects is `unchanged`: it has no place in the semantic arm.
+    """
+    if not rewrite.reworded:
+        return "unchanged", []
+    incomplete = list(check_fields(task, rewrite.fields))
+    if incomplete:
+        return "unchanged", incomplete
+    if all(is_same_text(sample.fields[name], rewrite.fields[name]) for name in task.fields):
+        return "unchanged", []
+    found = [
+        defect
+        for check in _REWRITE_CHECKS
+        for name in task.fields
+        for defect in check(task, extraction, name, sample.fields[name], rewrite.fields[name])
+    ]
+    return ("unchanged" if found else "reworded"), found
+
+
+def _check_words(
+    task: Task, extraction: Extraction, name: str, old: str, new: str
+) -> Iterator[Defect]:
+    limits = thresholds_of(task)
+    stays = [lock.span for lock in extraction.locked if lock.field == name]
+    stays += [one.span for one in extraction.entities if one.field == name and one.kind == "named"]
+    share = measure_containment(
+        mask_spans(new, stays), mask_spans(old, stays), fewest=limits.judged_trigrams
+    )
+    if share > limits.copied_rewrite:
+        yield form_defect("copied_original", f"{name} keeps {share:.0%} of the original's phrases")
+
+
+def _check_locks(
+    task: Task, extraction: Extraction, name: str, old: str, new: str
+) -> Iterator[Defect]:
+    for lock in extraction.locked:
+        if lock.field == name and not keeps_lock(new, lock):
+            yield form_defect("lock", f"{name} must keep {lock.span!r} word for word ({lock.why})")
+    for marker in task.markers:
+        if count_marker(old, marker) != count_marker(new, marker):
+            yield form_defect("markers", f"{name} must keep {marker} as often as it was")
+    if sorted(find_mentions(old)) != sorted(find_mentions(new)):
+        yield form_defect("mentions", f"{name} has other @names than the original")
+
+
+def _check_numbers(
+    task: Task, extraction: Extraction, name: str, old: str, new: str
+) -> Iterator[Defect]:
+    for number in find_missing_numbers(old, find_numbers(new)):
+        yield form_defect("numbers", f"{name} lost {number.text!r}")
+    for number in find_missing_numbers(new, find_numbers(old)):
+        yield form_defect("numbers", f"{name} gained {number.text!r}")
+    for day in sorted(find_calendar_words(old) ^ find_calendar_words(new)):
+        yield form_defect("dates", f"{name} lost or gained {day.title()!r}")
+
+
+def _check_names(
+    task: Task, extraction: Extraction, name: str, old: str, new: str
+) -> Iterator[Defect]:
+    for entity in extraction.entities:
+        spellings = (entity.span, entity.query_name, *entity.aliases)
+        wanted = entity.kind == "named" and entity.field == name
+        if wanted and not any(_is_still_named(spelling, new) for spelling in spellings):
+            yield form_defect("names", f"{name} lost {entity.span!r}")
+    for unknown in find_unknown_names(new, like=old, known=_known_words(extraction, old)):
+        yield form_defect("names", f"{name} gained {unknown!r}")
+
+
+def _is_still_named(spelling: str, text: str) -> bool:
+    """Tell whether a text has a name: all of its proper words, in whatever order and grammar.
+
+    `troops from South Korea` still names the `South Korean troops`.
+    """
+    proper = [word for word in spelling.split() if any(c.isupper() or c.isdigit() for c in word)]
+    return has_span(text, spelling) or (
+        bool(proper) and all(_has_start(word, text) for word in proper)
+    )
+
+
+def _has_start(word: str, text: str) -> bool:
+    start = word.strip(_EDGE_SIGNS)
+    start = start[: max(4, len(start) - 3)]
+    return re.search(rf"(?<!\w){re.escape(start)}", text, re.IGNORECASE) is not None
+
+
+def _known_words(extraction: Extraction, old: str) -> frozenset[str]:
+    spellings = [
+        name for entity in extraction.entities for name in (entity.query_name, *entity.aliases)
+    ]
+    return frozenset[str]().union(*map(expand_words, [old, *spellings]))
+
+
+_REWRITE_CHECKS: tuple[Callable[[Task, Extraction, str, str, str], Iterator[Defect]], ...] = (
+    _check_words,
+    _check_locks,
+    _check_numbers,
+    _check_names,
+)

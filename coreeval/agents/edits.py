@@ -1,0 +1,164 @@
+"""What a plan changes in a text, which spans must stay, and how long the new text may be.
+
+`substitute` makes d^u = f(d, T-hat): code puts in the planned spans, no model is asked (CoreEval
+paper, §3.3). `list_replaced_facts` returns the new facts of a text with the evidence of each.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+
+from coreeval.agents.text.words import build_span_pattern, count_words, has_span, is_same_text
+from coreeval.agents.thresholds import thresholds_of
+from coreeval.schema import Extraction, Lock, Plan, ReplacedFact, Replacement, Sample, Task
+
+_SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|\\n)\W*$")
+
+
+def substitute(sample: Sample, plan: Plan) -> dict[str, str]:
+    """Return a sample's fields with old heads and tails replaced and insertions appended.
+
+    The longest old span goes first, and what was put in is not searched again. An insertion is the
+    text of the statement that it rests on, at the end of its field.
+    """
+    return {
+        name: _append(_replace_spans(text, list_changed_spans(plan, name)), _insertions(plan, name))
+        for name, text in sample.fields.items()
+    }
+
+
+def list_changed_spans(plan: Plan, field: str) -> list[tuple[str, str]]:
+    """Return what becomes what in a field: heads and tails that the plan changes."""
+    found = (
+        pair
+        for change in plan.replacements
+        if change.field == field
+        for pair in _changed_ends(change)
+    )
+    return [(old, new) for old, new in dict(found).items() if not is_same_text(old, new)]
+
+
+def _changed_ends(change: Replacement) -> list[tuple[str, str]]:
+    if change.before is None or change.mode == "insert":
+        return []
+    before, after = change.before, change.after
+    return [(before.head, after.head), (before.tail, after.tail)]
+
+
+def _insertions(plan: Plan, field: str) -> list[str]:
+    indexes = dict.fromkeys(
+        change.statement_index
+        for change in plan.replacements
+        if change.field == field and change.mode == "insert"
+    )
+    return [plan.statements[index].text for index in indexes if index < len(plan.statements)]
+
+
+def _append(text: str, additions: Iterable[str]) -> str:
+    return " ".join([text, *additions]) if text else " ".join(additions)
+
+
+def _replace_spans(text: str, pairs: Iterable[tuple[str, str]]) -> str:
+    """Replace in one pass, so that a new span is never taken for an old one."""
+    by_length = sorted(pairs, key=lambda pair: len(pair[0]), reverse=True)
+    patterns = [(build_span_pattern(old), old, new) for old, new in by_length]
+    usable = [(pattern, old, new) for pattern, old, new in patterns if pattern is not None]
+    if not usable:
+        return text
+    either = re.compile("|".join(f"({pattern.pattern})" for pattern, _, _ in usable), re.I)
+
+    def put(found: re.Match[str]) -> str:
+        _, old, new = usable[(found.lastindex or 1) - 1]
+        return _match_case(found, planned=old, new=new)
+
+    return either.sub(put, text)
+
+
+def _match_case(found: re.Match[str], *, planned: str, new: str) -> str:
+    """Give the new span the case pattern that the text adds to the planned one."""
+    actual = found.group()
+    if actual.isupper() and not planned.isupper():
+        return new.upper()
+    if actual.islower() and not planned.islower():
+        return new.lower()
+    starts = actual[0].isupper() and (
+        planned[:1].islower() or _SENTENCE_START.search(found.string[: found.start()])
+    )
+    return new[:1].upper() + new[1:] if starts else new
+
+
+def list_replaced_facts(sample_id: str, plan: Plan, used: Sequence[int]) -> list[ReplacedFact]:
+    """Return one row per replacement that the composer says it used, or all if it names none."""
+    numbers = [n for n in used if n < len(plan.replacements)] or range(len(plan.replacements))
+    return [_fact_row(sample_id, plan, number) for number in numbers]
+
+
+def _fact_row(sample_id: str, plan: Plan, number: int) -> ReplacedFact:
+    replacement = plan.replacements[number]
+    statement = plan.statements[replacement.statement_index]
+    return ReplacedFact(
+        sample_id=sample_id,
+        field=replacement.field,
+        before=replacement.before,
+        after=replacement.after,
+        evidence_id=statement.evidence_ids[0],
+        quote=statement.quote,
+    )
+
+
+_EVENT_LOCKS = frozenset({"quotation", "label_carrier", "anaphor", "pun"})
+
+
+def firm_locks(task: Task, extraction: Extraction) -> list[Lock]:
+    """Return the locks that bind the replacer and the composer.
+
+    The label of a pair lies in how its texts compare. What somebody said and how it was put belongs
+    to the event there, and goes with it: only the rewriter, who tells the same event, keeps it.
+    """
+    if len(task.fields) == 1:
+        return list(extraction.locked)
+    return [lock for lock in extraction.locked if lock.why not in _EVENT_LOCKS]
+
+
+def keeps_lock(text: str, lock: Lock) -> bool:
+    """Tell whether a text has a locked span word for word.
+
+    Ordinary words may begin with a capital or without, since a sentence may now begin elsewhere.
+    """
+    if has_span(text, lock.span, any_case=lock.why == "target"):
+        return True
+    return lock.why in _ORDINARY_LOCKS and has_span(
+        text, _swap_first_case(lock.span), any_case=False
+    )
+
+
+_ORDINARY_LOCKS = frozenset({"label_carrier", "anaphor", "pun"})
+
+
+def _swap_first_case(span: str) -> str:
+    """Return a span with its first letter in the other case; acronyms and `I` stay."""
+    return span if span[1:2].isupper() or span[:2] == "I " else span[0].swapcase() + span[1:]
+
+
+@dataclass(frozen=True)
+class LengthLimits:
+    """Words of a text, and the fewest and the most that another version may have."""
+
+    original: int
+    fewest: int
+    most: int
+
+
+def length_limits(task: Task, text: str, plan: Plan | None = None) -> LengthLimits:
+    """Return the limits for a text (pilot §7), and for one that a plan brings up to date.
+
+    News of one headline cannot fill a long premise without being padded: a sentence need not have
+    more words than the longest of the plan's statements.
+    """
+    limits, count = thresholds_of(task), count_words(text)
+    slack = max(limits.length_share * count, limits.length_words)
+    fewest = max(1, ceil(count - slack))
+    if plan is not None and task.text_kind == "sentence":
+        fewest = min(fewest, max((count_words(one.text) for one in plan.statements), default=1))
+    return LengthLimits(count, fewest, floor(count + slack))

@@ -1,0 +1,308 @@
+"""The composer by rules: it writes candidates and returns the first that passes the free checks.
+
+The checks are the same that follow it in a run; running them first saves an attempt. A text that
+passes none of them is returned too, so that the run can say what is wrong with it. In a short text
+what carries the label stays, and the news is its new occasion, in the author's habits.
+"""
+
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+
+from coreeval.agents import checks
+from coreeval.agents.offline import word_lists
+from coreeval.agents.offline.pairs import write_pairs
+from coreeval.agents.offline.tokens import (
+    EMOJI,
+    TextSegment,
+    capitalise,
+    find_tags_start,
+    has_word,
+    split_segments,
+    split_tokens,
+)
+from coreeval.agents.offline.wording import phrase_statement
+from coreeval.agents.roles import CompositionRequest, Fields
+from coreeval.agents.text import voice
+from coreeval.agents.text.words import remove_marks
+from coreeval.agents.thresholds import thresholds_of
+from coreeval.schema import Composition, Evidence, Lock, Statement, Task, Window
+
+_LAST_STOP = re.compile(r"(?<![.])\.(?=(?:\s*(?:[#@]\w+|[^\w\s.])+)*\s*$)")
+_FIRST_WORD = re.compile(r"(?<![#@\w])[^\W\d_]\w*")
+
+
+def apply_habits(original: str, text: str, proper: frozenset[str]) -> str:
+    """Return a text without the final stop or the first capital that the author leaves out."""
+    if voice.ends_open(original):
+        text = _LAST_STOP.sub("", text)
+    return _lower_first_word(text, proper) if voice.starts_lower(original) else text
+
+
+def _lower_first_word(text: str, proper: frozenset[str]) -> str:
+    first = _FIRST_WORD.search(text)
+    if not first or not remove_marks(text[: first.end()]).strip():
+        return text
+    word = first.group()
+    if word in proper or word == "I" or word[1:] != word[1:].lower():
+        return text
+    return text[: first.start()] + word.lower() + text[first.end() :]
+
+
+_LEAD = re.compile(r"^(?:\s*@\w+)+")
+OPENERS = (
+    "",
+    "So ",
+    "Just read that ",
+    "Apparently ",
+    "Saw in the news that ",
+    "And now I read that ",
+    "I was just reading in the news that ",
+    "Was scrolling through the news over coffee and read that ",
+)
+"""Ways to bring up a piece of news, in the first person of an anonymous author (pilot §4.5)."""
+LONGEST_OPENER = max(len(split_tokens(opener)) for opener in OPENERS)
+_CUT = re.compile(r"[,;:] +|(?<! ) +(?:and|but|so|because|when|while) +|\\\\n")
+_BROKEN = "\0"
+"""Stands for a piece that cannot be kept in this way."""
+_Shorten = Callable[[str, Sequence[str]], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TextFrame:
+    """What stays of a text."""
+
+    lead: str
+    """Mentions at its beginning."""
+    before: str
+    """Kept words that stood before the occasion."""
+    after: str
+    tail: str
+    """Hashtags, markers and emoji at its end."""
+
+
+def write_tweets(
+    task: Task, brief: CompositionRequest, proper: frozenset[str], seed: int
+) -> Iterator[Fields]:
+    """Yield candidates, nearest to the original's length first, ties broken by the seed."""
+    field = task.fields[0]
+    wanted = len(split_tokens(brief.sample.fields[field]))
+    chance = random.Random(f"{seed}:{brief.sample.id}")
+    found: dict[str, int] = {}
+    for place, frame in enumerate(_find_frames(brief, field)):
+        for statement in brief.plan.statements:
+            for told in _phrase_with_opener(statement, brief, proper):
+                text = apply_habits(brief.sample.fields[field], _join_frame(frame, told), proper)
+                found.setdefault(text, place)
+    keyed = [
+        (abs(len(split_tokens(text)) - wanted) // 3, place, chance.random(), text)
+        for text, place in found.items()
+    ]
+    for *_, text in sorted(keyed):
+        yield {field: text}
+
+
+def _phrase_with_opener(
+    statement: Statement, brief: CompositionRequest, proper: frozenset[str]
+) -> Iterator[str]:
+    for wording in phrase_statement(statement, brief.evidence, proper):
+        if statement.modality == "question":
+            yield capitalise(wording)
+            continue
+        for opener in OPENERS:
+            yield f"{opener}{wording}" if opener else capitalise(wording)
+
+
+def _find_frames(brief: CompositionRequest, field: str) -> list[_TextFrame]:
+    """Return what stays: the clauses around the locks whole, or only the locked words."""
+    text = brief.sample.fields[field]
+    locks = [lock for lock in brief.extraction.locked if lock.field == field]
+    lead = _LEAD.match(text)
+    start, end = lead.end() if lead else 0, find_tags_start(text)
+    body = [part for part in split_segments(text[:end]) if part.end > start]
+    frames = []
+    for shorten in (_keep_whole, _keep_clauses, _keep_locked):
+        pieces = [_keep_piece(part, locks, start, shorten, brief) for part in body]
+        if not any(_BROKEN in piece for piece in pieces):
+            frames.append(_make_frame(text, start, end, pieces))
+    return list(dict.fromkeys(frames))
+
+
+def _make_frame(text: str, start: int, end: int, pieces: Sequence[str]) -> _TextFrame:
+    """Put the kept pieces before or after the place of the first piece that goes."""
+    gone = next((i for i, piece in enumerate(pieces) if not piece), None)
+    place = gone if gone is not None else 0
+    tail = text[end:].strip()
+    inner = [found.group() for found in EMOJI.finditer(text[start:end])]
+    kept = " ".join(pieces)
+    missing = [sign for sign in inner if sign not in kept]
+    return _TextFrame(
+        lead=text[:start].strip(),
+        before=_join_sentences(pieces[:place]),
+        after=_join_sentences(pieces[place:]),
+        tail=" ".join([*missing, *_find_inner_tags(text[start:end], kept), tail]).strip(),
+    )
+
+
+def _join_sentences(pieces: Sequence[str]) -> str:
+    """Return kept pieces as sentences; the last is ended where its neighbour is known."""
+    kept = [piece for piece in pieces if piece]
+    return " ".join([*map(_end_sentence, kept[:-1]), *kept[-1:]])
+
+
+def _find_inner_tags(text: str, kept: str) -> list[str]:
+    """Return the tags and mentions that stood inside what goes."""
+    return [found for found in re.findall(r"[#@]\w+", text) if found not in kept]
+
+
+def _keep_piece(
+    part: TextSegment,
+    locks: Sequence[Lock],
+    start: int,
+    shorten: _Shorten,
+    brief: CompositionRequest,
+) -> str:
+    """Return what stays of a segment; empty when it goes."""
+    own = part.text if part.start >= start else part.text[start - part.start :].strip()
+    held = [
+        lock.span
+        for lock in locks
+        if lock.span in own and lock.why not in {"mention", "emoji", "marker"}
+    ]
+    if not held:
+        return ""
+    return _swap_names(shorten(own, held), brief)
+
+
+def _keep_whole(own: str, held: Sequence[str]) -> str:
+    """Keep the clause if it is the author's own view: a fact in it would stay unsupported."""
+    words = word_lists.load_words("subjective") | word_lists.load_words("personal")
+    return own if has_word(own, words) else _keep_locked(own, held)
+
+
+def _keep_clauses(own: str, held: Sequence[str]) -> str:
+    """Keep from the start of the first clause with a lock to the end of the last."""
+    cuts = [(0, 0), *((c.start(), c.end()) for c in _CUT.finditer(own)), (len(own), len(own))]
+    first, last = min(map(own.index, held)), max(own.index(span) + len(span) for span in held)
+    start = max(end for _, end in cuts if end <= first)
+    end = min(begin for begin, _ in cuts if begin >= last)
+    return own[start:end].rstrip(" ,;:")
+
+
+def _keep_locked(own: str, held: Sequence[str]) -> str:
+    """Keep the one locked span; several of them in one clause make no sentence."""
+    outer = {span for span in held if not any(span != other and span in other for other in held)}
+    if len(outer) > 1:
+        return _BROKEN
+    text = outer.pop()
+    end = re.search(r"(?<![!?…])[!?…]+$", own)
+    return text if not end or text.endswith(end.group()) else text + end.group()
+
+
+def _swap_names(text: str, brief: CompositionRequest) -> str:
+    """Return a kept clause with the planned names in place of the old ones."""
+    for change in brief.plan.replacements:
+        if change.mode == "replace" and change.before and change.same_type:
+            pattern = rf"(?<!\w){re.escape(change.before.head)}(?!\w)"
+            text = re.sub(pattern, change.after.head.replace("\\", ""), text)
+    return text
+
+
+def _join_frame(frame: _TextFrame, told: str) -> str:
+    """Return the whole text; a kept clause keeps its own first letter, being locked."""
+    first = f"{_end_sentence(frame.before)} " if frame.before else ""
+    body = first + told
+    if frame.after:
+        small = frame.after[0].islower()
+        body = (
+            f"{body.rstrip('.')}... {frame.after}"
+            if small
+            else f"{_end_sentence(body)} {frame.after}"
+        )
+    body = body if frame.tail or body[-1:] in ".!?…" else f"{body}."
+    return " ".join(part for part in (frame.lead, body, frame.tail) if part).strip()
+
+
+def _end_sentence(text: str) -> str:
+    """Return a sentence with an end mark."""
+    done = text.rstrip(" ,;:-")
+    return done if done[-1:] in ".!?…" or EMOJI.search(done[-1:]) else f"{done}."
+
+
+MOST_CHECKED = 8
+"""Candidates put through the checks, which take most of the time."""
+
+
+@dataclass(frozen=True)
+class OfflineComposer:
+    """Writes D-hat from the plan's statements and what the original locks."""
+
+    task: Task
+    names: frozenset[str]
+    """Words of known names: what keeps its capital in running text."""
+    seed: int = 0
+
+    async def __call__(self, brief: CompositionRequest) -> Composition:
+        """Return the first candidate without a defect, else the one with the fewest.
+
+        Where the rules find no words for the plan, the original comes back with all dropped: the
+        checks will call it unchanged, so that no half-made text can pass.
+        """
+        proper = self.names | find_proper_words(brief.evidence)
+        written = [fields for fields in self._candidates(brief, proper) if fields != brief.previous]
+        fitting = [fields for fields in written if self._fits(brief, fields)]
+        fields = self._best(brief, fitting or written[:1])
+        if fields is None:
+            told = tuple(statement.text for statement in brief.plan.statements)
+            return Composition(fields=dict(brief.sample.fields), dropped=told)
+        return Composition(
+            fields=fields, used_replacements=tuple(range(len(brief.plan.replacements)))
+        )
+
+    def _candidates(self, brief: CompositionRequest, proper: frozenset[str]) -> Iterator[Fields]:
+        if len(self.task.fields) > 1:
+            return write_pairs(self.task, brief, proper)
+        return write_tweets(self.task, brief, proper, self.seed)
+
+    def _fits(self, brief: CompositionRequest, fields: Fields) -> bool:
+        """Tell whether every field has about the original's length: the cheapest check."""
+        limits = thresholds_of(self.task)
+        for name, text in fields.items():
+            old, new = len(split_tokens(brief.sample.fields[name])), len(split_tokens(text))
+            if abs(old - new) > max(limits.length_words, limits.length_share * old):
+                return False
+        return True
+
+    def _best(self, brief: CompositionRequest, candidates: Sequence[Fields]) -> Fields | None:
+        window = _find_window(brief.evidence)
+        fewest: tuple[int, Fields] | None = None
+        for fields in islice(candidates, MOST_CHECKED):
+            spaced = {
+                name: checks.restore_spacing(self.task, text) for name, text in fields.items()
+            }
+            defects = checks.check_composition(self.task, brief, spaced, window)
+            if not defects:
+                return fields
+            if fewest is None or len(defects) < fewest[0]:
+                fewest = (len(defects), fields)
+        return fewest[1] if fewest else None
+
+
+def find_proper_words(evidence: Sequence[Evidence]) -> frozenset[str]:
+    """Return the words that the evidence itself shows to be names."""
+    named = (e.name for item in evidence for e in item.entities if e.type != "other")
+    inside = (word for item in evidence for word in item.snippet.split()[1:] if word[:1].isupper())
+    return frozenset(
+        word.strip(",.()").removesuffix("'s").removesuffix("\u2019s")
+        for phrase in [*named, *inside]
+        for word in phrase.split()
+    )
+
+
+def _find_window(evidence: Sequence[Evidence]) -> Window:
+    """Return the span of the evidence: the run has already kept to its own window."""
+    moments = [item.published_at for item in evidence]
+    return Window(start=min(moments), end=max(moments) + timedelta(seconds=1))

@@ -1,0 +1,141 @@
+"""Splits plain text: tokens, content words, segments and statements."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from coreeval.agents.offline import word_lists
+
+WORD = re.compile(r"[#@]?\w+(?:[.,]\d+)*(?:['\u2019\-]\w+)*")
+NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d]+")
+_END = re.compile(r"(?<![.!?…])[.!?…]+[\"”']?(?=\s|$)|\\n|\n| - | \u2013 | — |\s\|\s")
+_TAGS = re.compile(
+    rf"(?:(?<!\s)\s+)?(?:#\w+|@\w+|{EMOJI.pattern})(?:\s*+(?:#\w++|@\w++|{EMOJI.pattern}+))*+\s*"
+)
+_NUMBER_WORDS = {
+    "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
+    "seven": "7", "eight": "8", "nine": "9", "ten": "10", "percent": "%",
+}  # fmt: skip
+_LINK = re.compile(r"(?:(?<!\s)\s+)?(?:;|, while|, and|, but|, as|:)\s+", re.IGNORECASE)
+
+
+_COMPOUND = re.compile(r"\b(?:heat wave|wild fire|data cent(?:er|re)|bush fire|snow storm)", re.I)
+"""Words that outlets write in one or in two."""
+
+
+@dataclass(frozen=True)
+class TextSegment:
+    """A stretch of a text, with its place."""
+
+    text: str
+    start: int
+    end: int
+
+
+def split_tokens(text: str) -> list[str]:
+    """Return the words of a text, hashtags and mentions included."""
+    return WORD.findall(text)
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """Return a form under which spellings, tenses and listed synonyms of a word meet."""
+    plain = word.casefold().replace("\u2019", "'").removesuffix("'s").strip("#@-'")
+    plain = plain.replace(",", "")
+    plain = word_lists.load_canonical_words().get(plain, plain)
+    verb = word_lists.load_verb_forms().get(plain)
+    if verb:
+        return word_lists.load_canonical_words().get(verb.third, verb.base)[:7]
+    plain = _NUMBER_WORDS.get(plain, plain)
+    for ending, least in (("ies", 5), ("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
+        if plain.endswith(ending) and len(plain) >= least and not plain.endswith("ss"):
+            plain = plain.removesuffix(ending)
+            break
+    return plain.rstrip("ey")[:7] or plain
+
+
+def list_content_stems(text: str) -> list[str]:
+    """Return the stems of the content words of a text, in order."""
+    return [stem(word) for word in list_content_words(text)]
+
+
+def list_content_words(text: str) -> list[str]:
+    """Return the words of a text that are no function words, as written."""
+    function = word_lists.load_words("function")
+    text = _COMPOUND.sub(lambda found: found.group().replace(" ", ""), text)
+    kept = (
+        word
+        for word in split_tokens(text)
+        if word.casefold().replace("\u2019", "'") not in function
+    )
+    return [word for word in kept if not word.startswith("@")]
+
+
+def collect_numbers(text: str) -> set[str]:
+    """Return the numbers in a text, number words included, commas removed."""
+    figures = {found.replace(",", "").rstrip(".") for found in NUMBER.findall(text)}
+    spelled = {_NUMBER_WORDS[word] for word in text.casefold().split() if word in _NUMBER_WORDS} - {
+        "%",
+        "1",
+    }
+    return figures | spelled
+
+
+def split_segments(text: str) -> list[TextSegment]:
+    """Split a text at sentence ends, line breaks and spaced dashes."""
+    cuts = [0, *(found.end() for found in _END.finditer(text)), len(text)]
+    found = []
+    for start, end in pairwise(cuts):
+        piece = text[start:end]
+        if stripped := piece.strip():
+            begin = start + piece.index(stripped)
+            found.append(TextSegment(stripped, begin, begin + len(stripped)))
+    return found
+
+
+def split_statements(text: str) -> list[str]:
+    """Split a text into clauses that can be judged one by one."""
+    return [
+        part.strip(" ,.\n")
+        for segment in split_segments(text)
+        for part in _LINK.split(segment.text)
+        if part.strip(" ,.\n")
+    ]
+
+
+def has_word(text: str, wordlist: Iterable[str]) -> bool:
+    """Tell whether a text has one of the words, whole and in any case."""
+    wanted = set(wordlist)
+    return any(word.casefold().replace("\u2019", "'") in wanted for word in split_tokens(text))
+
+
+def split_hashtag(tag: str) -> str:
+    """Return the words inside a hashtag: `#HeatWave` is `Heat Wave`."""
+    body = tag.lstrip("#").replace("_", " ")
+    return re.sub(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[A-Z][a-z])", " ", body)
+
+
+def capitalise(text: str) -> str:
+    """Return a text with its first letter as a capital."""
+    return text[:1].upper() + text[1:]
+
+
+def measure_overlap(part: Sequence[str], whole: Iterable[str]) -> float:
+    """Return the share of `part` that occurs in `whole`; 0 where there is nothing to compare."""
+    known = set(whole)
+    return sum(word in known for word in part) / len(part) if part else 0.0
+
+
+def find_tags_start(text: str) -> int:
+    """Return where the tags, mentions and emoji begin that a text ends with; its end if none."""
+    runs = (run for run in _TAGS.finditer(text) if run.end() == len(text))
+    return next((run.start() for run in runs), len(text))
+
+
+def strip_edges(text: str) -> str:
+    """Return a segment without mentions in front and tags, emoji and marks at the end."""
+    front = re.sub(r"^(?:@\w+\s+)+", "", text)
+    return front[: find_tags_start(front)].removesuffix("\\n").strip(" ,.!?…:;")

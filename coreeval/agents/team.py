@@ -1,0 +1,65 @@
+"""Builds the team of a task: models through the call store, the offline rules, or a mix of both."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coreeval.agents.composer import LLMComposer
+from coreeval.agents.extractor import LLMExtractor
+from coreeval.agents.fact_judge import LLMFactJudge
+from coreeval.agents.label_judge import LLMLabelJudge
+from coreeval.agents.llm_role import LLMRole
+from coreeval.agents.replacer import LLMReplacer
+from coreeval.agents.rewriter import LLMRewriter
+from coreeval.agents.roles import Team
+from coreeval.config import ROLES, ModelsConfig
+from coreeval.models import ModelPool
+from coreeval.prompts import PromptSet
+from coreeval.schema import NamedEntity, RoleName, Sample, Task
+
+LLM_ROLES: dict[RoleName, type[LLMRole]] = {
+    "extractor": LLMExtractor,
+    "replacer": LLMReplacer,
+    "rewriter": LLMRewriter,
+    "composer": LLMComposer,
+    "fact_judge": LLMFactJudge,
+    "label_judge": LLMLabelJudge,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamInputs:
+    """What a team is made from."""
+
+    models: ModelsConfig
+    prompts: PromptSet
+    exchange: ModelPool
+    names: Sequence[NamedEntity]
+    """Entity names that the news mentions, for the rulers of the offline roles."""
+    train: Sequence[Sample]
+    """Labelled samples that the offline label judge may learn from."""
+    seed: int
+
+
+BuildTeam = Callable[[Task, TeamInputs], Team]
+"""Builds the team of a task."""
+
+
+def build_team(task: Task, materials: TeamInputs) -> Team:
+    """Build the team that the config asks for.
+
+    Raises:
+        CredentialError: a key is missing.
+    """
+    askers = materials.exchange.role_clients(materials.models)
+
+    def player(role: RoleName) -> Any:  # noqa: ANN401 - each role has another type
+        if role in askers:
+            return LLM_ROLES[role](task, askers[role], materials.prompts)
+        from coreeval.agents.offline.build import offline_role  # for few configs
+
+        return offline_role(
+            role, task, names=materials.names, seed=materials.seed, train=materials.train
+        )
+
+    return Team(**{role: player(role) for role in ROLES})

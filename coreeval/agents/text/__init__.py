@@ -1,0 +1,1 @@
+"""Reads texts by code: words, numbers, names, voice, and what supports them."""

@@ -1,0 +1,216 @@
+"""Word lists of the checks: words without content, words that need evidence or may do harm."""
+
+
+def _split(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FUNCTION_WORDS = _split(
+    """
+    a about above across after again against ago all almost along already also although always am
+    among an and another any anybody anyone anything are aren't around as at away back be because
+    been before behind being below between both but by can can't cannot could couldn't did didn't do
+    does doesn't doing don't done down during each either else enough even ever every everyone
+    everything few for from further get gets getting go goes going gone got had hadn't has hasn't
+    have haven't having he he's her here hers herself him himself his how however i i'd i'll i'm
+    i've if in instead into is isn't it it's its itself just least less let let's like lot made make
+    makes many may maybe me might mine more most much must my myself near neither never no nobody
+    none nor not nothing now of off often on once one ones only onto or other others our ours
+    ourselves out over own per perhaps quite rather really same shall she she's should shouldn't
+    since so some somebody someone something soon still such than that that's the their theirs them
+    themselves then there there's these they they're this those though through throughout thus to
+    together too toward towards under unless until up upon us very via was wasn't way we we're we've
+    well were weren't what what's when where whether which while who who's whom whose why will with
+    within without won't would wouldn't yes yet you you're your yours yourself s t d m re ve ll im
+    dont cant wont didnt doesnt isnt ur u
+    """
+)
+"""Words that state nothing checkable."""
+
+REPORTING_WORDS = _split(
+    """
+    said say says saying told tell tells according reported reportedly report reports find finds
+    found show shows showed
+    """
+)
+"""Words that may introduce what somebody else is quoted with; headlines use a colon instead."""
+
+PERSONAL_WORDS = _split(
+    """
+    people person someone folks guys family families friend friends mom mum mother dad father
+    parents kid kids son daughter brother sister wife husband home house book books plan plans day
+    today morning night weekend life world job work
+    """
+)
+"""The anonymous speaker's own world, which no news has to support (pilot §7: 3 false alarms)."""
+
+WEEKDAYS = _split(
+    """
+    monday tuesday wednesday thursday friday saturday sunday
+    """
+)
+MONTHS = _split(
+    """
+    january february march april may june july august september october november december
+    """
+)
+MONTH_SHORT = {name[:3]: name for name in MONTHS if name != "may"} | {"sept": "september"}
+"""Short forms; they count as months only beside a number."""
+NOT_NAMES = _split(
+    """
+    i i'm i'd i'll i've im ok okay tv omg lol lmao wtf ffs smh tbh fyi mr mrs ms dr sir madam ps rt
+    am pm god lord jesus happy merry christmas nope yep yeah yes wow ugh hey hmm huh oh ah yay damn
+    whoa gosh geez haha hell thanks please sorry hi hello bye
+    """
+)
+"""Words that are written with a capital and name nobody in particular."""
+
+ABBREVIATIONS = {
+    "mtd": "month to date",
+    "ytd": "year to date",
+    "yoy": "year over year",
+    "govt": "government",
+    "gov": "governor",
+    "usa": "united states",
+    "uk": "united kingdom",
+    "eu": "european union",
+    "un": "united nations",
+    "uae": "united arab emirates",
+    "pm": "prime minister",
+    "ceo": "chief executive officer",
+    "cfo": "chief financial officer",
+    "coo": "chief operating officer",
+    "fed": "federal reserve",
+    "ecb": "european central bank",
+    "gop": "republican",
+    "ai": "artificial intelligence",
+    "ev": "electric vehicle",
+    "evs": "electric vehicles",
+    "ghg": "greenhouse gas",
+    "gdp": "gross domestic product",
+    "ipo": "initial public offering",
+    "nz": "new zealand",
+    "sen": "senator",
+    "rep": "representative",
+    "corp": "corporation",
+    "co": "company",
+    "inc": "incorporated",
+    "intl": "international",
+    "aussie": "australian",
+    "aussies": "australians",
+    "brit": "british",
+    "brits": "british",
+    "dept": "department",
+    "min": "minister",
+    "pct": "percent",
+    "yrs": "years",
+    "yr": "year",
+}
+"""Short forms that headlines use, and what they stand for; either form supports the other."""
+
+DEMONYMS = {
+    "french": "france", "british": "britain", "spanish": "spain", "turkish": "turkey",
+    "dutch": "netherlands", "swiss": "switzerland", "polish": "poland", "greek": "greece",
+    "danish": "denmark", "swedish": "sweden", "finnish": "finland", "irish": "ireland",
+    "scottish": "scotland", "welsh": "wales", "english": "england", "thai": "thailand",
+    "norwegian": "norway", "filipino": "philippines", "chinese": "china", "canadian": "canada",
+    "mexican": "mexico", "german": "germany", "italian": "italy", "japanese": "japan",
+    "russian": "russia", "indian": "india", "israeli": "israel", "european": "europe",
+}  # fmt: skip
+"""Peoples and their places; either form supports the other."""
+
+SYMBOLS = {
+    "%": "percent",
+    "$": "dollar",
+    "€": "euro",
+    "£": "pound",
+    "¥": "yen",
+    "₹": "rupee",
+    "°c": "degrees celsius",
+    "°f": "degrees fahrenheit",
+    "° c": "degrees celsius",
+    "° f": "degrees fahrenheit",
+    "°": "degrees",
+    "&": "and",
+    "+": "plus",
+}
+"""Signs and the words that they are read as."""
+
+IRREGULAR = {
+    "says": "say", "said": "say", "rose": "rise", "risen": "rise", "fell": "fall",
+    "fallen": "fall", "won": "win", "lost": "lose", "bought": "buy", "sold": "sell",
+    "made": "make", "began": "begin", "begun": "begin", "grew": "grow", "grown": "grow",
+    "held": "hold", "hit": "hit", "kept": "keep", "led": "lead", "left": "leave", "met": "meet",
+    "paid": "pay", "ran": "run", "saw": "see", "seen": "see", "sent": "send", "spent": "spend",
+    "struck": "strike", "took": "take", "taken": "take", "told": "tell", "went": "go",
+    "wrote": "write", "written": "write", "gave": "give", "given": "give", "broke": "break",
+    "broken": "break", "built": "build", "came": "come", "drew": "draw", "found": "find",
+    "threw": "throw", "children": "child", "men": "man", "women": "woman", "lives": "life",
+}  # fmt: skip
+"""Forms of common news words that no rule about endings finds."""
+
+CONDUCT_WORDS = _split(
+    """
+    abandon abuse accuse admit arrest assault attack ban betray blame bribe censor charge cheat
+    condemn confess convict deceive deny detain expel fine fire flee force harass hide hid humiliate
+    ignore indict insult jail kick kill lie mock murder order oust quit refuse reject resign sack
+    shoot silence slam smuggle snub steal stole sue threaten
+    """
+)
+"""What somebody is said to have done; needs the same word in the evidence (pilot §4.5)."""
+
+CONDUCT_ALIKE = {
+    "quit": _split("leave exit depart departure"),
+    "resign": _split("quit resignation"),
+    "sue": _split("lawsuit suit"),
+    "ban": _split("bar prohibit forbid prohibition"),
+    "reject": _split("refuse rejection refusal decline"),
+    "refuse": _split("reject rejection refusal decline"),
+    "fire": _split("sack dismiss dismissal"),
+    "sack": _split("fire dismiss dismissal"),
+    "order": _split("command instruct"),
+    "arrest": _split("detain detention"),
+    "detain": _split("arrest detention"),
+    "charge": _split("indict indictment"),
+    "threaten": _split("threat"),
+}
+"""For words of conduct, those in the evidence that carry them as well: as grave, the same deed."""
+
+HARM_WORDS = _split(
+    """
+    abuser addict arrested bigot cancer cheat coward convicted corrupt corruption criminal crook
+    cruel dead death depressed died disease disgusting drunk dumb embezzle evil fascist fraud guilty
+    hypocrite idiot ill illness incompetent insane jail killed killer lazy liar lie lied loser
+    molest moron murder murderer nazi overdose pathetic perjury pervert prison racist rape rapist
+    scam scandal scum sexist sick stroke stupid suicide terrorist thief traitor tumor tumour useless
+    vile
+    """
+)
+"""What must not pass from whom a text was about to somebody new (pilot §4.2)."""
+
+HEDGES = (
+    "might", "could", "reportedly", "allegedly", "alleged", "at least", "up to", "nearly",
+    "almost", "expected", "likely", "possible", "possibly", "potential", "plans to", "considers",
+    "proposed",
+)  # fmt: skip
+"""Words whose loss turns a possibility into a fact (pilot §3: three failures)."""
+
+PROFANITY = _split(
+    """
+    fuck fucks fucked fucker fuckers fuckin fucking motherfucker shit shits shitty bullshit bitch
+    bitches asshole assholes cunt cunts dick dickhead piss pissed slut sluts whore whores bastard
+    bastards wanker twat crap goddamn dumbass jackass
+    """
+)
+"""Coarse words that a text may keep but not gain."""
+
+INFORMAL = _split(
+    """
+    u ur r n b4 2day 2nite gr8 l8r plz pls thx ty np tbh smh lol lmao lmfao rofl omg idk idc ikr fyi
+    btw wtf ffs irl rn af gonna wanna gotta kinda sorta lemme gimme dunno outta cuz coz bc bcuz tho
+    thru til ya yall y'all ain't aint dont cant wont didnt doesnt isnt wasnt havent shouldnt wouldnt
+    couldnt im ive youre theyre whats thats lets nah nope yeah yep yup hey ugh meh haha hahaha bro
+    dude bruh fam tmrw tomo ppl w/ cos em kno luv dat dis da wat wut
+    """
+)
+"""Spellings of everyday writing, by which a tweet is known from a headline."""

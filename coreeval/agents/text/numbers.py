@@ -1,0 +1,227 @@
+"""Numbers and quantities as a text states them, in digits or words, and which numbers support them.
+
+A quantity supports the same quantity in another unit, by arithmetic.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from coreeval.agents.text.words import join_numbers, normalise
+
+_FACTORS: dict[str, tuple[str, str]] = {
+    "kilometre": ("length", "1000"), "mile": ("length", "1609.344"), "metre": ("length", "1"),
+    "foot": ("length", "0.3048"), "inch": ("length", "0.0254"), "centimetre": ("length", "0.01"),
+    "yard": ("length", "0.9144"), "millimetre": ("length", "0.001"),
+    "kilogram": ("mass", "1"), "pound": ("mass", "0.45359237"), "tonne": ("mass", "1000"),
+    "ounce": ("mass", "0.028349523125"), "gram": ("mass", "0.001"),
+    "hectare": ("area", "10000"), "acre": ("area", "4046.8564224"),
+    "square kilometre": ("area", "1000000"), "square mile": ("area", "2589988.110336"),
+    "litre": ("volume", "1"), "gallon": ("volume", "3.785411784"),
+    "celsius": ("temperature", "1"), "fahrenheit": ("temperature", "1"),
+}  # fmt: skip
+"""Dimension and size in the dimension's base unit."""
+_UNIT_SPELLINGS: dict[str, str] = {
+    "square kilometre": r"square kilomet(?:er|re)s?|sq\.? ?km|km2|km\u00b2",
+    "square mile": r"square miles?|sq\.? ?mi",
+    "kilometre": r"kilomet(?:er|re)s?|kms?",
+    "centimetre": r"centimet(?:er|re)s?|cm",
+    "millimetre": r"millimet(?:er|re)s?|mm",
+    "mile": r"miles?",
+    "metre": r"met(?:er|re)s?",
+    "foot": r"feet|foot|ft",
+    "inch": r"inch(?:es)?",
+    "yard": r"yards?",
+    "kilogram": r"kilograms?|kilos?|kgs?",
+    "gram": r"grams?",
+    "pound": r"pounds?|lbs?",
+    "tonne": r"tonnes?",
+    "ounce": r"ounces?|oz",
+    "hectare": r"hectares?|ha",
+    "acre": r"acres?",
+    "litre": r"lit(?:er|re)s?",
+    "gallon": r"gallons?",
+    "celsius": r"(?:\u00b0|degrees?|deg) ?(?:celsius|centigrade|c)|celsius|c",
+    "fahrenheit": r"(?:\u00b0|degrees?|deg) ?(?:fahrenheit|f)|fahrenheit|f",
+}
+_UNIT = re.compile(
+    r"[ -]?(?:" + "|".join(f"({pattern})" for pattern in _UNIT_SPELLINGS.values()) + r")(?!\w)",
+    re.IGNORECASE,
+)
+_UNIT_NAMES = tuple(_UNIT_SPELLINGS)
+MOST_ROUNDING = Decimal("0.05")
+"""Most that rounding may change a converted figure, as a share (own choice: 80 km as 50 miles)."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An amount of something measured."""
+
+    amount: Decimal
+    unit: str
+    written: str
+    """Its digits as written; they tell how far it was rounded."""
+
+
+def find_unit(text: str, position: int) -> str:
+    """Return the name of the unit that stands at a position of a text, else an empty string."""
+    found = _UNIT.match(text, position)
+    return _UNIT_NAMES[found.lastindex - 1] if found and found.lastindex else ""
+
+
+def is_convertible(one: Quantity, other: Quantity) -> bool:
+    """Tell whether two quantities measure the same kind of thing in different units."""
+    return one.unit != other.unit and _FACTORS[one.unit][0] == _FACTORS[other.unit][0]
+
+
+def is_conversion(source: Quantity, stated: Quantity) -> bool:
+    """Tell whether a stated quantity is a source's in another unit, rounded as it is written."""
+    if not is_convertible(source, stated):
+        return False
+    slack = min(_half_last_place(stated), abs(stated.amount) * MOST_ROUNDING)
+    return any(abs(value - stated.amount) <= slack for value in _convert(source, stated.unit))
+
+
+def _convert(source: Quantity, unit: str) -> list[Decimal]:
+    """Return the amount in another unit; a temperature may be a reading or a difference."""
+    amount = source.amount
+    if unit == "fahrenheit":
+        return [amount * 9 / 5, amount * 9 / 5 + 32]
+    if unit == "celsius":
+        return [amount * 5 / 9, (amount - 32) * 5 / 9]
+    return [amount * Decimal(_FACTORS[source.unit][1]) / Decimal(_FACTORS[unit][1])]
+
+
+def _half_last_place(quantity: Quantity) -> Decimal:
+    digits = Decimal(quantity.written.replace(",", ""))
+    exponent = digits.as_tuple().exponent if "." in quantity.written else None
+    if not isinstance(exponent, int):
+        exponent = len(str(int(digits))) - len(str(int(digits)).rstrip("0") or "0")
+    scale = quantity.amount / digits if digits else Decimal(1)
+    return Decimal(5) * Decimal(10) ** (exponent - 1) * scale
+
+
+_ONES = """
+one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen
+"""
+"""Without zero: `zero queue` counts nothing, it says no."""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_ORDINALS = """
+third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
+sixteenth seventeenth eighteenth nineteenth twentieth
+"""
+SMALL_NUMBERS = (
+    {word: value for value, word in enumerate(_ONES.split(), start=1)}
+    | {word: value * 10 for value, word in enumerate(_TENS.split(), start=2)}
+    | {word: value for value, word in enumerate(_ORDINALS.split(), start=3)}
+    | {"dozen": 12, "thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundredth": 100}
+)
+SCALES = {
+    "hundred": 10**2, "thousand": 10**3, "million": 10**6, "mln": 10**6, "mn": 10**6,
+    "billion": 10**9, "bln": 10**9, "bn": 10**9, "trillion": 10**12, "trn": 10**12, "tn": 10**12,
+}  # fmt: skip
+_SCALE_LETTERS = {"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+_SCALE = "|".join(SCALES)
+_DIGITS = re.compile(
+    r"(?<![\w@#])(?P<value>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+:\d\d|\d+(?:\.\d+)?"
+    r"|(?<![\w.])\.\d+)(?P<suffix>[^\W\d_]*)"
+    rf"(?:[ -](?P<scale>{_SCALE})s?\b)?",
+    re.IGNORECASE,
+)
+_WORD_FIGURES = re.compile(
+    r"(?<![\w.,$£€#@])(?:2|4)(?= (?:the|a|an|my|your|ur|u|you|me|us|him|her|them|it|this|that|be|do"
+    r"|go|get|see|have|all|everyone|everybody|some|those|these|what|make|say|know|our|his|their)\b)"
+    r"|(?<=\bthe )two(?= (?:are|were|have|had|will|would|can|could|may|might|plan|want|agreed)\b)"
+    r"|(?<=\byou )two\b|(?<=\bus )two\b|(?<=\bwe )two\b|(?<=\bsame )two\b",
+    re.IGNORECASE,
+)
+"""`2` and `4` that stand for `to` and `for`, and a `two` that counts nothing new."""
+_SMALL = "|".join(sorted(SMALL_NUMBERS, key=len, reverse=True))
+_SPELLED = re.compile(
+    rf"(?<![\w@#])(?:{_SMALL}|{_SCALE})(?:(?:[ -]| and )(?:{_SMALL}|{_SCALE}))*\b", re.IGNORECASE
+)
+NUMBER_WORDS = frozenset({*SMALL_NUMBERS, *SCALES})
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in a text."""
+
+    text: str
+    """As written."""
+    readings: frozenset[str]
+    """What it can mean: `5m` is five or five million."""
+    quantity: Quantity | None = None
+    """The number with its unit, where one follows."""
+
+
+def find_numbers(text: str) -> list[Number]:
+    """Return the numbers of a text; `one` and `first` are read as words, being mostly that."""
+    plain = _WORD_FIGURES.sub("_", normalise(text))
+    rest = _DIGITS.sub(lambda found: " " * len(found.group()), plain)
+    spelled = (_read_words(found.group()) for found in _SPELLED.finditer(rest))
+    return [_read_digits(found, plain) for found in _DIGITS.finditer(plain)] + [
+        number for number in spelled if number is not None
+    ]
+
+
+def _read_digits(found: re.Match[str], text: str) -> Number:
+    value, suffix = found["value"], found["suffix"].casefold()
+    if ":" in value:
+        return Number(found.group(), frozenset({value}))
+    amount = Decimal(value.replace(",", ""))
+    end = found.end("scale") if found["scale"] else found.end("value")
+    scaled = amount * SCALES.get((found["scale"] or suffix).casefold(), 1)
+    readings = {_format_value(scaled)}
+    if suffix in _SCALE_LETTERS and not found["scale"]:
+        readings.add(_format_value(amount * _SCALE_LETTERS[suffix]))
+    unit = find_unit(text, end)
+    quantity = Quantity(scaled, unit, value) if unit else None
+    return Number(found.group().strip(), frozenset(readings), quantity)
+
+
+def _read_words(phrase: str) -> Number | None:
+    parts = [part for part in re.split(r"[ -]", phrase.casefold()) if part != "and"]
+    if parts[0] == "one" and parts[-1] in _ORDINALS.split():
+        parts = parts[1:]
+    if parts in (["one"], ["dozen"]) or not any(part in SMALL_NUMBERS for part in parts):
+        return None
+    total = current = 0
+    for part in parts:
+        if part in SMALL_NUMBERS:
+            current += SMALL_NUMBERS[part]
+        elif SCALES[part] == 100:
+            current *= 100
+        else:
+            total, current = total + current * SCALES[part], 0
+    return Number(phrase, frozenset({_format_value(Decimal(total + current))}))
+
+
+def _format_value(value: Decimal) -> str:
+    return f"{value.normalize():f}"
+
+
+def find_source_numbers(texts: Sequence[str]) -> list[Number]:
+    """Return the numbers of news texts, those that the source has split joined as well."""
+    found = [number for text in texts for number in find_numbers(text)]
+    return found + [
+        number for text in texts for number in find_numbers(join_numbers(normalise(text)))
+    ]
+
+
+def find_missing_numbers(text: str, supported: Sequence[Number]) -> list[Number]:
+    """Return the numbers of a text that no supported number equals or converts to."""
+    return [
+        number
+        for number in find_numbers(text)
+        if not any(_supports(source, number) for source in supported)
+    ]
+
+
+def _supports(source: Number, stated: Number) -> bool:
+    """Tell whether one number is the other; 80 km is 50 miles and not 80 miles."""
+    if source.quantity and stated.quantity and is_convertible(source.quantity, stated.quantity):
+        return is_conversion(source.quantity, stated.quantity)
+    return bool(source.readings & stated.readings)

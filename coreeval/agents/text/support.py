@@ -1,0 +1,236 @@
+"""Whether the words, names, dates, numbers and quotations of a text are supported by evidence.
+
+Names and calendar words are told from ordinary words by code.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+
+from coreeval.agents.text.lexicon import (
+    ABBREVIATIONS,
+    CONDUCT_ALIKE,
+    DEMONYMS,
+    FUNCTION_WORDS,
+    MONTH_SHORT,
+    MONTHS,
+    NOT_NAMES,
+    PERSONAL_WORDS,
+    SYMBOLS,
+    WEEKDAYS,
+)
+from coreeval.agents.text.numbers import NUMBER_WORDS, find_missing_numbers, find_source_numbers
+from coreeval.agents.text.words import (
+    find_content_words,
+    has_span,
+    join_numbers,
+    normalise,
+    remove_acronym_dots,
+    remove_marks,
+    split_words,
+    stem,
+)
+from coreeval.schema import Evidence
+
+_TOKEN = re.compile(r"(?<!\w)[^\W\d_][^\W_]*(?:['.-][^\W_]+)*")
+_TITLE = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|st|gov|sen|rep|gen|sgt|lt|col|capt|prof|rev|jr|sr|inc|corp|co|ltd|no|vs)"
+    r"|\b[A-Z])\.$",
+    re.IGNORECASE,
+)
+_NUMBER_NEAR = re.compile(r"^ ?\.? ?\d")
+_BEFORE_MONTH = re.compile(
+    r"\b(?:in|on|of|since|until|by|last|next|this|early|late|mid)[ -]$", re.I
+)
+_SHOUTED_WORDS = FUNCTION_WORDS - {"us", "it", "am"}
+_ORDINARY_WORDS = FUNCTION_WORDS | PERSONAL_WORDS | NOT_NAMES | MONTHS | WEEKDAYS
+_DEMONYM_ENDINGS = ("s", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians")
+
+
+def find_names(text: str) -> list[str]:
+    """Return the capitalised words inside sentences: names, by the look of them.
+
+    The first word of a sentence is left out, since any word has a capital there, and so are months
+    and weekdays, which `find_calendar_words` finds.
+    """
+    plain = remove_acronym_dots(remove_marks(normalise(text)))
+    return [
+        found.group()
+        for found in _TOKEN.finditer(plain)
+        if found.group()[0].isupper()
+        and _is_inside_sentence(plain[: found.start()])
+        and _is_name(found)
+    ]
+
+
+def _is_inside_sentence(before: str) -> bool:
+    """Tell whether a sentence is under way after this text."""
+    before = before.rstrip()
+    if not before:
+        return False
+    return before[-1].isalnum() or before[-1] in ",&/'%$" or bool(_TITLE.search(before[-8:]))
+
+
+def _is_name(found: re.Match[str]) -> bool:
+    word = _strip_name(found.group())
+    return len(word) > 1 and word not in _ORDINARY_WORDS
+
+
+def _strip_name(name: str) -> str:
+    return name.casefold().removesuffix("'s").replace(".", "")
+
+
+def is_shouted(text: str) -> bool:
+    """Tell whether a text has ordinary words in capitals, so that capitals mark no name.
+
+    An acronym alone is no shouting: that takes two such words in a row, a function word, or a long
+    one.
+    """
+    tokens = _TOKEN.findall(remove_marks(normalise(text)))
+    loud = [len(token) > 1 and token.isupper() for token in tokens]
+    in_a_row = any(one and other for one, other in pairwise(loud))
+    return in_a_row or any(
+        is_loud and (len(token) > 6 or token.casefold() in _SHOUTED_WORDS)
+        for is_loud, token in zip(loud, tokens, strict=True)
+    )
+
+
+def is_title_case(text: str) -> bool:
+    """Tell whether most words of a text have a capital, as in a headline."""
+    tokens = _TOKEN.findall(remove_marks(normalise(text)))
+    return len(tokens) >= 4 and sum(token[0].isupper() for token in tokens) > len(tokens) / 2
+
+
+def find_unknown_names(text: str, *, like: str, known: Collection[str]) -> list[str]:
+    """Return the names of a text that are not among the known words.
+
+    `like` is the original: where it shouts, words all in capitals are no names; where it is written
+    like a headline, nothing can be told.
+    """
+    if is_title_case(like):
+        return []
+    skip_capitals = is_shouted(like)
+    return [
+        name
+        for name in find_names(text)
+        if not (skip_capitals and name.isupper()) and not _is_known(name, known)
+    ]
+
+
+def _is_known(name: str, known: Collection[str]) -> bool:
+    """Look up the parts of a name that have a capital: `Depression-era` names the Depression."""
+    parts = [word for part in name.split("-") if part[:1].isupper() for word in split_words(part)]
+    return all(
+        part == "s" or part in known or any(is_same_name(part, other) for other in known)
+        for part in parts
+    )
+
+
+def is_same_name(one: str, other: str) -> bool:
+    """Tell whether two words are one name, or a place and its people."""
+    short, long = sorted((one, other), key=len)
+    if short == long:
+        return True
+    return len(short) >= 4 and long.startswith(short) and long[len(short) :] in _DEMONYM_ENDINGS
+
+
+def find_calendar_words(text: str) -> set[str]:
+    """Return the weekdays and months that a text names, written out in lower case."""
+    plain = normalise(text)
+    return {
+        day
+        for found in _TOKEN.finditer(plain)
+        for day in [_calendar_word(found, plain)]
+        if day is not None
+    }
+
+
+def _calendar_word(found: re.Match[str], text: str) -> str | None:
+    word, after = _strip_name(found.group()), text[found.end() :]
+    plural = word.removesuffix("s")
+    if plural in WEEKDAYS:
+        return plural
+    if word in MONTH_SHORT:
+        return (
+            MONTH_SHORT[word] if found.group()[0].isupper() and _NUMBER_NEAR.match(after) else None
+        )
+    if word not in MONTHS:
+        return None
+    if word not in {"may", "march", "august"}:
+        return word
+    is_month = _NUMBER_NEAR.match(after) or _BEFORE_MONTH.search(text[: found.start()])
+    return word if found.group()[0].isupper() and is_month else None
+
+
+def evidence_text(item: Evidence) -> str:
+    """Return all that a piece of evidence says."""
+    return normalise(f"{item.title} . {item.snippet}")
+
+
+def is_quoted_in(quote: str, text: str) -> bool:
+    """Tell whether a quotation with something to say is a substring of a news text.
+
+    Case, kinds of quotes and numbers that the source has split make no difference.
+    """
+    if not find_content_words(quote):
+        return False
+    repaired = join_numbers(normalise(quote))
+    return has_span(text, quote) or has_span(join_numbers(normalise(text)), repaired)
+
+
+_ALIKE_STEMS = {stem(one): frozenset(map(stem, others)) for one, others in CONDUCT_ALIKE.items()}
+
+
+class Support:
+    """What some news texts carry."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._numbers = find_source_numbers(texts)
+        self._stems = frozenset(stem(word) for text in texts for word in expand_words(text))
+
+    @classmethod
+    def from_evidence(cls, items: Sequence[Evidence], *, and_also: str = "") -> "Support":
+        """Return what some pieces of evidence carry together, and a translation of one of them."""
+        return cls([*(evidence_text(item) for item in items), and_also])
+
+    def missing_words(self, text: str, *, allowed: frozenset[str] = frozenset()) -> list[str]:
+        """Return the content words of a text that no evidence has, numbers apart."""
+        return [
+            word
+            for word in dict.fromkeys(find_content_words(text))
+            if word not in allowed and not _is_number(word) and stem(word) not in self._stems
+        ]
+
+    def missing_conduct(self, said: Iterable[str]) -> list[str]:
+        """Return the words of conduct that no evidence has, not even in other words."""
+        return [
+            word
+            for word in self.missing_words(" ".join(said))
+            if not _ALIKE_STEMS.get(stem(word), frozenset()) & self._stems
+        ]
+
+    def missing_numbers(self, text: str) -> list[str]:
+        """Return the numbers of a text that no evidence states, in whatever unit."""
+        return [number.text for number in find_missing_numbers(text, self._numbers)]
+
+
+def expand_words(text: str) -> frozenset[str]:
+    """Return the words of a text and those that its signs and short forms stand for.
+
+    A long form supports its short form too, and a people its place.
+    """
+    lowered = text.casefold()
+    signs = [name for sign, name in SYMBOLS.items() if sign in lowered]
+    own = frozenset(split_words(" ".join([_CAMEL.sub(" ", text.replace("#", " ")), text, *signs])))
+    written_out = (long for short, long in _SHORT_FORMS.items() if short in own)
+    shortened = (short for short, long in _SHORT_FORMS.items() if own.issuperset(long.split()))
+    return own.union(*(long.split() for long in written_out), shortened)
+
+
+_SHORT_FORMS = ABBREVIATIONS | DEMONYMS | MONTH_SHORT
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def _is_number(word: str) -> bool:
+    return word[0].isdigit() or word in NUMBER_WORDS

@@ -1,0 +1,174 @@
+"""How an author writes, read from one text by code: habits, and what sets news style apart."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from coreeval.agents.text.lexicon import FUNCTION_WORDS, INFORMAL
+from coreeval.agents.text.numbers import find_numbers
+from coreeval.agents.text.words import find_emoji, list_trigrams, remove_marks, split_words
+
+MOST_HINTS = 6
+"""Habits shown to a writer; more would be a list to tick off (own choice)."""
+_SENTENCE = re.compile(r"[^.!?]+[.!?]*")
+_STRETCHED = re.compile(r"\b\w*?([a-z])\1{2,}\w*", re.IGNORECASE)
+_DOUBLED = re.compile(r"!{2,}|\?{2,}|[!?]*(?:!\?|\?!)[!?]*|\.{2,}|,{2,}")
+_LOUD = re.compile(
+    r"\b(?!(?:I|A|OK|TV|US|UK|EU|UN|AI|NFL|NBA|NHL|BBC|CNN|FBI|CIA|GOP)\b)[A-Z]{2,}\b"
+)
+_MACHINE = re.compile("\u2014|\u2013|(?<!&amp)(?<!&lt)(?<!&gt);")
+_FINAL = re.compile(r"[.!?\u2026][\"')\] ]*$")
+_FIRST = frozenset(
+    ("i", "i'm", "i'd", "i've", "i'll", "im", "ive", "me", "my", "mine", "myself", "we", "we're",
+     "we've", "us", "our")
+)  # fmt: skip
+
+
+def plain_text(text: str) -> str:
+    """Return a text without addresses, @names, #tags, emoji and written-out line breaks."""
+    return " ".join(remove_marks(text.replace("\\n", " ")).split())
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a text that have a word."""
+    return [part.strip() for part in _SENTENCE.findall(plain_text(text)) if split_words(part)]
+
+
+def measure_function_words(text: str) -> float:
+    """Return the share of function words; headlines leave them out. 1 for a text without words."""
+    own = split_words(plain_text(text))
+    return sum(word in FUNCTION_WORDS for word in own) / len(own) if own else 1.0
+
+
+def find_figures(text: str) -> list[str]:
+    """Return the numbers that a text writes in digits."""
+    return [
+        number.text
+        for number in find_numbers(plain_text(text))
+        if any(map(str.isdigit, number.text))
+    ]
+
+
+def find_machine_marks(text: str) -> list[str]:
+    """Return the long dashes and semicolons, which people rarely type."""
+    return _MACHINE.findall(text)
+
+
+def find_informal_words(text: str) -> list[str]:
+    """Return the spellings of everyday writing: `u`, `gonna`, `dont`, `sooo`."""
+    found = [word for word in split_words(text) if word in INFORMAL]
+    return list(
+        dict.fromkeys([*found, *(hit.group() for hit in _STRETCHED.finditer(plain_text(text)))])
+    )
+
+
+def starts_lower(text: str) -> bool:
+    """Tell whether the first sentence of a text starts in lower case."""
+    first = re.search(r"[^\W\d_]", plain_text(text))
+    return first is not None and first.group().islower()
+
+
+def ends_open(text: str) -> bool:
+    """Tell whether a text has no mark after its last word; tags and emoji do not count."""
+    bare = _plain_ending(text)
+    return bool(split_words(bare)) and not _FINAL.search(bare)
+
+
+def ends_in_stop(text: str) -> bool:
+    """Tell whether a text ends in one full stop; tags and emoji do not count."""
+    return re.search(r"(?<!\.)\.$", _plain_ending(text)) is not None
+
+
+def _plain_ending(text: str) -> str:
+    """Return a text without tags and emoji, so that its last mark is its author's own."""
+    for sign in find_emoji(text):
+        text = text.replace(sign, " ")
+    return plain_text(text)
+
+
+def count_line_breaks(text: str) -> int:
+    """Return how many line breaks a text writes as a backslash and an n, as TweetEval does."""
+    return text.count("\\n")
+
+
+def find_shared_run(text: str, title: str) -> list[str]:
+    """Return the longest run of words that stands in both texts."""
+    own, other = split_words(text), split_words(title)
+    known, best = list_trigrams(title), list[str]()
+    for start in range(len(own) - 2):
+        if tuple(own[start : start + 3]) not in known:
+            continue
+        run = max((_common_start(own[start:], other[at:]) for at in range(len(other))), key=len)
+        best = max(best, run, key=len)
+    return best
+
+
+def _common_start(one: list[str], other: list[str]) -> list[str]:
+    length = next(
+        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
+    return one[:length]
+
+
+def speaks_as_i(text: str) -> bool:
+    """Tell whether a text speaks in the first person."""
+    return any(word in _FIRST for word in split_words(text))
+
+
+def voice_hints(text: str) -> list[str]:
+    """Return the author's habits in words, the most telling first; none for plain news style."""
+    found = (hint for habit in _HABITS for hint in habit(text))
+    return list(found)[:MOST_HINTS]
+
+
+def _letter_habits(text: str) -> Iterator[str]:
+    bare = plain_text(text)
+    loud = list(dict.fromkeys(_LOUD.findall(bare)))
+    if bare and bare == bare.upper() and split_words(bare):
+        yield "writes everything in capitals"
+    elif bare == bare.lower() and split_words(bare):
+        but = "" if text == text.lower() else ", tags apart"
+        yield f"writes everything in lower case{but}"
+    elif starts_lower(text) and not text.startswith("#"):
+        yield "starts in lower case"
+    elif any(one and two for one, two in pairwise(word in loud for word in bare.split())):
+        yield f"puts words in capitals for stress: {', '.join(loud[:3])}"
+
+
+def _spelling_habits(text: str) -> Iterator[str]:
+    if found := find_informal_words(text):
+        yield f"spells as people type: {', '.join(found[:4])}"
+
+
+def _mark_habits(text: str) -> Iterator[str]:
+    if found := list(dict.fromkeys(_DOUBLED.findall(plain_text(text)))):
+        yield f"repeats marks: {' '.join(found[:3])}"
+    if count_line_breaks(text):
+        yield f"breaks lines with a written \\n ({count_line_breaks(text)} times)"
+    if "&amp;" in text:
+        yield 'writes &amp; for "and"'
+
+
+def _sentence_habits(text: str) -> Iterator[str]:
+    parts = split_sentences(text)
+    if parts and ends_open(text):
+        yield "leaves out the full stop at the end"
+    if len(parts) == 1 and len(split_words(parts[0])) > 18 and "," not in parts[0]:
+        yield "runs on without a comma"
+    if len(parts) >= 3 and all(len(split_words(part)) <= 6 for part in parts):
+        yield "writes in very short sentences"
+
+
+def _person_habits(text: str) -> Iterator[str]:
+    if speaks_as_i(text):
+        yield "speaks as I or we"
+
+
+_HABITS: tuple[Callable[[str], Iterator[str]], ...] = (
+    _letter_habits,
+    _spelling_habits,
+    _mark_habits,
+    _sentence_habits,
+    _person_habits,
+)

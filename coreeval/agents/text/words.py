@@ -1,0 +1,310 @@
+"""Texts as words and marks, read the same way by every check.
+
+Words are normalised, tokenised, stemmed, found and compared here. Marks are what is not a word:
+mentions, hashtags, addresses, emoji, quotations.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import pairwise
+
+from coreeval.agents.text.lexicon import FUNCTION_WORDS, IRREGULAR
+from coreeval.tools.html_references import unescape
+
+Trigram = tuple[str, str, str]
+GAP = "\x00"
+"""Stands where a span was masked; no trigram reaches across it."""
+
+_ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-f]+|[a-z][a-z0-9]*);", re.IGNORECASE)
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u00ad\ufe0f\u200e\u200f"), None)
+_SAME_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201b\u2032\u00b4`", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        "\u2026": "...",
+    }
+)
+_SPLIT_DECIMAL = re.compile(r"(?<![\d.,])(\d{1,3})\. (\d{1,2})(?!\d|[.,]\d)")
+_SPLIT_THOUSANDS = re.compile(r"(?<![\d.])(\d{1,3}), (\d{3})(?!\d)")
+_ACRONYM = re.compile(r"\b(?:[^\W\d_]\.){2,}")
+_STATES = re.compile(r"\bU\.?S\.?(?:A\.?)?(?!\w)")
+_SPLIT_CONTRACTION = re.compile(r"(\w) ?' ?(t|re|ve|ll|d|m)\b")
+_POSSESSIVE = re.compile(r"(\w) ?'s\b")
+_WORD = re.compile(r"\d+(?:[.,:]\d+)+|[^\W_]+(?:'[^\W_]+)*")
+_CHUNK = re.compile(r"\w+|\.\.\.|[^\w\s]")
+_SIGN = re.compile(r"[^\w\s]")
+_WORDY = re.compile(r"\w+")
+_LONGEST_SPELLING = 8
+"""Characters that a span may have for each of a text's, `&quot;` among them."""
+_DOUBLED = re.compile(r"([bdfglmnprt])\1$")
+
+
+@lru_cache(maxsize=4096)
+def normalise(text: str) -> str:
+    """Return text with entities resolved and quotes, dashes and whitespace written one way."""
+    plain = unicodedata.normalize("NFC", text)
+    plain = _ENTITY.sub(lambda found: unescape(found.group()), plain)
+    plain = plain.replace("\\n", " ").translate(_INVISIBLE).replace("``", '"').replace("''", '"')
+    return " ".join(plain.translate(_SAME_SIGNS).split())
+
+
+def join_numbers(text: str) -> str:
+    """Repair numbers that a news source has split, as in `1. 5` and `4, 500` (pilot §2)."""
+    previous = ""
+    while text != previous:
+        previous, text = text, _SPLIT_THOUSANDS.sub(r"\1,\2", text)
+    return _SPLIT_DECIMAL.sub(r"\1.\2", text)
+
+
+def remove_acronym_dots(text: str) -> str:
+    """Return a text with acronyms written without dots, and the country told from the pronoun.
+
+    `U.S.`, `US` and `USA` all become `USA`; `us` stays.
+    """
+    return _ACRONYM.sub(lambda found: found.group().replace(".", ""), _STATES.sub("USA", text))
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text in lower case; tokenised and plain spelling give the same."""
+    plain = _SPLIT_CONTRACTION.sub(r"\1'\2", remove_acronym_dots(normalise(text)))
+    return _WORD.findall(_POSSESSIVE.sub(r"\1 s", plain).casefold())
+
+
+def count_words(text: str) -> int:
+    """Return how many words a text has, as a reader counts them: what spaces set apart."""
+    return sum(any(map(str.isalnum, part)) for part in text.replace("\\n", " ").split())
+
+
+def find_content_words(text: str) -> list[str]:
+    """Return the words that state something: no function words, no lone letters."""
+    return [word for word in split_words(text) if len(word) > 1 and word not in FUNCTION_WORDS]
+
+
+@lru_cache(maxsize=16384)
+def stem(word: str) -> str:
+    """Return a crude stem under which `rises`, `rising` and `rose` meet `rise`."""
+    base = IRREGULAR.get(word, word)
+    for ending in ("ing", "ed", "es", "s", "ly"):
+        if base.endswith(ending) and len(base) - len(ending) >= 3 and not base.endswith("ss"):
+            base = base.removesuffix(ending)
+            break
+    base = _DOUBLED.sub(r"\1", base)
+    if len(base) > 3:
+        base = base.removesuffix("e")
+    return base[:-1] + "i" if base.endswith("y") else base
+
+
+def list_trigrams(text: str) -> set[Trigram]:
+    """Return the word trigrams of a text; none reaches across a masked span."""
+    parts = (split_words(part) for part in text.split(GAP))
+    return {trigram for part in parts for trigram in zip(part, part[1:], part[2:], strict=False)}
+
+
+def measure_containment(text: str, reference: str, *, fewest: int = 1) -> float:
+    """Return the share of a text's word trigrams that the reference holds too.
+
+    With fewer than `fewest` trigrams there is nothing to take a share of: 0.
+    """
+    own = list_trigrams(text)
+    if len(own) < max(fewest, 1):
+        return 0.0
+    return len(own & list_trigrams(reference)) / len(own)
+
+
+def is_same_text(one: str, other: str) -> bool:
+    """Tell whether two texts are equal but for case, spaces and punctuation."""
+    return "".join(split_words(one)) == "".join(split_words(other))
+
+
+@lru_cache(maxsize=4096)
+def build_span_pattern(span: str) -> re.Pattern[str] | None:
+    """Return what finds a span in raw or normalised text, whole words only; None for an empty one.
+
+    It looks past entities, kinds of quotes and dashes, and spaces around punctuation.
+    """
+    chunks = _CHUNK.findall(normalise(span))
+    if not chunks:
+        return None
+    body = _chunk_pattern(chunks[0])
+    for last, chunk in pairwise(chunks):
+        gap = "+" if _is_word(last) and _is_word(chunk) else "*"
+        body += rf"(?:\s|\\n){gap}" + _chunk_pattern(chunk)
+    before = r"(?:(?<!\w)|(?<=\\n))" if _is_word(chunks[0]) else ""
+    after = r"(?!\w)" if _is_word(chunks[-1]) else ""
+    return re.compile(before + body + after, re.IGNORECASE)
+
+
+def _chunk_pattern(chunk: str) -> str:
+    exact = _SPELLINGS.get(chunk, re.escape(chunk))
+    return exact if chunk.isascii() else f"{exact}\ufe0f?"
+
+
+_SPELLINGS = {
+    "&": r"(?:&amp;|&)",
+    "<": r"(?:&lt;|<)",
+    ">": r"(?:&gt;|>)",
+    "'": "['\u2018\u2019\u201b\u00b4`]",
+    '"': "(?:[\"\u201c\u201d\u201e\u201f\u00ab\u00bb]|&quot;|``|'')",
+    "-": "[-\u2010-\u2015\u2212]",
+    "...": r"(?:\.\.\.|\u2026)",
+}
+
+
+def _is_word(chunk: str) -> bool:
+    return chunk[0].isalnum() or chunk[0] == "_"
+
+
+def _may_have_span(text: str, span: str) -> bool:
+    """Tell whether a text has the words of a span, and signs enough.
+
+    Making a pattern takes time for each word and sign, and models may answer with spans of any
+    length: no pattern is made that is larger than the text.
+    """
+    if len(span) > _LONGEST_SPELLING * len(text):
+        return False
+    chunks = _CHUNK.findall(normalise(span))
+    wanted = [chunk for chunk in chunks if _is_word(chunk)]
+    signs = len(_SIGN.findall(text))
+    if len(chunks) - len(wanted) > signs or len(wanted) > len(_WORDY.findall(text)):
+        return False
+    own = _fold_case(text)
+    return all(_fold_case(word) in own for word in wanted)
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in which all letters that a pattern takes for the same are the same."""
+    return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
+
+
+def find_span(text: str, span: str) -> str | None:
+    """Return the span as the text spells it, preferring its own case; None if it is not there."""
+    pattern = build_span_pattern(span) if _may_have_span(text, span) else None
+    if pattern is None:
+        return None
+    found = [match.group() for match in pattern.finditer(text)]
+    return next((spelling for spelling in found if spelling == span), found[0] if found else None)
+
+
+def has_span(text: str, span: str, *, any_case: bool = True) -> bool:
+    """Tell whether a span occurs in a text, whole words only."""
+    text = unicodedata.normalize("NFC", text)
+    pattern = build_span_pattern(span) if _may_have_span(text, span) else None
+    if pattern is None:
+        return False
+    if any_case:
+        return pattern.search(text) is not None
+    wanted = _remove_spaces(span)
+    return any(_remove_spaces(found.group()) == wanted for found in pattern.finditer(text))
+
+
+def _remove_spaces(text: str) -> str:
+    return "".join(normalise(text).split())
+
+
+def mask_spans(text: str, spans: Iterable[str], *, by: str = f" {GAP} ") -> str:
+    """Return a text with every occurrence of the spans taken out, longest span first."""
+    for span in sorted(spans, key=len, reverse=True):
+        pattern = build_span_pattern(span)
+        if pattern is not None:
+            text = pattern.sub(by, text)
+    return text
+
+
+_MENTION = re.compile(r"(?<![\w.])@\w+")
+_HASHTAG = re.compile(r"(?<![\w&])#\w*[^\W\d]\w*")
+_URL = re.compile(r"https?://\S+|\bwww\.\S+|\bpic\.twitter\.com/\S+", re.IGNORECASE)
+_PICTURE = (
+    "[\U0001f000-\U0001f0ff\U0001f300-\U0001f3fa\U0001f400-\U0001faff\u2600-\u27bf\u2b00-\u2bff"
+    "\u2300-\u23ff]"
+)
+_ONE_PICTURE = f"{_PICTURE}\ufe0f?[\U0001f3fb-\U0001f3ff]?"
+_EMOJI = re.compile(
+    f"[\U0001f1e6-\U0001f1ff]{{2}}|{_ONE_PICTURE}(?:\u200d(?:{_ONE_PICTURE}|[\u2640\u2642]\ufe0f?))*"
+    "|[0-9#*]\ufe0f?\u20e3|[\U0001f3fb-\U0001f3ff]"
+)
+_SINGLE_QUOTED = re.compile(r"(?<!\w)'(?=\S)([^']{2,}?(?:(?<=\w)'\w+[^']*?)*)(?<=\S)'(?!\w)")
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def find_mentions(text: str) -> list[str]:
+    """Return the @names of a text, in order."""
+    return _MENTION.findall(text)
+
+
+def find_hashtags(text: str) -> list[str]:
+    """Return the #tags of a text, in order."""
+    return _HASHTAG.findall(_URL.sub(" ", text))
+
+
+def find_urls(text: str) -> list[str]:
+    """Return the addresses in a text, in order."""
+    return _URL.findall(text)
+
+
+def find_emoji(text: str) -> list[str]:
+    """Return the emoji of a text, one item for each joined sequence or flag."""
+    return _EMOJI.findall(text)
+
+
+def remove_marks(text: str) -> str:
+    """Return a text without addresses, @names, #tags and emoji; `.` stands in for an emoji."""
+    plain = _MENTION.sub(" ", _HASHTAG.sub(" ", _URL.sub(" ", text)))
+    return _EMOJI.sub(" . ", plain)
+
+
+def find_quotations(text: str) -> list[str]:
+    """Return what stands in quotation marks, the marks left off.
+
+    A mark without a partner opens a quotation up to the end: sentences of pairs are often cut out
+    of the middle of one.
+    """
+    plain = normalise(text)
+    double = plain.split('"')[1::2]
+    single = [inner for inner in _SINGLE_QUOTED.findall(plain) if len(inner.split()) >= 3]
+    return [part.strip() for part in (*double, *single) if re.search(r"\w", part)]
+
+
+def find_closed_quotations(text: str) -> list[str]:
+    """Return the quotations that both open and close in a text, marks and spelling as they are."""
+    pattern = r"\"[^\"]+\"|\u201c[^\u201c\u201d]+\u201d|``(?:[^`\n]|`(?!`))+?''|&quot;.+?&quot;"
+    return re.findall(pattern, text)
+
+
+def find_marker(text: str, marker: str) -> list[str]:
+    """Return a marker as often as it stands in a text as a whole token, as the text spells it."""
+    return re.findall(rf"(?<!\w){re.escape(marker)}(?!\w)", text, re.IGNORECASE)
+
+
+def count_marker(text: str, marker: str) -> int:
+    """Return how often a marker stands in a text."""
+    return len(find_marker(text, marker))
+
+
+def find_target(text: str, terms: tuple[str, ...]) -> list[str]:
+    """Return the words of a text that name a stance's target, hashtags that hold it included."""
+    tags = [
+        tag
+        for tag in find_hashtags(text)
+        if any(_join_term(term) in tag.casefold() for term in terms)
+    ]
+    plain = _HASHTAG.sub(" ", text)
+    found = [match for term in terms for match in _term_pattern(term).findall(plain)]
+    return list(dict.fromkeys([*tags, *found]))
+
+
+def _join_term(term: str) -> str:
+    return re.sub(r"\W", "", term.casefold())
+
+
+def _term_pattern(term: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)@?{re.escape(term)}(?!\w)", re.IGNORECASE)
+
+
+def measure_latin_share(text: str) -> float:
+    """Return the share of a text's letters that are Latin; 1 for a text without letters."""
+    letters = _LETTER.findall(text)
+    return len(_LATIN.findall(text)) / len(letters) if letters else 1.0

@@ -1,0 +1,79 @@
+import re
+
+import pytest
+import yaml
+
+from coreeval.agents.offline import word_lists
+from coreeval.agents.offline.word_lists import DATA, build_phrase_pattern
+
+
+@pytest.mark.parametrize(
+    ("base", "third", "past", "participle"),
+    [
+        ("hit", "hits", "hit", "hit"),
+        ("rise", "rises", "rose", "risen"),
+        ("carry", "carries", "carried", "carried"),
+        ("launch", "launches", "launched", "launched"),
+        ("delay", "delays", "delayed", "delayed"),
+        ("cancel", "cancels", "cancelled", "cancelled"),
+        ("close", "closes", "closed", "closed"),
+    ],
+)
+def test_verb_forms(base: str, third: str, past: str, participle: str) -> None:
+    verb = next(verb for verb in word_lists.load_verbs() if verb.base == base)
+    assert (verb.third, verb.past, verb.participle) == (third, past, participle)
+
+
+def test_no_verb_stands_twice() -> None:
+    bases = [verb.base for verb in word_lists.load_verbs()]
+    assert len(bases) == len(set(bases))
+
+
+def test_flags_of_verbs_are_known() -> None:
+    words = (DATA / "verbs.txt").read_text(encoding="utf-8")
+    assert not re.search(r"(?m)^[^#].*\b(?:trans|verb|adj)\b", words)
+
+
+def test_topics_ask_short_questions() -> None:
+    for topic in word_lists.load_topics():
+        assert topic.words and topic.queries, topic.name
+        assert all(1 <= len(query.split()) <= 3 for query in topic.queries), topic.name
+
+
+def test_no_word_carries_two_labels_of_a_task() -> None:
+    lists = yaml.safe_load((DATA / "labels.yaml").read_text(encoding="utf-8"))
+    for task, labels in lists.items():
+        words = [word for found in labels.values() for word in found]
+        twice = {word for word in words if words.count(word) > 1}
+        assert not twice, f"{task}: {twice}"
+
+
+def test_stance_words_are_found_by_target() -> None:
+    found = word_lists.find_label_words("stance", "climate change is a real concern")
+    assert "hoax" in found["against"]
+    assert word_lists.find_label_words("stance", "a target nobody listed") == {}
+
+
+def test_synonyms_go_both_ways_and_share_one_canonical_word() -> None:
+    both = word_lists.load_synonyms()
+    assert both["biggest"] == "largest"
+    assert both["largest"] == "biggest"
+    canonical = word_lists.load_canonical_words()
+    assert canonical["biggest"] == canonical["largest"]
+
+
+@pytest.mark.parametrize(
+    ("phrases", "text", "found"),
+    [
+        (["hate"], "I hate it", ["hate"]),
+        (["hate"], "whatever", []),
+        (["irritat*"], "so irritating", ["irritating"]),
+        (["best * ever"], "best day ever", ["best day ever"]),
+        (["can't wait"], "can\u2019t wait", ["can\u2019t wait"]),
+        (["god"], "#god", []),
+        (["#god"], "praise #god now", ["#god"]),
+        ([], "anything", []),
+    ],
+)
+def test_phrase_pattern(phrases: list[str], text: str, found: list[str]) -> None:
+    assert re.findall(build_phrase_pattern(phrases), text) == found
