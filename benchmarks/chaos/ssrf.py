@@ -31,7 +31,7 @@ from coreeval.models import close_models, open_model
 from coreeval.models.failures import CallFailure
 from coreeval.models.listing import check_listed
 from coreeval.models.model import RequestOptions
-from coreeval.schedule.hooks import News, Teller
+from coreeval.schedule.hooks import HookEvent, HookRunner
 from coreeval.tools.gdelt.bigquery.client import open_client
 from coreeval.tools.gdelt.doc.replies import NoReply, open_wire
 from coreeval.tools.otlp import OtlpSender
@@ -56,7 +56,7 @@ def places(aside: Served) -> list[str]:
 
 def ask_webhook(url: str, folder: Path) -> None:
     """Tell a webhook how a period ended."""
-    news = News(
+    news = HookEvent(
         outcome="released",
         name="n",
         version="1",
@@ -68,7 +68,7 @@ def ask_webhook(url: str, folder: Path) -> None:
     )
     hook = HookConfig.model_validate({"webhook_env": "HOOK", "tries": 1})
     with mock.patch.dict(os.environ, {"HOOK": url}):
-        Teller(sleep=lambda _: None)([hook], news, folder)
+        HookRunner(sleep=lambda _: None)([hook], news, folder)
 
 
 def ask_series(url: str, _folder: Path) -> None:

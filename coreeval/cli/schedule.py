@@ -11,9 +11,9 @@ from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.schedule.done import Hands
-    from coreeval.schedule.placing import Way
-    from coreeval.schedule.plan import Plan
+    from coreeval.schedule.due import Dependencies
+    from coreeval.schedule.install import UnitKind
+    from coreeval.schedule.plan import SchedulePlan
 
 AcceptedOption = Annotated[
     list[str] | None,
@@ -45,14 +45,14 @@ def due(
 ) -> None:
     """Do what is due: refresh or resume, release, tell. A second call finds nothing to do."""
     from coreeval.cli.schedule_words import tell
-    from coreeval.schedule.done import IDLE
-    from coreeval.schedule.due import due as work
+    from coreeval.schedule.due import IDLE_ENDINGS
+    from coreeval.schedule.due import run_due as work
 
     if explain:
         _explain(configs, as_json)
         return
     done = list(work(configs, _hands(trust_endpoints, accepted)))
-    if as_json or not quiet or any(each.ending not in IDLE for each in done):
+    if as_json or not quiet or any(each.ending not in IDLE_ENDINGS for each in done):
         tell(done, as_json)
     if code := max(each.exit_code for each in done):
         raise typer.Exit(code)
@@ -60,26 +60,25 @@ def due(
 
 def _explain(configs: list[Path], as_json: bool) -> None:
     from coreeval.cli.schedule_words import explain_document, explain_lines
-    from coreeval.schedule.explain import explain
+    from coreeval.schedule.plan import explain_schedule
     from coreeval.tools.clock import utc_now
 
     now = utc_now()
-    found = [explain(config, now) for config in configs]
+    found = [explain_schedule(config, now) for config in configs]
     show(explain_document(now, found), as_json, lambda: "\n".join(explain_lines(found)))
 
 
-def _hands(trust_endpoints: bool, accepted: list[str] | None) -> "Hands":
+def _hands(trust_endpoints: bool, accepted: list[str] | None) -> "Dependencies":
     from coreeval.cli.progress import watching
-    from coreeval.schedule.consent import accept_stated, require_consent
-    from coreeval.schedule.done import Hands
-    from coreeval.schedule.hooks import Teller
-    from coreeval.schedule.steps import Steps
+    from coreeval.schedule.due import Dependencies
+    from coreeval.schedule.hooks import HookRunner, accept_by_digest, require_consent
+    from coreeval.schedule.steps import GraphSteps
 
-    def consent(plan: "Plan") -> None:
-        accept_stated(plan, accepted or ())
+    def consent(plan: "SchedulePlan") -> None:
+        accept_by_digest(plan, accepted or ())
         with_trusted_endpoints(trust_endpoints, lambda: require_consent(plan))
 
-    return Hands(does=Steps(watching), tell=Teller(), consent=consent)
+    return Dependencies(steps=GraphSteps(watching), run_hooks=HookRunner(), consent=consent)
 
 
 @schedule.command("run")
@@ -93,18 +92,18 @@ def run(
     from coreeval.cli.schedule_words import tell
 
     try:
-        from coreeval.schedule.running import run_schedules
+        from coreeval.schedule.daemon import run_schedules
     except ImportError:
         raise UsageError(
             "schedule run needs APScheduler, which is not installed",
             where="coreeval schedule run",
             hint="pip install 'coreeval[scheduler]', or let cron call: coreeval schedule due",
         ) from None
-    from coreeval.schedule.plan import planned
+    from coreeval.schedule.plan import open_plan
 
     hands = _hands(trust_endpoints, accepted)
     for config in configs:
-        with planned(config) as plan:
+        with open_plan(config) as plan:
             hands.consent(plan)
     note("looking after schedules; Ctrl-C or SIGTERM ends it")
     code = 0
@@ -141,23 +140,22 @@ def install(
 ) -> None:
     """Have cron, systemd or GitHub look whether anything is due."""
     from coreeval.cli.schedule_words import unit_lines
-    from coreeval.schedule.install import Looks
-    from coreeval.schedule.placing import place, units_of
-    from coreeval.schedule.plan import planned, refuse_alike
+    from coreeval.schedule.install import ScheduleGroup, make_units, write_units
+    from coreeval.schedule.plan import open_plan, refuse_duplicates
 
     way = _way(cron=cron, systemd=systemd, github=github, none=accept_hooks or trust_endpoints)
     with ExitStack() as stack:
-        plans = [stack.enter_context(planned(config)) for config in configs]
-        refuse_alike(plans)
+        plans = [stack.enter_context(open_plan(config)) for config in configs]
+        refuse_duplicates(plans)
         agreed = [_agreed(plan, trust_endpoints, accept_hooks, print_only) for plan in plans]
-        looks = Looks(plans, [digest for digest in agreed if digest])
-        units = units_of(looks, way) if way else {}
+        looks = ScheduleGroup(plans, [digest for digest in agreed if digest])
+        units = make_units(looks, way) if way else {}
         hooks = [hook.description for plan in plans for hook in plan.hooks]
     if not print_only:
-        place(units, force=force)
+        write_units(units, force=force)
     document = {
         "way": way,
-        "unit": looks.unit,
+        "unit": looks.unit_name,
         "units": units,
         "written": not print_only,
         "accepted": {"hooks": hooks if accept_hooks else [], "digests": list(looks.accepted)},
@@ -165,7 +163,7 @@ def install(
     show(document, as_json, lambda: "\n".join(unit_lines(document)))
 
 
-def _way(*, cron: bool, systemd: bool, github: bool, none: bool) -> "Way | None":
+def _way(*, cron: bool, systemd: bool, github: bool, none: bool) -> "UnitKind | None":
     """Return who is to look whether anything is due; None if that may be left out, and is."""
     if none and not (cron or systemd or github):
         return None
@@ -178,23 +176,23 @@ def _way(*, cron: bool, systemd: bool, github: bool, none: bool) -> "Way | None"
     return "cron" if cron else "systemd" if systemd else "github"
 
 
-def _agreed(plan: "Plan", trust: bool, accept: bool, print_only: bool) -> str:
+def _agreed(plan: "SchedulePlan", trust: bool, accept: bool, print_only: bool) -> str:
     """Return the digest of what a schedule needs consent to, once a person has agreed to it.
 
     With `print_only` nothing is asked or remembered; the digest is empty if nobody has agreed.
     """
-    from coreeval.schedule import consent
+    from coreeval.schedule import hooks
     from coreeval.tools.endpoints import refuse_untrusted, run_pairs
     from coreeval.tools.trust import TrustRecord
 
     pairs, record = run_pairs(plan.config, None), TrustRecord(plan.workspace)
     if print_only:
         agreed = (accept or not plan.hooks) and (trust or not pairs)
-        return consent.consent_digest(plan) if agreed else ""
+        return hooks.consent_digest(plan) if agreed else ""
     if accept:
-        consent.accept_hooks(plan)
-    consent.require_hooks(plan)
+        hooks.accept_hooks(plan)
+    hooks.require_hooks(plan)
     with_trusted_endpoints(
         trust, lambda: refuse_untrusted(pairs, record.endpoints(), record=record.path)
     )
-    return consent.consent_digest(plan)
+    return hooks.consent_digest(plan)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from coreeval.cli.meanings import outcome_lines
 from coreeval.cli.output import Document, brief, note, one_line, say, show
-from coreeval.schedule.done import Done
-from coreeval.schedule.placing import CRONTAB
-from coreeval.schedule.plan import MOST_MISSED, Period
+from coreeval.schedule.due import ScheduleResult
+from coreeval.schedule.install import CRONTAB
+from coreeval.schedule.plan import MOST_MISSED, SchedulePeriod
 
 if TYPE_CHECKING:
-    from coreeval.schedule.explain import Explained
+    from coreeval.schedule.plan import ScheduleSummary
 
 DAY = "%a %Y-%m-%d %H:%M %Z"
 
 
-def tell(done: Sequence[Done], as_json: bool) -> None:
+def tell(done: Sequence[ScheduleResult], as_json: bool) -> None:
     """Print what became of schedules; trouble goes to stderr."""
     if as_json:
         show(due_document(done), as_json, str)
@@ -29,12 +29,12 @@ def tell(done: Sequence[Done], as_json: bool) -> None:
             say("\n".join(_lines(each)))
 
 
-def due_document(done: Sequence[Done]) -> Document:
+def due_document(done: Sequence[ScheduleResult]) -> Document:
     """Return what `--json` prints for `due` and for each look of `run`."""
     return {"schedules": [_done_document(each) for each in done]}
 
 
-def _done_document(done: Done) -> Document:
+def _done_document(done: ScheduleResult) -> Document:
     return {
         "config": str(done.config),
         "name": done.name,
@@ -54,14 +54,14 @@ def _done_document(done: Done) -> Document:
     }
 
 
-def _period(period: Period | None) -> Document:
+def _period(period: SchedulePeriod | None) -> Document:
     return {
         "version": period.version if period else "",
         "due_at": period.due_at.isoformat() if period else "",
     }
 
 
-def _lines(done: Done) -> Iterator[str]:
+def _lines(done: ScheduleResult) -> Iterator[str]:
     yield f"{done.name}: {_ending(done)}"
     yield from outcome_lines(done.counts)
     if done.missed:
@@ -70,24 +70,24 @@ def _lines(done: Done) -> Iterator[str]:
     yield from _told(done)
 
 
-def _told(done: Done) -> Iterator[str]:
+def _told(done: ScheduleResult) -> Iterator[str]:
     for told in done.told:
         how = f"not told ({told.tries} tries): {told.problem}" if told.problem else "told"
         yield f"  {how}: {told.hook}"
 
 
-def _ending(done: Done) -> str:
+def _ending(done: ScheduleResult) -> str:
     """Return how a look ended, in words."""
     said = _ENDINGS[done.ending](done, done.period.version if done.period else "")
     return f"{said}; next {done.next_due.strftime(DAY)}" if done.next_due else said
 
 
-def _nothing(done: Done, version: str) -> str:
+def _nothing(done: ScheduleResult, version: str) -> str:
     there = f"{version} is there already: {brief(Path(done.release))}"
     return there if version else "nothing is due"
 
 
-_ENDINGS: dict[str, Callable[[Done, str], str]] = {
+_ENDINGS: dict[str, Callable[[ScheduleResult, str], str]] = {
     "nothing": _nothing,
     "held": lambda done, _: f"at work already: {done.note}",
     "clock_back": lambda done, _: f"nothing was done: {done.note}",
@@ -99,7 +99,7 @@ _ENDINGS: dict[str, Callable[[Done, str], str]] = {
 }
 
 
-def _trouble(done: Done) -> Iterator[str]:
+def _trouble(done: ScheduleResult) -> Iterator[str]:
     """Yield trouble as errors are told: what, where, what to do."""
     trouble = done.trouble
     assert trouble is not None, "only such endings are told so"
@@ -113,12 +113,12 @@ def _trouble(done: Done) -> Iterator[str]:
 # -- explain ------------------------------------------------------------------------------------
 
 
-def explain_document(now: datetime, found: "Sequence[Explained]") -> Document:
+def explain_document(now: datetime, found: "Sequence[ScheduleSummary]") -> Document:
     """Return what `due --explain --json` prints."""
     return {"now": now.isoformat(), "schedules": [_explained(each) for each in found]}
 
 
-def _explained(found: "Explained") -> Document:
+def _explained(found: "ScheduleSummary") -> Document:
     state = found.state
     return {
         "config": str(found.config),
@@ -134,7 +134,7 @@ def _explained(found: "Explained") -> Document:
     }
 
 
-def explain_lines(found: "Sequence[Explained]") -> Iterator[str]:
+def explain_lines(found: "Sequence[ScheduleSummary]") -> Iterator[str]:
     """Yield what schedules mean, in words."""
     for each in found:
         yield f"{each.name}: {each.cron} in {each.timezone}: {each.words}"
@@ -143,7 +143,7 @@ def explain_lines(found: "Sequence[Explained]") -> Iterator[str]:
             yield f"  next   {period.due_at.strftime(DAY)}   {period.version}"
 
 
-def _story(found: "Explained") -> Iterator[str]:
+def _story(found: "ScheduleSummary") -> Iterator[str]:
     """Yield where the newest period is."""
     newest, finished, begun = found.newest, found.state.finished, found.state.begun
     if begun:

@@ -1,139 +1,184 @@
-"""Bringing the newest period without a release to one: once, by one process, and then no more."""
+"""Brings the newest period without a release to one: once, by one process, and then no more."""
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from coreeval.config.schedule import HookConfig
 from coreeval.errors import CoreEvalError, GateNotMet, Interrupted, ReviewOpen, RunError, RunLocked
-from coreeval.schedule.does import Ran
-from coreeval.schedule.done import Done, Ending, Hands
-from coreeval.schedule.hooks import News, Told
-from coreeval.schedule.plan import Period, Plan, planned, refuse_alike
-from coreeval.schedule.state import Begun, Finished, State, Trouble, this_process
+from coreeval.schedule.hooks import HookEvent, HookResult, require_consent
+from coreeval.schedule.plan import SchedulePeriod, SchedulePlan, open_plan, refuse_duplicates
+from coreeval.schedule.state import (
+    ErrorRecord,
+    OpenPeriod,
+    ReleasedPeriod,
+    ScheduleState,
+    describe_process,
+)
+from coreeval.schedule.steps import StepResult, StepRunner
+from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.workspace import RunFiles
 
+Ending = Literal["released", "failed", "gate", "interrupted", "held", "nothing", "clock_back"]
+IDLE_ENDINGS: frozenset[Ending] = frozenset({"nothing", "held"})
+"""Endings of a look that had nothing to do."""
+HookCaller = Callable[[Sequence[HookConfig], HookEvent, Path], tuple[HookResult, ...]]
 
-def due(configs: Sequence[Path], hands: Hands) -> Iterator[Done]:
+
+@dataclass(frozen=True, kw_only=True)
+class Dependencies:
+    """What does the work, and the clock; tests put in their own."""
+
+    steps: StepRunner
+    run_hooks: HookCaller
+    now: Clock = utc_now
+    consent: Callable[[SchedulePlan], None] = require_consent
+    """Raises a UsageError where nobody has agreed to a schedule's hooks and endpoints."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleResult:
+    """What became of one config, or of one of its periods."""
+
+    config: Path
+    name: str
+    ending: Ending
+    exit_code: int = 0
+    period: SchedulePeriod | None = None
+    next_due: datetime | None = None
+    """On the wall clock of the schedule's zone; None while there is something to do."""
+    missed: int = 0
+    """Periods before this one that have no release and will not have one."""
+    run: str = ""
+    release: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    trouble: ErrorRecord | None = None
+    told: tuple[HookResult, ...] = ()
+    note: str = ""
+
+
+def run_due(configs: Sequence[Path], dependencies: Dependencies) -> Iterator[ScheduleResult]:
     """Do what is due for each config; trouble with one keeps no other waiting.
 
     Raises:
         UsageError: two configs share a name in one workspace.
     """
-    refuse_alike_configs(configs)
+    refuse_duplicate_configs(configs)
     for config in configs:
-        for done in _due(config, hands):
+        for done in _run_config(config, dependencies):
             yield done
             if done.ending == "interrupted":
                 return
 
 
-def refuse_alike_configs(configs: Sequence[Path]) -> None:
+def refuse_duplicate_configs(configs: Sequence[Path]) -> None:
     """Refuse configs that would share their state; one that is wrong is told of in its turn.
 
     Raises:
         UsageError: two have one name in one workspace.
     """
-    plans = list[Plan]()
+    plans = list[SchedulePlan]()
     for config in configs if len(configs) > 1 else ():
         with ExitStack() as stack:
             try:
-                plans.append(stack.enter_context(planned(config)))
+                plans.append(stack.enter_context(open_plan(config)))
             except CoreEvalError:
                 continue
-    refuse_alike(plans)
+    refuse_duplicates(plans)
 
 
-def _due(config: Path, hands: Hands) -> Iterator[Done]:
+def _run_config(config: Path, dependencies: Dependencies) -> Iterator[ScheduleResult]:
     try:
-        with planned(config) as plan:
-            yield from Turn(plan, hands).taken()
+        with open_plan(config) as plan:
+            yield from ScheduleCheck(plan, dependencies).run()
     except CoreEvalError as error:
-        yield Done(
+        yield ScheduleResult(
             config=config,
             name="",
             ending="failed",
             exit_code=error.exit_code,
-            trouble=Trouble.of(error),
+            trouble=ErrorRecord.from_error(error),
         )
 
 
 @dataclass(frozen=True)
-class Turn:
+class ScheduleCheck:
     """One look at one config."""
 
-    plan: Plan
-    hands: Hands
+    plan: SchedulePlan
+    dependencies: Dependencies
 
-    def taken(self) -> Iterator[Done]:
+    def run(self) -> Iterator[ScheduleResult]:
         """Do what is due, if anything is and nobody else does it."""
-        book = self.plan.book
-        idle = self._idle(book.read())
+        state_file = self.plan.state_file
+        idle = self._idle_result(state_file.read())
         if idle:
             yield idle
             return
-        self.hands.consent(self.plan)
+        self.dependencies.consent(self.plan)
         self.plan.check_hooks()
-        self.plan.gates()  # a file that is none is told of before anything is spent
+        self.plan.load_gates()  # a file that is none is told of before anything is spent
         try:
-            with book.lease():
-                yield from self._worked()
+            with state_file.lease():
+                yield from self._work()
         except RunLocked:
-            begun = book.read().begun
-            yield self._done("held", note=begun.holder if begun else "another process")
+            begun = state_file.read().begun
+            yield self._make_result("held", note=begun.holder if begun else "another process")
 
-    def _idle(self, state: State) -> Done | None:
+    def _idle_result(self, state: ScheduleState) -> ScheduleResult | None:
         """Return why there is nothing to do, or None where there is."""
-        now = self.hands.now()
-        known = max(_moments(state), default=now)
+        now = self.dependencies.now()
+        known = max(_list_moments(state), default=now)
         if now < known:
-            return self._done(
+            return self._make_result(
                 "clock_back",
                 note=f"the clock says {now.isoformat()}, but this was done at {known.isoformat()}; "
-                f"if that was a mistake of the clock, remove {self.plan.book.path}",
+                f"if that was a mistake of the clock, remove {self.plan.state_file.path}",
             )
         newest = self.plan.times.find_latest(now)
         if newest is None or (state.finished and state.finished.due_at >= newest):
-            return self._done("nothing", next_due=self._next(now))
-        return None if state.begun else self._there_already(now)
+            return self._make_result("nothing", next_due=self._next_due(now))
+        return None if state.begun else self._existing_release(now)
 
-    def _there_already(self, now: datetime) -> Done | None:
+    def _existing_release(self, now: datetime) -> ScheduleResult | None:
         """Return that the newest period has a release which the schedule has not made."""
-        period = self.plan.newest(now)
-        there = period and self._released(period.version)
+        period = self.plan.find_newest(now)
+        there = period and self._find_release(period.version)
         if there is None:
             return None
-        return self._done("nothing", period=period, release=str(there), next_due=self._next(now))
+        return self._make_result(
+            "nothing", period=period, release=str(there), next_due=self._next_due(now)
+        )
 
-    def _next(self, now: datetime) -> datetime | None:
+    def _next_due(self, now: datetime) -> datetime | None:
         found = next(self.plan.times.iter_after(now), None)
-        return found and self.plan.local(found)
+        return found and self.plan.to_local(found)
 
-    def _worked(self) -> Iterator[Done]:
+    def _work(self) -> Iterator[ScheduleResult]:
         """Finish what was begun for an earlier period, then bring the newest to its release."""
-        state, now = self.plan.book.read(), self.hands.now()
+        state, now = self.plan.state_file.read(), self.dependencies.now()
         newest = self.plan.times.find_latest(now)
         if state.begun and newest and state.begun.due_at < newest:
-            done = self._tried(state.begun)
+            done = self._try_period(state.begun)
             yield done
             if done.ending in ("interrupted", "held"):
                 return
-        idle = self._idle(self.plan.book.read())
-        yield idle or self._tried(self._opened())
+        idle = self._idle_result(self.plan.state_file.read())
+        yield idle or self._try_period(self._open_period())
 
-    def _opened(self) -> Begun:
+    def _open_period(self) -> OpenPeriod:
         """Return what is to be tried: what was begun for the newest period, or a new run."""
-        state, now = self.plan.book.read(), self.hands.now()
-        period = self.plan.newest(now)
+        state, now = self.plan.state_file.read(), self.dependencies.now()
+        period = self.plan.find_newest(now)
         assert period is not None, "_idle has looked"
         if state.begun and state.begun.due_at >= period.due_at:
             return state.begun
-        return Begun.model_validate(
+        return OpenPeriod.model_validate(
             {
                 "due_at": period.due_at,
                 "version": period.version,
@@ -141,72 +186,72 @@ class Turn:
                 "began_at": now,
                 "tried_at": now,
                 "tries": 0,
-                **this_process(),
+                **describe_process(),
             }
         )
 
-    def _tried(self, begun: Begun) -> Done:
+    def _try_period(self, begun: OpenPeriod) -> ScheduleResult:
         """Bring a period to its release, as far as that goes, and record how far."""
         begun = begun.model_copy(
             update={
-                "tried_at": self.hands.now(),
+                "tried_at": self.dependencies.now(),
                 "tries": begun.tries + 1,
                 "outcome": "running",
-                **this_process(),
+                **describe_process(),
             }
         )
-        self._keep(begun)
+        self._save(begun)
         try:
-            return self._carried_out(begun)
+            return self._complete(begun)
         except RunLocked as error:
-            self._keep(begun.model_copy(update={"outcome": "interrupted"}))
-            return self._done("held", begun, note=f"{error.message}: {error.where}")
+            self._save(begun.model_copy(update={"outcome": "interrupted"}))
+            return self._make_result("held", begun, note=f"{error.message}: {error.where}")
         except Interrupted:
-            return self._interrupted(begun)
+            return self._record_interrupt(begun)
         except CoreEvalError as error:
-            return self._failed(begun, error)
+            return self._record_failure(begun, error)
         except OSError as error:
             where = str(error.filename or self.plan.workspace.root)
-            return self._failed(begun, RunError(error.strerror or str(error), where=where))
+            return self._record_failure(begun, RunError(error.strerror or str(error), where=where))
 
-    def _carried_out(self, begun: Begun) -> Done:
+    def _complete(self, begun: OpenPeriod) -> ScheduleResult:
         """Run what is left of a run and release it; a release that is there keeps the gates too.
 
         Raises:
             CoreEvalError: it could not be done.
         """
-        release, counts = self._released(begun.version), dict[str, int]()
-        gates = self.plan.gates()
+        release, counts = self._find_release(begun.version), dict[str, int]()
+        gates = self.plan.load_gates()
         if release and gates:
-            self.hands.does.gate(release, gates)
+            self.dependencies.steps.gate(release, gates)
         if release is None:
-            ran = self._ran(begun)
+            ran = self._run_steps(begun)
             begun, counts = begun.model_copy(update={"run": str(ran.run)}), dict(ran.counts)
-            self._keep(begun)
+            self._save(begun)
             if not ran.finished:
-                return self._interrupted(begun)
+                return self._record_interrupt(begun)
             self._refuse_failed(ran)
-            release = self.hands.does.release(
+            release = self.dependencies.steps.release(
                 ran.run,
                 begun.version,
                 require_review=self.plan.schedule.require_review,
                 gates=gates,
             )
-        return self._finished(begun, release, counts)
+        return self._close_period(begun, release, counts)
 
-    def _ran(self, begun: Begun) -> Ran:
+    def _run_steps(self, begun: OpenPeriod) -> StepResult:
         """Bring a run to its end; what failed in it is tried once more."""
-        run, does = Path(begun.run), self.hands.does
-        ran = does.resume(run) if RunFiles(run).manifest.exists() else self._refreshed(run)
-        return does.retry(ran.run) if ran.finished and ran.counts["failed"] else ran
+        run, steps = Path(begun.run), self.dependencies.steps
+        ran = steps.resume(run) if RunFiles(run).manifest.exists() else self._refresh(run)
+        return steps.retry(ran.run) if ran.finished and ran.counts["failed"] else ran
 
-    def _refreshed(self, run: Path) -> Ran:
+    def _refresh(self, run: Path) -> StepResult:
         plan, age = self.plan, self.plan.schedule.stale_after
-        parent = self.hands.does.latest(plan.workspace, plan.name) if age else None
+        parent = self.dependencies.steps.find_latest(plan.workspace, plan.name) if age else None
         kept = age if parent else None
-        return self.hands.does.refresh(plan.path, run, parent=parent, stale_after=kept)
+        return self.dependencies.steps.refresh(plan.path, run, parent=parent, stale_after=kept)
 
-    def _refuse_failed(self, ran: Ran) -> None:
+    def _refuse_failed(self, ran: StepResult) -> None:
         """Refuse to release a run in which too many samples failed.
 
         Raises:
@@ -222,80 +267,88 @@ class Turn:
                 f"coreeval status {ran.run}",
             )
 
-    def _released(self, version: str) -> Path | None:
-        return self.hands.does.released(self.plan.workspace, self.plan.name, version)
+    def _find_release(self, version: str) -> Path | None:
+        return self.dependencies.steps.find_release(self.plan.workspace, self.plan.name, version)
 
     # -- endings --------------------------------------------------------------------------------
 
-    def _finished(self, begun: Begun, release: Path, counts: dict[str, int]) -> Done:
+    def _close_period(
+        self, begun: OpenPeriod, release: Path, counts: dict[str, int]
+    ) -> ScheduleResult:
         """Tell that there is a release, then close the period: told twice rather than never."""
-        done = self._done("released", begun, release=str(release), counts=counts)
-        told = self._tell(done, self.plan.schedule.hooks.success)
-        state = self.plan.book.read()
-        missed = self.plan.missed(state.finished.due_at, begun.due_at) if state.finished else 0
-        finished = Finished(
+        done = self._make_result("released", begun, release=str(release), counts=counts)
+        told = self._run_hooks(done, self.plan.schedule.hooks.success)
+        state = self.plan.state_file.read()
+        missed = (
+            self.plan.count_missed(state.finished.due_at, begun.due_at) if state.finished else 0
+        )
+        finished = ReleasedPeriod(
             due_at=begun.due_at,
             version=begun.version,
             run=begun.run,
             release=str(release),
-            ended_at=self.hands.now(),
+            ended_at=self.dependencies.now(),
         )
-        self.plan.book.write(state.model_copy(update={"finished": finished, "begun": None}))
+        self.plan.state_file.write(state.model_copy(update={"finished": finished, "begun": None}))
         bad = counts.get("failed", 0) or any(each.problem for each in told)
         return replace(
             done,
             told=told,
             missed=missed,
             exit_code=1 if bad else 0,
-            next_due=self._next(self.hands.now()),
+            next_due=self._next_due(self.dependencies.now()),
         )
 
-    def _interrupted(self, begun: Begun) -> Done:
-        self._keep(begun.model_copy(update={"outcome": "interrupted"}))
-        return self._done("interrupted", begun, exit_code=Interrupted.exit_code)
+    def _record_interrupt(self, begun: OpenPeriod) -> ScheduleResult:
+        self._save(begun.model_copy(update={"outcome": "interrupted"}))
+        return self._make_result("interrupted", begun, exit_code=Interrupted.exit_code)
 
-    def _failed(self, begun: Begun, error: CoreEvalError) -> Done:
+    def _record_failure(self, begun: OpenPeriod, error: CoreEvalError) -> ScheduleResult:
         """Record trouble, and tell of it where nobody knows of it yet."""
-        gate, trouble = isinstance(error, GateNotMet | ReviewOpen), Trouble.of(error)
+        gate, trouble = isinstance(error, GateNotMet | ReviewOpen), ErrorRecord.from_error(error)
         outcome: Literal["gate", "failed"] = "gate" if gate else "failed"
-        key, hooks = _key(outcome, trouble), self.plan.schedule.hooks
+        key, hooks = _error_key(outcome, trouble), self.plan.schedule.hooks
         begun = begun.model_copy(update={"outcome": outcome, "trouble": trouble})
-        self._keep(begun)
+        self._save(begun)
         code = GateNotMet.exit_code if gate else error.exit_code
-        done = self._done(outcome, begun, exit_code=code, trouble=trouble)
+        done = self._make_result(outcome, begun, exit_code=code, trouble=trouble)
         if key in begun.told:
             return done
-        told = self._tell(done, hooks.gate if gate else hooks.failure)
-        self._keep(begun.model_copy(update={"told": (*begun.told, key)}))
+        told = self._run_hooks(done, hooks.gate if gate else hooks.failure)
+        self._save(begun.model_copy(update={"told": (*begun.told, key)}))
         return replace(done, told=told)
 
-    def _tell(self, done: Done, hooks: Sequence[HookConfig]) -> tuple[Told, ...]:
+    def _run_hooks(
+        self, done: ScheduleResult, hooks: Sequence[HookConfig]
+    ) -> tuple[HookResult, ...]:
         period = done.period
         assert period is not None, "only a period is told of"
-        news = News(
+        news = HookEvent(
             outcome=done.ending,
             name=done.name,
             version=period.version,
-            due_at=self.plan.local(period.due_at).isoformat(),
+            due_at=self.plan.to_local(period.due_at).isoformat(),
             run=done.run,
             release=done.release,
             counts=done.counts,
             trouble=done.trouble.model_dump() if done.trouble else None,
         )
-        return self.hands.tell(hooks, news, self.plan.path.parent)
+        return self.dependencies.run_hooks(hooks, news, self.plan.path.parent)
 
-    def _keep(self, begun: Begun) -> None:
-        state = self.plan.book.read()
-        self.plan.book.write(state.model_copy(update={"begun": begun}))
+    def _save(self, begun: OpenPeriod) -> None:
+        state = self.plan.state_file.read()
+        self.plan.state_file.write(state.model_copy(update={"begun": begun}))
 
-    def _done(self, ending: Ending, begun: Begun | None = None, **more: object) -> Done:
-        done = Done(config=self.plan.path, name=self.plan.name, ending=ending)
+    def _make_result(
+        self, ending: Ending, begun: OpenPeriod | None = None, **more: object
+    ) -> ScheduleResult:
+        done = ScheduleResult(config=self.plan.path, name=self.plan.name, ending=ending)
         if begun:
-            done = replace(done, period=Period(begun.due_at, begun.version), run=begun.run)
+            done = replace(done, period=SchedulePeriod(begun.due_at, begun.version), run=begun.run)
         return replace(done, **more)  # type: ignore[arg-type]
 
 
-def _key(outcome: str, trouble: Trouble) -> str:
+def _error_key(outcome: str, trouble: ErrorRecord) -> str:
     """Return under what trouble is remembered as told.
 
     Of a gate the words of the message count too: they say what was violated. Its numbers do not,
@@ -308,7 +361,7 @@ def _key(outcome: str, trouble: Trouble) -> str:
     return f"{key}:{hashlib.sha256(words.encode()).hexdigest()[:12]}"
 
 
-def _moments(state: State) -> Iterator[datetime]:
+def _list_moments(state: ScheduleState) -> Iterator[datetime]:
     """Yield when something was done."""
     if state.finished:
         yield state.finished.ended_at

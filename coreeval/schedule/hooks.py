@@ -1,25 +1,35 @@
-"""Telling somebody how a period ended: by a command or a webhook, a bounded number of times."""
+"""Runs the hooks of a schedule, and the consent that a person must have given before.
 
+A hook is a command or a webhook that reports how a period ended, with a bounded number of tries. A
+config decides which commands run and which variables are sent where, and it may have changed since
+somebody read it: a schedule does nothing before its hooks and endpoints are accepted.
+"""
+
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from coreeval.config.schedule import HookConfig
+from coreeval.errors import UnacceptedHooks
+from coreeval.schedule.plan import SchedulePlan
+from coreeval.tools.endpoints import refuse_untrusted, run_pairs
 from coreeval.tools.env_file import address_of_hook
+from coreeval.tools.trust import TrustRecord
 
-SECONDS = (1.0, 30.0)
+PAUSES_S = (1.0, 30.0)
 """First and longest pause between two tries; each is twice the one before."""
 STDERR = 2
 """Where commands write, so that stdout is left to the document."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class News:
+class HookEvent:
     """What hooks are told: the body of a webhook, and the variables of a command."""
 
     outcome: str
@@ -33,7 +43,7 @@ class News:
     counts: Mapping[str, int]
     trouble: Mapping[str, str] | None
 
-    def variables(self) -> dict[str, str]:
+    def to_environment(self) -> dict[str, str]:
         """Return the news as environment variables; counts and trouble are JSON."""
         said = asdict(self)
         return {
@@ -43,7 +53,7 @@ class News:
 
 
 @dataclass(frozen=True)
-class Told:
+class HookResult:
     """How telling one hook went."""
 
     hook: str
@@ -52,7 +62,7 @@ class Told:
     """Empty where it was told."""
 
 
-class NotTold(Exception):
+class HookFailed(Exception):
     """A try that came to nothing."""
 
     def __init__(self, problem: str, *, final: bool = False) -> None:
@@ -62,44 +72,46 @@ class NotTold(Exception):
 
 
 @dataclass(frozen=True)
-class Teller:
+class HookRunner:
     """Tells hooks, with pauses that tests leave out."""
 
     sleep: Callable[[float], None] = time.sleep
 
-    def __call__(self, hooks: Sequence[HookConfig], news: News, folder: Path) -> tuple[Told, ...]:
+    def __call__(
+        self, hooks: Sequence[HookConfig], news: HookEvent, folder: Path
+    ) -> tuple[HookResult, ...]:
         """Tell each hook; commands run in `folder`."""
-        return tuple(self._tell(hook, news, folder) for hook in hooks)
+        return tuple(self._run_hook(hook, news, folder) for hook in hooks)
 
-    def _tell(self, hook: HookConfig, news: News, folder: Path) -> Told:
+    def _run_hook(self, hook: HookConfig, news: HookEvent, folder: Path) -> HookResult:
         import tenacity  # few looks tell anybody anything
 
-        first, longest = SECONDS
+        first, longest = PAUSES_S
         tries = tenacity.Retrying(
             stop=tenacity.stop_after_attempt(hook.tries),
             wait=tenacity.wait_exponential(multiplier=first, max=longest),
-            retry=tenacity.retry_if_exception(_worth_another),
+            retry=tenacity.retry_if_exception(_is_retryable),
             sleep=self.sleep,
             reraise=True,
         )
         problem = ""
         try:
-            tries(_run if hook.command else _post, hook, news, folder)
-        except NotTold as error:
+            tries(_run_command if hook.command else _post_webhook, hook, news, folder)
+        except HookFailed as error:
             problem = str(error)
-        return Told(hook.description, int(tries.statistics["attempt_number"]), problem)
+        return HookResult(hook.description, int(tries.statistics["attempt_number"]), problem)
 
 
-def _worth_another(error: BaseException) -> bool:
-    return isinstance(error, NotTold) and not error.final
+def _is_retryable(error: BaseException) -> bool:
+    return isinstance(error, HookFailed) and not error.final
 
 
-def _run(hook: HookConfig, news: News, folder: Path) -> None:
+def _run_command(hook: HookConfig, news: HookEvent, folder: Path) -> None:
     """Run a command to its end, or end it with all that it has started."""
     process = subprocess.Popen(
         ["/bin/sh", "-c", hook.command or ""],
         cwd=folder,
-        env=os.environ | news.variables(),
+        env=os.environ | news.to_environment(),
         stdin=subprocess.DEVNULL,
         stdout=STDERR,
         start_new_session=True,
@@ -107,16 +119,16 @@ def _run(hook: HookConfig, news: News, folder: Path) -> None:
     try:
         code = process.wait(hook.timeout_s)
     except subprocess.TimeoutExpired:
-        raise NotTold(f"took longer than {hook.timeout_s:g} s") from None
+        raise HookFailed(f"took longer than {hook.timeout_s:g} s") from None
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     if code:
-        raise NotTold(f"ended with exit code {code}")
+        raise HookFailed(f"ended with exit code {code}")
 
 
-def _post(hook: HookConfig, news: News, folder: Path) -> None:
+def _post_webhook(hook: HookConfig, news: HookEvent, folder: Path) -> None:
     """Post the news; the address is secret, so no error of the client is repeated."""
     import httpx2
 
@@ -126,10 +138,78 @@ def _post(hook: HookConfig, news: News, folder: Path) -> None:
         with sent as answer:  # its body says nothing, and may have no end
             status = answer.status_code
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
-        raise NotTold(
+        raise HookFailed(
             "its address is none that starts with http:// or https://", final=True
         ) from None
     except httpx2.HTTPError as error:
-        raise NotTold(f"no answer ({type(error).__name__})") from None
+        raise HookFailed(f"no answer ({type(error).__name__})") from None
     if not 200 <= status < 300:
-        raise NotTold(f"answered {status}", final=status not in (408, 429) and status < 500)
+        raise HookFailed(f"answered {status}", final=status not in (408, 429) and status < 500)
+
+
+def hooks_digest(plan: SchedulePlan) -> str:
+    """Return the sha256 of a schedule's hooks: commands, variables of webhooks, tries, limits.
+
+    It covers neither the files that a command runs nor the folder that it runs in, which the
+    record has beside it.
+    """
+    return _digest(plan.schedule.hooks.model_dump(mode="json"))
+
+
+def consent_digest(plan: SchedulePlan) -> str:
+    """Return the sha256 of all that a schedule needs consent to; empty if it needs none.
+
+    That is its hooks, and each variable with the origin that it may be sent to, whether or not the
+    variable is set here.
+    """
+    pairs = run_pairs(plan.config, None)
+    if not (plan.hooks or pairs):
+        return ""
+    return _digest([plan.name, plan.schedule.hooks.model_dump(mode="json"), pairs])
+
+
+def require_hooks(plan: SchedulePlan) -> None:
+    """Refuse hooks that are not those accepted last.
+
+    Raises:
+        UnacceptedHooks: they are not.
+    """
+    record = TrustRecord(plan.workspace)
+    if plan.hooks and not record.accepts_hooks(plan.name, plan.path.parent, hooks_digest(plan)):
+        said = "; ".join(hook.description for hook in plan.hooks)
+        raise UnacceptedHooks(
+            f"the hooks of {plan.name} are new here or have changed, and nobody has accepted them: "
+            f"{said}",
+            where=str(plan.path),
+            hint=f"read them, then: coreeval schedule install {plan.path} --accept-hooks",
+        )
+
+
+def require_consent(plan: SchedulePlan) -> None:
+    """Refuse a schedule whose hooks or endpoints nobody has agreed to.
+
+    Raises:
+        UnacceptedHooks: its hooks are not those accepted last.
+        UntrustedEndpoint: a variable would be sent where nobody has agreed to.
+    """
+    require_hooks(plan)
+    record = TrustRecord(plan.workspace)
+    pairs = run_pairs(plan.config, os.environ)
+    refuse_untrusted(pairs, record.endpoints(), record=record.path)
+
+
+def accept_hooks(plan: SchedulePlan) -> None:
+    """Remember the hooks of a schedule as accepted."""
+    if plan.hooks:
+        TrustRecord(plan.workspace).accept_hooks(plan.name, plan.path.parent, hooks_digest(plan))
+
+
+def accept_by_digest(plan: SchedulePlan, digests: Collection[str]) -> None:
+    """Remember all that a schedule needs consent to, if its digest is among those stated."""
+    if consent_digest(plan) in digests:
+        accept_hooks(plan)
+        TrustRecord(plan.workspace).trust_endpoints(run_pairs(plan.config, None))
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,48 +1,51 @@
-"""The units by which cron, systemd or GitHub looks at schedules: made here, written elsewhere.
+"""The units by which cron, systemd or GitHub checks schedules: their texts and places.
 
-All of them look more often than anything is due, and let `due` decide: it knows the config's time
-zone, makes up what was missed, and goes on with a run that failed.
+All of them check more often than anything is due, and let `run_due` decide: it knows the config's
+time zone, makes up for what was missed, and goes on with a run that failed.
 """
 
 import hashlib
 import os
 import re
 import shlex
+import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib import metadata, resources
 from itertools import islice, pairwise
 from pathlib import Path
 from string import Template
+from typing import Literal
 
-from coreeval.errors import UsageError
-from coreeval.schedule.plan import Plan
+from coreeval.errors import RunError, UsageError
+from coreeval.schedule.plan import SchedulePlan
+from coreeval.tools.files import write_text
 from coreeval.tools.workspace import HOME_VARIABLE
 
-LOOK_EVERY = timedelta(minutes=15)
+CHECK_EVERY = timedelta(minutes=15)
 """How often cron and systemd look; every minute where a schedule is due more often than this."""
-GITHUB_LEAST = 5
+GITHUB_MINUTES = 5
 """GitHub's shortest interval, in minutes."""
 
 
-class Unit(Template):
+class UnitTemplate(Template):
     """A unit file with @@names; shells, GitHub and systemd have uses of their own for $."""
 
     delimiter = "@@"
 
 
 @dataclass(frozen=True)
-class Looks:
+class ScheduleGroup:
     """Some schedules that are looked at together."""
 
-    plans: Sequence[Plan]
+    plans: Sequence[SchedulePlan]
     accepted: Sequence[str] = ()
     """Digests of what was agreed to, for machines that have no record of it."""
 
     @property
-    def unit(self) -> str:
+    def unit_name(self) -> str:
         """The name of the unit, the same each time."""
         return "-".join(["coreeval", *(plan.name for plan in self.plans)])
 
@@ -63,92 +66,92 @@ class Looks:
         return {HOME_VARIABLE: str(Path(home).expanduser().resolve())} if home else {}
 
     @property
-    def often(self) -> bool:
+    def is_frequent(self) -> bool:
         """Whether one of them is due more often than `LOOK_EVERY`."""
         start = datetime(2024, 1, 1, tzinfo=UTC)
         return any(
-            later - sooner < LOOK_EVERY
+            later - sooner < CHECK_EVERY
             for plan in self.plans
             for sooner, later in pairwise(islice(plan.times.iter_after(start), 100))
         )
 
-    def spread(self, below: int) -> int:
+    def offset(self, below: int) -> int:
         """Return a number of its own, so that not all machines look in the same minute."""
-        return hashlib.sha256(self.unit.encode()).digest()[0] % below
+        return hashlib.sha256(self.unit_name.encode()).digest()[0] % below
 
 
-def cron_line(looks: Looks) -> str:
+def make_cron_line(looks: ScheduleGroup) -> str:
     """Return the line of a crontab; the comment at its end is how it is found again."""
-    minutes = "*" if looks.often else f"{looks.spread(15)}-59/15"
+    minutes = "*" if looks.is_frequent else f"{looks.offset(15)}-59/15"
     variables = [f"{name}={shlex.quote(value)}" for name, value in looks.variables.items()]
-    command = " ".join([*variables, shlex.join(looks.command), "#", looks.unit])
-    return f"{minutes} * * * * " + _one_line(command, "%", "\\%")
+    command = " ".join([*variables, shlex.join(looks.command), "#", looks.unit_name])
+    return f"{minutes} * * * * " + _escape_line(command, "%", "\\%")
 
 
-def crontab_with(crontab: str, line: str) -> str:
+def replace_cron_line(crontab: str, line: str) -> str:
     """Return a crontab with a line in place of an earlier one of the same unit."""
     mark = line[line.rindex(" # ") :]
     kept = [each for each in crontab.splitlines() if not each.endswith(mark)]
     return "\n".join([*kept, line, ""])
 
 
-def systemd_units(looks: Looks) -> dict[str, str]:
+def make_systemd_units(looks: ScheduleGroup) -> dict[str, str]:
     """Return the service and the timer by file name."""
     variables = (
-        f'Environment="{name}={_systemd(value)}"' for name, value in looks.variables.items()
+        f'Environment="{name}={_quote_systemd(value)}"' for name, value in looks.variables.items()
     )
-    service = _filled(
+    service = _fill_template(
         "service",
         what=", ".join(plan.name for plan in looks.plans),
-        folder=_one_line(str(looks.plans[0].path.parent), "%", "%%"),
+        folder=_escape_line(str(looks.plans[0].path.parent), "%", "%%"),
         environment="\n".join(variables),
-        command=" ".join(f'"{_systemd(word).replace("$", "$$")}"' for word in looks.command),
+        command=" ".join(f'"{_quote_systemd(word).replace("$", "$$")}"' for word in looks.command),
     )
-    timer = _filled(
+    timer = _fill_template(
         "timer",
         what=", ".join(plan.name for plan in looks.plans),
-        calendar="*:*" if looks.often else "*:0/15",
-        delay="0" if looks.often else "5min",
+        calendar="*:*" if looks.is_frequent else "*:0/15",
+        delay="0" if looks.is_frequent else "5min",
     )
-    return {f"{looks.unit}.service": service, f"{looks.unit}.timer": timer}
+    return {f"{looks.unit_name}.service": service, f"{looks.unit_name}.timer": timer}
 
 
-def workflow(looks: Looks, root: Path) -> str:
+def make_workflow(looks: ScheduleGroup, root: Path) -> str:
     """Return the GitHub workflow of a repository.
 
     Raises:
         UsageError: a config is not in the repository.
     """
-    homes = sorted({_inside(plan.path.parent / ".coreeval", root) for plan in looks.plans})
+    homes = sorted({_relative_path(plan.path.parent / ".coreeval", root) for plan in looks.plans})
     in_shell = [shlex.quote(home) for home in homes]
     lost = [f"{home}/{part}" for home in homes for part in ("calls.db*", "cache", "gdelt", "runs")]
     kept = [f"{home}/{part}" for home in in_shell for part in ("releases", "schedule/*.json")]
-    configs = [_inside(plan.path, root) for plan in looks.plans]
+    configs = [_relative_path(plan.path, root) for plan in looks.plans]
     accepted = [word for digest in looks.accepted for word in ("--accepted", digest)]
-    return _filled(
+    return _fill_template(
         "workflow.yml",
         what=", ".join(plan.name for plan in looks.plans),
-        unit=looks.unit,
-        crons="\n".join(f'    - cron: "{line}"' for line in utc_lines(looks)),
+        unit=looks.unit_name,
+        crons="\n".join(f'    - cron: "{line}"' for line in make_utc_lines(looks)),
         cached="\n".join(f"            {path}" for path in lost),
         version=metadata.version("coreeval"),
         command=shlex.join(["coreeval", "schedule", "due", *accepted, *configs]),
-        secrets=_secrets(looks.plans),
+        secrets=_format_secrets(looks.plans),
         kept=" ".join(kept),
     )
 
 
-def utc_lines(looks: Looks) -> list[str]:
+def make_utc_lines(looks: ScheduleGroup) -> list[str]:
     """Return cron expressions in UTC that look each day at, or soon after, every time of a day.
 
     A zone with summer time has two looks for each time; the one that is early finds nothing due.
     """
-    shift = timedelta(minutes=3 + looks.spread(15))
+    shift = timedelta(minutes=3 + looks.offset(15))
     moments = {
         moment + shift
         for plan in looks.plans
         for hour, minute in plan.times.times_of_day
-        for moment in _in_utc(plan, hour, minute)
+        for moment in _to_utc(plan, hour, minute)
     }
     hours_of = dict[int, set[int]]()
     for moment in moments:
@@ -156,36 +159,39 @@ def utc_lines(looks: Looks) -> list[str]:
     minutes_of = dict[tuple[int, ...], list[int]]()
     for minute, hours in sorted(hours_of.items()):
         minutes_of.setdefault(tuple(sorted(hours)), []).append(minute)
-    return [f"{_minutes(minutes)} {_hours(hours)} * * *" for hours, minutes in minutes_of.items()]
+    return [
+        f"{_format_minutes(minutes)} {_format_hours(hours)} * * *"
+        for hours, minutes in minutes_of.items()
+    ]
 
 
-def _in_utc(plan: Plan, hour: int, minute: int) -> Iterable[datetime]:
+def _to_utc(plan: SchedulePlan, hour: int, minute: int) -> Iterable[datetime]:
     """Yield a time of the day in UTC, once for each half of the year."""
     for month in (1, 7):
         local = datetime(2024, month, 1, hour, minute, tzinfo=plan.times.zone)
         yield local.astimezone(UTC).replace(year=2024, month=1, day=1)
 
 
-def _minutes(minutes: Sequence[int]) -> str:
-    return f"*/{GITHUB_LEAST}" if len(minutes) > 60 / GITHUB_LEAST else _list(minutes)
+def _format_minutes(minutes: Sequence[int]) -> str:
+    return f"*/{GITHUB_MINUTES}" if len(minutes) > 60 / GITHUB_MINUTES else _join_numbers(minutes)
 
 
-def _hours(hours: Sequence[int]) -> str:
-    return "*" if len(hours) == 24 else _list(hours)
+def _format_hours(hours: Sequence[int]) -> str:
+    return "*" if len(hours) == 24 else _join_numbers(hours)
 
 
-def _list(numbers: Sequence[int]) -> str:
+def _join_numbers(numbers: Sequence[int]) -> str:
     return ",".join(map(str, numbers))
 
 
-def _secrets(plans: Sequence[Plan]) -> str:
+def _format_secrets(plans: Sequence[SchedulePlan]) -> str:
     """Return the variables that hold keys and addresses, as the step is given them."""
     names = sorted({name for plan in plans for name in plan.secrets})
     lines = (f"          {name}: ${{{{ secrets.{name} }}}}" for name in names)
     return "\n".join(["        env:", *lines]) if names else ""
 
 
-def _inside(path: Path, root: Path) -> str:
+def _relative_path(path: Path, root: Path) -> str:
     if not path.is_relative_to(root):
         raise UsageError(
             "the config is not in the repository",
@@ -195,21 +201,24 @@ def _inside(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _filled(name: str, **values: str) -> str:
+def _fill_template(name: str, **values: str) -> str:
     """Fill a unit's template; a line that is left empty goes."""
     file = resources.files("coreeval.schedule.units").joinpath(name)
-    lines = ((line, Unit(line).substitute(values)) for line in file.read_text("utf-8").splitlines())
+    lines = (
+        (line, UnitTemplate(line).substitute(values))
+        for line in file.read_text("utf-8").splitlines()
+    )
     kept = (filled for line, filled in lines if filled.strip() or not line.strip())
     return "\n".join(kept) + "\n"
 
 
-def _systemd(word: str) -> str:
+def _quote_systemd(word: str) -> str:
     """Return a word as systemd reads it between quotation marks."""
     word = word.replace("\\", "\\\\").replace('"', '\\"')
-    return _one_line(word, "%", "%%")
+    return _escape_line(word, "%", "%%")
 
 
-def _one_line(text: str, special: str, escaped: str) -> str:
+def _escape_line(text: str, special: str, escaped: str) -> str:
     """Escape a character, and refuse what would end a unit's line.
 
     Raises:
@@ -218,3 +227,82 @@ def _one_line(text: str, special: str, escaped: str) -> str:
     if re.search(r"[\x00-\x1f\x7f]", text):
         raise UsageError("a path with a line break cannot stand in a unit", where=repr(text))
     return text.replace(special, escaped)
+
+
+UnitKind = Literal["cron", "systemd", "github"]
+CRONTAB = "crontab"
+"""Stands for the place of a line that cron keeps by itself."""
+
+
+def make_units(looks: ScheduleGroup, way: UnitKind) -> dict[str, str]:
+    """Return what is to be written, by its place.
+
+    Raises:
+        UsageError: a config is in no git repository, or its path cannot stand in a unit.
+    """
+    if way == "cron":
+        return {CRONTAB: make_cron_line(looks)}
+    if way == "systemd":
+        home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+        folder = Path(home).expanduser() / "systemd" / "user"
+        return {str(folder / name): text for name, text in make_systemd_units(looks).items()}
+    root = find_repository(looks.plans[0].path)
+    path = root / ".github" / "workflows" / f"{looks.unit_name}.yml"
+    return {str(path): make_workflow(looks, root)}
+
+
+def write_units(units: Mapping[str, str], *, force: bool) -> None:
+    """Write units to their places; a line in the crontab takes that of the same unit before.
+
+    Raises:
+        UsageError: other units are there already, or there is no cron on this machine.
+        RunError: cron refuses the line.
+    """
+    for name, text in units.items():
+        path = Path(name)
+        if name != CRONTAB and path.exists() and path.read_text("utf-8") != text and not force:
+            raise UsageError(
+                "there is another unit of this name",
+                where=name,
+                hint="compare it with --print; --force replaces it",
+            )
+    for name, text in units.items():
+        if name == CRONTAB:
+            _write_cron_line(text)
+        else:
+            write_text(Path(name), text)
+
+
+def _write_cron_line(line: str) -> None:
+    listed = _run_crontab("-l")
+    before = "" if listed.returncode else listed.stdout  # the user may have none yet
+    done = _run_crontab("-", given=replace_cron_line(before, line))
+    if done.returncode:
+        raise RunError(f"crontab refused the line: {done.stderr.strip()}", where=line)
+
+
+def _run_crontab(argument: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(["crontab", argument], input=given, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise UsageError(
+            "there is no crontab command on this machine",
+            where="schedule install --cron",
+            hint="install cron, or see the line with --print",
+        ) from None
+
+
+def find_repository(path: Path) -> Path:
+    """Return the folder of the git repository that a config is in.
+
+    Raises:
+        UsageError: it is in none.
+    """
+    for folder in path.parents:
+        if (folder / ".git").exists():
+            return folder
+    raise UsageError(
+        "the config is in no git repository",
+        where=str(path),
+        hint="GitHub's workflows live in one: git init, or see the workflow with --print",
+    )

@@ -1,4 +1,7 @@
-"""A config with its schedule: which period is the newest, and what its release is called."""
+"""A config with its schedule: which period is the newest, and what its release is called.
+
+`explain_schedule` returns what a schedule has done and will do; it writes nothing.
+"""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -12,19 +15,20 @@ from typing import TYPE_CHECKING
 from coreeval.config import ROLES, Config, load_config
 from coreeval.config.schedule import Cron, HookConfig, ScheduleConfig, format_version
 from coreeval.errors import ConfigError, CredentialError, UsageError
-from coreeval.schedule.state import Book
+from coreeval.schedule.state import ScheduleFile, ScheduleState
 from coreeval.tools.env_file import address_of_hook, read_env_file
 from coreeval.tools.workspace import Workspace, workspace_for
 
 if TYPE_CHECKING:
     from coreeval.releases.gates.limits import Gates
 
+
 MOST_MISSED = 1000
 """Where counting missed periods ends."""
 
 
 @dataclass(frozen=True)
-class Period:
+class SchedulePeriod:
     """A time at which a release is due, and the release's version."""
 
     due_at: datetime
@@ -32,7 +36,7 @@ class Period:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SchedulePlan:
     """Everything about one config that its schedule needs."""
 
     path: Path
@@ -46,36 +50,38 @@ class Plan:
         return self.config.name
 
     @property
-    def book(self) -> Book:
+    def state_file(self) -> ScheduleFile:
         """Where its state is kept."""
-        return Book(self.workspace, self.name)
+        return ScheduleFile(self.workspace, self.name)
 
     @property
     def times(self) -> Cron:
         """When it falls due."""
         return self.schedule.cron_times
 
-    def newest(self, now: datetime) -> Period | None:
+    def find_newest(self, now: datetime) -> SchedulePeriod | None:
         """Return the newest period that is due; None before the first one of all."""
         due_at = self.times.find_latest(now)
         if due_at is None:
             return None
-        return Period(due_at, format_version(due_at, self.times, self.schedule.version_pattern))
+        return SchedulePeriod(
+            due_at, format_version(due_at, self.times, self.schedule.version_pattern)
+        )
 
-    def coming(self, now: datetime, count: int) -> list[Period]:
+    def list_coming(self, now: datetime, count: int) -> list[SchedulePeriod]:
         """Return the next periods."""
         pattern = self.schedule.version_pattern
         return [
-            Period(due_at, format_version(due_at, self.times, pattern))
+            SchedulePeriod(due_at, format_version(due_at, self.times, pattern))
             for due_at in islice(self.times.iter_after(now), count)
         ]
 
-    def missed(self, since: datetime, newest: datetime) -> int:
+    def count_missed(self, since: datetime, newest: datetime) -> int:
         """Return how many periods between two were never begun, at most `MOST_MISSED`."""
         between = takewhile(lambda due_at: due_at < newest, self.times.iter_after(since))
         return sum(1 for _ in islice(between, MOST_MISSED))
 
-    def local(self, moment: datetime) -> datetime:
+    def to_local(self, moment: datetime) -> datetime:
         """Return a moment on the wall clock of the schedule's zone."""
         return moment.astimezone(self.times.zone)
 
@@ -92,7 +98,7 @@ class Plan:
         keyed = [each for each in asked if not each.is_rule_based and each.provider != "replay"]
         return {model.key_variable for model in keyed} | self.schedule.webhook_variables
 
-    def gates(self) -> "Gates | None":
+    def load_gates(self) -> "Gates | None":
         """Return the gates that its releases must keep; None where it asks for none.
 
         Raises:
@@ -120,7 +126,7 @@ class Plan:
 
 
 @contextmanager
-def planned(path: Path) -> Iterator[Plan]:
+def open_plan(path: Path) -> Iterator[SchedulePlan]:
     """Give the plan of a config; what its .env sets goes with the block, as others have their own.
 
     Raises:
@@ -136,7 +142,7 @@ def planned(path: Path) -> Iterator[Plan]:
                 where=str(path),
                 hint='add for example: schedule: "0 3 * * MON"',
             )
-        yield Plan(
+        yield SchedulePlan(
             path=config_path,
             config=config,
             schedule=config.schedule,
@@ -147,7 +153,7 @@ def planned(path: Path) -> Iterator[Plan]:
         os.environ.update(before)
 
 
-def refuse_alike(plans: Iterable[Plan]) -> None:
+def refuse_duplicates(plans: Iterable[SchedulePlan]) -> None:
     """Refuse two configs that would share state and versions.
 
     Raises:
@@ -155,10 +161,60 @@ def refuse_alike(plans: Iterable[Plan]) -> None:
     """
     seen = dict[Path, Path]()
     for plan in plans:
-        other = seen.setdefault(plan.book.path.resolve(), plan.path)
+        other = seen.setdefault(plan.state_file.path.resolve(), plan.path)
         if other != plan.path:
             raise UsageError(
                 f"two configs are named {plan.name!r} in one workspace",
                 where=f"{other} and {plan.path}",
                 hint="give one of them another name",
             )
+
+
+SHOWN_PERIODS = 5
+"""Coming periods that are shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleSummary:
+    """A schedule as it stands."""
+
+    config: Path
+    name: str
+    cron: str
+    words: str
+    timezone: str
+    pattern: str
+    """The strftime pattern of versions."""
+    newest: SchedulePeriod | None
+    coming: list[SchedulePeriod]
+    """Times on the wall clock of the schedule's zone."""
+    state: ScheduleState
+
+
+def explain_schedule(config: Path, now: datetime) -> ScheduleSummary:
+    """Say what a config's schedule means.
+
+    Raises:
+        ConfigError: the config is wrong, or has no schedule.
+        RunCorrupt: its state is damaged.
+    """
+    with open_plan(config) as plan:
+        newest = plan.find_newest(now)
+        return ScheduleSummary(
+            config=plan.path,
+            name=plan.name,
+            cron=plan.schedule.cron,
+            words=plan.times.describe(),
+            timezone=plan.schedule.timezone,
+            pattern=plan.schedule.version_pattern,
+            newest=newest and _to_local(newest, plan.to_local(newest.due_at)),
+            coming=[
+                _to_local(one, plan.to_local(one.due_at))
+                for one in plan.list_coming(now, SHOWN_PERIODS)
+            ],
+            state=plan.state_file.read(),
+        )
+
+
+def _to_local(period: SchedulePeriod, local: datetime) -> SchedulePeriod:
+    return SchedulePeriod(local, period.version)

@@ -15,10 +15,10 @@ from coreeval.schema import Value
 from coreeval.tools.files import hold_lock, write_json
 from coreeval.tools.workspace import Workspace
 
-Unfinished = Literal["running", "interrupted", "failed", "gate"]
+TryOutcome = Literal["running", "interrupted", "failed", "gate"]
 
 
-class Trouble(Value):
+class ErrorRecord(Value):
     """Why there is no release yet."""
 
     kind: str
@@ -27,12 +27,12 @@ class Trouble(Value):
     hint: str = ""
 
     @classmethod
-    def of(cls, error: CoreEvalError) -> "Trouble":
+    def from_error(cls, error: CoreEvalError) -> "ErrorRecord":
         """Return an error as it is recorded and told."""
         return cls.model_validate(error.as_dict())
 
 
-class Begun(Value):
+class OpenPeriod(Value):
     """A period whose release is not made yet."""
 
     due_at: AwareDatetime
@@ -45,9 +45,9 @@ class Begun(Value):
     pid: int
     host: str
     """Where the last try is or was at work."""
-    outcome: Unfinished = "running"
+    outcome: TryOutcome = "running"
     """How the last try ended; a killed one is left as running."""
-    trouble: Trouble | None = None
+    trouble: ErrorRecord | None = None
     told: tuple[str, ...] = ()
     """Troubles that hooks were told of, as `outcome:kind`; of gates with a hash of the words."""
 
@@ -57,7 +57,7 @@ class Begun(Value):
         return f"process {self.pid} on {self.host} since {self.tried_at.isoformat()}"
 
 
-class Finished(Value):
+class ReleasedPeriod(Value):
     """The newest period that has its release."""
 
     due_at: AwareDatetime
@@ -67,22 +67,22 @@ class Finished(Value):
     ended_at: AwareDatetime
 
 
-class State(Value):
+class ScheduleState(Value):
     """All that a schedule remembers."""
 
     schema_version: Literal[1] = 1
     name: str
-    finished: Finished | None = None
-    begun: Begun | None = None
+    finished: ReleasedPeriod | None = None
+    begun: OpenPeriod | None = None
 
 
-def this_process() -> dict[str, object]:
+def describe_process() -> dict[str, object]:
     """Return who is at work, as `Begun` has it."""
     return {"pid": os.getpid(), "host": socket.gethostname()}
 
 
 @dataclass(frozen=True)
-class Book:
+class ScheduleFile:
     """Where the state of one config is kept."""
 
     workspace: Workspace
@@ -93,16 +93,16 @@ class Book:
         """The state."""
         return self.workspace.root / "schedule" / f"{self.name}.json"
 
-    def read(self) -> State:
+    def read(self) -> ScheduleState:
         """Return the state; an empty one before the first period.
 
         Raises:
             RunCorrupt: the file is damaged.
         """
         try:
-            return State.model_validate_json(self.path.read_text(encoding="utf-8"))
+            return ScheduleState.model_validate_json(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            return State(name=self.name)
+            return ScheduleState(name=self.name)
         except (ValidationError, UnicodeDecodeError):
             raise RunCorrupt(
                 "what the schedule has done cannot be read",
@@ -111,7 +111,7 @@ class Book:
                 "made again, a run that was begun is",
             ) from None
 
-    def write(self, state: State) -> None:
+    def write(self, state: ScheduleState) -> None:
         """Keep the state."""
         write_json(self.path, state.model_dump(mode="json"))
 

@@ -84,8 +84,7 @@ def test_a_failure_is_told_as_errors_are(shell: Shell) -> None:
 
 
 def test_run_without_its_extra(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "coreeval.schedule.running", raising=False)
-    monkeypatch.delitem(sys.modules, "coreeval.schedule.alarms", raising=False)
+    monkeypatch.delitem(sys.modules, "coreeval.schedule.daemon", raising=False)
     monkeypatch.setitem(sys.modules, "apscheduler.schedulers.background", None)
     said = shell("schedule", "run", weekly(shell))
     assert said.code == 2

@@ -21,7 +21,7 @@ from coreeval.models.failures import CallFailure
 from coreeval.models.listing import check_listed
 from coreeval.models.model import RequestOptions
 from coreeval.releases.exports.hub_client import bounded_sessions
-from coreeval.schedule.hooks import News, Teller
+from coreeval.schedule.hooks import HookEvent, HookRunner
 from coreeval.tools.gdelt.doc.replies import NoReply, open_wire
 from coreeval.tools.gdelt.sync import downloads as mirrors
 from coreeval.tools.http import BoundedClient, ResponseTooLong
@@ -115,7 +115,7 @@ async def test_an_endless_file_of_the_mirror_is_not_kept(
 def test_of_a_webhook_only_the_status_is_read(
     kind: Kind, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    news = News(
+    news = HookEvent(
         outcome="released",
         name="n",
         version="1",
@@ -127,7 +127,7 @@ def test_of_a_webhook_only_the_status_is_read(
     )
     with endless(kind) as url, bounded_memory(16 << 20):
         monkeypatch.setenv("HOOK", url)
-        [told] = Teller()([HookConfig.model_validate({"webhook_env": "HOOK"})], news, tmp_path)
+        [told] = HookRunner()([HookConfig.model_validate({"webhook_env": "HOOK"})], news, tmp_path)
     assert (told.tries, told.problem) == (1, "")
 
 

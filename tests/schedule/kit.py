@@ -10,12 +10,11 @@ import yaml
 from coreeval.config.schedule import HookConfig
 from coreeval.errors import CoreEvalError
 from coreeval.releases.gates.limits import Gates
-from coreeval.schedule.does import Ran
-from coreeval.schedule.done import Done, Hands
-from coreeval.schedule.due import due
-from coreeval.schedule.hooks import News, Told
-from coreeval.schedule.plan import Plan, planned
-from coreeval.schedule.state import State
+from coreeval.schedule.due import Dependencies, ScheduleResult, run_due
+from coreeval.schedule.hooks import HookEvent, HookResult
+from coreeval.schedule.plan import SchedulePlan, open_plan
+from coreeval.schedule.state import ScheduleState
+from coreeval.schedule.steps import StepResult
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.config.test_load import BASE
 
@@ -26,7 +25,7 @@ GOOD = {"total": 20, "accepted": 20, "failed": 0}
 
 
 @dataclass
-class Office:
+class FakeSchedule:
     """A config in a folder, and everybody who works on it."""
 
     folder: Path
@@ -40,10 +39,10 @@ class Office:
     refused: CoreEvalError | None = None
     """What making or gating the next release ends with."""
     did: list[str] = field(default_factory=list)
-    told: list[News] = field(default_factory=list)
+    told: list[HookEvent] = field(default_factory=list)
     problem: str = ""
     """What hooks come to."""
-    consent: Callable[[Plan], None] = lambda _plan: None
+    consent: Callable[[SchedulePlan], None] = lambda _plan: None
     """What a person must have agreed to; all of it here, unless a test says otherwise."""
     meanwhile: Callable[[], None] = lambda: None
     """Called while a run is at work."""
@@ -61,9 +60,9 @@ class Office:
         return Workspace(self.folder / ".coreeval")
 
     @property
-    def state(self) -> State:
-        with planned(self.config) as plan:
-            return plan.book.read()
+    def state(self) -> ScheduleState:
+        with open_plan(self.config) as plan:
+            return plan.state_file.read()
 
     @property
     def releases(self) -> list[str]:
@@ -73,44 +72,47 @@ class Office:
         settings = BASE | {"name": self.name, "schedule": self.schedule}
         self.config.write_text(yaml.safe_dump(settings))
 
-    def hands(self) -> Hands:
-        return Hands(
-            does=self, tell=self.tell, now=lambda: self.now, consent=lambda plan: self.consent(plan)
+    def dependencies(self) -> Dependencies:
+        return Dependencies(
+            steps=self,
+            run_hooks=self.run_hooks,
+            now=lambda: self.now,
+            consent=lambda plan: self.consent(plan),
         )
 
-    def look(self) -> list[Done]:
+    def check(self) -> list[ScheduleResult]:
         """Look at the schedule as cron does."""
         self.did.clear()
-        return list(due([self.config], self.hands()))
+        return list(run_due([self.config], self.dependencies()))
 
-    def look_once(self) -> Done:
-        [done] = self.look()
+    def check_once(self) -> ScheduleResult:
+        [done] = self.check()
         return done
 
     # -- the steps ------------------------------------------------------------------------------
 
     def refresh(
         self, config: Path, run: Path, *, parent: Path | None, stale_after: str | None
-    ) -> Ran:
+    ) -> StepResult:
         self.did.append(f"refresh from {parent.name}, {stale_after}" if parent else "refresh")
         manifest = RunFiles(run).manifest
         manifest.parent.mkdir(parents=True)
         manifest.touch()
         return self._ran(run)
 
-    def resume(self, run: Path) -> Ran:
+    def resume(self, run: Path) -> StepResult:
         self.did.append("resume")
         return self._ran(run)
 
-    def retry(self, run: Path) -> Ran:
+    def retry(self, run: Path) -> StepResult:
         self.did.append("retry")
         return self._ran(run)
 
-    def _ran(self, run: Path) -> Ran:
+    def _ran(self, run: Path) -> StepResult:
         self.meanwhile()
         if self.error:
             raise self.error
-        return Ran(run, self.finishes, self.counts)
+        return StepResult(run, self.finishes, self.counts)
 
     def release(
         self, run: Path, version: str, *, require_review: bool, gates: Gates | None
@@ -128,14 +130,16 @@ class Office:
         if self.refused:
             raise self.refused
 
-    def released(self, workspace: Workspace, name: str, version: str) -> Path | None:
+    def find_release(self, workspace: Workspace, name: str, version: str) -> Path | None:
         there = workspace.releases / name / version
         return there if there.exists() else None
 
-    def latest(self, workspace: Workspace, name: str) -> Path | None:
+    def find_latest(self, workspace: Workspace, name: str) -> Path | None:
         return max((workspace.releases / name).glob("*"), default=None)
 
-    def tell(self, hooks: Sequence[HookConfig], news: News, folder: Path) -> tuple[Told, ...]:
+    def run_hooks(
+        self, hooks: Sequence[HookConfig], news: HookEvent, folder: Path
+    ) -> tuple[HookResult, ...]:
         assert folder == self.folder
         self.told += [news for _ in hooks]
-        return tuple(Told(hook.description, 1, self.problem) for hook in hooks)
+        return tuple(HookResult(hook.description, 1, self.problem) for hook in hooks)

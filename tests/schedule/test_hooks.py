@@ -1,4 +1,4 @@
-"""Hooks are told what happened, a bounded number of times, and no secret is repeated."""
+"""Hooks run as somebody has agreed to, a bounded number of times, and no secret is repeated."""
 
 import json
 import threading
@@ -9,9 +9,22 @@ from pathlib import Path
 import pytest
 
 from coreeval.config.schedule import HookConfig
-from coreeval.schedule.hooks import News, Teller, Told
+from coreeval.schedule.hooks import (
+    HookEvent,
+    HookResult,
+    HookRunner,
+    accept_by_digest,
+    accept_hooks,
+    consent_digest,
+    hooks_digest,
+    require_consent,
+)
+from coreeval.schedule.plan import open_plan
+from coreeval.tools.endpoints import EndpointPair
+from coreeval.tools.trust import TrustRecord
+from tests.schedule.kit import FakeSchedule
 
-NEWS = News(
+NEWS = HookEvent(
     outcome="released",
     name="n",
     version="2026.47",
@@ -59,10 +72,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         thread.join()
 
 
-def told(hook: object, folder: Path) -> tuple[Told, list[float]]:
+def told(hook: object, folder: Path) -> tuple[HookResult, list[float]]:
     """Tell one hook; return how that went, and the pauses between tries."""
     pauses = list[float]()
-    [result] = Teller(sleep=pauses.append)([HookConfig.model_validate(hook)], NEWS, folder)
+    [result] = HookRunner(sleep=pauses.append)([HookConfig.model_validate(hook)], NEWS, folder)
     return result, pauses
 
 
@@ -93,7 +106,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
 
 def test_a_webhook_gets_a_body(server: Server, tmp_path: Path) -> None:
     said, _ = told({"webhook_env": "HOOK_URL"}, tmp_path)
-    assert said == Told("the webhook in HOOK_URL", 1, "")
+    assert said == HookResult("the webhook in HOOK_URL", 1, "")
     assert server.bodies == [json.loads(json.dumps(NEWS.__dict__))]
 
 
@@ -137,3 +150,116 @@ def test_no_address_is_repeated(
     assert said.tries == tries
     assert said.problem
     assert SECRET not in str(said) + "".join(capfd.readouterr())
+
+
+CRON = "0 3 * * MON"
+HOOKED = {"cron": CRON, "hooks": {"success": ["touch ran"], "failure": ["touch ran"]}}
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> FakeSchedule:
+    return FakeSchedule(tmp_path / "office", schedule=HOOKED, consent=require_consent)
+
+
+def accept(office: FakeSchedule) -> None:
+    with open_plan(office.config) as plan:
+        accept_hooks(plan)
+
+
+def test_hooks_that_nobody_accepted_are_not_run_and_nothing_else_is_done(
+    office: FakeSchedule,
+) -> None:
+    done = office.check_once()
+    assert (done.ending, done.exit_code) == ("failed", 2)
+    assert done.trouble and done.trouble.kind == "unaccepted_hooks"
+    assert "touch ran" in done.trouble.message
+    assert "schedule install" in done.trouble.hint and "--accept-hooks" in done.trouble.hint
+    assert (office.did, office.told, office.state.begun) == ([], [], None)
+
+
+def test_accepted_hooks_are_run_until_they_change(office: FakeSchedule) -> None:
+    accept(office)
+    assert office.check_once().ending == "released" and len(office.told) == 1
+    for changed in (
+        {"success": ["touch ran; rm -rf x"], "failure": ["touch ran"]},
+        {"success": [{"command": "touch ran", "tries": 4}], "failure": ["touch ran"]},
+        {"success": ["touch ran"], "gate": ["touch ran"]},
+        {"success": [{"webhook_env": "OTHER"}]},
+    ):
+        office.schedule = {"cron": "*/5 * * * *", "hooks": changed}
+        office.write()
+        done = office.check_once()
+        assert (done.exit_code, len(office.told)) == (2, 1)
+        assert done.trouble and done.trouble.kind == "unaccepted_hooks"
+
+
+def test_a_schedule_without_hooks_needs_no_consent(office: FakeSchedule) -> None:
+    office.schedule = CRON
+    office.write()
+    assert office.check_once().ending == "released"
+
+
+def test_a_look_that_finds_nothing_due_asks_for_nothing(office: FakeSchedule) -> None:
+    accept(office)
+    office.check()
+    office.schedule = {**HOOKED, "hooks": {"success": ["another"]}}
+    office.write()
+    done = office.check_once()
+    assert (done.ending, done.exit_code) == ("nothing", 0)
+
+
+def test_hooks_of_another_name_or_workspace_are_others(
+    office: FakeSchedule, tmp_path: Path
+) -> None:
+    accept(office)
+    other = FakeSchedule(tmp_path / "other", schedule=HOOKED, consent=require_consent)
+    assert other.check_once().exit_code == 2
+    other.workspace.root.mkdir(parents=True, exist_ok=True)
+    other.workspace.trust_file.write_bytes(office.workspace.trust_file.read_bytes())
+    assert other.check_once().exit_code == 2
+
+
+def test_hooks_of_another_folder_are_others_in_the_same_workspace(
+    office: FakeSchedule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`touch ran`, or `./notify.sh`, is run in the config's folder."""
+    monkeypatch.setenv("COREEVAL_HOME", str(tmp_path / "home"))
+    accept(office)
+    other = FakeSchedule(tmp_path / "other", schedule=HOOKED, consent=require_consent)
+    with open_plan(office.config) as first, open_plan(other.config) as second:
+        assert first.workspace.root == second.workspace.root
+        assert hooks_digest(first) == hooks_digest(second)
+    done = other.check_once()
+    assert done.exit_code == 2 and other.told == []
+    assert done.trouble and done.trouble.kind == "unaccepted_hooks"
+    accept(other)
+    for each in (other, office):
+        with open_plan(each.config) as plan:
+            require_consent(plan)
+
+
+def test_an_endpoint_that_nobody_agreed_to_ends_the_look(
+    office: FakeSchedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER_KEY", "k")
+    office.schedule = CRON
+    office.write()
+    model = "{model: 'openai:m', base_url: 'https://x.example/v1', api_key_env: OTHER_KEY}"
+    text = office.config.read_text().replace("default: offline", f"default: {model}")
+    office.config.write_text(text)
+    done = office.check_once()
+    assert done.trouble and done.trouble.kind == "untrusted_endpoint" and done.exit_code == 2
+    assert office.did == []
+    pair = EndpointPair("OTHER_KEY", "https://x.example")
+    TrustRecord(office.workspace).trust_endpoints([pair])
+    assert office.check_once().ending == "released"
+
+
+def test_a_stated_digest_stands_for_hooks_and_endpoints(office: FakeSchedule) -> None:
+    with open_plan(office.config) as plan:
+        digest = consent_digest(plan)
+        accept_by_digest(plan, ["0" * 64, hooks_digest(plan)])
+    assert office.check_once().exit_code == 2
+    with open_plan(office.config) as plan:
+        accept_by_digest(plan, [digest])
+    assert office.check_once().exit_code == 0

@@ -14,22 +14,24 @@ import yaml
 
 from coreeval.errors import UsageError
 from coreeval.schedule.install import (
-    Looks,
-    cron_line,
-    crontab_with,
-    systemd_units,
-    utc_lines,
-    workflow,
+    ScheduleGroup,
+    find_repository,
+    make_cron_line,
+    make_systemd_units,
+    make_units,
+    make_utc_lines,
+    make_workflow,
+    replace_cron_line,
+    write_units,
 )
-from coreeval.schedule.placing import place, repository_of, units_of
-from coreeval.schedule.plan import planned
-from tests.schedule.kit import Office
+from coreeval.schedule.plan import open_plan
+from tests.schedule.kit import FakeSchedule
 
 
 @contextmanager
-def looks(folder: Path, schedule: object = "0 3 * * MON") -> Iterator[Looks]:
-    with planned(Office(folder, schedule=schedule).config) as plan:
-        yield Looks([plan])
+def looks(folder: Path, schedule: object = "0 3 * * MON") -> Iterator[ScheduleGroup]:
+    with open_plan(FakeSchedule(folder, schedule=schedule).config) as plan:
+        yield ScheduleGroup([plan])
 
 
 def test_the_crontab_line_is_what_a_shell_runs(
@@ -37,7 +39,7 @@ def test_the_crontab_line_is_what_a_shell_runs(
 ) -> None:
     monkeypatch.setenv("COREEVAL_HOME", str(tmp_path / "ho me"))
     with looks(tmp_path / "100% 'mine'") as given:
-        line = cron_line(given)
+        line = make_cron_line(given)
         config = str(given.plans[0].path)
     minutes, *stars, command = line.split(" ", 5)
     assert minutes.endswith("-59/15")
@@ -58,9 +60,9 @@ def test_no_module_of_the_configs_folder_is_run(way: str, tmp_path: Path) -> Non
     folder = tmp_path / "theirs"
     with looks(folder, hooked) as given:
         if way == "cron":
-            command = cron_line(given).split(" ", 5)[5]
+            command = make_cron_line(given).split(" ", 5)[5]
         else:
-            lines = systemd_units(given)["coreeval-n.service"].splitlines()
+            lines = make_systemd_units(given)["coreeval-n.service"].splitlines()
             said = dict(line.split("=", 1) for line in lines if "=" in line)
             command, folder = said["ExecStart"], Path(said["WorkingDirectory"])
     for module in ("coreeval", "yaml", "json", "typer", "pydantic"):
@@ -76,19 +78,19 @@ def test_no_module_of_the_configs_folder_is_run(way: str, tmp_path: Path) -> Non
 
 def test_a_line_is_installed_once(tmp_path: Path) -> None:
     with looks(tmp_path) as given:
-        line = cron_line(given)
+        line = make_cron_line(given)
     others = "MAILTO=me\n0 1 * * * backup # coreeval-nn\n"
-    once = crontab_with(others, line)
+    once = replace_cron_line(others, line)
     assert once == f"{others}{line}\n"
-    assert crontab_with(once, line) == once
+    assert replace_cron_line(once, line) == once
     moved = line.replace("--quiet", "")
-    assert crontab_with(once, moved) == f"{others}{moved}\n"
+    assert replace_cron_line(once, moved) == f"{others}{moved}\n"
 
 
 def test_what_is_due_often_is_looked_at_often(tmp_path: Path) -> None:
     with looks(tmp_path, "*/5 * * * *") as given:
-        assert cron_line(given).startswith("* * * * * ")
-        assert "OnCalendar=*:*\n" in systemd_units(given)["coreeval-n.timer"]
+        assert make_cron_line(given).startswith("* * * * * ")
+        assert "OnCalendar=*:*\n" in make_systemd_units(given)["coreeval-n.timer"]
 
 
 def test_a_crontab_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,13 +101,13 @@ def test_a_crontab_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     with looks(tmp_path) as given:
-        units = units_of(given, "cron")
+        units = make_units(given, "cron")
         for _ in range(2):
-            place(units, force=False)
-        assert table.read_text() == cron_line(given) + "\n"
+            write_units(units, force=False)
+        assert table.read_text() == make_cron_line(given) + "\n"
         monkeypatch.setenv("PATH", "")
         with pytest.raises(UsageError, match="no crontab command"):
-            place(units, force=False)
+            write_units(units, force=False)
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
@@ -114,8 +116,8 @@ def test_systemd_reads_the_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with looks(tmp_path / "100% mine") as given:
-        units = units_of(given, "systemd")
-        place(units, force=False)
+        units = make_units(given, "systemd")
+        write_units(units, force=False)
     done = subprocess.run(
         ["systemd-analyze", "verify", "--user", *units], capture_output=True, text=True
     )
@@ -124,7 +126,7 @@ def test_systemd_reads_the_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_timer_catches_up_and_spreads(tmp_path: Path) -> None:
     with looks(tmp_path) as given:
-        units = systemd_units(given)
+        units = make_systemd_units(given)
     lines = units["coreeval-n.timer"].splitlines()
     assert {"OnCalendar=*:0/15", "Persistent=true", "RandomizedDelaySec=5min"} <= set(lines)
     assert "Environment" not in units["coreeval-n.service"]
@@ -137,15 +139,15 @@ def test_the_workflow_is_yaml_that_names_what_it_needs(tmp_path: Path) -> None:
         "timezone": "Europe/Berlin",
         "hooks": {"failure": [{"webhook_env": "HOOK_URL"}]},
     }
-    office = Office(tmp_path / "sub", schedule=schedule)
+    office = FakeSchedule(tmp_path / "sub", schedule=schedule)
     settings = yaml.safe_load(office.config.read_text())
     settings["models"] = {"default": "openai:m", "fact_judge": {"model": "anthropic:x"}}
     settings["models"]["targets"] = [{"model": "openai:t"}]
     judge = {"model": "openai:judge", "api_key_env": "JUDGE_KEY"}
     settings["detect"] = {"numleak": {"series": ["ff_mkt_rf"], "defences": {"judge": judge}}}
     office.config.write_text(yaml.safe_dump(settings))
-    with planned(office.config) as plan:
-        text = workflow(Looks([plan]), tmp_path)
+    with open_plan(office.config) as plan:
+        text = make_workflow(ScheduleGroup([plan]), tmp_path)
     found = yaml.safe_load(text)
     assert list(found[True]) == ["schedule", "workflow_dispatch"]  # YAML 1.1 reads `on` so
     steps = {step.get("name", step.get("uses")): step for step in found["jobs"]["due"]["steps"]}
@@ -183,7 +185,7 @@ def test_github_looks_at_both_hours_of_a_zone_with_summer_time(
     tmp_path: Path, schedule: object, hours: str
 ) -> None:
     with looks(tmp_path, schedule) as given:
-        [line] = utc_lines(given)
+        [line] = make_utc_lines(given)
     minute, *rest = line.split()
     assert 3 <= int(minute) < 18
     assert rest == [hours, "*", "*", "*"]
@@ -192,25 +194,25 @@ def test_github_looks_at_both_hours_of_a_zone_with_summer_time(
 def test_units_of_somebody_else_are_not_replaced(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     with looks(tmp_path) as given:
-        units = units_of(given, "github")
+        units = make_units(given, "github")
         [path] = map(Path, units)
         assert path == tmp_path / ".github" / "workflows" / "coreeval-n.yml"
         for _ in range(2):
-            place(units, force=False)
+            write_units(units, force=False)
         path.write_text("mine")
         with pytest.raises(UsageError, match="another unit of this name"):
-            place(units, force=False)
+            write_units(units, force=False)
         assert path.read_text() == "mine"
-        place(units, force=True)
+        write_units(units, force=True)
         assert path.read_text() == units[str(path)]
 
 
 def test_paths_that_no_unit_can_hold(tmp_path: Path) -> None:
     with looks(tmp_path / "two\nlines") as given:
-        for make in (cron_line, systemd_units):
+        for make in (make_cron_line, make_systemd_units):
             with pytest.raises(UsageError, match="line break"):
                 make(given)
         with pytest.raises(UsageError, match="not in the repository"):
-            workflow(given, tmp_path / "elsewhere")
+            make_workflow(given, tmp_path / "elsewhere")
         with pytest.raises(UsageError, match="in no git repository"):
-            repository_of(given.plans[0].path)
+            find_repository(given.plans[0].path)

@@ -12,28 +12,28 @@ from apscheduler.triggers.cron import CronTrigger
 
 from coreeval.config.schedule import parse_cron
 from coreeval.errors import ConfigError, ModelUnusable
-from coreeval.schedule import running
-from coreeval.schedule.alarms import Alarms, CronTimes
-from tests.schedule.kit import WEEK, Office
+from coreeval.schedule import daemon
+from coreeval.schedule.daemon import ConfigTimers, CronTimesTrigger
+from tests.schedule.kit import WEEK, FakeSchedule
 
 SUNDAY = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
 def test_weekday_1_is_monday() -> None:
-    ours = CronTimes(parse_cron("0 3 * * 1", "UTC")).get_next_fire_time(None, SUNDAY)
+    ours = CronTimesTrigger(parse_cron("0 3 * * 1", "UTC")).get_next_fire_time(None, SUNDAY)
     theirs = CronTrigger.from_crontab("0 3 * * 1", UTC).get_next_fire_time(None, SUNDAY)
     assert ours
     assert (ours.strftime("%a"), theirs.strftime("%a")) == ("Mon", "Tue")
-    after = CronTimes(parse_cron("0 3 * * 1", "UTC")).get_next_fire_time(ours, SUNDAY)
+    after = CronTimesTrigger(parse_cron("0 3 * * 1", "UTC")).get_next_fire_time(ours, SUNDAY)
     assert after == ours + WEEK
 
 
 def test_an_alarm_rings_and_is_replaced(tmp_path: Path) -> None:
     rung = SimpleQueue[Path]()
-    with Alarms(rung.put) as alarms:
-        alarms.again(tmp_path, timedelta(hours=1))
-        alarms.set(tmp_path, parse_cron("0 3 * * 1", "UTC"))
-        alarms.again(tmp_path, timedelta())
+    with ConfigTimers(rung.put) as alarms:
+        alarms.call_again(tmp_path, timedelta(hours=1))
+        alarms.set_times(tmp_path, parse_cron("0 3 * * 1", "UTC"))
+        alarms.call_again(tmp_path, timedelta())
         assert rung.get(timeout=10) == tmp_path
         assert rung.empty()
 
@@ -41,11 +41,11 @@ def test_an_alarm_rings_and_is_replaced(tmp_path: Path) -> None:
 def test_it_makes_up_what_was_missed_tries_again_and_ends_at_a_signal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "AGAIN_AFTER", timedelta())
-    office = Office(tmp_path, error=ModelUnusable("no quota"))
+    monkeypatch.setattr(daemon, "RETRY_AFTER", timedelta())
+    office = FakeSchedule(tmp_path, error=ModelUnusable("no quota"))
     heard_before = signal.getsignal(signal.SIGTERM)
     endings = []
-    for done in running.run_schedules([office.config], office.hands()):
+    for done in daemon.run_schedules([office.config], office.dependencies()):
         endings.append(done.ending)
         office.error = None
         if done.ending == "released":
@@ -56,12 +56,12 @@ def test_it_makes_up_what_was_missed_tries_again_and_ends_at_a_signal(
 
 
 def test_an_interrupted_run_ends_it(tmp_path: Path) -> None:
-    office = Office(tmp_path, finishes=False)
-    [done] = running.run_schedules([office.config], office.hands())
+    office = FakeSchedule(tmp_path, finishes=False)
+    [done] = daemon.run_schedules([office.config], office.dependencies())
     assert done.ending == "interrupted"
 
 
 def test_a_wrong_config_is_told_at_the_start(tmp_path: Path) -> None:
-    office = Office(tmp_path, schedule="0 3 * * MONN")
+    office = FakeSchedule(tmp_path, schedule="0 3 * * MONN")
     with pytest.raises(ConfigError, match="no day-of-week"):
-        list(running.run_schedules([office.config], office.hands()))
+        list(daemon.run_schedules([office.config], office.dependencies()))
