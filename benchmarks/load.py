@@ -17,8 +17,8 @@ from pydantic import BaseModel
 
 from coreeval.config import ModelConfig
 from coreeval.graph.checkpoints import open_checkpoints
-from coreeval.graph.pool import Stop, work_through
-from coreeval.graph.record import InFlight, recorder
+from coreeval.graph.pool import Stop, run_pool
+from coreeval.graph.recorder import InFlight, build_recorder
 from coreeval.graph.state import SampleInput, SampleNode, SampleState, SampleUpdate
 from coreeval.graph.threads import SampleThreads
 from coreeval.models import ModelClient, ModelPool, OutputSchema, close_models
@@ -108,7 +108,7 @@ async def work(load: Load, folder: Path, *, name: str = "s") -> None:
         async def sample(sample_id: str) -> None:
             await threads.run(sample_id)
 
-        await work_through(store.pending(), sample, concurrency=load.in_flight, stop=stop)
+        await run_pool(store.pending(), sample, concurrency=load.in_flight, stop=stop)
 
 
 def _samples(count: int, name: str) -> Iterator[Sample]:
@@ -122,7 +122,7 @@ def _graph(
     asker: ModelClient, store: RunStore, in_flight: InFlight
 ) -> StateGraph[SampleState, None, SampleInput, SampleState]:
     """Return seven nodes in a row, each of them one call."""
-    wrap = recorder(store, in_flight, utc_now, "load")
+    wrap = build_recorder(store, in_flight, utc_now, "load")
 
     def node(step: int) -> SampleNode:
         async def asked(state: SampleState) -> SampleUpdate:

@@ -21,7 +21,7 @@ import yaml
 
 from coreeval.evaluation import embedded
 from coreeval.evaluation.embedded import EmbeddedTarget
-from coreeval.graph import asking
+from coreeval.graph import target_questions
 from coreeval.graph.bundled import demo_data
 from coreeval.graph.run import refresh
 from coreeval.schema import Prediction, Sample
@@ -89,7 +89,7 @@ def main() -> None:
     kinds = {name.partition(":")[2]: embedded.EMBEDDED["clean"] for name in WEAK}
     with (
         mock.patch.dict(embedded.EMBEDDED, kinds),
-        mock.patch.object(asking, "predict", planted),
+        mock.patch.object(target_questions, "predict", planted),
     ):
         done = refresh(config, run_dir=folder / "run")
     control = done.manifest.control

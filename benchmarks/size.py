@@ -27,13 +27,13 @@ from langgraph.types import Durability
 
 from coreeval.config import load_config
 from coreeval.evaluation.arm_scores import ARMS
-from coreeval.graph import stages, threads
+from coreeval.graph import run_nodes, threads
 from coreeval.graph.bundled import WINDOW, demo_data
-from coreeval.graph.comparison import compare_arms
-from coreeval.graph.job import Job
-from coreeval.graph.run import first_manifest, refresh, resume, source_of
+from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context
+from coreeval.graph.report import compare_arms
+from coreeval.graph.run import build_manifest, describe_source, refresh, resume
+from coreeval.graph.run_context import RunContext
 from coreeval.graph.setup import set_up
-from coreeval.graph.work import REAL, job_of
 from coreeval.releases.manifest import read_manifest, write_manifest
 from coreeval.schema import AnswerKind, Prediction
 from coreeval.tools.clock import utc_now
@@ -119,25 +119,25 @@ def rows(samples: int) -> Iterator[dict[str, object]]:
         yield {"id": str(number), "text": text, "label": label}
 
 
-def planned(folder: Path) -> Job:
+def planned(folder: Path) -> RunContext:
     """Prepare a run of the folder's config, as `refresh` does before its first sample."""
     config = folder / "size.yaml"
     setup = set_up(load_config(config), utc_now())
     workspace, files = workspace_for(folder), RunFiles(folder / "run")
-    manifest = first_manifest(setup, workspace, files, source_of(config), limit=None)
+    manifest = build_manifest(setup, workspace, files, describe_source(config), limit=None)
     files.root.mkdir()
     write_text(files.config, yaml.safe_dump(setup.config.model_dump(mode="json")))
-    job = job_of(setup, manifest, files, workspace, REAL)
+    job = build_run_context(setup, manifest, files, workspace, DEFAULT_HOOKS)
     write_manifest(files.manifest, manifest)
     return job
 
 
-def opened(folder: Path) -> Job:
+def opened(folder: Path) -> RunContext:
     """Open the planned run as `resume` does."""
     files = RunFiles(folder / "run")
     manifest = read_manifest(files.manifest)
     setup = set_up(load_config(files.config), datetime.fromisoformat(manifest.now), manifest)
-    return job_of(setup, manifest, files, workspace_for(folder), REAL)
+    return build_run_context(setup, manifest, files, workspace_for(folder), DEFAULT_HOOKS)
 
 
 def plan(folder: Path, samples: int) -> Figures:
@@ -145,7 +145,7 @@ def plan(folder: Path, samples: int) -> Figures:
 
     def work() -> None:
         job = planned(folder)
-        stages.plan(job)
+        run_nodes.plan_samples(job)
         job.store.close()
 
     return measured(work)

@@ -13,9 +13,9 @@ What a script may import:
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from coreeval.graph.evaluating import evaluate
+    from coreeval.graph.evaluate import evaluate
+    from coreeval.graph.execute import RunSummary
     from coreeval.graph.run import refresh, resume, retry
-    from coreeval.graph.work import RunSummary
     from coreeval.releases.making import make_release
     from coreeval.releases.originals import load_originals
     from coreeval.releases.release import read_release
@@ -34,8 +34,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "RunSummary": "coreeval.graph.work",
-    "evaluate": "coreeval.graph.evaluating",
+    "RunSummary": "coreeval.graph.execute",
+    "evaluate": "coreeval.graph.evaluate",
     "load_originals": "coreeval.releases.originals",
     "make_release": "coreeval.releases.making",
     "read_release": "coreeval.releases.release",

@@ -22,7 +22,7 @@ from benchmarks.kills import Lab, outcome
 from benchmarks.volume import answered
 from coreeval.config import load_config
 from coreeval.graph.bundled import write_configs
-from coreeval.graph.pool import open_at_once
+from coreeval.graph.pool import max_open_samples
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.graph.numleak.kit import answer as number_for
 from tests.support import worker
@@ -30,7 +30,7 @@ from tests.support.answers import OfflineAnswers
 from tests.support.llm_server import Answers, LLMServer, Reply, Request
 
 CONCURRENCY: Final = 4
-MOST: Final = 2 * open_at_once(CONCURRENCY)
+MOST: Final = 2 * max_open_samples(CONCURRENCY)
 """Most calls that a kill may cost: a sample is reworded while its news is looked for."""
 LATENCY_S: Final = 0.03
 PATIENCE_S: Final = 300.0
@@ -42,13 +42,13 @@ Json = dict[str, Any]
 PRELOADED: Final = (
     "tests.support.worker",
     "coreeval.graph.run",
-    "coreeval.graph.evaluating",
+    "coreeval.graph.evaluate",
     "coreeval.models.openai",
     "coreeval.evaluation.report.writing",
     "coreeval.evaluation.numleak.document",
     "coreeval.releases.making",
     "coreeval.releases.exports.exporting",
-    "coreeval.graph.cassettes.recording",
+    "coreeval.graph.cassettes.record",
     "coreeval.tools.gdelt.sync.sync",
     "coreeval.tools.gdelt.index.build",
     "pyarrow.parquet",

@@ -37,7 +37,7 @@ def export(
     """Write a finished run as a cassette; nothing in it is a key."""
     with loading():
         from coreeval.cli.cassette_words import export_document, export_lines
-        from coreeval.graph.cassettes.recording import record
+        from coreeval.graph.cassettes.record import record
 
     document = export_document(record(run, out, texts=texts))
     show(document, as_json, lambda: "\n".join(export_lines(document)))
@@ -72,11 +72,11 @@ def replay(
     with loading():
         from coreeval.cli.cassette_words import replay_document, replay_lines
         from coreeval.cli.progress import watching
-        from coreeval.graph.cassettes.replaying import replay as work
-        from coreeval.graph.work import Surroundings
+        from coreeval.graph.cassettes.replay import replay as work
+        from coreeval.graph.execute import RunHooks
 
     with watching() as watch:
-        done = work(file, out, dataset=dataset, around=Surroundings(watch=watch))
+        done = work(file, out, dataset=dataset, around=RunHooks(watch=watch))
     document = replay_document(done)
     show(document, as_json, lambda: "\n".join(replay_lines(document)))
     if not done.same:

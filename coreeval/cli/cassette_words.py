@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from coreeval.cli.output import Document, brief, command, one_line, size_words
 
 if TYPE_CHECKING:
-    from coreeval.graph.cassettes.recording import Recording
-    from coreeval.graph.cassettes.replaying import Replayed
+    from coreeval.graph.cassettes.record import RecordResult
+    from coreeval.graph.cassettes.replay import ReplayResult
     from coreeval.releases.cassettes.comparing import Compared
     from coreeval.releases.cassettes.lines import Head
     from coreeval.releases.cassettes.opening import Cassette
@@ -22,7 +22,7 @@ SHOWN = 10
 # -- export ---------------------------------------------------------------------------------------
 
 
-def export_document(recording: "Recording") -> Document:
+def export_document(recording: "RecordResult") -> Document:
     """Return what was written."""
     packed, head = recording.packed, recording.packed.head
     return {
@@ -166,7 +166,7 @@ def _news(document: Document) -> Iterator[str]:
 # -- replay ---------------------------------------------------------------------------------------
 
 
-def replay_document(done: "Replayed") -> Document:
+def replay_document(done: "ReplayResult") -> Document:
     """Return what a replay came to."""
     head: Head = done.cassette.head
     return {

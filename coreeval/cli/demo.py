@@ -11,7 +11,7 @@ from coreeval.cli.output import AsJson, Document, brief, command, show
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
-    from coreeval.graph.work import RunSummary
+    from coreeval.graph.execute import RunSummary
 
 FolderOption = Annotated[
     Path,
@@ -24,13 +24,13 @@ def demo(folder: FolderOption = Path("coreeval-demo"), as_json: AsJson = False) 
     from coreeval.cli.progress import watching
     from coreeval.cli.refresh import exit_code, summary_document
     from coreeval.graph.bundled import write_configs, write_memory_config
+    from coreeval.graph.execute import RunHooks
     from coreeval.graph.run import refresh
-    from coreeval.graph.work import Surroundings
 
     runs: list[RunSummary] = []
     for config in (*write_configs(folder), write_memory_config(folder)):
         with watching(config.stem) as watch:
-            runs.append(refresh(config, around=Surroundings(watch=watch)))
+            runs.append(refresh(config, around=RunHooks(watch=watch)))
         if runs[-1].manifest.status != "complete":
             break
     whole = runs[-1].manifest.status == "complete"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from coreeval.graph.forecast.estimates import Estimate
+    from coreeval.graph.estimate.model import CostEstimate
 
 
 def estimate(
@@ -38,7 +38,7 @@ def estimate(
 ) -> None:
     """Say what a run will cost: calls, tokens, money, time."""
     from coreeval.cli.estimate_words import estimate_document, estimate_lines
-    from coreeval.graph.forecast.estimating import estimate as reckon
+    from coreeval.graph.estimate.run_estimate import estimate as reckon
 
     if preview is not None and release is not None:
         raise typer.BadParameter("--preview and --from exclude each other")
@@ -66,11 +66,11 @@ def estimate(
 
 def _after_preview(
     config: "Path", samples: int, limit: int | None, overrides: "Sequence[str]"
-) -> "Estimate":
+) -> "CostEstimate":
     from coreeval.cli.progress import watching
-    from coreeval.graph.forecast.previewing import preview
-    from coreeval.graph.work import Surroundings
+    from coreeval.graph.estimate.preview import preview
+    from coreeval.graph.execute import RunHooks
 
     with watching("preview") as watch:
-        around = Surroundings(watch=watch)
+        around = RunHooks(watch=watch)
         return preview(config, samples, limit=limit, overrides=overrides, around=around)

@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING
 
 from coreeval.cli.date_words import window_lines
 from coreeval.cli.output import Document, brief
-from coreeval.graph.forecast.estimates import RESTS_ON
+from coreeval.graph.estimate.model import RESTS_ON
 
 if TYPE_CHECKING:
-    from coreeval.graph.forecast.estimates import Estimate, Fit, Line
-    from coreeval.graph.forecast.ranges import Range
+    from coreeval.graph.estimate.model import BudgetFit, CostEstimate, EstimateLine, Range
 
 UNKNOWN = "unknown"
 _SPANS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
-def estimate_document(estimate: "Estimate") -> Document:
+def estimate_document(estimate: "CostEstimate") -> Document:
     """Return what `--json` prints."""
     return estimate.model_dump(mode="json")
 
 
-def estimate_lines(estimate: "Estimate", run: str) -> Iterator[str]:
+def estimate_lines(estimate: "CostEstimate", run: str) -> Iterator[str]:
     """Yield the estimate in words: the sums, each role, and what it all rests on.
 
     Args:
@@ -43,7 +42,7 @@ def estimate_lines(estimate: "Estimate", run: str) -> Iterator[str]:
     yield f"next: {run}"
 
 
-def in_short(estimate: "Estimate") -> str:
+def in_short(estimate: "CostEstimate") -> str:
     """Return the likely sums on one line, for before the asking begins."""
     totals = estimate.totals
     if totals.usd is None:
@@ -58,7 +57,7 @@ def in_short(estimate: "Estimate") -> str:
     )
 
 
-def _heading(estimate: "Estimate") -> Iterator[str]:
+def _heading(estimate: "CostEstimate") -> Iterator[str]:
     yield f"{estimate.name}: {estimate.samples:,} samples, task {estimate.task}"
     if estimate.by_target:
         told = ", ".join(f"{target} {n:,}" for target, n in estimate.by_target.items())
@@ -79,7 +78,7 @@ def _heading(estimate: "Estimate") -> Iterator[str]:
 # -- the sums -------------------------------------------------------------------------------------
 
 
-def _sums(estimate: "Estimate") -> Iterator[str]:
+def _sums(estimate: "CostEstimate") -> Iterator[str]:
     totals = estimate.totals
     yield f"{'':<22}{'low':>12}{'likely':>12}{'high':>12}"
     yield _row("calls", totals.calls, _count)
@@ -99,7 +98,7 @@ def _row(name: str, figures: "Range", written: Callable[[float], str]) -> str:
     return f"{name:<22}" + "".join(f"{end:>12}" for end in ends)
 
 
-def _roles(lines: Sequence["Line"]) -> Iterator[str]:
+def _roles(lines: Sequence["EstimateLine"]) -> Iterator[str]:
     wide = max(len(line.model) for line in lines)
     names = [line.role if line.stage == "run" else f"{line.role}, {line.stage}" for line in lines]
     role = max(13, *(len(name) + 2 for name in names))
@@ -139,7 +138,7 @@ def _span(seconds: float) -> str:
 # -- money, and what everything rests on ----------------------------------------------------------
 
 
-def _money(estimate: "Estimate") -> Iterator[str]:
+def _money(estimate: "CostEstimate") -> Iterator[str]:
     priced: dict[str, list[str]] = {}
     for line in estimate.lines:
         if line.price:
@@ -154,7 +153,7 @@ def _money(estimate: "Estimate") -> Iterator[str]:
         yield f"budget of {estimate.budget.usd:.2f} USD: {_fit(estimate.budget)}"
 
 
-def _fit(fit: "Fit") -> str:
+def _fit(fit: "BudgetFit") -> str:
     if fit.likely is None:
         return "whether it is enough cannot be told while a price is unknown"
     if fit.high:
@@ -162,13 +161,13 @@ def _fit(fit: "Fit") -> str:
     return "enough for the likely cost, not for the high end" if fit.likely else "not enough"
 
 
-def _origins(lines: Sequence["Line"]) -> Iterator[str]:
+def _origins(lines: Sequence["EstimateLine"]) -> Iterator[str]:
     """Yield for each figure what it was taken from, and for which roles where they differ."""
     if not lines:
         return
     yield "taken from"
     for figure in RESTS_ON:
-        by_origin: dict[str, list[Line]] = {}
+        by_origin: dict[str, list[EstimateLine]] = {}
         for line in lines:
             by_origin.setdefault(line.rests_on[figure].origin, []).append(line)
         for origin, those in by_origin.items():

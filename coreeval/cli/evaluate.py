@@ -14,7 +14,7 @@ from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.meanings import STATES
 
 if TYPE_CHECKING:
-    from coreeval.graph.work import RunSummary
+    from coreeval.graph.execute import RunSummary
 
 
 def evaluate(
@@ -42,12 +42,12 @@ def evaluate(
         return
     with loading():
         from coreeval.cli.progress import watching
-        from coreeval.graph.evaluating import evaluate as work
-        from coreeval.graph.work import Surroundings
+        from coreeval.graph.evaluate import evaluate as work
+        from coreeval.graph.execute import RunHooks
 
     def ask() -> "RunSummary":
         with watching() as watch:
-            around = Surroundings(watch=watch)
+            around = RunHooks(watch=watch)
             return work(run, targets=target or (), budget_usd=budget, around=around)
 
     done = with_trusted_endpoints(trust_endpoints, ask)
@@ -59,7 +59,7 @@ def evaluate(
 
 def _foretell(run: Path, targets: list[str], budget: float | None, as_json: bool) -> None:
     from coreeval.cli.estimate_words import estimate_document, estimate_lines
-    from coreeval.graph.forecast.evaluating import estimate_evaluation
+    from coreeval.graph.estimate.evaluation_estimate import estimate_evaluation
 
     made = estimate_evaluation(run, targets=targets, budget_usd=budget)
     following = command("evaluate", run, *(word for one in targets for word in ("--target", one)))

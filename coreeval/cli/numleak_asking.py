@@ -24,7 +24,7 @@ from coreeval.evaluation.numleak.trust import Backtest
 
 if TYPE_CHECKING:
     from coreeval.graph.numleak.plan import NumleakPlan
-    from coreeval.graph.numleak.work import NumleakFound
+    from coreeval.graph.numleak.series_questions import NumleakAnswers
 
 PROBES = ("value", "fictitious", "forced_choice")
 """What a back-test asks: all else would be about other dates, series or words than it trades on."""
@@ -81,8 +81,8 @@ def ask_and_audit(asking: Asking) -> None:
     with loading():
         from coreeval.cli.estimate_words import estimate_document, estimate_lines, in_short
         from coreeval.cli.progress import watching
-        from coreeval.graph.numleak.estimating import estimate_numleak
-        from coreeval.graph.numleak.work import ask_numleak
+        from coreeval.graph.estimate.campaign_estimate import estimate_numleak
+        from coreeval.graph.numleak.series_questions import ask_numleak
 
     plan = with_trusted_endpoints(asking.trust_endpoints, lambda: _plan(asking))
     signals = _signals(asking, plan)
@@ -98,18 +98,18 @@ def ask_and_audit(asking: Asking) -> None:
 
 
 def _plan(asking: Asking) -> "NumleakPlan":
-    from coreeval.graph.numleak.plan import numleak_plan_of, plan_for
+    from coreeval.graph.numleak.plan import build_numleak_plan, plan_series
 
     if asking.config:
         money = of_money(asking.budget, asking.allow_unpriced)
-        return numleak_plan_of(asking.config, overrides=(*asking.overrides, *money))
+        return build_numleak_plan(asking.config, overrides=(*asking.overrides, *money))
     from coreeval.config import parse_series_config
     from coreeval.tools.env_file import read_env_file
 
     folder = Path.cwd()
     config = parse_series_config(_preset(asking), where="--backtest", base=folder)
     read_env_file(folder, config)
-    return plan_for(config, source=folder, base=folder)
+    return plan_series(config, source=folder, base=folder)
 
 
 def _preset(asking: Asking) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _target(model: str, cutoffs: dict[str, str]) -> dict[str, str]:
     return {"model": model, **({"cutoff": said} if said else {})}
 
 
-def _heard(asking: Asking, found: "NumleakFound", signals: Sequence[Signal]) -> Heard:
+def _heard(asking: Asking, found: "NumleakAnswers", signals: Sequence[Signal]) -> Heard:
     plan = found.plan
     again = [*_again(plan, found), *_given(signals), *_counted(asking.shown)]
     return Heard(
@@ -195,7 +195,7 @@ def _command(asking: Asking) -> str:
     return shlex.join([*words, *(["--allow-unpriced"] if asking.allow_unpriced else [])])
 
 
-def _again(plan: "NumleakPlan", found: "NumleakFound") -> Iterator[str]:
+def _again(plan: "NumleakPlan", found: "NumleakAnswers") -> Iterator[str]:
     """Yield the words of the command that gives the same result from the recorded answers."""
     yield from (*WHERE.split(), "--responses", str(brief(found.file)))
     if found.utility_file:

@@ -18,8 +18,7 @@ from coreeval.evaluation.pcr.study import COSINE, Settings
 from coreeval.evaluation.pcr.twins import Twins
 
 if TYPE_CHECKING:
-    from coreeval.graph.items.plan import Plan
-    from coreeval.graph.items.work import Found
+    from coreeval.graph.item_campaign import ItemAnswers, ItemPlan
     from coreeval.tools.embeddings import Embedder
 
 
@@ -40,14 +39,13 @@ def ask_and_compare(asking: Asking, settings: Settings) -> None:
     with loading():
         from coreeval.cli.estimate_words import estimate_document, estimate_lines, in_short
         from coreeval.cli.progress import watching
-        from coreeval.graph.items.estimating import estimate_items
-        from coreeval.graph.items.plan import plan_of
-        from coreeval.graph.items.work import ask_items
+        from coreeval.graph.estimate.campaign_estimate import estimate_items
+        from coreeval.graph.item_campaign import ask_items, build_item_plan
 
     asking.shown.check()
     plan = with_trusted_endpoints(
         asking.trust_endpoints,
-        lambda: plan_of(asking.config, overrides=asking.overrides, settings=settings),
+        lambda: build_item_plan(asking.config, overrides=asking.overrides, settings=settings),
     )
     made = estimate_items(plan)
     if asking.dry_run:
@@ -64,9 +62,9 @@ def ask_and_compare(asking: Asking, settings: Settings) -> None:
 
 
 @contextmanager
-def _opened(plan: "Plan") -> "Iterator[Embedder | None]":
+def _opened(plan: "ItemPlan") -> "Iterator[Embedder | None]":
     """Open the embeddings before anything is paid, where paraphrases or answers need them."""
-    from coreeval.graph.items.plan import PARAPHRASE
+    from coreeval.graph.item_campaign import PARAPHRASE
 
     if plan.modification == PARAPHRASE or plan.settings.consistency == COSINE:
         with opened(plan.config.detect.pcr.embeddings, plan.workspace) as embeds:
@@ -80,7 +78,7 @@ def _command(asking: Asking) -> str:
     return shlex.join([*WHERE.split(), str(brief(asking.config)), *settings])
 
 
-def _again(plan: "Plan", found: "Found") -> Iterator[str]:
+def _again(plan: "ItemPlan", found: "ItemAnswers") -> Iterator[str]:
     """Yield how the same numbers come from the files; only what differs from usual is said."""
     asked, usual = plan.settings, Settings(metric="", consistency="")
     references = _references(plan)
@@ -107,7 +105,7 @@ def _again(plan: "Plan", found: "Found") -> Iterator[str]:
     yield f"again: {shlex.join([*WHERE.split(), *words])}"
 
 
-def _read(plan: "Plan", found: "Found") -> Read:
+def _read(plan: "ItemPlan", found: "ItemAnswers") -> Read:
     bad = tuple(row for each in plan.drawn for row in each.bad_rows)
     silent = {name: one.silence for name, one in found.asked.items() if one.silence}
     return Read(
@@ -122,12 +120,12 @@ def _read(plan: "Plan", found: "Found") -> Read:
     )
 
 
-def _references(plan: "Plan") -> list[str]:
+def _references(plan: "ItemPlan") -> list[str]:
     targets = plan.config.models.targets
     return [target.model for target in targets if target.role == "reference"]
 
 
-def _asked_document(plan: "Plan", twins: Sequence[Twins], asked: TargetAsked) -> Document:
+def _asked_document(plan: "ItemPlan", twins: Sequence[Twins], asked: TargetAsked) -> Document:
     return {
         "modification": plan.modification,
         "answer": plan.config.detect.pcr.answer,

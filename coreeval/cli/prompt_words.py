@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from coreeval.cli.output import Document, one_line
-from coreeval.graph.bench.opening import Inputs
-from coreeval.graph.bench.shown import Shown
-from coreeval.graph.bench.trial import Contender, Trial, totals
+from coreeval.graph.prompt_lab.lab import RoleInputs
+from coreeval.graph.prompt_lab.role_inputs import RoleRequest
+from coreeval.graph.prompt_lab.trial import PromptTrial, PromptVariant, sum_trials
 from coreeval.prompts import Prompt, PromptSet
 from coreeval.schema import RoleName, Task
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 
 if TYPE_CHECKING:
-    from coreeval.graph.bench.findings import Looked
+    from coreeval.graph.prompt_lab.assessment import Assessment
 
 WIDTH = 100
 CHARACTERS_PER_TOKEN = 4
@@ -83,7 +83,9 @@ def list_lines(document: Document) -> Iterator[str]:
 # -- show -----------------------------------------------------------------------------------------
 
 
-def show_document(inputs: Inputs, shown: Shown, prompt: Prompt, *, sent: bool | None) -> Document:
+def show_document(
+    inputs: RoleInputs, shown: RoleRequest, prompt: Prompt, *, sent: bool | None
+) -> Document:
     """Return what a model sees of the first sample."""
     one = inputs.found[0]
     return {
@@ -126,9 +128,9 @@ def show_lines(document: Document, *, schema: bool) -> Iterator[str]:
 
 def try_document(
     role: RoleName,
-    inputs: Inputs,
-    contenders: Sequence[Contender],
-    trials: Sequence[Sequence[Trial]],
+    inputs: RoleInputs,
+    contenders: Sequence[PromptVariant],
+    trials: Sequence[Sequence[PromptTrial]],
 ) -> Document:
     """Return every answer with what code and judges say of it, and the sums."""
     return {
@@ -145,11 +147,11 @@ def try_document(
             for one, row in zip(inputs.found, zip(*trials, strict=True), strict=True)
         ],
         "passed_over": [{"sample": one.sample_id, "reason": one.reason} for one in inputs.missed],
-        "totals": [asdict(totals(row)) for row in trials],
+        "totals": [asdict(sum_trials(row)) for row in trials],
     }
 
 
-def _contender(role: RoleName, inputs: Inputs, each: Contender) -> Document:
+def _contender(role: RoleName, inputs: RoleInputs, each: PromptVariant) -> Document:
     line = inputs.found[0].task.lines.get(role, "")
     prompt = each.prompts[role]
     return {
@@ -159,7 +161,7 @@ def _contender(role: RoleName, inputs: Inputs, each: Contender) -> Document:
     }
 
 
-def _trial(trial: Trial) -> Document:
+def _trial(trial: PromptTrial) -> Document:
     answer = trial.answer
     return {
         "valid": answer is not None,
@@ -172,7 +174,7 @@ def _trial(trial: Trial) -> Document:
     }
 
 
-def _looked(looked: "Looked") -> Document:
+def _looked(looked: "Assessment") -> Document:
     return asdict(looked)
 
 

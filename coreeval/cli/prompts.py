@@ -13,7 +13,7 @@ from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.graph.bench.opening import Bench, Inputs
+    from coreeval.graph.prompt_lab.lab import PromptLab, RoleInputs
     from coreeval.schema import RoleName
 
 FIRST_FEW = 3
@@ -49,14 +49,14 @@ def list_prompts(
 ) -> None:
     """List the prompts: file, version, length, variables."""
     from coreeval.cli.prompt_words import list_document, list_lines
-    from coreeval.graph.bench.opening import BUILT_IN, open_bench, prompts_in
+    from coreeval.graph.prompt_lab.lab import BUILT_IN, load_prompt_folder, open_lab
 
     if config is not None and folder is None:
-        bench = open_bench(config)
+        bench = open_lab(config)
         document = list_document(bench.setup.prompts, [bench.setup.task])
     else:
-        tasks = [open_bench(config).setup.task] if config else None
-        document = list_document(prompts_in(folder or BUILT_IN), tasks)
+        tasks = [open_lab(config).setup.task] if config else None
+        document = list_document(load_prompt_folder(folder or BUILT_IN), tasks)
     show(document, as_json, lambda: "\n".join(list_lines(document)))
 
 
@@ -81,16 +81,15 @@ def show_prompt(
     import asyncio
 
     from coreeval.cli.prompt_words import show_document, show_lines
-    from coreeval.graph.bench.shown import as_sent, shown_in
-    from coreeval.graph.bench.situations import role_named
+    from coreeval.graph.prompt_lab.role_inputs import is_as_sent, parse_role, render_request
 
-    known = role_named(role)
+    known = parse_role(role)
     with _bench(task, config, run, folder) as bench:
         aligned, calls = _aligned(bench, run)
         inputs = asyncio.run(_inputs(aligned, known, run, [sample] if sample else [], 1))
         one = inputs.found[0]
-        shown = asyncio.run(shown_in(one, bench.setup.prompts))
-        sent = as_sent(one, shown, calls) if run else None
+        shown = asyncio.run(render_request(one, bench.setup.prompts))
+        sent = is_as_sent(one, shown, calls) if run else None
         document = show_document(inputs, shown, bench.setup.prompts[known], sent=sent)
     show(document, as_json, lambda: "\n".join(show_lines(document, schema=schema)))
 
@@ -125,22 +124,21 @@ def try_prompt(
     import asyncio
 
     from coreeval.cli.prompt_words import try_document, try_lines
-    from coreeval.graph.bench.contenders import check_judges, contenders
-    from coreeval.graph.bench.opening import open_bench
-    from coreeval.graph.bench.situations import role_named
-    from coreeval.graph.bench.trial import try_out
+    from coreeval.graph.prompt_lab.lab import open_lab
+    from coreeval.graph.prompt_lab.role_inputs import parse_role
+    from coreeval.graph.prompt_lab.trial import check_judges, list_variants, run_trials
 
     if sample and limit:
         raise UsageError("--sample and --limit exclude each other")
-    known, bench = role_named(role), open_bench(config)
+    known, bench = parse_role(role), open_lab(config)
     if judge:
         with_trusted_endpoints(trust_endpoints, lambda: check_judges(bench, known))
     asked = with_trusted_endpoints(
-        trust_endpoints, lambda: contenders(bench, known, model or [], folder or [])
+        trust_endpoints, lambda: list_variants(bench, known, model or [], folder or [])
     )
     aligned, _ = _aligned(bench, run)
     inputs = asyncio.run(_inputs(aligned, known, run, sample or [], limit or FIRST_FEW))
-    trials = asyncio.run(try_out(aligned, inputs.found, asked, judge=judge))
+    trials = asyncio.run(run_trials(aligned, inputs.found, asked, judge=judge))
     document = try_document(known, inputs, asked, trials)
     show(document, as_json, lambda: "\n".join(try_lines(document)))
     if any(each["valid"] < each["samples"] for each in document["totals"]):
@@ -150,34 +148,34 @@ def try_prompt(
 @contextmanager
 def _bench(
     task: str | None, config: Path | None, run: Path | None, folder: str | None
-) -> Iterator["Bench"]:
+) -> Iterator["PromptLab"]:
     """Open what the options name: a config, a run's own, or the bundled samples of a task."""
-    from coreeval.graph.bench import opening
+    from coreeval.graph.prompt_lab import lab
 
     if task is not None and (config or run):
         raise UsageError("the config or the run names the task", hint="leave out --task")
     if config or run:
-        bench = opening.open_bench(config) if config else opening.bench_of_run(run or Path())
-        yield opening.with_prompts(bench, folder)
+        bench = lab.open_lab(config) if config else lab.open_run_lab(run or Path())
+        yield lab.use_prompts(bench, folder)
     elif task is not None:
-        with opening.bundled_bench(task) as bench:
-            yield opening.with_prompts(bench, folder)
+        with lab.open_bundled_lab(task) as bench:
+            yield lab.use_prompts(bench, folder)
     else:
         raise UsageError("which task?", hint="give --task T, --config CONFIG or --run RUN")
 
 
-def _aligned(bench: "Bench", run: Path | None) -> "tuple[Bench, Path]":
+def _aligned(bench: "PromptLab", run: Path | None) -> "tuple[PromptLab, Path]":
     """Return the bench with a run's window, and the file of the calls of whichever it is."""
-    from coreeval.graph.bench.opening import aligned
+    from coreeval.graph.prompt_lab.lab import align_with_run
 
-    return aligned(bench, run) if run else (bench, bench.workspace.calls)
+    return align_with_run(bench, run) if run else (bench, bench.workspace.calls)
 
 
 async def _inputs(
-    bench: "Bench", role: "RoleName", run: Path | None, ids: list[str], limit: int
-) -> "Inputs":
-    from coreeval.graph.bench.opening import inputs_from_bench, inputs_from_run
+    bench: "PromptLab", role: "RoleName", run: Path | None, ids: list[str], limit: int
+) -> "RoleInputs":
+    from coreeval.graph.prompt_lab.lab import collect_dry_inputs, collect_run_inputs
 
     if run:
-        return await inputs_from_run(bench, role, run, ids, limit)
-    return await inputs_from_bench(bench, role, ids, limit)
+        return await collect_run_inputs(bench, role, run, ids, limit)
+    return await collect_dry_inputs(bench, role, ids, limit)

@@ -23,8 +23,8 @@ from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.meanings import STATES
 
 if TYPE_CHECKING:
+    from coreeval.graph.execute import RunSummary
     from coreeval.graph.run import IfChanged
-    from coreeval.graph.work import RunSummary
     from coreeval.releases.manifest import Cost, Manifest
 
 
@@ -48,8 +48,8 @@ def refresh(
     """Refresh a benchmark: the run. Ctrl-C stops it cleanly."""
     with loading():
         from coreeval.cli.progress import watching
+        from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import refresh as work
-        from coreeval.graph.work import Surroundings
 
     overrides = [*(setting or ()), *of_money(budget, allow_unpriced)]
 
@@ -62,7 +62,7 @@ def refresh(
                 overrides=overrides,
                 parent=release,
                 stale_after=stale_after,
-                around=Surroundings(watch=watch),
+                around=RunHooks(watch=watch),
             )
 
     _finish(with_trusted_endpoints(trust_endpoints, begin), as_json)
@@ -83,8 +83,8 @@ def resume(
     """Go on with a stopped run; no answered call is asked again."""
     with loading():
         from coreeval.cli.progress import watching
+        from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import resume as work
-        from coreeval.graph.work import Surroundings
 
     if keep and anew:
         raise typer.BadParameter("--keep and --anew exclude each other")
@@ -93,7 +93,7 @@ def resume(
 
     def go_on() -> "RunSummary":
         with watching() as watch:
-            around = Surroundings(watch=watch)
+            around = RunHooks(watch=watch)
             return work(run, if_changed=choice, budget_usd=budget, around=around)
 
     done = with_trusted_endpoints(trust_endpoints, go_on)
@@ -111,14 +111,14 @@ def retry(
     """Take the samples that failed once more, and only those."""
     with loading():
         from coreeval.cli.progress import watching
+        from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import retry as work
-        from coreeval.graph.work import Surroundings
 
     before = _manifest(run)
 
     def take_up() -> "RunSummary":
         with watching() as watch:
-            return work(run, budget_usd=budget, around=Surroundings(watch=watch))
+            return work(run, budget_usd=budget, around=RunHooks(watch=watch))
 
     done = with_trusted_endpoints(trust_endpoints, take_up)
     if not before.failed:
@@ -206,11 +206,11 @@ def _cost(cost: "Cost") -> Iterator[str]:
 
 def _estimate_error(manifest: "Manifest") -> list[Document] | None:
     """Return how far the estimate was off that went before; None without one or before the end."""
-    from coreeval.graph.forecast.estimates import error_of, estimate_of
+    from coreeval.graph.estimate.model import find_estimate, measure_error
 
-    if manifest.status != "complete" or (found := estimate_of(manifest)) is None:
+    if manifest.status != "complete" or (found := find_estimate(manifest)) is None:
         return None
-    return [miss.model_dump(mode="json") for miss in error_of(found, manifest.cost).misses]
+    return [miss.model_dump(mode="json") for miss in measure_error(found, manifest.cost).misses]
 
 
 def _estimated(misses: list[Document] | None) -> Iterator[str]:

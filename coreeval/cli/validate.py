@@ -20,7 +20,7 @@ from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
     from coreeval.config import Config
-    from coreeval.graph.lineage import Lineage
+    from coreeval.graph.run_origin import Lineage
     from coreeval.graph.setup import Setup
 
 SHOWN = 5
@@ -36,10 +36,10 @@ def validate(
 ) -> None:
     """Check config, task, data, news, keys: free of charge."""
     from coreeval.config import load_config
-    from coreeval.graph.lineage import lineage_of
+    from coreeval.graph.run_origin import build_lineage
     from coreeval.tools.env_file import read_env_file
 
-    lineage = lineage_of(release, stale_after)
+    lineage = build_lineage(release, stale_after)
     loaded = load_config(config.resolve(), setting or ())
     read_env_file(config.resolve().parent, loaded)
     checks = list(_checks(loaded, config, lineage))
@@ -135,13 +135,13 @@ def _benchmark(setup: "Setup") -> list[str]:
 def _news(setup: "Setup", config: Path) -> list[str]:
     from contextlib import closing
 
-    from coreeval.graph.control import control_used
-    from coreeval.graph.news import open_news
+    from coreeval.graph.inputs import open_news
+    from coreeval.graph.refresh import describe_control
     from coreeval.tools.knowledge import describe_coverage
     from coreeval.tools.workspace import workspace_for
 
     with closing(open_news(setup, workspace_for(config.resolve().parent))) as news:
-        coverage, control = news.coverage(setup.window), control_used(setup, news)
+        coverage, control = news.coverage(setup.window), describe_control(setup, news)
     found = [f"{describe_coverage(coverage)} of the window ({news.name})"]
     if coverage.gaps:
         more = f" and {len(coverage.gaps) - SHOWN} more" if len(coverage.gaps) > SHOWN else ""
@@ -199,7 +199,7 @@ def _prices(config: "Config") -> list[str]:
 
 
 def _telemetry(setup: "Setup") -> list[str]:
-    from coreeval.graph.telemetry import check_telemetry
+    from coreeval.graph.spans import check_telemetry
     from coreeval.tools.telemetry import redact_url
 
     url, content = check_telemetry(setup.config), setup.config.telemetry.content
@@ -219,25 +219,25 @@ def _gates(config: "Config", path: Path) -> list[str]:
 def _pcr(setup: "Setup") -> list[str]:
     from itertools import islice
 
-    from coreeval.graph.drawing import drawn_most, train_rows
-    from coreeval.graph.setup import check_compared
+    from coreeval.graph.setup import check_splits
+    from coreeval.graph.train_split import iter_train_rows, max_train_items
 
-    check_compared(setup)
-    most, split = drawn_most(setup.config, None), setup.config.pcr_train_split
+    check_splits(setup)
+    most, split = max_train_items(setup.config, None), setup.config.pcr_train_split
     if not most:
         return ["no target to compare: name some under models.targets"]
-    there = sum(1 for _ in islice(train_rows(setup), most))
+    there = sum(1 for _ in islice(iter_train_rows(setup), most))
     return [f"{there} items are drawn of the split {split!r} and reworded"]
 
 
 def _kept(setup: "Setup", lineage: "Lineage", config: Path) -> list[str]:
     """Return how many samples would be kept, and why the others would not."""
     from coreeval.evaluation.benchmarks import iter_benchmark
-    from coreeval.graph.lineage import followed, keeper_of
+    from coreeval.graph.run_origin import find_followed_release, open_keeper
     from coreeval.tools.workspace import workspace_for
 
-    parent = followed(lineage, setup, workspace_for(config.resolve().parent))
-    keeper = keeper_of(parent, setup)
+    parent = find_followed_release(lineage, setup, workspace_for(config.resolve().parent))
+    keeper = open_keeper(parent, setup)
     for _ in keeper.through(iter_benchmark(setup.config.dataset, setup.task)):
         pass
     return [keeper.told(parent)]

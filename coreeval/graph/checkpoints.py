@@ -1,7 +1,7 @@
-"""Where threads stand: held in memory while they run, kept on disk when they are stopped.
+"""Where threads stand: in memory while they run, on disk once they are stopped.
 
-Saving the place of a thread that then comes to its end is work for nothing, and most do. A thread
-that is lost with its process begins again, over the stored calls.
+Most threads come to their end, so saving each of their places would be wasted work. A thread that
+is lost with its process begins again, over the stored calls.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _PLAIN_KINDS = frozenset({"null", "msgpack"})
 _DELETE = "delete it: samples in flight start again from the calls already answered"
 
 
-class RefusedRow(ValueError):
+class InvalidCheckpointRow(ValueError):
     """A row of checkpoints.db holds what CoreEval does not write there."""
 
 
@@ -67,19 +67,19 @@ class PlainValueSerializer(JsonPlusSerializer):
         """
         kind, encoded = data
         if kind not in _PLAIN_KINDS:
-            raise RefusedRow(f"a value is encoded as {kind!r}")
+            raise InvalidCheckpointRow(f"a value is encoded as {kind!r}")
         try:
             return super().loads_typed((kind, encoded))
         except (TypeError, ValueError):
-            raise RefusedRow("a value is not plain JSON") from None
+            raise InvalidCheckpointRow("a value is not plain JSON") from None
 
 
 def _refuse_object(code: int, encoded: bytes) -> NoReturn:
     """Refuse an extension of msgpack: each builds an object of a type that the row names."""
-    raise RefusedRow(f"a value is an object (extension {code})")
+    raise InvalidCheckpointRow(f"a value is an object (extension {code})")
 
 
-class _KeptCheckpoint(TypedDict):
+class _CheckpointKeys(TypedDict):
     """The keys of a checkpoint that LangGraph reads without checking them."""
 
     __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
@@ -92,11 +92,11 @@ class _KeptCheckpoint(TypedDict):
     versions_seen: dict[str, dict[str, str]]
 
 
-_KEPT = TypeAdapter(_KeptCheckpoint)
+_CHECKPOINT_ADAPTER = TypeAdapter(_CheckpointKeys)
 
 
 @dataclass
-class _Held:
+class _ThreadCheckpoint:
     """The newest checkpoint of a thread, and what was written since."""
 
     config: RunnableConfig
@@ -119,7 +119,7 @@ class _Held:
         }
 
 
-class HeldCheckpoints(BaseCheckpointSaver[str]):
+class CheckpointStore(BaseCheckpointSaver[str]):
     """Checkpoints of running threads in memory, over those of stopped threads on disk.
 
     Args:
@@ -131,13 +131,13 @@ class HeldCheckpoints(BaseCheckpointSaver[str]):
         super().__init__(serde=disk.serde)
         self._disk = disk
         self._on_disk = threads
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _ThreadCheckpoint] = {}
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """Return the version after this one."""
         return self._disk.get_next_version(current, channel)
 
-    def knows(self, thread_id: str) -> bool:
+    def has_thread(self, thread_id: str) -> bool:
         """Tell whether a thread has a place to go on from."""
         return thread_id in self._held or thread_id in self._on_disk
 
@@ -158,15 +158,15 @@ class HeldCheckpoints(BaseCheckpointSaver[str]):
         try:
             found = await self._disk.aget_tuple(config)
             if found:
-                _KEPT.validate_python(found.checkpoint)
-        except RefusedRow:
+                _CHECKPOINT_ADAPTER.validate_python(found.checkpoint)
+        except InvalidCheckpointRow:
             raise
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"])) or "the checkpoint"
-            raise RefusedRow(f"{place}: {first['msg']}") from None
+            raise InvalidCheckpointRow(f"{place}: {first['msg']}") from None
         except (TypeError, ValueError) as error:  # metadata and columns, which LangGraph decodes
-            raise RefusedRow(str(error)) from None
+            raise InvalidCheckpointRow(str(error)) from None
         return found
 
     async def aput(
@@ -177,7 +177,7 @@ class HeldCheckpoints(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Hold a checkpoint in the place of the one before."""
-        held = _Held(config, checkpoint, metadata, new_versions)
+        held = _ThreadCheckpoint(config, checkpoint, metadata, new_versions)
         self._held[config["configurable"]["thread_id"]] = held
         return held.own_config
 
@@ -214,7 +214,7 @@ class HeldCheckpoints(BaseCheckpointSaver[str]):
 
 
 @asynccontextmanager
-async def open_checkpoints(path: Path) -> AsyncIterator[HeldCheckpoints]:
+async def open_checkpoints(path: Path) -> AsyncIterator[CheckpointStore]:
     """Open the checkpoints of a run.
 
     Raises:
@@ -222,13 +222,13 @@ async def open_checkpoints(path: Path) -> AsyncIterator[HeldCheckpoints]:
     """
     await asyncio.to_thread(refuse_link, path)
     async with aiosqlite.connect(path) as connection:
-        with damage_told(path):
+        with report_damage(path):
             await _refuse_foreign(connection, path)
             await connection.execute("PRAGMA synchronous=NORMAL")
             disk = AsyncSqliteSaver(connection, serde=PlainValueSerializer())
             await disk.setup()
             found = await connection.execute_fetchall("SELECT DISTINCT thread_id FROM checkpoints")
-        yield HeldCheckpoints(disk, {row[0] for row in found})
+        yield CheckpointStore(disk, {row[0] for row in found})
 
 
 async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:
@@ -244,7 +244,7 @@ async def _refuse_foreign(connection: aiosqlite.Connection, path: Path) -> None:
 
 
 @contextmanager
-def damage_told(path: Path) -> Iterator[None]:
+def report_damage(path: Path) -> Iterator[None]:
     """Tell the user about damaged checkpoints, which no sample in flight could survive."""
     try:
         yield
@@ -258,7 +258,7 @@ def damage_told(path: Path) -> Iterator[None]:
         raise RunCorrupt(
             f"checkpoints.db is damaged: {error}", where=str(path), hint=_DELETE
         ) from None
-    except RefusedRow as error:
+    except InvalidCheckpointRow as error:
         raise RunCorrupt(
             f"checkpoints.db holds a row that CoreEval did not write, and it was not read: {error}",
             where=str(path),

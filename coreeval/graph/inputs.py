@@ -1,70 +1,196 @@
-"""What a run takes from outside beside its samples and its models' answers: benchmark and news."""
+"""What a run takes from outside besides model answers: its benchmark and its news.
+
+`InputSource` is what a run asks; a cassette may stand in for it. `open_news` opens the backends
+that the config names, as one source.
+"""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from coreeval.config import Config
-from coreeval.errors import DatasetError
+from coreeval.errors import DatasetError, KnowledgeError
 from coreeval.evaluation.benchmarks import counts_note, iter_benchmark, splits_of, targets_of
-from coreeval.graph.news import open_news
-from coreeval.graph.offering import Offer, offer_of
-from coreeval.schema import Sample, Task
+from coreeval.graph.node_context import Retrieve, build_retrieve
+from coreeval.graph.setup import Setup
+from coreeval.releases.manifest import KnowledgeUsed
+from coreeval.schema import Retrieval, Sample, Task
+from coreeval.tools.endpoints import bigquery_pairs, refuse_untrusted
+from coreeval.tools.gdelt.local import LocalKnowledge, open_local
+from coreeval.tools.gdelt.sources import SourceCache, SourceChain
+from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.knowledge import KnowledgeSource
+from coreeval.tools.trust import TrustRecord
+from coreeval.tools.workspace import Workspace, user_cache
 
 if TYPE_CHECKING:
-    from coreeval.graph.job import Job
+    from coreeval.graph.run_context import RunContext
 
-TRAIN_MOST = 20_000
+
+class BackendObserver(Protocol):
+    """Whoever wants to know what remote backends do."""
+
+    def on_note(self, note: str) -> None:
+        """Hear what a backend is about to do, such as to spend money."""
+        ...
+
+    def on_fetch(self, backend: str, answer: Retrieval) -> None:
+        """Hear what a backend answered."""
+        ...
+
+
+class _NullBackendObserver:
+    def on_note(self, note: str) -> None: ...
+    def on_fetch(self, backend: str, answer: Retrieval) -> None: ...
+
+
+NULL_BACKEND_OBSERVER: BackendObserver = _NullBackendObserver()
+
+
+class NewsSources(SourceChain):
+    """All backends of a run in their order, and the local one where it is among them."""
+
+    def __init__(self, sources: list[KnowledgeSource], local: LocalKnowledge | None) -> None:
+        super().__init__(sources)
+        self.local = local
+
+    @property
+    def fingerprint(self) -> str:
+        """The names of the backends, and the hash of what is kept here."""
+        return f"{self.name}:{self.local.stats().fingerprint}" if self.local else self.name
+
+
+def open_news(
+    setup: Setup, workspace: Workspace, observer: BackendObserver = NULL_BACKEND_OBSERVER
+) -> NewsSources:
+    """Open the backends; local news are made ready for searching if they are not yet.
+
+    Raises:
+        KnowledgeError: news files are missing, or nobody has news of the window.
+    """
+    sources: list[KnowledgeSource] = []
+    local: LocalKnowledge | None = None
+    with ExitStack() as opened:
+        for backend in setup.config.knowledge.backends:
+            if backend == "local":
+                local = _open_local(setup, workspace)
+                sources.append(local)
+            else:
+                sources.append(_open_remote(setup, backend, workspace, observer))
+            opened.callback(sources[-1].close)
+        if local and len(sources) == 1:
+            local.require(setup.window)
+        opened.pop_all()
+    return NewsSources(sources, local)
+
+
+def _open_local(setup: Setup, workspace: Workspace) -> LocalKnowledge:
+    chosen = setup.config.knowledge
+    path = Path(chosen.path) if chosen.path else workspace.news
+    if chosen.path is None and not path.exists():
+        raise KnowledgeError(
+            "there is no news yet",
+            where=str(path),
+            hint="bring it in: coreeval gdelt sync --days 30; or set knowledge.path",
+        )
+    return open_local(path, workspace.gdelt, min_precision=chosen.min_precision)
+
+
+def _open_remote(
+    setup: Setup, backend: str, workspace: Workspace, observer: BackendObserver
+) -> KnowledgeSource:
+    source = (
+        _open_bigquery(setup, workspace, observer) if backend == "bigquery" else _open_doc(setup)
+    )
+    cache = JsonCache(workspace.cache / backend)
+    return SourceCache(source, cache, lambda answer: observer.on_fetch(backend, answer))
+
+
+def _open_bigquery(
+    setup: Setup, workspace: Workspace, observer: BackendObserver
+) -> KnowledgeSource:
+    from coreeval.tools.gdelt.bigquery.bigquery_source import open_bigquery
+
+    record = TrustRecord(workspace)
+    refuse_untrusted(bigquery_pairs(setup.config), record.endpoints(), record=record.path)
+    chosen = setup.config.knowledge
+    return open_bigquery(chosen.bigquery, min_precision=chosen.min_precision, tell=observer.on_note)
+
+
+def _open_doc(setup: Setup) -> KnowledgeSource:
+    from coreeval.tools.gdelt.doc.doc_source import open_doc
+
+    chosen = setup.config.knowledge
+    return open_doc(chosen.doc, user_cache(), min_precision=chosen.min_precision)
+
+
+def describe_news(setup: Setup, news: NewsSources) -> KnowledgeUsed:
+    """Return what the manifest says about the news when a run starts."""
+    chosen, coverage = setup.config.knowledge, news.coverage(setup.window)
+    return KnowledgeUsed(
+        backend=news.name,
+        path=chosen.path,
+        min_precision=chosen.min_precision,
+        coverage=coverage,
+        gaps=coverage.gaps,
+        takedown=len(setup.rules.takedown),
+        takedown_sha256=setup.rules.takedown.fingerprint,
+        stats=news.local.stats().model_dump(mode="json") if news.local else {},
+    )
+
+
+MOST_TRAIN_EXAMPLES = 20_000
 """Most labelled samples that the offline label judge learns from."""
 
 
-class Inputs(Protocol):
+class InputSource(Protocol):
     """Where a run looks; a recording may stand in its place."""
 
-    def news(self, job: "Job") -> KnowledgeSource:
+    def news(self, job: "RunContext") -> KnowledgeSource:
         """Open the news of a pass."""
         ...
 
-    def offer(self, job: "Job", knowledge: KnowledgeSource) -> Offer:
+    def retrieve(self, job: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
         """Return what looks for news for one sample."""
         ...
 
-    def train(self, job: "Job") -> list[Sample]:
+    def train(self, job: "RunContext") -> list[Sample]:
         """Return labelled samples for a label judge that plays by rules."""
         ...
 
-    def targets(self, job: "Job") -> Sequence[str]:
+    def targets(self, job: "RunContext") -> Sequence[str]:
         """Return the stance targets of a benchmark that has several."""
         ...
 
-    def oddity(self, job: "Job", rows: int) -> str | None:
+    def row_count_warning(self, job: "RunContext", rows: int) -> str | None:
         """Return what is odd about a benchmark of so many rows."""
         ...
 
 
-class Live:
+class FileInputs:
     """The benchmark's files, and the news that the config names."""
 
-    def news(self, job: "Job") -> KnowledgeSource:
+    def news(self, job: "RunContext") -> KnowledgeSource:
         """Open the backends; see `open_news`."""
         return open_news(job.setup, job.workspace, job)
 
-    def offer(self, job: "Job", knowledge: KnowledgeSource) -> Offer:
+    def retrieve(self, job: "RunContext", knowledge: KnowledgeSource) -> Retrieve:
         """Return what asks them."""
         setup = job.setup
         candidates = setup.config.knowledge.candidates
-        return offer_of(knowledge, setup.window, candidates=candidates, rules=setup.rules)
+        return build_retrieve(knowledge, setup.window, candidates=candidates, rules=setup.rules)
 
-    def train(self, job: "Job") -> list[Sample]:
-        """Return the first of the train split; see `learnt_from`."""
-        return learnt_from(job.config, job.task)
+    def train(self, job: "RunContext") -> list[Sample]:
+        """Return the first of the train split; see `load_train_examples`."""
+        return load_train_examples(job.config, job.task)
 
-    def targets(self, job: "Job") -> Sequence[str]:
+    def targets(self, job: "RunContext") -> Sequence[str]:
         """Return the targets of the benchmark's folders."""
         return targets_of(job.config.dataset)
 
-    def oddity(self, job: "Job", rows: int) -> str | None:
+    def row_count_warning(self, job: "RunContext", rows: int) -> str | None:
         """Return whether rows are missing or too many, as far as the files are still there."""
         try:
             return counts_note(job.config.dataset, rows)
@@ -72,7 +198,7 @@ class Live:
             return None
 
 
-def learnt_from(config: Config, task: Task) -> list[Sample]:
+def load_train_examples(config: Config, task: Task) -> list[Sample]:
     """Return the train split's first samples, where the label judge plays by rules and has one."""
     dataset = config.dataset
     if "label_judge" not in config.models.rule_based_roles or dataset.train_split == dataset.split:
@@ -80,7 +206,7 @@ def learnt_from(config: Config, task: Task) -> list[Sample]:
     if dataset.train_split not in splits_of(dataset):
         return []
     rows = iter_benchmark(dataset, task, split=dataset.train_split)
-    return list(islice((row for row in rows if isinstance(row, Sample)), TRAIN_MOST))
+    return list(islice((row for row in rows if isinstance(row, Sample)), MOST_TRAIN_EXAMPLES))
 
 
-LIVE: Inputs = Live()
+FILE_INPUTS: InputSource = FileInputs()

@@ -10,7 +10,7 @@ from typing import get_args
 
 from coreeval.errors import CoreEvalError
 from coreeval.graph.progress import Progress, Watch
-from coreeval.graph.record import InFlight
+from coreeval.graph.recorder import InFlight
 from coreeval.models.activity import ActiveCalls
 from coreeval.tools.stores.heartbeat import Cause, ProgressSnapshot, Spend, Wait
 from coreeval.tools.stores.run_store import RunStore
@@ -26,7 +26,7 @@ _ORDER: tuple[Cause, ...] = get_args(Cause)
 """What explains most first."""
 
 
-class Meter:
+class RateMeter:
     """How many things have ended a minute of late.
 
     Args:
@@ -39,7 +39,7 @@ class Meter:
         self._marks = deque([(clock(), 0)])
         """When so many had ended, a second or more apart."""
 
-    def ended(self) -> None:
+    def count(self) -> None:
         """Count one more."""
         self._ended += 1
         if self._clock() - self._marks[-1][0] >= 1.0:
@@ -82,23 +82,23 @@ class Monitor:
         """The last that was said with a number."""
         self._note = ""
         self._spent: Spend | None = None
-        self._meter = Meter(clock)
+        self._meter = RateMeter(clock)
         self._moved_at = clock()
         self._pulse: ProgressSnapshot | None = None
         self._pulse_at = 0.0
 
-    def heard(self, progress: Progress) -> None:
+    def on_progress(self, progress: Progress) -> None:
         """Take up what the run tells, and pass it on."""
         self._moved_at, self._note = self._clock(), progress.note or self._note
         if progress.stage == "stopping":  # the stage goes on
             self._watch(progress)
             return
         if progress.stage != self._place.stage:
-            self._meter, self._pulse, self._note = Meter(self._clock), None, progress.note
+            self._meter, self._pulse, self._note = RateMeter(self._clock), None, progress.note
             self._place = progress
         elif progress.total:
             if progress.done != self._place.done:
-                self._meter.ended()
+                self._meter.count()
             if progress.done == progress.total:  # what was known half a second ago is not true now
                 self._pulse = None
             self._place = progress
@@ -108,10 +108,10 @@ class Monitor:
         """Return where the run is; half a second old at most."""
         now = self._clock()
         if self._pulse is None or now - self._pulse_at > FRESH_S:
-            self._pulse, self._pulse_at = self._taken(now), now
+            self._pulse, self._pulse_at = self._measure(now), now
         return self._pulse
 
-    def _taken(self, now: float) -> ProgressSnapshot:
+    def _measure(self, now: float) -> ProgressSnapshot:
         rate, place = self._meter.per_minute(), self._place
         moved = max(self._moved_at, self.traffic.moved_at, self.in_flight.moved_at)
         return ProgressSnapshot(
@@ -123,13 +123,13 @@ class Monitor:
             idle_s=round(max(0.0, now - moved), 1),
             sent=self.traffic.in_flight,
             roles=self.traffic.speeds(),
-            waits=self._waits(now - moved),
+            waits=self._list_waits(now - moved),
             spend=self._spent,
         )
 
-    def _waits(self, idle_s: float) -> tuple[Wait, ...]:
+    def _list_waits(self, idle_s: float) -> tuple[Wait, ...]:
         """Return what is waited for; steps explain only where no call and no news does."""
-        steps = self.in_flight.waits()
+        steps = self.in_flight.list_waits()
         found = [*self.traffic.waits(), *(wait for wait in steps if wait.cause == "news")]
         if self._place.stage == "gather":
             seconds = round(max(0.0, idle_s), 1)
@@ -144,12 +144,12 @@ class Monitor:
             self._spent = await asyncio.to_thread(self._spend)
         self._pulse = None
         pulse = self.pulse()
-        store.beat(self.in_flight.places(), pulse)
+        store.beat(self.in_flight.positions(), pulse)
         self._watch(replace(self._place, note="", pulse=pulse))
 
 
 @asynccontextmanager
-async def beating(monitor: Monitor, store: RunStore) -> AsyncIterator[None]:
+async def beat_regularly(monitor: Monitor, store: RunStore) -> AsyncIterator[None]:
     """Leave a sign of life every few seconds while the block runs."""
 
     async def beat() -> None:

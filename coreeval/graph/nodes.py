@@ -1,4 +1,4 @@
-"""The nodes of the sample graph: each takes things out of the state and calls one role or check."""
+"""The nodes of the sample graph: each reads the state and calls one role or check."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,9 +7,7 @@ from coreeval.agents import checks, queries, reflect, safety
 from coreeval.agents.edits import substitute
 from coreeval.agents.reflect import FinalOutcome, decide_next, summarise_defects
 from coreeval.agents.roles import CompositionRequest, Fields, Team
-from coreeval.graph.crew import Crew
-from coreeval.graph.notes import note
-from coreeval.graph.offering import Looking
+from coreeval.graph.node_context import NodeContext, RetrievalRequest, log_detail
 from coreeval.graph.state import Json, SampleState, SampleUpdate
 from coreeval.schema import (
     Defect,
@@ -31,10 +29,10 @@ END = "end"
 
 
 class SampleNodes:
-    """The node functions, bound to a crew."""
+    """The node functions, bound to a context."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
 
     # -- before any news ------------------------------------------------------------------------
 
@@ -42,18 +40,18 @@ class SampleNodes:
         """Find entities, triples, locks and queries (paper eq. 1), and screen the sample."""
         sample, task, team = await self._sample(state)
         found = checks.clean_extraction(task, sample, await team.extractor(sample))
-        screened = safety.screen_sample(sample, found, self._crew.rules.policy)
+        screened = safety.screen_sample(sample, found, self._context.rules.policy)
         update = SampleUpdate(extraction=found.model_dump(mode="json"), policy=screened.policy)
         update |= SampleUpdate(route=self._after_extract(state))
         if screened.policy in ("skip", "semantic_only"):
-            update |= _end("unsafe", screened.reason)
+            update |= _end_with("unsafe", screened.reason)
         if screened.policy == "skip":
             update |= SampleUpdate(semantic_status="policy")
         return update
 
     def _after_extract(self, state: SampleState) -> str:
         """Return what comes first: news, where a text is kept unless there is newer news."""
-        return "retrieve" if state["sample_id"] in self._crew.newest else "judge_original"
+        return "retrieve" if state["sample_id"] in self._context.newest else "judge_original"
 
     async def judge_original(self, state: SampleState) -> SampleUpdate:
         """Label the original blind: a definite contrary label makes the sample unrecoverable."""
@@ -64,10 +62,12 @@ class SampleNodes:
             original_label=verdict.label,
             original_fluency=verdict.fluency,
             read_by=verdict.cue if verdict.label == sample.label_text else "",
-            verdicts=[_verdict("original_label", 0, not contrary, _said(verdict))],
+            verdicts=[_make_verdict("original_label", 0, not contrary, _describe_label(verdict))],
         )
         if contrary and "outcome" not in state:
-            update |= _end("label_unrecoverable", f"the original reads as {_said(verdict)}")
+            update |= _end_with(
+                "label_unrecoverable", f"the original reads as {_describe_label(verdict)}"
+            )
         return update
 
     # -- D^s ------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class SampleNodes:
     async def reword(self, state: SampleState) -> SampleUpdate:
         """Say the same in other words (paper eq. 4); one retry with what was wrong."""
         sample, task, team = await self._sample(state)
-        extraction = _extraction(state)
+        extraction = _parse_extraction(state)
         rewrite = await team.rewriter(sample, extraction)
         status, defects = checks.check_rewrite(task, sample, extraction, rewrite)
         found = list(defects)
@@ -87,10 +87,10 @@ class SampleNodes:
             found += defects
         passed = status == "reworded" and not defects
         return SampleUpdate(
-            semantic=_spaced(task, rewrite.fields) if passed else None,
-            semantic_feedback=_json(found),
+            semantic=_find_spacing_defects(task, rewrite.fields) if passed else None,
+            semantic_feedback=_dump_defects(found),
             verdicts=[
-                _verdict("reworded", 0, passed, summarise_defects(defects) or rewrite.reason)
+                _make_verdict("reworded", 0, passed, summarise_defects(defects) or rewrite.reason)
             ],
         )
 
@@ -104,41 +104,41 @@ class SampleNodes:
         same = verdict.label in {sample.label_text, state["original_label"]}
         return SampleUpdate(
             semantic_status="reworded" if same else "label_changed",
-            verdicts=[_verdict("semantic_label", 0, same, _said(verdict))],
+            verdicts=[_make_verdict("semantic_label", 0, same, _describe_label(verdict))],
         )
 
     # -- D-hat ----------------------------------------------------------------------------------
 
     async def retrieve(self, state: SampleState) -> SampleUpdate:
         """Ask for dated news (paper eq. 2); a retry asks for other news than before."""
-        crew, tried = self._crew, [*state.get("tried", ()), *_used(state)]
-        asked = await self.queries(state)
-        offered = await crew.offer(
-            Looking(
+        context, tried = self._context, [*state.get("tried", ()), *_list_failed_evidence(state)]
+        asked = await self.build_queries(state)
+        offered = await context.retrieve(
+            RetrievalRequest(
                 sample_id=state["sample_id"],
                 attempt=state.get("attempt", 1),
                 queries=asked,
                 tried=tried,
             )
         )
-        note("asked", list(offered.asked))
-        await crew.store.add_evidence(offered.items)
+        log_detail("asked", list(offered.asked))
+        await context.store.add_evidence(offered.items)
         rungs = {item.id: rung for item, rung in offered.items.items()}
         first = "original_label" not in state
         route = "judge_original" if first else "replace"
         update = SampleUpdate(evidence=rungs, tried=tried, route=route)
-        newest = crew.newest.get(state["sample_id"])
+        newest = context.newest.get(state["sample_id"])
         if rungs and newest and all(item.published_at <= newest for item in offered.items):
-            return update | _end("no_knowledge", f"no news after {newest:%Y-%m-%d %H:%M}")
+            return update | _end_with("no_knowledge", f"no news after {newest:%Y-%m-%d %H:%M}")
         if rungs:
             return update | SampleUpdate(rung=queries.find_best_rung(rungs.values()))
-        return update | _end("no_knowledge", _why_none(offered.asked, state))
+        return update | _end_with("no_knowledge", _explain_no_news(offered.asked, state))
 
-    async def queries(self, state: SampleState) -> list[EntityQuery]:
+    async def build_queries(self, state: SampleState) -> list[EntityQuery]:
         """Return what a sample asks of the news; nothing that is taken down."""
         _, task, _ = await self._sample(state)
-        taken_down = self._crew.rules.takedown.names_in
-        drafts = queries.plan_queries(_extraction(state), task)
+        taken_down = self._context.rules.takedown.names_in
+        drafts = queries.plan_queries(_parse_extraction(state), task)
         return [query for query in drafts if not any(taken_down(query.text))]
 
     async def replace(self, state: SampleState) -> SampleUpdate:
@@ -149,81 +149,85 @@ class SampleNodes:
         sample, task, team = await self._sample(state)
         offered, attempt = state["evidence"], state.get("attempt", 1)
         evidence = await self._evidence(list(offered))
-        previous = _plan(state) if "plan" in state else None
+        previous = _parse_plan(state) if "plan" in state else None
         plan = await team.replacer(
             sample,
-            _extraction(state),
+            _parse_extraction(state),
             evidence,
-            feedback=_feedback(state),
+            feedback=_parse_feedback(state),
             previous=previous,
         )
         update = SampleUpdate(plan=plan.model_dump(mode="json"), attempt=attempt, route="compose")
         if plan.decision == "unsafe":
-            return update | _end("unsafe", plan.reason)
+            return update | _end_with("unsafe", plan.reason)
         if plan.decision == "none_fits":
-            return update | _end("no_knowledge", plan.reason or "no news on offer fits the sample")
-        used = (offered[known] for known in _rests_on(plan) if known in offered)
+            return update | _end_with(
+                "no_knowledge", plan.reason or "no news on offer fits the sample"
+            )
+        used = (offered[known] for known in _list_evidence(plan) if known in offered)
         update |= SampleUpdate(rung=queries.find_best_rung(used))
         defects = checks.check_plan(
             task,
             sample,
-            _extraction(state),
+            _parse_extraction(state),
             plan,
             evidence,
-            self._crew.window,
+            self._context.window,
             restraint=self._restraint(state),
         )
         if not defects:
             update |= SampleUpdate(feedback=[], composed={})
-        return update | self._judged(state, attempt, "plan", defects, otherwise="compose")
+        return update | self._record_verdict(state, attempt, "plan", defects, otherwise="compose")
 
     async def compose(self, state: SampleState) -> SampleUpdate:
         """Write D-hat from the original, the new triples and D^s (paper eq. 5)."""
         sample, task, team = await self._sample(state)
-        written = await team.composer(await self._brief(state, sample))
-        fields = _spaced(task, written.fields)
+        written = await team.composer(await self._build_request(state, sample))
+        fields = _find_spacing_defects(task, written.fields)
         return SampleUpdate(composed=fields, used=list(written.used_replacements))
 
     async def check(self, state: SampleState) -> SampleUpdate:
         """Check D-hat by code before any judge is paid (research: pilot §7)."""
         sample, task, _ = await self._sample(state)
-        brief = await self._brief(state, sample)
+        brief = await self._build_request(state, sample)
         defects = checks.check_composition(
             task,
             brief,
             state["composed"],
-            self._crew.window,
+            self._context.window,
             restraint=self._restraint(state),
         )
-        return self._judged(state, state["attempt"], "checks", defects, otherwise="reflect")
+        return self._record_verdict(state, state["attempt"], "checks", defects, otherwise="reflect")
 
     async def reflect(self, state: SampleState) -> SampleUpdate:
         """Judge facts and label of D-hat, each blind to the other (paper §3.4)."""
         sample, task, team = await self._sample(state)
-        fields, plan = state["composed"], _plan(state)
-        evidence = await self._evidence(_rests_on(plan))
+        fields, plan = state["composed"], _parse_plan(state)
+        evidence = await self._evidence(_list_evidence(plan))
         factual = {name: fields[name] for name in task.factual_fields or task.fields}
         facts, label = await asyncio.gather(
             team.fact_judge(factual, evidence), team.label_judge(fields)
         )
-        note("statements", [each.model_dump(mode="json") for each in facts.statements])
+        log_detail("statements", [each.model_dump(mode="json") for each in facts.statements])
         wrong_facts = reflect.find_fact_defects(task, fields, facts, evidence, plan)
         wrong_label = reflect.find_label_defects(task, sample, label)
         clumsy = reflect.find_fluency_defects(label, state.get("original_fluency", label.fluency))
         attempt = state["attempt"]
         said = [
-            _verdict("facts_supported", attempt, not wrong_facts, summarise_defects(wrong_facts)),
-            _verdict("label_preserved", attempt, not wrong_label, _said(label)),
-            _verdict("fluency", attempt, not clumsy, summarise_defects(clumsy)),
+            _make_verdict(
+                "facts_supported", attempt, not wrong_facts, summarise_defects(wrong_facts)
+            ),
+            _make_verdict("label_preserved", attempt, not wrong_label, _describe_label(label)),
+            _make_verdict("fluency", attempt, not clumsy, summarise_defects(clumsy)),
         ]
         defects = [*wrong_facts, *wrong_label, *clumsy]
         if not defects:
-            return _end("accepted", "") | SampleUpdate(verdicts=said)
+            return _end_with("accepted", "") | SampleUpdate(verdicts=said)
         return self._next(state, attempt, defects) | SampleUpdate(verdicts=said)
 
     # -- shared ---------------------------------------------------------------------------------
 
-    def _judged(
+    def _record_verdict(
         self,
         state: SampleState,
         attempt: int,
@@ -233,7 +237,7 @@ class SampleNodes:
         otherwise: str,
     ) -> SampleUpdate:
         """Record one verdict of the code, and go on or back."""
-        said = [_verdict(name, attempt, not defects, summarise_defects(defects))]
+        said = [_make_verdict(name, attempt, not defects, summarise_defects(defects))]
         after = SampleUpdate(route=otherwise)
         if defects:
             after = self._next(state, attempt, defects)
@@ -241,95 +245,95 @@ class SampleNodes:
 
     def _next(self, state: SampleState, attempt: int, defects: Sequence[Defect]) -> SampleUpdate:
         """Return where a text with defects goes: another attempt or the end."""
-        limit, previous = self._crew.max_attempts, _feedback(state)
+        limit, previous = self._context.max_attempts, _parse_feedback(state)
         decision = decide_next(defects, previous=previous, attempt=attempt, max_attempts=limit)
-        feedback = SampleUpdate(feedback=_json(defects))
+        feedback = SampleUpdate(feedback=_dump_defects(defects))
         if isinstance(decision, FinalOutcome):
-            return _end(decision.outcome, decision.reason) | feedback
+            return _end_with(decision.outcome, decision.reason) | feedback
         again = SampleUpdate(route=START_OF[decision.route], attempt=attempt + 1)
         return again | feedback
 
     async def _sample(self, state: SampleState) -> tuple[Sample, Task, Team]:
-        sample = await asyncio.to_thread(self._crew.store.sample, state["sample_id"])
-        part = self._crew.part_of(sample)
+        sample = await asyncio.to_thread(self._context.store.sample, state["sample_id"])
+        part = self._context.find_team(sample)
         return sample, part.task, part.team
 
     async def _evidence(self, ids: Sequence[str]) -> list[Evidence]:
-        stored = await asyncio.to_thread(self._crew.store.evidence, ids)
+        stored = await asyncio.to_thread(self._context.store.evidence, ids)
         items = [stored[known] for known in ids if known in stored]
-        return [item for item in items if not self._crew.rules.takedown.forbids(item)]
+        return [item for item in items if not self._context.rules.takedown.forbids(item)]
 
     def _restraint(self, state: SampleState) -> checks.Restraint:
         neutral = state.get("policy") == "neutral_only"
-        return checks.Restraint(neutral_only=neutral, takedown=self._crew.rules.takedown)
+        return checks.Restraint(neutral_only=neutral, takedown=self._context.rules.takedown)
 
-    async def _brief(self, state: SampleState, sample: Sample) -> CompositionRequest:
-        plan = _plan(state)
+    async def _build_request(self, state: SampleState, sample: Sample) -> CompositionRequest:
+        plan = _parse_plan(state)
         return CompositionRequest(
             sample=sample,
-            extraction=_extraction(state),
+            extraction=_parse_extraction(state),
             plan=plan,
-            evidence=tuple(await self._evidence(_rests_on(plan))),
+            evidence=tuple(await self._evidence(_list_evidence(plan))),
             substituted=substitute(sample, plan),
             reworded=state.get("semantic"),
             read_by=state.get("read_by", ""),
-            feedback=_feedback(state),
+            feedback=_parse_feedback(state),
             previous=state.get("composed") or None,
         )
 
 
-def _spaced(task: Task, fields: Fields) -> Fields:
+def _find_spacing_defects(task: Task, fields: Fields) -> Fields:
     return {name: checks.restore_spacing(task, text) for name, text in fields.items()}
 
 
-def _json(defects: Sequence[Defect]) -> list[Json]:
+def _dump_defects(defects: Sequence[Defect]) -> list[Json]:
     return [defect.model_dump(mode="json") for defect in defects]
 
 
-def _end(outcome: Outcome, reason: str) -> SampleUpdate:
+def _end_with(outcome: Outcome, reason: str) -> SampleUpdate:
     return SampleUpdate(outcome=outcome, reason=reason, route=END)
 
 
-def _verdict(name: str, attempt: int, passed: bool, reason: str) -> Json:
+def _make_verdict(name: str, attempt: int, passed: bool, reason: str) -> Json:
     verdict = Verdict(name=name, attempt=attempt, passed=passed, reason=reason)
     return verdict.model_dump(mode="json")
 
 
-def _said(verdict: LabelVerdict) -> str:
+def _describe_label(verdict: LabelVerdict) -> str:
     """Return a label verdict as one clause."""
     cue = f", by {verdict.cue!r}" if verdict.cue else ""
     read = "" if verdict.fluency == 3 else f", fluency {verdict.fluency}"
     return f"{verdict.label} ({verdict.confidence} confidence{cue}{read})"
 
 
-def _extraction(state: SampleState) -> Extraction:
+def _parse_extraction(state: SampleState) -> Extraction:
     return Extraction.model_validate(state["extraction"])
 
 
-def _plan(state: SampleState) -> Plan:
+def _parse_plan(state: SampleState) -> Plan:
     return Plan.model_validate(state["plan"])
 
 
-def _feedback(state: SampleState) -> tuple[Defect, ...]:
+def _parse_feedback(state: SampleState) -> tuple[Defect, ...]:
     return tuple(Defect.model_validate(defect) for defect in state.get("feedback", ()))
 
 
-def _rests_on(plan: Plan) -> list[str]:
+def _list_evidence(plan: Plan) -> list[str]:
     """Return the ids of the evidence that a plan's statements name, once each."""
     named = (known for statement in plan.statements for known in statement.evidence_ids)
     return list(dict.fromkeys(named))
 
 
-def _used(state: SampleState) -> list[str]:
+def _list_failed_evidence(state: SampleState) -> list[str]:
     """Return the evidence of a plan that failed; empty on the first try."""
-    return _rests_on(_plan(state)) if "plan" in state else []
+    return _list_evidence(_parse_plan(state)) if "plan" in state else []
 
 
-def _why_none(asked: Sequence[Json], state: SampleState) -> str:
+def _explain_no_news(asked: Sequence[Json], state: SampleState) -> str:
     """Say why there is no news, in words for the trace."""
     if not asked:
         return "the text mentions nothing to search for"
     if "plan" in state:
-        return f"no other news after: {summarise_defects(_feedback(state))}"
+        return f"no other news after: {summarise_defects(_parse_feedback(state))}"
     reasons = sorted({row["why_none"] for row in asked if row["why_none"]}) or ["no_news"]
     return f"{', '.join(reasons)} for {', '.join(repr(row['text']) for row in asked)}"

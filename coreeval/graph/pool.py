@@ -1,7 +1,11 @@
-"""A bounded pool of sample threads, and how it is told to stop."""
+"""A bounded pool of sample threads, and how it stops.
+
+`Stop` lets what is in flight come to rest. The first signal asks for that; the second one cancels.
+"""
 
 import asyncio
 import gc
+import signal
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import Context
@@ -15,7 +19,7 @@ Item = TypeVar("Item")
 OBJECTS_BETWEEN_ROUNDS = 20_000
 """Of the garbage collector, at least. Sixty-four samples in flight come and go with ten thousand
 objects, hardly any of them garbage; Python's 700 would be a round for every four calls."""
-ONE_MORE_FOR = 4
+ASKING_PER_EXTRA_SAMPLE = 4
 """For so many requests that may be in flight, one more sample is open than asks: while one is
 between two calls, or its result is written, another takes its place at the endpoint."""
 BETWEEN_STARTS_S = 0.003
@@ -54,7 +58,7 @@ class Stop:
             self._controls.discard(control)
 
 
-async def work_through(
+async def run_pool(
     ids: Iterable[Item],
     work: Callable[[Item], Awaitable[None]],
     *,
@@ -67,7 +71,7 @@ async def work_through(
     Args:
         ids: What is worked on.
         work: Works on one.
-        concurrency: How many may ask at a time; see `open_at_once`.
+        concurrency: How many may ask at a time; see `max_open_samples`.
         stop: When it asks, no more are begun.
         context: What the work starts from; that of the caller where it is not given.
 
@@ -88,9 +92,9 @@ async def work_through(
                 stop.fail(error)
         all_begun = True
 
-    with _heap_at_rest():
+    with _freeze_heap():
         async with asyncio.TaskGroup() as group:
-            for _ in range(open_at_once(concurrency)):
+            for _ in range(max_open_samples(concurrency)):
                 group.create_task(worker(), context=context and context.copy())
                 await asyncio.sleep(BETWEEN_STARTS_S)
                 if all_begun:
@@ -99,13 +103,13 @@ async def work_through(
         raise stop.error
 
 
-def open_at_once(concurrency: int) -> int:
+def max_open_samples(concurrency: int) -> int:
     """Return how many samples are open so that as many as this may be asking."""
-    return concurrency + concurrency // ONE_MORE_FOR
+    return concurrency + concurrency // ASKING_PER_EXTRA_SAMPLE
 
 
 @contextmanager
-def _heap_at_rest() -> Iterator[None]:
+def _freeze_heap() -> Iterator[None]:
     """Keep what is there by now, the imports above all, out of the garbage collector's rounds.
 
     It stays anyhow, and going through it again and again is a fifteenth of what a run computes;
@@ -119,3 +123,47 @@ def _heap_at_rest() -> Iterator[None]:
     finally:
         gc.set_threshold(*usual)
         gc.unfreeze()
+
+
+HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def handle_signals(stop: Stop, noticed: Callable[[], None]) -> Iterator[None]:
+    """Let the first SIGINT or SIGTERM stop what goes on and the second cancel this task.
+
+    Who heeded them before does so again afterwards.
+
+    Args:
+        stop: What is asked to stop.
+        noticed: Called at the first signal.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def on_signal(name: str) -> None:
+        if stop.asked and task:
+            task.cancel()
+            return
+        stop.ask(name)
+        noticed()
+
+    before = {number: signal.getsignal(number) for number in HANDLED_SIGNALS}
+    handled = _install_handlers(loop, on_signal)
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+            signal.signal(number, before[number])
+
+
+def _install_handlers(
+    loop: asyncio.AbstractEventLoop, heard: Callable[[str], None]
+) -> tuple[signal.Signals, ...]:
+    """Install the handlers; outside the main thread signals are the caller's own affair."""
+    try:
+        for number in HANDLED_SIGNALS:
+            loop.add_signal_handler(number, heard, number.name)
+    except (RuntimeError, ValueError, NotImplementedError):
+        return ()
+    return HANDLED_SIGNALS

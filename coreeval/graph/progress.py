@@ -27,5 +27,5 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
-def unwatched(_: Progress) -> None:
+def ignore_progress(_: Progress) -> None:
     """Tell nobody."""

@@ -1,4 +1,4 @@
-"""Starting, resuming and retrying a run: one process at a time, stopped cleanly by a signal."""
+"""Starts, resumes and retries a run: one process at a time, stopped cleanly by a signal."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -10,29 +10,35 @@ import yaml
 
 from coreeval.config import Config, load_config
 from coreeval.errors import RunLocked, RunStateError
-from coreeval.graph.changes import sha256_of, what_changed, with_added, with_free_keys
-from coreeval.graph.control import control_used
-from coreeval.graph.lineage import followed, lineage_of
-from coreeval.graph.news import news_used, open_news
+from coreeval.graph.execute import (
+    DEFAULT_HOOKS,
+    RunHooks,
+    RunSummary,
+    execute,
+    open_control,
+    open_store,
+)
+from coreeval.graph.inputs import describe_news, open_news
+from coreeval.graph.refresh import describe_control
+from coreeval.graph.run_origin import (
+    apply_added_targets,
+    apply_free_keys,
+    build_lineage,
+    find_followed_release,
+    hash_file,
+    list_changes,
+)
 from coreeval.graph.setup import (
     Setup,
-    check_compared,
     check_dataset,
     check_models,
+    check_splits,
     fingerprints,
     prompt_versions,
     require_trusted,
     set_up,
 )
-from coreeval.graph.telemetry import check_telemetry
-from coreeval.graph.work import (
-    REAL,
-    RunSummary,
-    Surroundings,
-    open_control,
-    open_store,
-    work_on,
-)
+from coreeval.graph.spans import check_telemetry
 from coreeval.releases.manifest import (
     Followed,
     Manifest,
@@ -65,7 +71,7 @@ def refresh(
     overrides: Sequence[str] = (),
     parent: Path | str | None = None,
     stale_after: str | None = None,
-    around: Surroundings = REAL,
+    around: RunHooks = DEFAULT_HOOKS,
 ) -> RunSummary:
     """Refresh a benchmark: build its semantic and updated arms with evidence for every new fact.
 
@@ -83,7 +89,7 @@ def refresh(
             would be sent where nobody has agreed to (UntrustedEndpoint); nothing was written.
         RunError: the run could not go on; it can be resumed.
     """
-    lineage, path = lineage_of(parent, stale_after), Path(config).resolve()
+    lineage, path = build_lineage(parent, stale_after), Path(config).resolve()
     loaded = load_config(path, overrides)
     read_env_file(path.parent, loaded)
     workspace = workspace_for(path.parent)
@@ -95,23 +101,23 @@ def refresh(
     setup = set_up(loaded, start, workspace=workspace)
     check_dataset(setup)
     check_models(setup, workspace)
-    check_compared(setup)
+    check_splits(setup)
     check_telemetry(loaded)
     if loaded.detect.numleak:
         from coreeval.graph.numleak.plan import check_series  # for few configs
 
         check_series(loaded, source=path, workspace=workspace, today=start.date())
-    source = source_of(path, overrides)
-    before = followed(lineage, setup, workspace) if lineage else None
-    manifest = first_manifest(setup, workspace, files, source, limit=limit, parent=before)
-    with locked(files):
+    source = describe_source(path, overrides)
+    before = find_followed_release(lineage, setup, workspace) if lineage else None
+    manifest = build_manifest(setup, workspace, files, source, limit=limit, parent=before)
+    with lock_run(files):
         _refuse_taken(files)
         _keep_config(files, loaded)
         open_store(files, around.now).close()  # there before the manifest that vouches for it
         if setup.control:
             open_control(files, around.now).close()
         write_manifest(files.manifest, manifest)
-        return work_on(setup, manifest, files, workspace, around)
+        return execute(setup, manifest, files, workspace, around)
 
 
 def resume(
@@ -119,7 +125,7 @@ def resume(
     *,
     if_changed: IfChanged = "refuse",
     budget_usd: float | None = None,
-    around: Surroundings = REAL,
+    around: RunHooks = DEFAULT_HOOKS,
 ) -> RunSummary:
     """Go on with a run where it was stopped or killed; nothing that was answered is asked again.
 
@@ -135,14 +141,14 @@ def resume(
         RunLocked: another process works on it.
         RunCorrupt: a store is damaged; nothing was overwritten.
     """
-    files, manifest, setup = taken_up(run_dir, budget_usd)
-    changed = what_changed(manifest, setup) if if_changed != "keep" else []
+    files, manifest, setup = open_run(run_dir, budget_usd)
+    changed = list_changes(manifest, setup) if if_changed != "keep" else []
     if changed and if_changed == "anew":
         source, before = manifest.source, manifest.parent
         return refresh(
             source.path,
             limit=manifest.limit,
-            run_dir=workspace_of(manifest).new_run(setup.config.name, around.now()),
+            run_dir=open_workspace(manifest).new_run(setup.config.name, around.now()),
             overrides=source.overrides,
             parent=before.path if before else None,
             stale_after=before.stale_after if before else None,
@@ -155,13 +161,13 @@ def resume(
             hint="coreeval resume RUN --keep goes on with the run's own config and samples; "
             "--anew starts a new run with what is there now",
         )
-    require_trusted(setup.config, workspace_of(manifest))
-    with locked(files):
-        return work_on(setup, manifest, files, workspace_of(manifest), around)
+    require_trusted(setup.config, open_workspace(manifest))
+    with lock_run(files):
+        return execute(setup, manifest, files, open_workspace(manifest), around)
 
 
 def retry(
-    run_dir: Path | str, *, budget_usd: float | None = None, around: Surroundings = REAL
+    run_dir: Path | str, *, budget_usd: float | None = None, around: RunHooks = DEFAULT_HOOKS
 ) -> RunSummary:
     """Take the samples that failed once more, and only those.
 
@@ -170,19 +176,19 @@ def retry(
         UntrustedEndpoint: a variable would be sent where nobody has agreed to.
         RunLocked: another process works on it.
     """
-    files, manifest, setup = taken_up(run_dir, budget_usd)
-    require_trusted(setup.config, workspace_of(manifest))
-    with locked(files):
+    files, manifest, setup = open_run(run_dir, budget_usd)
+    require_trusted(setup.config, open_workspace(manifest))
+    with lock_run(files):
         with closing(open_store(files, around.now)) as store:
             store.forget("failed")
             _forget_control(files, setup, store, around)
             if store.forget_failed_train():
                 store.reopen_stages(("pcr", "report"))
-            manifest = _asking_all(manifest, store)
-        return work_on(setup, manifest, files, workspace_of(manifest), around)
+            manifest = _include_all_targets(manifest, store)
+        return execute(setup, manifest, files, open_workspace(manifest), around)
 
 
-def _forget_control(files: RunFiles, setup: Setup, store: RunStore, around: Surroundings) -> None:
+def _forget_control(files: RunFiles, setup: Setup, store: RunStore, around: RunHooks) -> None:
     """Drop what failed in the pass that writes the control arm, and what rests on that arm."""
     if setup.control is None:
         return
@@ -191,7 +197,7 @@ def _forget_control(files: RunFiles, setup: Setup, store: RunStore, around: Surr
             store.reopen_stages()
 
 
-def _asking_all(manifest: Manifest, store: RunStore) -> Manifest:
+def _include_all_targets(manifest: Manifest, store: RunStore) -> Manifest:
     """Return a manifest by which all targets are asked that have answered so far."""
     said = manifest.evaluation
     if said is None:
@@ -200,7 +206,7 @@ def _asking_all(manifest: Manifest, store: RunStore) -> Manifest:
     return manifest.model_copy(update={"evaluation": said.model_copy(update={"asked": asked})})
 
 
-def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, Manifest, Setup]:
+def open_run(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, Manifest, Setup]:
     """Return what a run that was started before stands on.
 
     Raises:
@@ -224,12 +230,14 @@ def taken_up(run_dir: Path | str, budget_usd: float | None) -> tuple[RunFiles, M
     _require_workspace(files, manifest)
     frozen = load_config(files.config)
     read_env_file(Path(manifest.source.path).parent, frozen)
-    config = with_free_keys(frozen, manifest, budget_usd)
+    config = apply_free_keys(frozen, manifest, budget_usd)
     check_telemetry(config)
     if config != frozen:
         _keep_config(files, config)
     now = datetime.fromisoformat(manifest.now)
-    setup = set_up(with_added(config, manifest), now, manifest, workspace=workspace_of(manifest))
+    setup = set_up(
+        apply_added_targets(config, manifest), now, manifest, workspace=open_workspace(manifest)
+    )
     return files, manifest, setup
 
 
@@ -258,12 +266,12 @@ def _keep_config(files: RunFiles, config: Config) -> None:
 # -- preparing ----------------------------------------------------------------------------------
 
 
-def source_of(config: Path, overrides: Sequence[str] = ()) -> Source:
+def describe_source(config: Path, overrides: Sequence[str] = ()) -> Source:
     """Return what identifies the config that a run was started from."""
-    return Source(path=str(config), sha256=sha256_of(config), overrides=tuple(overrides))
+    return Source(path=str(config), sha256=hash_file(config), overrides=tuple(overrides))
 
 
-def first_manifest(
+def build_manifest(
     setup: Setup,
     workspace: Workspace,
     files: RunFiles,
@@ -278,8 +286,8 @@ def first_manifest(
         KnowledgeError: there are no news files, or none falls into the window.
     """
     with closing(open_news(setup, workspace)) as news:
-        used, known = news_used(setup, news), news.fingerprint
-        control = control_used(setup, news)
+        used, known = describe_news(setup, news), news.fingerprint
+        control = describe_control(setup, news)
     return Manifest(
         run=f"{files.root.parent.name}/{files.root.name}",
         name=setup.config.name,
@@ -292,7 +300,7 @@ def first_manifest(
         cutoffs=setup.target_dates,
         counts=full_counts(0, {}),
         models=setup.config.models.model_dump(mode="json", exclude_none=True),
-        pipeline=_pipeline(setup.config),
+        pipeline=_find_pipeline(setup.config),
         prompts=prompt_versions(setup),
         knowledge=used,
         control=control,
@@ -304,7 +312,7 @@ def first_manifest(
     )
 
 
-def _pipeline(config: Config) -> str:
+def _find_pipeline(config: Config) -> str:
     """Return the name of the pipeline that finds entities; empty where a model does."""
     if "extractor" not in config.models.rule_based_roles:
         return ""
@@ -328,7 +336,7 @@ def _refuse_taken(files: RunFiles) -> None:
 
 def _refuse_second(folder: Path) -> None:
     """Refuse a second run of a name beside an unfinished one."""
-    unfinished = _unfinished(folder)
+    unfinished = _find_unfinished(folder)
     if unfinished:
         raise RunStateError(
             f"the last run of {folder.name!r} is unfinished",
@@ -337,7 +345,7 @@ def _refuse_second(folder: Path) -> None:
         )
 
 
-def _unfinished(folder: Path) -> Path | None:
+def _find_unfinished(folder: Path) -> Path | None:
     """Return the newest run of a name if it is not complete."""
     runs = sorted(path.parent for path in folder.glob("*/manifest.json"))
     if runs and read_manifest(runs[-1] / "manifest.json").status != "complete":
@@ -345,13 +353,13 @@ def _unfinished(folder: Path) -> Path | None:
     return None
 
 
-def workspace_of(manifest: Manifest) -> Workspace:
+def open_workspace(manifest: Manifest) -> Workspace:
     """Return the workspace that a run was started in."""
     return Workspace(Path(manifest.workspace))
 
 
 @contextmanager
-def locked(files: RunFiles) -> Iterator[None]:
+def lock_run(files: RunFiles) -> Iterator[None]:
     """Hold the run's lock.
 
     Raises:

@@ -16,7 +16,7 @@ from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
 from coreeval.evaluation.embedded import check_embedded, is_classifier
 from coreeval.graph.state import SAMPLE_NODES
-from coreeval.graph.window import dated, recorded
+from coreeval.graph.window import resolve_window, restore_window
 from coreeval.models import preflight
 from coreeval.prompts import PromptSet, load_prompts
 from coreeval.releases.manifest import Fingerprints, Manifest
@@ -81,7 +81,7 @@ def set_up(
     """
     prompts = load_prompts(Path(config.prompts) if config.prompts else None)
     task = load_task(config.task, config.dataset.target)
-    fixed = recorded(began, config) if began else dated(config, now)
+    fixed = restore_window(began, config) if began else resolve_window(config, now)
     return Setup(
         config=config,
         task=task,
@@ -91,11 +91,11 @@ def set_up(
         control=fixed.control,
         target_dates=fixed.targets,
         now=now,
-        rules=rules_of(config, workspace),
+        rules=load_rules(config, workspace),
     )
 
 
-def rules_of(config: Config, workspace: Workspace | None = None) -> SafetyRules:
+def load_rules(config: Config, workspace: Workspace | None = None) -> SafetyRules:
     """Return what the config and the workspace say about real people, defaults filled in.
 
     Raises:
@@ -147,7 +147,9 @@ def check_models(setup: Setup, workspace: Workspace, *, untrusted: Untrusted = "
     config = setup.config
     targets = config.models.targets if config.detect.asks_targets else ()
     judges = config.detect.judges if targets else ()
-    _check_asked(setup, [*_playing(config), *targets, *judges], workspace, untrusted)
+    _check_reachable_targets(
+        setup, [*_list_role_models(config), *targets, *judges], workspace, untrusted
+    )
 
 
 def check_targets(setup: Setup, targets: Sequence[TargetConfig], workspace: Workspace) -> None:
@@ -160,7 +162,7 @@ def check_targets(setup: Setup, targets: Sequence[TargetConfig], workspace: Work
         ConfigError: there is no such provider or embedded target.
         DatasetError: there is no train split to fit an embedded target on.
     """
-    _check_asked(setup, targets, workspace)
+    _check_reachable_targets(setup, targets, workspace)
 
 
 def require_trusted(config: Config, workspace: Workspace) -> None:
@@ -173,20 +175,20 @@ def require_trusted(config: Config, workspace: Workspace) -> None:
     refuse_untrusted(run_pairs(config, os.environ), record.endpoints(), record=record.path)
 
 
-def _check_asked(
+def _check_reachable_targets(
     setup: Setup,
     models: Sequence[ModelConfig],
     workspace: Workspace,
     untrusted: Untrusted = "refuse",
 ) -> None:
     asked = [model for model in models if not model.is_rule_based]
-    check_reached(setup.config, asked, workspace, untrusted=untrusted)
+    check_reachable(setup.config, asked, workspace, untrusted=untrusted)
     for target in models:
         if isinstance(target, TargetConfig) and target.is_embedded:
-            _check_offline(setup, target)
+            _check_embedded(setup, target)
 
 
-def _check_offline(setup: Setup, target: TargetConfig) -> None:
+def _check_embedded(setup: Setup, target: TargetConfig) -> None:
     """Check an embedded target: a persona, where one is asked about series, or a classifier."""
     if setup.config.detect.numleak and not is_classifier(target.model):
         from coreeval.evaluation.numleak.embedded import check_persona  # numpy
@@ -195,10 +197,10 @@ def _check_offline(setup: Setup, target: TargetConfig) -> None:
         return
     check_embedded(target.model)
     dataset = setup.config.dataset
-    _refuse_same_split(dataset, dataset.train_split, _FITTED, "dataset")
+    _refuse_same_split(dataset, dataset.train_split, _FIT_PROBLEM, "dataset")
 
 
-def check_reached(
+def check_reachable(
     config: AnyConfig,
     models: Sequence[ModelConfig],
     workspace: Workspace,
@@ -243,7 +245,7 @@ def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
             raise ConfigError(
                 f"the budget cannot be kept: the price of {model.model} is not known",
                 where="run.budget_usd",
-                hint=f"{_priced_like(model.model, prices)}give it a price in the config (price: "
+                hint=f"{_suggest_prices(model.model, prices)}give it a price in the config (price: "
                 "{input: …, output: …}, USD for a million tokens) or in run.prices; or "
                 "--allow-unpriced, which does not count it",
             )
@@ -259,16 +261,16 @@ def check_money(config: AnyConfig, models: Sequence[ModelConfig]) -> None:
             )
 
 
-def _priced_like(name: str, prices: Prices) -> str:
+def _suggest_prices(name: str, prices: Prices) -> str:
     near = find_nearest_names(name, prices)
     return f"priced are {', '.join(near)}; " if near else ""
 
 
-_FITTED = "an embedded target would be fitted on the split that it is tested on"
-_COMPARED = "PCR would compare a split with itself"
+_FIT_PROBLEM = "an embedded target would be fitted on the split that it is tested on"
+_PCR_PROBLEM = "PCR would compare a split with itself"
 
 
-def check_compared(setup: Setup) -> None:
+def check_splits(setup: Setup) -> None:
     """Check that PCR has a split to compare with, where the config wants PCR.
 
     Raises:
@@ -277,7 +279,7 @@ def check_compared(setup: Setup) -> None:
     config = setup.config
     if config.detect.pcr:
         place = "detect.pcr" if config.detect.pcr.train_split else "dataset"
-        _refuse_same_split(config.dataset, config.pcr_train_split, _COMPARED, place)
+        _refuse_same_split(config.dataset, config.pcr_train_split, _PCR_PROBLEM, place)
 
 
 def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, place: str) -> None:
@@ -294,7 +296,7 @@ def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, place: 
         )
 
 
-def _playing(config: Config) -> list[ModelConfig]:
+def _list_role_models(config: Config) -> list[ModelConfig]:
     """Return the models that play roles."""
     roles = (config.models.for_role(role) for role in ROLES)
     return [model for model in roles if not model.is_rule_based]

@@ -26,7 +26,7 @@ Json = dict[str, Any]
 """A value of the schema as plain JSON, so that checkpoints need no classes to be read."""
 
 
-_ASKED = Field(
+_SAMPLE_ID = Field(
     title="Sample",
     description="Id of a sample; the bundled demo has emotion/test/1 to emotion/test/24",
     examples=["emotion/test/2"],
@@ -37,7 +37,7 @@ _ASKED = Field(
 class SampleInput(TypedDict):
     """What starts a sample's thread."""
 
-    sample_id: Annotated[str, _ASKED]
+    sample_id: Annotated[str, _SAMPLE_ID]
 
 
 class SampleUpdate(TypedDict, total=False):
@@ -127,12 +127,12 @@ class RunState(RunInput, RunUpdate):
     """The run graph's state."""
 
 
-def fresh_sample(sample_id: str) -> SampleState:
+def start_sample(sample_id: str) -> SampleState:
     """Return the state that a sample's thread starts with."""
     return SampleState(sample_id=sample_id)
 
 
-def result_of(state: SampleState, facts: list[Json]) -> Result:
+def build_result(state: SampleState, facts: list[Json]) -> Result:
     """Turn the last state of a thread into a result.
 
     Raises:

@@ -15,16 +15,15 @@ from pathlib import Path
 from coreeval.config import load_config
 from coreeval.graph.build import RunGraph, SampleGraph, build_run_graph, build_sample_graph
 from coreeval.graph.bundled import write_configs
-from coreeval.graph.job import Job
-from coreeval.graph.news import open_news
+from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context
+from coreeval.graph.inputs import open_news
 from coreeval.graph.nodes import SampleNodes
-from coreeval.graph.record import InFlight, recorder
-from coreeval.graph.refreshing import crew_of
-from coreeval.graph.run import first_manifest, source_of
-from coreeval.graph.run_nodes import RunNodes
+from coreeval.graph.recorder import InFlight, build_recorder
+from coreeval.graph.refresh import build_node_context
+from coreeval.graph.run import build_manifest, describe_source
+from coreeval.graph.run_context import RunContext
+from coreeval.graph.run_nodes import RunNodes, plan_samples
 from coreeval.graph.setup import set_up
-from coreeval.graph.stages import plan
-from coreeval.graph.work import REAL, job_of
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import RunFiles, workspace_for
@@ -43,7 +42,7 @@ def studio_config(folder: Path, env: Mapping[str, str]) -> Path:
     return Path(own).resolve() if own else write_configs(folder)[0]
 
 
-def _job() -> Job:
+def _job() -> RunContext:
     """Prepare a run in a temporary folder; its calls go to the call store beside the config."""
     folder = Path(tempfile.mkdtemp(prefix="coreeval-studio-"))
     config = studio_config(folder, os.environ)
@@ -51,18 +50,18 @@ def _job() -> Job:
     read_env_file(config.parent, loaded)
     setup = set_up(loaded, datetime.now(UTC))
     workspace, files = workspace_for(config.parent), RunFiles(folder / "run")
-    manifest = first_manifest(setup, workspace, files, source_of(config), limit=None)
+    manifest = build_manifest(setup, workspace, files, describe_source(config), limit=None)
     files.root.mkdir()
-    return job_of(setup, manifest, files, workspace, REAL)
+    return build_run_context(setup, manifest, files, workspace, DEFAULT_HOOKS)
 
 
-def _sample_graph(job: Job) -> SampleGraph:
-    plan(job)
-    crew = crew_of(
+def _sample_graph(job: RunContext) -> SampleGraph:
+    plan_samples(job)
+    context = build_node_context(
         job, open_news(job.setup, job.workspace), open_calls(job.workspace.calls, job.payer)
     )
-    wrap = recorder(job.store, InFlight(job.now), job.now, job.payer)
-    return build_sample_graph(SampleNodes(crew), wrap)
+    wrap = build_recorder(job.store, InFlight(job.now), job.now, job.payer)
+    return build_sample_graph(SampleNodes(context), wrap)
 
 
 _JOB = _job()

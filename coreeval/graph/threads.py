@@ -15,11 +15,10 @@ from langgraph.types import Durability
 
 from coreeval.agents.edits import list_replaced_facts
 from coreeval.errors import CoreEvalError, ModelCallError
-from coreeval.graph.checkpoints import HeldCheckpoints, damage_told
-from coreeval.graph.listening import NOBODY, Listener
+from coreeval.graph.checkpoints import CheckpointStore, report_damage
 from coreeval.graph.pool import Stop
-from coreeval.graph.record import InFlight
-from coreeval.graph.state import SampleInput, SampleState, fresh_sample, result_of
+from coreeval.graph.recorder import NULL_OBSERVER, InFlight, RunObserver
+from coreeval.graph.state import SampleInput, SampleState, build_result, start_sample
 from coreeval.models.activity import limit_sample_time
 from coreeval.models.rate_limit import RANK
 from coreeval.schema import Freshness, Outcome, Plan, ReplacedFact, Result
@@ -43,7 +42,7 @@ class SampleThreads:
     """Brings samples to their result, each in a thread of its own."""
 
     app: SampleApp
-    saver: HeldCheckpoints
+    saver: CheckpointStore
     checkpoints: Path
     """The saver's file."""
     store: RunStore
@@ -53,7 +52,7 @@ class SampleThreads:
     """`run : graph version`; the sample's id follows."""
     max_attempts: int
     timeout_s: float
-    listener: Listener = NOBODY
+    observer: RunObserver = NULL_OBSERVER
     targets: Sequence[TargetDates] = ()
     """Beside their dates the evidence of each sample is held."""
 
@@ -87,46 +86,46 @@ class SampleThreads:
         thread_id = f"{self.prefix}:{sample_id}"
         RANK.set(rank)
         try:
-            reached = await self._ended(sample_id, thread_id, before)
+            reached = await self._finish(sample_id, thread_id, before)
         except GraphDrained:
-            await self._keep(thread_id)
+            await self._store_place(thread_id)
             return None
         except CoreEvalError:
-            await self._keep(thread_id)
+            await self._store_place(thread_id)
             raise
         finally:
             self.in_flight.leave(sample_id)
         if not isinstance(reached, Result):
-            await self._keep(thread_id)
+            await self._store_place(thread_id)
             return reached
         await self.store.commit(reached)
-        self.listener.ended(sample_id, reached)
-        with damage_told(self.checkpoints):
+        self.observer.on_end(sample_id, reached)
+        with report_damage(self.checkpoints):
             await self.saver.adelete_thread(thread_id)
         return reached
 
-    async def _keep(self, thread_id: str) -> None:
+    async def _store_place(self, thread_id: str) -> None:
         """Keep where a thread stands that is not at its end.
 
         Where the story of its steps could not be written, they are to be repeated.
         """
-        with damage_told(self.checkpoints):
+        with report_damage(self.checkpoints):
             if await self.store.flush_steps():
                 await self.saver.keep(thread_id)
             else:
                 await self.saver.adelete_thread(thread_id)
 
-    async def _ended(
+    async def _finish(
         self, sample_id: str, thread_id: str, before: Sequence[str]
     ) -> Result | SampleState:
         """Return the result of a sample that came to its end or failed on the way."""
         try:
-            with damage_told(self.checkpoints):
+            with report_damage(self.checkpoints):
                 return await self._result(sample_id, thread_id, before)
         except (GraphDrained, CoreEvalError):
             raise
         except Exception as error:  # noqa: BLE001 - one sample's trouble must not end a night's run
-            return await self._failed(sample_id, thread_id, error)
+            return await self._build_failure(sample_id, thread_id, error)
 
     async def _result(
         self, sample_id: str, thread_id: str, before: Sequence[str]
@@ -136,17 +135,17 @@ class SampleThreads:
                 state = await self._go_on(sample_id, thread_id, control, before)
         if before and "outcome" not in state:
             return state
-        facts = _facts(sample_id, state)
-        result = result_of(state, [fact.model_dump(mode="json") for fact in facts])
-        return result.model_copy(update={"freshness": await self._freshness(facts)})
+        facts = _parse_facts(sample_id, state)
+        result = build_result(state, [fact.model_dump(mode="json") for fact in facts])
+        return result.model_copy(update={"freshness": await self._measure_freshness(facts)})
 
-    async def _freshness(self, facts: Sequence[ReplacedFact]) -> Freshness | None:
+    async def _measure_freshness(self, facts: Sequence[ReplacedFact]) -> Freshness | None:
         """Return how new the evidence is that replaced facts rest on."""
         ids = list(dict.fromkeys(fact.evidence_id for fact in facts))
         evidence = await asyncio.to_thread(self.store.evidence, ids) if ids else {}
         return measure_freshness(evidence.values(), self.targets)
 
-    async def _standing(self, thread_id: str, before: Sequence[str]) -> SampleState | None:
+    async def _find_state(self, thread_id: str, before: Sequence[str]) -> SampleState | None:
         """Return the state of a thread that stands before one of the nodes."""
         if not before:
             return None
@@ -162,13 +161,13 @@ class SampleThreads:
         stored, its place is not), so only an outcome counts as the end.
         """
         config = self._config(thread_id)
-        if self.saver.knows(thread_id):
-            state = await self._standing(thread_id, before)
+        if self.saver.has_thread(thread_id):
+            state = await self._find_state(thread_id, before)
             state = state or await self._invoke(None, config, control, before)
-            if "outcome" in state or await self._standing(thread_id, before):
+            if "outcome" in state or await self._find_state(thread_id, before):
                 return state
             await self.saver.adelete_thread(thread_id)
-        return await self._invoke(fresh_sample(sample_id), config, control, before)
+        return await self._invoke(start_sample(sample_id), config, control, before)
 
     async def _invoke(
         self,
@@ -190,20 +189,20 @@ class SampleThreads:
             "run_name": TRACED_AS,
         }
 
-    async def _failed(self, sample_id: str, thread_id: str, error: Exception) -> Result:
+    async def _build_failure(self, sample_id: str, thread_id: str, error: Exception) -> Result:
         """Return the result of a sample that went wrong: it keeps what it had come to before.
 
         Being unsafe or unrecoverable counts more than having failed (design: outcomes).
         """
-        with damage_told(self.checkpoints):
+        with report_damage(self.checkpoints):
             last = await self.app.aget_state(self._config(thread_id))
-        state = cast(SampleState, fresh_sample(sample_id) | last.values)
+        state = cast(SampleState, start_sample(sample_id) | last.values)
         if state.get("outcome") not in BEFORE_FAILED:
-            state["outcome"], state["reason"] = "failed", trouble_of(error, self.timeout_s)
-        return result_of(state, [])
+            state["outcome"], state["reason"] = "failed", describe_error(error, self.timeout_s)
+        return build_result(state, [])
 
 
-def trouble_of(error: Exception, timeout_s: float) -> str:
+def describe_error(error: Exception, timeout_s: float) -> str:
     """Return why a sample failed, in words for the story."""
     if isinstance(error, TimeoutError):
         return f"took longer than {timeout_s:g} s (run.sample_timeout_s)"
@@ -213,7 +212,7 @@ def trouble_of(error: Exception, timeout_s: float) -> str:
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
 
 
-def _facts(sample_id: str, state: SampleState) -> Sequence[ReplacedFact]:
+def _parse_facts(sample_id: str, state: SampleState) -> Sequence[ReplacedFact]:
     if state["outcome"] != "accepted":
         return ()
     return list_replaced_facts(sample_id, Plan.model_validate(state["plan"]), state.get("used", ()))

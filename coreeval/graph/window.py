@@ -1,4 +1,8 @@
-"""The window that news must come from, and what its targets can know of it."""
+"""The windows that news must come from: that of the run, and that of the control arm.
+
+A window is kept with the dates that decided it, such as those of targets. The control arm takes
+its news from a window that every target may have seen.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +10,6 @@ from datetime import datetime
 
 from coreeval.config import Config
 from coreeval.errors import ConfigError, KnowledgeError
-from coreeval.graph.control_window import control_window
 from coreeval.releases.manifest import Manifest
 from coreeval.schema import Window
 from coreeval.tools.cutoffs import (
@@ -17,11 +20,71 @@ from coreeval.tools.cutoffs import (
     suggest_models,
 )
 
+CONTROL_KEY = "run.control_window"
+
+
+def find_control_window(
+    config: Config, targets: Sequence[TargetDates], window: Window
+) -> Window | None:
+    """Return the window of the control arm; None where the config wants none.
+
+    Args:
+        config: The config.
+        targets: What is known of the targets that were trained elsewhere.
+        window: Of the news for the updated arm.
+
+    Raises:
+        ConfigError: it runs backwards, or ends after a cutoff or inside `window`, or a target has
+            no known cutoff.
+    """
+    chosen = config.run.control_window
+    if chosen is None:
+        return None
+    if chosen.start >= chosen.end:
+        raise ConfigError(
+            f"the control window starts {chosen.start:%Y-%m-%d} and ends {chosen.end:%Y-%m-%d}",
+            where=CONTROL_KEY,
+            hint="its end must come after its start",
+        )
+    found = Window(start=chosen.start, end=chosen.end)
+    for target in targets:
+        _refuse_unknown(target, found)
+    if found.end > window.start:
+        raise ConfigError(
+            f"the control window ends {found.end:%Y-%m-%d}, after the start of the window of the "
+            f"updated arm, {window.start:%Y-%m-%d}",
+            where=f"{CONTROL_KEY}.end",
+            hint="end it there or earlier: its news must not be new",
+        )
+    return found
+
+
+def _refuse_unknown(target: TargetDates, window: Window) -> None:
+    """Refuse a target that cannot have seen all news of the window, or may not have."""
+    cutoff = target.cutoff
+    if cutoff is None:
+        raise ConfigError(
+            f"there is no cutoff for {target.target!r}: nobody can tell whether news is from "
+            "before it",
+            where=CONTROL_KEY,
+            hint="give the target a cutoff, list it in the file knowledge.cutoffs, or leave "
+            f"{CONTROL_KEY} out",
+        )
+    if window.end > cutoff.counts_from:
+        raise ConfigError(
+            f"the control window ends {window.end:%Y-%m-%d}, after the cutoff of "
+            f"{target.target}, {cutoff.date} ({cutoff.source})",
+            where=f"{CONTROL_KEY}.end",
+            hint=f"end it {cutoff.counts_from:%Y-%m-%d} or earlier: what the target cannot know "
+            "is no control",
+        )
+
+
 AUTO = "knowledge.window.start"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dated:
+class DatedWindow:
     """A window with everything that decided it."""
 
     window: Window
@@ -33,7 +96,7 @@ class Dated:
     """Of the news for the control arm; None where there is none."""
 
 
-def dated(config: Config, now: datetime) -> Dated:
+def resolve_window(config: Config, now: datetime) -> DatedWindow:
     """Return the window with `auto` and `now` written out (paper §3.2, footnote 2).
 
     Raises:
@@ -43,23 +106,23 @@ def dated(config: Config, now: datetime) -> Dated:
     targets, chosen = load_target_dates(config), config.knowledge.window
     latest: LatestDate | None = None
     if chosen.start == "auto":
-        latest = _latest(config, targets)
+        latest = _find_latest_cutoff(config, targets)
         start = latest.counts_from
     else:
         start = chosen.start
     end = now if chosen.end == "now" else chosen.end
     if start >= min(now, end):
-        raise _no_window(start, end, now, latest)
+        raise _empty_window_error(start, end, now, latest)
     window = Window(start=start, end=end)
-    control = control_window(config, targets, window)
-    return Dated(window=window, start=latest, targets=targets, control=control)
+    control = find_control_window(config, targets, window)
+    return DatedWindow(window=window, start=latest, targets=targets, control=control)
 
 
-def recorded(manifest: Manifest, config: Config) -> Dated:
+def restore_window(manifest: Manifest, config: Config) -> DatedWindow:
     """Return the window of a run that was begun, whatever has become known since."""
     known = manifest.cutoffs
     targets = load_target_dates(config) if known is None else known
-    return Dated(
+    return DatedWindow(
         window=manifest.window,
         start=manifest.window_start,
         targets=targets,
@@ -67,7 +130,7 @@ def recorded(manifest: Manifest, config: Config) -> Dated:
     )
 
 
-def _latest(config: Config, targets: Sequence[TargetDates]) -> LatestDate:
+def _find_latest_cutoff(config: Config, targets: Sequence[TargetDates]) -> LatestDate:
     known = [latest for each in targets if (latest := each.latest)]
     if not targets:
         raise ConfigError(
@@ -76,11 +139,13 @@ def _latest(config: Config, targets: Sequence[TargetDates]) -> LatestDate:
             hint="name a target that is not embedded, or write the day: {start: 2026-01-01}",
         )
     if len(known) < len(targets):
-        raise _unknown(config, next(each.target for each in targets if not each.latest))
+        raise _unknown_cutoff_error(
+            config, next(each.target for each in targets if not each.latest)
+        )
     return max(known, key=lambda one: one.counts_from)
 
 
-def _unknown(config: Config, model: str) -> ConfigError:
+def _unknown_cutoff_error(config: Config, model: str) -> ConfigError:
     near = suggest_models(model, load_run_cutoffs(config))
     listed = f"known are {', '.join(near)}; " if near else ""
     return ConfigError(
@@ -92,7 +157,7 @@ def _unknown(config: Config, model: str) -> ConfigError:
     )
 
 
-def _no_window(
+def _empty_window_error(
     start: datetime, end: datetime, now: datetime, latest: LatestDate | None
 ) -> KnowledgeError:
     """Return the error for a window in which there can be no news."""

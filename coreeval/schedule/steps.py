@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from coreeval.tools.workspace import RunFiles, Workspace
 
 if TYPE_CHECKING:
+    from coreeval.graph.execute import RunHooks, RunSummary
     from coreeval.graph.progress import Watch
-    from coreeval.graph.work import RunSummary, Surroundings
     from coreeval.releases.gates.limits import Gates
 
 
@@ -78,7 +78,7 @@ class GraphSteps:
         """Start a run in a directory; with a parent, on top of that release."""
         from coreeval.graph.run import refresh
 
-        def begin(around: "Surroundings") -> "RunSummary":
+        def begin(around: "RunHooks") -> "RunSummary":
             return refresh(
                 config, run_dir=run, parent=parent, stale_after=stale_after, around=around
             )
@@ -140,10 +140,10 @@ class GraphSteps:
         last = latest_of(releases_in(workspace.releases / name))
         return last.path if last else None
 
-    def _run_watched(self, work: Callable[["Surroundings"], "RunSummary"]) -> StepResult:
-        from coreeval.graph.work import Surroundings
+    def _run_watched(self, work: Callable[["RunHooks"], "RunSummary"]) -> StepResult:
+        from coreeval.graph.execute import RunHooks
 
         with self.watching() as watch:
-            done = work(Surroundings(watch=watch))
+            done = work(RunHooks(watch=watch))
         manifest = done.manifest
         return StepResult(done.run_dir, manifest.status == "complete", manifest.counts)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from coreeval.graph.pool import open_at_once
+from coreeval.graph.pool import max_open_samples
 from tests.cli.kit import Said, Shell
 from tests.cli.test_docs import documented
 from tests.support import worker
@@ -285,7 +285,7 @@ def test_killed_it_goes_on_with_what_is_missing(
     assert 90 <= kept <= 100
     assert ask(shell, config).code == 0
     assert len(server.requests) - before == 2 * 4 * ITEMS - kept
-    assert before - kept <= open_at_once(4), "more was lost than what was in flight"
+    assert before - kept <= max_open_samples(4), "more was lost than what was in flight"
 
 
 def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(

@@ -16,7 +16,7 @@ from tests.support.cassettes import remade
 @pytest.fixture(scope="module")
 def made(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a cassette, texts and all, of a run whose roles rules played."""
-    from coreeval.graph.cassettes.recording import record
+    from coreeval.graph.cassettes.record import record
 
     path = tmp_path_factory.mktemp("cassette") / "a.cassette"
     record(finished, path, texts=True)

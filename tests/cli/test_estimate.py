@@ -14,16 +14,16 @@ import yaml
 from coreeval.cli import main
 from coreeval.config import ROLES, load_config
 from coreeval.errors import Interrupted
-from coreeval.graph.forecast.estimates import (
-    Estimate,
-    error_of,
-    estimate_of,
-    keep,
+from coreeval.graph.estimate.model import (
+    CostEstimate,
+    find_estimate,
+    measure_error,
     read_estimate,
+    save_estimate,
 )
-from coreeval.graph.forecast.previewing import preview
+from coreeval.graph.estimate.preview import preview
+from coreeval.graph.execute import RunHooks
 from coreeval.graph.progress import Progress
-from coreeval.graph.work import Surroundings
 from coreeval.models.replay import write_answers
 from coreeval.prompts import load_prompts
 from coreeval.releases.manifest import read_manifest
@@ -160,14 +160,14 @@ def test_the_error_of_an_estimate_is_told_of_the_run_that_it_was_of(
     story: Story, tmp_path: Path
 ) -> None:
     manifest = read_manifest(story.run / "manifest.json")
-    assert estimate_of(manifest) is None, "the estimate that is kept was made after the run"
-    of_before = Estimate.model_validate(story.before)
-    keep(Workspace(tmp_path), of_before)
+    assert find_estimate(manifest) is None, "the estimate that is kept was made after the run"
+    of_before = CostEstimate.model_validate(story.before)
+    save_estimate(Workspace(tmp_path), of_before)
     moved = manifest.model_copy(update={"workspace": str(tmp_path)})
-    assert estimate_of(moved) == of_before
-    assert all(miss.inside for miss in error_of(of_before, manifest.cost).misses)
+    assert find_estimate(moved) == of_before
+    assert all(miss.inside for miss in measure_error(of_before, manifest.cost).misses)
     fewer = moved.model_copy(update={"counts": manifest.counts | {"total": 3}})
-    assert estimate_of(fewer) is None
+    assert find_estimate(fewer) is None
 
 
 def test_a_run_teaches_the_next_estimate(story: Story) -> None:
@@ -397,7 +397,7 @@ def test_a_preview_that_is_stopped_says_how_to_go_on(served: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(Interrupted, match="preview was stopped") as stopped:
-        preview(served, 2, around=Surroundings(watch=stop))
+        preview(served, 2, around=RunHooks(watch=stop))
     assert stopped.value.exit_code == 130
     assert "coreeval resume" in stopped.value.hint
     assert Path(stopped.value.where, "manifest.json").exists()

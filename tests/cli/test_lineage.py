@@ -8,9 +8,9 @@ import pytest
 from coreeval.agents.roles import Team
 from coreeval.agents.team import TeamInputs
 from coreeval.errors import ReleaseError, RunError
+from coreeval.graph.execute import RunHooks
 from coreeval.graph.progress import Progress
 from coreeval.graph.run import refresh, resume
-from coreeval.graph.work import Surroundings
 from coreeval.releases.making import make_release
 from coreeval.releases.release import Release, read_release
 from coreeval.schema import Task
@@ -127,12 +127,12 @@ def test_a_run_needs_the_release_until_it_has_its_samples_and_no_longer(
     def strike(task: Task, materials: TeamInputs) -> Team:
         raise RunError("no team today")
 
-    config, gone = shell.config(), Surroundings(watch=take_away)
+    config, gone = shell.config(), RunHooks(watch=take_away)
     with pytest.raises(ReleaseError, match=r"this is no release[\s\S]*coreeval resume"):
         refresh(config, limit=5, run_dir="r", parent=copy, around=gone)
     aside.rename(copy)
     with pytest.raises(RunError, match="no team today"):
-        resume("r", around=Surroundings(hire=strike))
+        resume("r", around=RunHooks(hire=strike))
     shutil.rmtree(copy)
     done = resume("r").manifest
     assert (done.status, done.kept, done.counts["accepted"]) == ("complete", 2, 2)

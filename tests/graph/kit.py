@@ -12,9 +12,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import yaml
 
 from coreeval.graph.bundled import WINDOW, demo_data
-from coreeval.graph.pool import open_at_once
+from coreeval.graph.execute import RunSummary
+from coreeval.graph.pool import max_open_samples
 from coreeval.graph.run import IfChanged, refresh, resume
-from coreeval.graph.work import RunSummary
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
@@ -31,7 +31,7 @@ SAMPLES = 14
 """The fewest of the demo's benchmark of which some are accepted at the first, second and third try,
 and others unsafe, without news, or rejected."""
 CONCURRENCY = 4
-OPEN = open_at_once(CONCURRENCY)
+OPEN = max_open_samples(CONCURRENCY)
 """Most calls that a kill may cost: those in flight and one whose answer is being written."""
 MOMENT = "after:check:3"
 """When the killed run died that tests start from."""

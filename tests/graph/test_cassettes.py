@@ -13,9 +13,9 @@ import pytest
 from coreeval.config import ModelConfig, load_config
 from coreeval.errors import CassetteError, DatasetError, RunStateError, UsageError
 from coreeval.graph.bundled import demo_data
-from coreeval.graph.cassettes.portrait import players_of, portrait, settings_of
-from coreeval.graph.cassettes.recording import record
-from coreeval.graph.cassettes.replaying import Replayed, replay
+from coreeval.graph.cassettes.contents import describe_players, redact_manifest, select_settings
+from coreeval.graph.cassettes.record import record
+from coreeval.graph.cassettes.replay import ReplayResult, replay
 from coreeval.graph.run import resume, retry
 from coreeval.releases.cassettes.lines import AnswerLine, Line, OfferLine, PromptLine, SampleLine
 from coreeval.releases.cassettes.opening import Cassette, open_cassette
@@ -35,7 +35,7 @@ class Deck:
     folder: Path
     original: Cassette
 
-    def play(self, change: Change | None = None) -> Replayed:
+    def play(self, change: Change | None = None) -> ReplayResult:
         """Repeat the recorded run, or one that differs in some lines."""
         cassette = self.folder / "changed.cassette"
         if change:
@@ -249,10 +249,10 @@ def test_what_a_run_rests_on_must_be_there_still(finished: Lab) -> None:
 def test_the_places_of_a_machine_are_cut_to_names(lab: Lab, undisturbed: Undisturbed) -> None:
     config, told = load_config(lab.config), undisturbed.lab.manifest
     place = config.dataset.path
-    seen = portrait(told.model_copy(update={"notes": (f"{place}: 24 rows",)}), config)
+    seen = redact_manifest(told.model_copy(update={"notes": (f"{place}: 24 rows",)}), config)
     assert seen.notes == ("emotion: 24 rows",)
     assert str(undisturbed.lab.folder) not in seen.model_dump_json()
-    assert str(HERE) not in seen.model_dump_json() + settings_of(config).model_dump_json()
+    assert str(HERE) not in seen.model_dump_json() + select_settings(config).model_dump_json()
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_model_that_is_named_by_its_folder_is_cut_to_its_name(
 ) -> None:
     config = load_config(lab.config)
     models = config.models.model_copy(update={"default": ModelConfig(model=name), "composer": None})
-    told = players_of(config.model_copy(update={"models": models}))
+    told = describe_players(config.model_copy(update={"models": models}))
     assert told["composer"]["model"] == seen
 
 

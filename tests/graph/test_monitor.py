@@ -1,17 +1,24 @@
 """How fast a run goes, what it waits for, and that it says so when nothing moves."""
 
+import threading
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from coreeval.graph.monitor import FEWEST, RECENT_S, Meter, Monitor
+from coreeval.graph.monitor import FEWEST, RECENT_S, Monitor, RateMeter
 from coreeval.graph.progress import Progress
-from coreeval.graph.record import InFlight
+from coreeval.graph.recorder import InFlight
 from coreeval.models.activity import ActiveCalls
+from coreeval.releases.live import Live, live
+from coreeval.tools.stores.call_store import SpendingTotal, open_calls
 from coreeval.tools.stores.heartbeat import Spend
 from coreeval.tools.stores.run_store import RunStore
+from tests.graph.kit import Lab
+from tests.support.llm_server import Reply
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SPENT = Spend(billed_usd=0.25, reserved_usd=0.0, unpriced=0, budget_usd=1.0)
@@ -48,16 +55,16 @@ def monitor_of(hours: Hours, told: list[Progress]) -> Monitor:
 
 
 def test_a_rate_is_of_late(hours: Hours) -> None:
-    meter = Meter(hours)
+    meter = RateMeter(hours)
     for second in range(600):  # one a second for ten minutes
         hours.second = float(second)
         assert (meter.per_minute() is None) == (second < FEWEST)
-        meter.ended()
+        meter.count()
     rate = meter.per_minute()
     assert rate and 59 < rate < 61
     for second in range(600, 1200, 10):  # then one in ten
         hours.second = float(second)
-        meter.ended()
+        meter.count()
     rate = meter.per_minute()
     assert rate and 5.7 < rate < 6.3
     hours.second = 10_000.0
@@ -68,17 +75,17 @@ def test_a_rate_is_of_late(hours: Hours) -> None:
 def test_samples_are_counted_and_what_was_done_before_is_not(hours: Hours) -> None:
     told: list[Progress] = []
     monitor = monitor_of(hours, told)
-    monitor.heard(Progress(stage="refresh", done=500, total=600))
+    monitor.on_progress(Progress(stage="refresh", done=500, total=600))
     for number in range(1, 31):
         hours.second = 2.0 * number
-        monitor.heard(Progress(stage="refresh", done=500 + number, total=600))
+        monitor.on_progress(Progress(stage="refresh", done=500 + number, total=600))
     pulse = told[-1].pulse
     assert pulse and (pulse.done, pulse.total) == (530, 600)
     assert pulse.per_minute == 30 and pulse.left_s == 140
-    monitor.heard(Progress(stage="stopping", note="finishing"))
-    monitor.heard(Progress(stage="refresh", done=531, total=600))
+    monitor.on_progress(Progress(stage="stopping", note="finishing"))
+    monitor.on_progress(Progress(stage="refresh", done=531, total=600))
     assert told[-1].pulse and told[-1].pulse.per_minute, "a stop began the count anew"
-    monitor.heard(Progress(stage="evaluate", done=1, total=9))
+    monitor.on_progress(Progress(stage="evaluate", done=1, total=9))
     assert told[-1].pulse and told[-1].pulse.per_minute is None
 
 
@@ -87,7 +94,7 @@ def test_nothing_is_left_of_a_stage_that_is_done(hours: Hours) -> None:
     monitor = monitor_of(hours, told)
     for number in range(1, FEWEST + 3):
         hours.second = 0.1 * number
-        monitor.heard(Progress(stage="refresh", done=number, total=FEWEST + 2))
+        monitor.on_progress(Progress(stage="refresh", done=number, total=FEWEST + 2))
     pulse = told[-1].pulse
     assert pulse and pulse.per_minute
     assert (pulse.done, pulse.left_s) == (FEWEST + 2, 0)
@@ -98,7 +105,9 @@ async def test_a_beat_says_that_nothing_moves_and_what_it_waits_for(
 ) -> None:
     told: list[Progress] = []
     monitor = monitor_of(hours, told)
-    monitor.heard(Progress(stage="refresh", done=3, total=9, note="a note", counts={"failed": 3}))
+    monitor.on_progress(
+        Progress(stage="refresh", done=3, total=9, note="a note", counts={"failed": 3})
+    )
     monitor.in_flight.enter("a", "retrieve")
     monitor.in_flight.enter("b", "compose")
     with monitor.traffic.track("composer", "openai:m") as call:
@@ -124,7 +133,85 @@ async def test_a_beat_says_that_nothing_moves_and_what_it_waits_for(
 def test_news_that_are_fetched_for_all_samples_are_waited_for(hours: Hours) -> None:
     told: list[Progress] = []
     monitor = monitor_of(hours, told)
-    monitor.heard(Progress(stage="gather", total=9, note="bigquery: 2 GB"))
+    monitor.on_progress(Progress(stage="gather", total=9, note="bigquery: 2 GB"))
     hours.second = 70.0
     (wait,) = monitor.pulse().waits
     assert (wait.cause, wait.seconds, wait.reason) == ("news", 70.0, "bigquery: 2 GB")
+
+
+STALLED_AFTER_S = 0.3
+PATIENCE_S = 20.0
+PRICED = {"input": 5.0, "output": 50.0}
+
+
+class Onlooker:
+    """Looks at a run from another thread until it is stalled, as another process would."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.seen: Live | None = None
+        self.ledger: SpendingTotal | None = None
+        self.thread = threading.Thread(target=self.look)
+
+    def look(self) -> None:
+        until = time.monotonic() + PATIENCE_S
+        while not (self.seen and self.seen.stalled) and time.monotonic() < until:
+            time.sleep(0.02)
+            self.seen = live(self.lab.files.root)
+        self.ledger = ledger(self.lab)
+
+
+def ledger(lab: Lab) -> SpendingTotal:
+    calls = open_calls(lab.workspace.calls, lab.manifest.payer)
+    try:
+        return calls.ledger.spent()
+    finally:
+        calls.close()
+
+
+def test_a_run_that_is_throttled_says_so_and_its_money_is_the_ledgers(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coreeval.graph.monitor.BEAT_EVERY_S", 0.05)
+    monkeypatch.setattr("coreeval.releases.live.STALLED_AFTER_S", STALLED_AFTER_S)
+    model = {"model": "openai:scripted", "base_url": lab.server.url, "price": PRICED}
+    lab.write(models={"default": model}, run={"concurrency": 1, "budget_usd": 5.0})
+    onlooker = Onlooker(lab)
+
+    def throttle() -> Reply:
+        onlooker.thread.start()
+        return Reply(status=429, headers={"retry-after": "2"}, content="slow down")
+
+    lab.trap("composition", 1, throttle)
+    lab.refresh(limit=4)
+    onlooker.thread.join()
+    seen, paid = onlooker.seen, onlooker.ledger
+    assert seen and seen.pulse and seen.sign and paid
+    assert (seen.status, seen.ended_at, seen.stalled) == ("running", "", True)
+    assert seen.counts["total"] == 4 == seen.ended + seen.counts["pending"]
+    assert (seen.pulse.stage, seen.pulse.total) == ("refresh", 4)
+    causes = {wait.cause for wait in seen.pulse.waits}
+    assert "throttled" in causes
+    assert paid.billed_usd > 0
+    assert (seen.spend.billed_usd, seen.spend.reserved_usd) == (paid.billed_usd, paid.unknown_usd)
+    at_rest, cost = live(lab.files.root), lab.manifest.cost
+    assert (at_rest.status, at_rest.pulse, at_rest.stalled) == ("complete", None, False)
+    assert at_rest.counts == lab.manifest.counts
+    assert at_rest.spend.billed_usd == pytest.approx(cost.billed_usd)
+    assert at_rest.spend.billed_usd == pytest.approx(ledger(lab).billed_usd)
+    assert at_rest.spend == replace(at_rest.spend, unpriced=0, reserved_usd=0, budget_usd=5.0)
+
+
+def test_a_killed_run_shows_the_ledgers_sum_and_nothing_that_goes_on(killed: Lab) -> None:
+    seen = live(killed.files.root)
+    assert (seen.status, seen.pulse, seen.stuck, seen.idle_s) == ("killed", None, (), 0.0)
+    assert seen.sign and seen.sign.pid
+    assert seen.counts["pending"] > 0
+    assert seen.spend.billed_usd == ledger(killed).billed_usd
+
+
+def test_a_run_whose_call_store_is_gone_has_spent_nothing_that_is_known(killed: Lab) -> None:
+    for file in Path(killed.workspace.root).glob("calls.db*"):
+        file.unlink()
+    assert live(killed.files.root).spend.billed_usd == 0.0
+    assert not killed.workspace.calls.exists(), "looking made a store"

@@ -18,10 +18,10 @@ from coreeval import cli
 from coreeval.config import load_config
 from coreeval.errors import BudgetSpent, CredentialError, DatasetError
 from coreeval.graph.bundled import MEMORY, demo_data
-from coreeval.graph.evaluating import evaluate
-from coreeval.graph.forecast.estimating import estimate
-from coreeval.graph.forecast.evaluating import REWORDING, estimate_evaluation
-from coreeval.graph.forecast.previewing import preview
+from coreeval.graph.estimate.evaluation_estimate import REWORDING_NOTE, estimate_evaluation
+from coreeval.graph.estimate.preview import preview
+from coreeval.graph.estimate.run_estimate import estimate
+from coreeval.graph.evaluate import evaluate
 from coreeval.graph.run import resume, retry
 from coreeval.graph.state import REWORDING_NODES
 from coreeval.schema import TrainStatus
@@ -243,11 +243,11 @@ def test_without_a_target_nothing_is_reworded_until_one_is_asked(
     lab.write(models={"default": {"model": "openai:scripted", "base_url": lab.server.url}})
     lab.refresh()
     assert (statuses(lab), report(lab)["targets"]) == (Counter(), [])
-    assert REWORDING in estimate_evaluation(lab.files.root, targets=[target]).notes
+    assert REWORDING_NOTE in estimate_evaluation(lab.files.root, targets=[target]).notes
     evaluate(lab.files.root, targets=[target])
     assert report(lab) == whole
     left = estimate_evaluation(lab.files.root, targets=[target])
-    assert (left.totals.calls.high, REWORDING in left.notes) == (0, False)
+    assert (left.totals.calls.high, REWORDING_NOTE in left.notes) == (0, False)
 
 
 def test_a_target_that_is_added_is_asked_about_train_items(lab: Lab) -> None:

@@ -9,13 +9,13 @@ from typing import cast
 from langchain_core.runnables import RunnableConfig
 
 from coreeval.graph.build import build_sample_graph
-from coreeval.graph.checkpoints import HeldCheckpoints, open_checkpoints
-from coreeval.graph.crew import Crew
+from coreeval.graph.checkpoints import CheckpointStore, open_checkpoints
+from coreeval.graph.node_context import NodeContext
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.threads import SampleApp
 from tests.graph.kit import Lab, Undisturbed, assert_whole
 
-Work = Callable[[SampleApp, HeldCheckpoints], Awaitable[None]]
+Work = Callable[[SampleApp, CheckpointStore], Awaitable[None]]
 
 
 def thread_of(lab: Lab, sample_id: str) -> str:
@@ -26,7 +26,7 @@ def with_app(lab: Lab, work: Work) -> None:
     """Open the run's checkpoints as LangGraph has them; no node is ever run."""
 
     async def opened() -> None:
-        graph = build_sample_graph(SampleNodes(cast(Crew, None)), lambda _, node: node)
+        graph = build_sample_graph(SampleNodes(cast(NodeContext, None)), lambda _, node: node)
         async with open_checkpoints(lab.files.checkpoints) as saver:
             await work(graph.compile(checkpointer=saver), saver)
 
@@ -80,7 +80,7 @@ def test_writes_that_outlived_their_checkpoint(stopped: Lab, undisturbed: Undist
 def test_a_thread_that_ended_without_an_outcome(stopped: Lab, undisturbed: Undisturbed) -> None:
     pending = sorted(set(undisturbed.results) - set(stopped.results()))
 
-    async def end(app: SampleApp, saver: HeldCheckpoints) -> None:
+    async def end(app: SampleApp, saver: CheckpointStore) -> None:
         for sample in pending:
             config: RunnableConfig = {"configurable": {"thread_id": thread_of(stopped, sample)}}
             await app.aupdate_state(config, {"sample_id": sample}, as_node="judge_semantic")
@@ -103,14 +103,14 @@ def test_what_is_held_reads_as_what_is_kept(stopped: Lab) -> None:
     thread = thread_of(stopped, "new")
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
 
-    async def look(app: SampleApp, saver: HeldCheckpoints) -> None:
-        assert not saver.knows(thread)
+    async def look(app: SampleApp, saver: CheckpointStore) -> None:
+        assert not saver.has_thread(thread)
         await app.aupdate_state(config, {"sample_id": "new"}, as_node="judge_semantic")
         held = await app.aget_state(config)
         await saver.keep(thread)
         kept = await app.aget_state(config)
         assert (held.values, held.next) == (kept.values, kept.next)
         await saver.adelete_thread(thread)
-        assert not saver.knows(thread) and thread not in kept_threads(stopped)
+        assert not saver.has_thread(thread) and thread not in kept_threads(stopped)
 
     with_app(stopped, look)

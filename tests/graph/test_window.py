@@ -17,7 +17,7 @@ from coreeval.errors import ConfigError, KnowledgeError
 from coreeval.graph.bundled import demo_data
 from coreeval.graph.run import refresh, resume
 from coreeval.graph.setup import set_up
-from coreeval.graph.window import Dated, dated
+from coreeval.graph.window import DatedWindow, resolve_window
 from coreeval.releases.manifest import read_manifest
 from coreeval.schema import Window
 from coreeval.tools.clock import utc_now
@@ -43,8 +43,8 @@ def _config(
     return parse_config(raw, where="test", base=Path("/"))
 
 
-def _dated(*targets: object, window: Mapping[str, object] = AUTO) -> Dated:
-    return dated(_config(*targets, window=window), NOW)
+def _dated(*targets: object, window: Mapping[str, object] = AUTO) -> DatedWindow:
+    return resolve_window(_config(*targets, window=window), NOW)
 
 
 def test_auto_starts_after_the_latest_of_cutoff_and_release_over_all_targets() -> None:

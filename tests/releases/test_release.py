@@ -16,8 +16,8 @@ import yaml
 from filelock import FileLock
 
 from coreeval.errors import DatasetError, ReleaseError, ReviewOpen, RunError, RunLocked
-from coreeval.graph.changes import what_changed
-from coreeval.graph.run import taken_up
+from coreeval.graph.run import open_run
+from coreeval.graph.run_origin import list_changes
 from coreeval.releases import writing
 from coreeval.releases.manifest import Followed, read_manifest, write_manifest
 from coreeval.releases.originals import load_originals
@@ -184,8 +184,8 @@ def test_a_licence_that_is_stated_after_the_run_is_taken_over(made: Made) -> Non
     config = yaml.safe_load(source.read_text())
     config["dataset"] |= FREE
     source.write_text(yaml.safe_dump(config))
-    _, manifest, setup = taken_up(made.files.root, None)
-    assert not any(change.startswith("dataset.") for change in what_changed(manifest, setup))
+    _, manifest, setup = open_run(made.files.root, None)
+    assert not any(change.startswith("dataset.") for change in list_changes(manifest, setup))
     assert made.release("2").manifest.licence.redistribute
 
 

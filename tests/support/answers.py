@@ -19,7 +19,7 @@ from coreeval.agents.offline.build import offline_team
 from coreeval.agents.roles import CompositionRequest
 from coreeval.config import Config
 from coreeval.evaluation.benchmarks import iter_benchmark, splits_of
-from coreeval.graph.news import open_news
+from coreeval.graph.inputs import open_news
 from coreeval.graph.setup import set_up
 from coreeval.schema import (
     Defect,

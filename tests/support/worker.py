@@ -26,8 +26,8 @@ from pathlib import Path
 from unittest import mock
 
 from coreeval import cli
-from coreeval.graph import record, refreshing
-from coreeval.graph.job import Job
+from coreeval.graph import recorder, refresh
+from coreeval.graph.run_context import RunContext
 from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, Wrap
 
 ROOT = Path(__file__).parents[2]
@@ -104,14 +104,14 @@ def _dying(die: str) -> AbstractContextManager[object]:
     """Return the patch under which the process kills itself at a node or a stage."""
     moment, _, rest = die.partition(":")
     if moment == "at":
-        return mock.patch.object(Job, "tell", _deadly_tell(rest))
+        return mock.patch.object(RunContext, "tell", _deadly_tell(rest))
     node, _, count = rest.partition(":")
     deadly = _deadly_recorder(moment, node, int(count))
-    return mock.patch.object(refreshing, "recorder", deadly)
+    return mock.patch.object(refresh, "build_recorder", deadly)
 
 
 def _deadly_tell(stage: str) -> object:
-    def tell(_job: Job, now: str, *_: object, **__: object) -> None:
+    def tell(_job: RunContext, now: str, *_: object, **__: object) -> None:
         if now == stage:
             _die()
 
@@ -119,7 +119,7 @@ def _deadly_tell(stage: str) -> object:
 
 
 def _deadly_recorder(moment: str, doomed: str, count: int) -> object:
-    real: Callable[..., Wrap] = record.recorder
+    real: Callable[..., Wrap] = recorder.build_recorder
     seen = Counter[str]()
 
     def passed(at: str, name: str) -> None:
@@ -127,7 +127,7 @@ def _deadly_recorder(moment: str, doomed: str, count: int) -> object:
         if (at, name, seen[name]) == (moment, doomed, count):
             _die()
 
-    def recorder(*means: object) -> Wrap:
+    def deadly_recorder(*means: object) -> Wrap:
         wrap = real(*means)
 
         def deadly(name: str, node: SampleNode) -> SampleNode:
@@ -143,7 +143,7 @@ def _deadly_recorder(moment: str, doomed: str, count: int) -> object:
 
         return deadly
 
-    return recorder
+    return deadly_recorder
 
 
 class _Slow(sqlite3.Connection):

@@ -1,10 +1,15 @@
-"""From a config to what would be asked about series: checked as far as that is free."""
+"""From a config to what would be asked about series, checked as far as that is free.
+
+The series are opened, with the others of their families as far as they are needed. A description
+or a chain of thought gets more tokens than a number.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Final
 
 from coreeval.config import (
     Config,
@@ -14,26 +19,104 @@ from coreeval.config import (
     extract_series_config,
     load_series_config,
 )
-from coreeval.errors import ConfigError
+from coreeval.errors import ConfigError, UsageError
 from coreeval.evaluation.embedded import is_classifier
 from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, refuse_strangers
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.probes import Asked, questions_about, sibling_questions
-from coreeval.evaluation.numleak.series import Series
-from coreeval.graph.numleak.defending import Judged, Trial, open_trial
-from coreeval.graph.numleak.universe import Universe, open_universe
-from coreeval.graph.setup import check_reached
+from coreeval.evaluation.numleak.series import Series, expand, known, open_series
+from coreeval.graph.numleak.defence_trials import DefenceTrial, UtilityPlan, open_defence_trial
+from coreeval.graph.setup import check_reachable
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.cutoffs import find_target_dates, load_cutoffs
 from coreeval.tools.env_file import read_env_file
 from coreeval.tools.workspace import Workspace, series_payer, workspace_for
 
-TARGET_ROLE = "target_series"
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesSet:
+    """All series that questions are about."""
+
+    series: tuple[Series, ...]
+    """Those that the config names, families taken apart."""
+    siblings: tuple[Series, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Siblings that could not be opened, and why, a sentence each."""
+
+    @property
+    def all(self) -> tuple[Series, ...]:
+        """Both."""
+        return (*self.series, *self.siblings)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a reader should know of the series' files."""
+        for one in self.series:
+            yield from (f"{one.definition.id}: {note}" for note in one.notes)
+
+
+def open_series_set(asked: NumleakConfig, *, base: Path, cache: Path) -> SeriesSet:
+    """Open all series.
+
+    Args:
+        asked: What the config says.
+        base: Folder that relative paths start at.
+        cache: Folder where fetched files are kept.
+
+    Raises:
+        ConfigError: there is no such series, one is there twice, or a file is given for another.
+        DatasetError: a file is missing, cannot be fetched, or has no values.
+    """
+    files = {name: base / path for name, path in asked.files.items()}
+    named = expand(asked.series)
+    series = [open_series(one, base=base, cache=cache, file=files.get(one)) for one in named]
+    ids = [one.definition.id for one in series]
+    _refuse_twice(ids)
+    relatives = [*_iter_relatives(series)] if "siblings" in asked.probes else []
+    _refuse_strange(asked.files, [*named, *ids, *relatives])
+    siblings, left_out = list[Series](), list[str]()
+    for name in relatives:
+        try:
+            siblings.append(open_series(name, base=base, cache=cache, file=files.get(name)))
+        except UsageError as error:
+            left_out.append(f"the sibling {name} is not asked about: {error.message}")
+    return SeriesSet(series=tuple(series), siblings=tuple(siblings), left_out=tuple(left_out))
+
+
+def _iter_relatives(series: Iterable[Series]) -> Iterator[str]:
+    """Yield the built-in series of the same families that are not asked about anyhow."""
+    there = {one.definition.id for one in series}
+    families = {one.definition.family for one in series if one.definition.family}
+    for one in known():
+        if one.family in families and one.id not in there:
+            yield one.id
+
+
+def _refuse_twice(ids: list[str]) -> None:
+    twice = sorted({one for one in ids if ids.count(one) > 1})
+    if twice:
+        raise ConfigError(
+            f"the series {twice[0]!r} is there twice",
+            where="detect.numleak.series",
+            hint="what is answered is kept by the id of a series: give one of them another",
+        )
+
+
+def _refuse_strange(files: Iterable[str], asked: list[str]) -> None:
+    strange = [name for name in files if name not in asked]
+    if strange:
+        raise ConfigError(
+            f"a file is given for {strange[0]!r}, which is not asked about",
+            where="detect.numleak.files",
+            hint=f"asked about: {', '.join(dict.fromkeys(asked))}",
+        )
+
+
+SERIES_ROLE = "target_series"
 """What the calls are noted as."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class TargetAudit:
     """What one target is asked."""
 
     target: TargetConfig
@@ -41,7 +124,7 @@ class Audit:
     """The last day of its training data; None where it is not known."""
     asked: tuple[Asked, ...]
     """About each series, then about each of their siblings."""
-    judged: Judged | None = None
+    judged: UtilityPlan | None = None
     """What it is asked beside, for judges; None where defences are not tried or not judged."""
 
     @property
@@ -59,8 +142,8 @@ class NumleakPlan:
     """The config's file."""
     config: SeriesConfig
     workspace: Workspace
-    universe: Universe
-    audits: tuple[Audit, ...]
+    universe: SeriesSet
+    audits: tuple[TargetAudit, ...]
     """One for each target."""
     passed_over: tuple[str, ...] = ()
     """Classifiers among the targets: they have no words to answer in."""
@@ -90,7 +173,7 @@ class NumleakPlan:
     @property
     def asked_dates(self) -> dict[str, tuple[Frequency, list[Period]]]:
         """The frequency of each series, and the dates whose value is asked for."""
-        return asked_dates(self.universe, self.audits)
+        return list_asked_dates(self.universe, self.audits)
 
     @property
     def cutoffs(self) -> dict[str, date | None]:
@@ -101,10 +184,10 @@ class NumleakPlan:
         """Yield what is not asked, or not as it was meant, each thing once."""
         for name in self.passed_over:
             yield f"{name} labels texts and has no words for numbers: it is not asked"
-        yield from notes_on(self.universe, self.audits)
+        yield from iter_notes(self.universe, self.audits)
 
 
-def notes_on(universe: Universe, audits: Sequence[Audit]) -> Iterator[str]:
+def iter_notes(universe: SeriesSet, audits: Sequence[TargetAudit]) -> Iterator[str]:
     """Yield what could not be asked as it was meant, each thing once for all whom it is true of."""
     yield from universe.left_out
     said = defaultdict[str, defaultdict[str, list[str]]](lambda: defaultdict(list))
@@ -122,7 +205,9 @@ def notes_on(universe: Universe, audits: Sequence[Audit]) -> Iterator[str]:
             yield f"{who}, {', '.join(about)}: {note}"
 
 
-def numleak_plan_of(path: Path, *, overrides: Sequence[str], now: Clock = utc_now) -> NumleakPlan:
+def build_numleak_plan(
+    path: Path, *, overrides: Sequence[str], now: Clock = utc_now
+) -> NumleakPlan:
     """Return what a config asks for; series are fetched where they are not at hand.
 
     Args:
@@ -137,13 +222,13 @@ def numleak_plan_of(path: Path, *, overrides: Sequence[str], now: Clock = utc_no
     path = path.resolve()
     config = load_series_config(path, overrides)
     read_env_file(path.parent, config)
-    return plan_for(config, source=path, base=path.parent, now=now)
+    return plan_series(config, source=path, base=path.parent, now=now)
 
 
-def plan_for(
+def plan_series(
     config: SeriesConfig, *, source: Path, base: Path, now: Clock = utc_now
 ) -> NumleakPlan:
-    """Return what a config asks for that was read already; see `numleak_plan_of`.
+    """Return what a config asks for that was read already; see `build_numleak_plan`.
 
     Args:
         config: What is asked of whom.
@@ -152,15 +237,15 @@ def plan_for(
         now: The time of day; what is published later is not asked about.
     """
     workspace = workspace_for(base)
-    universe = open_universe(config.detect.numleak, base=base, cache=workspace.series)
-    targets = asked_targets(config.models.targets)
-    signals = signals_of(config.detect.numleak, base)
+    universe = open_series_set(config.detect.numleak, base=base, cache=workspace.series)
+    targets = select_targets(config.models.targets)
+    signals = load_signals(config.detect.numleak, base)
     plan = NumleakPlan(
         source=source,
         config=config,
         workspace=workspace,
         universe=universe,
-        audits=audits_of(config, universe, today=now().date()),
+        audits=plan_audits(config, universe, today=now().date()),
         passed_over=tuple(
             target.model
             for target in config.models.targets
@@ -172,18 +257,18 @@ def plan_for(
     defences = config.detect.numleak.defences
     judges = [judge for judge in (defences.judges if defences else ()) if not judge.is_rule_based]
     asked = [*(target for target in targets if not target.is_embedded), *judges]
-    check_reached(config, asked, workspace)
+    check_reachable(config, asked, workspace)
     return plan
 
 
-def run_audits(
+def plan_run_audits(
     config: Config,
     targets: Sequence[TargetConfig],
     *,
     source: Path,
     workspace: Workspace,
     today: date,
-) -> tuple[Universe, tuple[Audit, ...]]:
+) -> tuple[SeriesSet, tuple[TargetAudit, ...]]:
     """Return the series that the config of a run names, and what each target is asked.
 
     Args:
@@ -197,10 +282,10 @@ def run_audits(
         UsageError: a series cannot be opened, or has no value in the period.
     """
     part = extract_series_config(config, where=str(source))
-    universe = open_universe(part.detect.numleak, base=source.parent, cache=workspace.series)
+    universe = open_series_set(part.detect.numleak, base=source.parent, cache=workspace.series)
     models = part.models.model_copy(update={"targets": tuple(targets)})
     part = part.model_copy(update={"models": models})
-    return universe, audits_of(part, universe, today=today)
+    return universe, plan_audits(part, universe, today=today)
 
 
 def check_series(config: Config, *, source: Path, workspace: Workspace, today: date) -> None:
@@ -210,12 +295,14 @@ def check_series(config: Config, *, source: Path, workspace: Workspace, today: d
         UsageError: a series cannot be opened, or has no value in the period.
     """
     if config.detect.numleak and config.models.targets:
-        targets = asked_targets(config.models.targets)
-        asked = run_audits(config, targets, source=source, workspace=workspace, today=today)
-        refuse_strangers(signals_of(config.detect.numleak, source.parent), asked_dates(*asked))
+        targets = select_targets(config.models.targets)
+        asked = plan_run_audits(config, targets, source=source, workspace=workspace, today=today)
+        refuse_strangers(
+            load_signals(config.detect.numleak, source.parent), list_asked_dates(*asked)
+        )
 
 
-def signals_of(asked: NumleakConfig, base: Path) -> tuple[Signal, ...]:
+def load_signals(asked: NumleakConfig, base: Path) -> tuple[Signal, ...]:
     """Return the user's own signals; their paths start at `base`.
 
     Raises:
@@ -224,8 +311,8 @@ def signals_of(asked: NumleakConfig, base: Path) -> tuple[Signal, ...]:
     return tuple(read_signal(base / path, name) for name, path in asked.signals.items())
 
 
-def asked_dates(
-    universe: Universe, audits: Sequence[Audit]
+def list_asked_dates(
+    universe: SeriesSet, audits: Sequence[TargetAudit]
 ) -> dict[str, tuple[Frequency, list[Period]]]:
     """Return the frequency of each series, and the dates whose value is asked for."""
     found = {one.definition.id: (one.definition.frequency, list[Period]()) for one in universe.all}
@@ -237,7 +324,7 @@ def asked_dates(
     return found
 
 
-def asked_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
+def select_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
     """Return the targets to ask about series: no embedded classifier, and no reference.
 
     Raises:
@@ -261,7 +348,9 @@ def asked_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
     return found
 
 
-def audits_of(config: SeriesConfig, universe: Universe, *, today: date) -> tuple[Audit, ...]:
+def plan_audits(
+    config: SeriesConfig, universe: SeriesSet, *, today: date
+) -> tuple[TargetAudit, ...]:
     """Return what each target is asked.
 
     Raises:
@@ -269,23 +358,23 @@ def audits_of(config: SeriesConfig, universe: Universe, *, today: date) -> tuple
         DatasetError: a series has no value in the period.
     """
     table = load_cutoffs(Path(config.cutoffs) if config.cutoffs else None)
-    trial = open_trial(config.detect.numleak, seed=config.run.seed)
-    targets, audits = asked_targets(config.models.targets), list[Audit]()
-    judged = trial.judged(universe.series, targets) if trial else None
+    trial = open_defence_trial(config.detect.numleak, seed=config.run.seed)
+    targets, audits = select_targets(config.models.targets), list[TargetAudit]()
+    judged = trial.plan_utility(universe.series, targets) if trial else None
     for target in targets:
         stated = find_target_dates(target, table).cutoff
         cutoff = stated.last_day if stated else None
-        asked = _asked(config, universe, cutoff, today, trial)
-        audits.append(Audit(target=target, cutoff=cutoff, asked=asked, judged=judged))
+        asked = _list_questions(config, universe, cutoff, today, trial)
+        audits.append(TargetAudit(target=target, cutoff=cutoff, asked=asked, judged=judged))
     return tuple(audits)
 
 
-def _asked(
+def _list_questions(
     config: SeriesConfig,
-    universe: Universe,
+    universe: SeriesSet,
     cutoff: date | None,
     today: date,
-    trial: Trial | None,
+    trial: DefenceTrial | None,
 ) -> tuple[Asked, ...]:
     asked, first = list[Asked](), dict[str, Asked]()
     for series in universe.series:
@@ -298,3 +387,18 @@ def _asked(
         like = first[sibling.definition.family or ""]
         asked.append(sibling_questions(sibling, like, today=today))
     return tuple(asked)
+
+
+PROSE_ROLE: Final = "target_series_prose"
+"""What calls are noted as whose answers are more than a number."""
+
+
+def find_question_role(room: int) -> str:
+    """Return what the calls of questions with such room are noted as."""
+    return PROSE_ROLE if room else SERIES_ROLE
+
+
+def allow_tokens(target: TargetConfig, room: int) -> TargetConfig:
+    """Return a target whose answers may have so many tokens, or as many as it allows itself."""
+    most = max(room, target.max_tokens)
+    return target if most == target.max_tokens else target.model_copy(update={"max_tokens": most})

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from coreeval.graph.numleak.plan import NumleakPlan, numleak_plan_of
-from coreeval.graph.pool import open_at_once
+from coreeval.graph.numleak.plan import NumleakPlan, build_numleak_plan
+from coreeval.graph.pool import max_open_samples
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import Workspace
@@ -17,7 +17,7 @@ from tests.support.llm_server import LLMServer, Reply, Request
 from tests.support.tides import write_series
 
 CONCURRENCY = 4
-OPEN = open_at_once(CONCURRENCY)
+OPEN = max_open_samples(CONCURRENCY)
 """Most calls that a kill may cost: those in flight and one whose answer is being written."""
 ASKED: Mapping[str, object] = {
     "dates": 6,
@@ -79,7 +79,7 @@ class Audited:
         self.config.write_text(yaml.safe_dump({**usual, **changes}), encoding="utf-8")
 
     def plan(self, *overrides: str) -> NumleakPlan:
-        return numleak_plan_of(self.config, overrides=overrides)
+        return build_numleak_plan(self.config, overrides=overrides)
 
     def stored(self) -> list[CallRecord]:
         """Return the calls that were answered and kept."""

@@ -1,1 +1,0 @@
-"""The prompt bench: what one role is shown for a sample, and what a model makes of it."""

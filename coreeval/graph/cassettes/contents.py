@@ -1,0 +1,220 @@
+"""What a cassette holds of a run besides answers and news.
+
+That is its manifest and settings without money, times, keys and places of a machine; what roles
+that are played by rules know beforehand (names of the news, labelled samples); and results that a
+replay takes as they are, because nothing recorded could bring them about.
+"""
+
+import hashlib
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path, PurePath
+from typing import Any
+
+from coreeval.config import ROLES, Config, ModelConfig
+from coreeval.graph.inputs import NewsSources, load_train_examples, open_news
+from coreeval.graph.refresh import build_control_setup
+from coreeval.graph.setup import Setup
+from coreeval.graph.threads import BEFORE_FAILED
+from coreeval.models.model import public_endpoint
+from coreeval.releases.cassettes.lines import Learnt, Made, NameLine, Pass, Quoted, Settings, Stated
+from coreeval.releases.manifest import Cost, KnowledgeUsed, Manifest, Source
+from coreeval.releases.portable import portable
+from coreeval.releases.release import texts_sha256
+from coreeval.schema import Result, Sample
+from coreeval.tasks import BUILT_IN
+from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample, SampleResult
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import Workspace
+
+RUN_KEYS = ("concurrency", "max_attempts", "seed", "on_reject", "control_window")
+KNOWLEDGE_KEYS = ("window", "min_precision", "candidates")
+_PARAMETERS = ("temperature", "max_tokens", "seed", "reasoning_effort", "structured")
+
+
+def list_versions(config: Config) -> Made:
+    """Return the versions of what this process works with."""
+    return Made(
+        coreeval=metadata.version("coreeval"),
+        python=platform.python_version(),
+        pyarrow=metadata.version("pyarrow"),
+        spacy=metadata.version("spacy") if config.models.rule_based_roles else "",
+    )
+
+
+def select_settings(config: Config) -> Settings:
+    """Return the keys of a config that decide the dataset; paths are cut to names."""
+    told = config.model_dump(mode="json")
+    return Settings(
+        name=config.name,
+        task=config.task if config.task in BUILT_IN else Path(config.task).name,
+        dataset=told["dataset"] | {"path": _base_name(config.dataset.path)},
+        knowledge=select_keys(told["knowledge"], KNOWLEDGE_KEYS),
+        run=select_keys(told["run"], RUN_KEYS),
+        safety=told["safety"],
+    )
+
+
+def select_keys(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Return some of the values, as far as they are there."""
+    return {key: values[key] for key in keys if key in values}
+
+
+def describe_players(config: Config) -> dict[str, dict[str, Any]]:
+    """Return by role the model and its parameters; extra ones only where they are numbers.
+
+    Texts among them might be secret: somebody may have put a header there.
+    """
+    return {role: _describe_player(config.models.for_role(role)) for role in ROLES}
+
+
+def _describe_player(model: ModelConfig) -> dict[str, Any]:
+    name = _base_name(model.name) if _is_local_path(model) else model.name
+    told: dict[str, Any] = {"model": f"{model.provider}:{name}".rstrip(":")}
+    if model.base_url:
+        told["base_url"] = public_endpoint(model.base_url)
+    sent = {name: getattr(model, name) for name in _PARAMETERS}
+    told |= {name: value for name, value in sent.items() if value is not None}
+    numbers = {key: value for key, value in model.extra.items() if isinstance(value, int | float)}
+    return told | ({"extra": numbers} if numbers else {})
+
+
+def _is_local_path(model: ModelConfig) -> bool:
+    """Tell whether a name is a place on a machine: servers of local models are often named so."""
+    return model.provider == "replay" or PurePath(model.name).is_absolute()
+
+
+def redact_manifest(manifest: Manifest, config: Config) -> Manifest:
+    """Return a run's manifest as it may leave the machine."""
+    place, players = config.dataset.path, describe_players(config)
+    parent, control = manifest.parent, manifest.control
+    update: dict[str, object] = {
+        "status": "complete",
+        "created_at": "",
+        "ended_at": "",
+        "models": players,
+        "notes": tuple(note.replace(place, _base_name(place)) for note in manifest.notes),
+        "cost": Cost(),
+        "knowledge": _redact_news(manifest.knowledge),
+        "source": Source(path="", sha256=""),
+        "workspace": "",
+        "evaluation": None,
+        "cassette": "",
+        "parent": parent and parent.model_copy(update={"path": _base_name(parent.path)}),
+        "control": control
+        and control.model_copy(update={"knowledge": _redact_news(control.knowledge)}),
+    }
+    return manifest.model_copy(update=update)
+
+
+def _redact_news(used: KnowledgeUsed) -> KnowledgeUsed:
+    kept = {"backend", "min_precision", "coverage", "gaps", "takedown", "takedown_sha256"}
+    return KnowledgeUsed(path=None, **used.model_dump(include=kept))
+
+
+def _base_name(path: str) -> str:
+    """Return the last part of a path on this machine, and any other name as it is."""
+    return Path(path).name if Path(path).is_absolute() else path
+
+
+def load_train(setup: Setup) -> list[Sample]:
+    """Return the samples that the label judge learns from; none where a model plays it."""
+    return load_train_examples(setup.config, setup.task)
+
+
+def identify_train(train: Sequence[Sample]) -> Learnt | None:
+    """Return by what these samples are known again; None where there are none."""
+    if not train:
+        return None
+    digest = hashlib.sha256()
+    for sample in train:
+        digest.update(f"{texts_sha256(sample.fields)} {sample.label}\n".encode())
+    return Learnt(count=len(train), sha256=digest.hexdigest())
+
+
+def iter_news_names(setup: Setup, workspace: Workspace) -> Iterator[NameLine]:
+    """Yield the names that local news mention, for each pass, where rules play a role.
+
+    A remote source knows none before it is asked.
+    """
+    if not _needs_names(setup):
+        return
+    with closing(_open_local_news(setup, workspace)) as news:
+        passes: dict[Pass, Setup] = {"refresh": setup}
+        if setup.control:
+            passes["control"] = build_control_setup(setup)
+        for stage, each in passes.items():
+            names = news.names(each.window)
+            yield from (NameLine(stage=stage, entity=entity) for entity in names)
+
+
+def find_names_note(setup: Setup, workspace: Workspace, manifest: Manifest) -> str:
+    """Return what to tell of news whose names may not be those of the run; empty where they are."""
+    if not _needs_names(setup):
+        return ""
+    with closing(_open_local_news(setup, workspace)) as news:
+        now, then = news.fingerprint, manifest.fingerprints.knowledge
+    if now.rpartition(":")[2] == then.rpartition(":")[2]:
+        return ""
+    return (
+        "the news have changed since the run, and roles that are played by rules know their "
+        "names: repeat the cassette before you pass it on"
+    )
+
+
+def _needs_names(setup: Setup) -> bool:
+    config = setup.config
+    return bool(config.models.rule_based_roles) and "local" in config.knowledge.backends
+
+
+def _open_local_news(setup: Setup, workspace: Workspace) -> NewsSources:
+    local = setup.config.knowledge.model_copy(update={"backends": ("local",)})
+    config = setup.config.model_copy(update={"knowledge": local})
+    return open_news(replace(setup, config=config), workspace)
+
+
+def find_fixed_results(store: RunStore, root: Path) -> dict[str, Stated]:
+    """Return by sample the results of a pass that were kept from a release, or broken off.
+
+    In their reasons paths below the run's directory `root`, or the user's, are cut.
+
+    Broken off are samples that failed, and those that a step failed of when they had an outcome:
+    how far their other branch came hung on the moment.
+    """
+    broken = {sample_id for sample_id, _, _ in store.step_errors()}
+    return {
+        ended.sample.id: _build_fixed_result(store, ended.result, root)
+        for ended in store.sample_results()
+        if ended.result.kept_from is not None
+        or ended.result.outcome == "failed"
+        or (ended.result.outcome in BEFORE_FAILED and ended.sample.id in broken)
+    }
+
+
+def _build_fixed_result(store: RunStore, result: Result, root: Path) -> Stated:
+    facts = tuple(store.facts(result.sample_id))
+    kept = result.kept_from is not None
+    told = store.excerpts(fact.evidence_id for fact in facts) if kept else {}
+    reason = portable({"reason": result.reason}, root)
+    return Stated(
+        result=result.model_copy(update={"facts": facts, **reason}),
+        excerpts=tuple(
+            Quoted(evidence=each.evidence, snippet_sha256=each.snippet_sha256)
+            for each in told.values()
+        ),
+    )
+
+
+def restore_sample(ended: SampleResult, stated: Stated) -> ReleaseSample:
+    """Return a sample with its stated result, as a run store takes it in."""
+    return ReleaseSample(
+        sample=ended.sample,
+        result=stated.result,
+        excerpts=tuple(
+            EvidenceExcerpt(evidence=each.evidence, snippet_sha256=each.snippet_sha256)
+            for each in stated.excerpts
+        ),
+    )

@@ -1,0 +1,305 @@
+"""Records a finished run as a cassette: its samples, answers and news become lines."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from coreeval.agents.llm_role import SHOWN_SNIPPET
+from coreeval.config import ROLES, load_config
+from coreeval.errors import CassetteError
+from coreeval.graph.cassettes.contents import (
+    describe_players,
+    find_fixed_results,
+    find_names_note,
+    identify_train,
+    iter_news_names,
+    list_versions,
+    load_train,
+    redact_manifest,
+    select_settings,
+)
+from coreeval.graph.execute import open_control, open_store
+from coreeval.graph.run import lock_run, open_workspace
+from coreeval.graph.setup import Setup, prompt_versions, set_up, task_fingerprint
+from coreeval.models.replay import hash_request, line_key, to_answer_line
+from coreeval.releases.cassettes import lines as kinds
+from coreeval.releases.cassettes.comparing import files_of, rows_of
+from coreeval.releases.cassettes.lines import AnswerLine, Pass
+from coreeval.releases.cassettes.packing import Packed, Tally, pack
+from coreeval.releases.licences import licence_of
+from coreeval.releases.manifest import Manifest, read_manifest
+from coreeval.releases.release import texts_sha256
+from coreeval.releases.release_manifest import Licence
+from coreeval.schema import Evidence, RoleName, Sample
+from coreeval.tasks import BUILT_IN
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles, command
+
+AnswerKeys = Mapping[RoleName, list[str]]
+
+
+def collect_answer_keys(
+    stores: Mapping[Pass, RunStore], stated: Mapping[Pass, Mapping[str, object]]
+) -> AnswerKeys:
+    """Return by role the keys of the calls that samples used, those of stated results left out."""
+    found: dict[RoleName, set[str]] = {role: set() for role in ROLES}
+    for stage, store in stores.items():
+        for sample_id, role, key in store.call_uses():
+            if sample_id not in stated[stage]:
+                found[role].add(key)
+    return {role: sorted(keys) for role, keys in found.items()}
+
+
+def iter_answer_lines(calls: CallStore, used: AnswerKeys, *, texts: bool) -> Iterator[AnswerLine]:
+    """Yield the answers, with their requests or with the hashes of these.
+
+    Raises:
+        CassetteError: the call store has lost some, or has two answers to one request.
+    """
+    for role, keys in used.items():
+        found, known = 0, dict[str, tuple[str, object]]()
+        for record in calls.records_of(keys):
+            line = to_answer_line(record)
+            found += 1
+            key, said = line_key(line), (line["content"], line.get("method"))
+            before = known.get(key)
+            if before == said:
+                continue
+            if before is not None:
+                raise CassetteError(
+                    f"the {role} gave two answers to one request",
+                    hint="its parameters were changed while the run went on: refresh again",
+                )
+            known[key] = said
+            yield AnswerLine(role=role, answer=line if texts else hash_request(line))
+        if found < len(keys):
+            raise CassetteError(
+                f"{len(keys) - found} of {len(keys)} answers of the {role} are no longer in the "
+                "call store of the run's workspace",
+                hint="restore calls.db from a copy: coreeval calls gc may have cleared them",
+            )
+
+
+REDACTED_REASON = "not told: the reason may quote the benchmark"
+"""Why a bad row is one, where texts are left out."""
+SAMPLE_BATCH = 500
+"""Pieces of evidence that are read together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceRun:
+    """A run that is recorded."""
+
+    files: RunFiles
+    manifest: Manifest
+    setup: Setup
+    stores: Mapping[kinds.Pass, RunStore]
+    calls: CallStore
+    texts: bool
+    snippet_chars: int | None
+    train: list[Sample]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordResult:
+    """A cassette that was written, and what is to be told of it."""
+
+    packed: Packed
+    note: str
+    licence: Licence
+    """On what terms the benchmark's texts may be passed on."""
+
+
+def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> RecordResult:
+    """Write a run as a cassette.
+
+    Args:
+        run: The run's directory.
+        out: The file to write.
+        texts: Whether the samples' own texts go into it; None as their licence has it.
+
+    Raises:
+        RunStateError: there is no run.
+        CassetteError: it is unfinished, or something that it rests on is gone or has changed.
+        RunLocked: somebody works on it.
+    """
+    files, path = RunFiles(Path(run).resolve()), Path(out).resolve()
+    manifest = read_manifest(files.manifest)
+    with ExitStack() as stack:
+        stack.enter_context(lock_run(files))
+        original = _open_run(files, manifest, texts, stack)
+        _refuse_unfinished(original)
+        _refuse_changed(original)
+        return RecordResult(
+            packed=pack(path, _iter_lines(original), lambda tally: _build_head(original, tally)),
+            note=find_names_note(original.setup, open_workspace(manifest), manifest),
+            licence=licence_of(original.setup.config.dataset),
+        )
+
+
+def _open_run(
+    files: RunFiles, manifest: Manifest, texts: bool | None, stack: ExitStack
+) -> SourceRun:
+    config = load_config(files.config)
+    now, workspace = datetime.fromisoformat(manifest.now), open_workspace(manifest)
+    setup = set_up(config, now, manifest, workspace=workspace)
+    stores: dict[kinds.Pass, RunStore] = {
+        "refresh": stack.enter_context(closing(open_store(files, utc_now)))
+    }
+    if setup.control:
+        stores["control"] = stack.enter_context(closing(open_control(files, utc_now)))
+    return SourceRun(
+        files=files,
+        manifest=manifest,
+        setup=setup,
+        stores=stores,
+        calls=stack.enter_context(closing(_open_run_calls(manifest))),
+        texts=licence_of(config.dataset).redistribute if texts is None else texts,
+        snippet_chars=None if config.models.rule_based_roles else SHOWN_SNIPPET,
+        train=load_train(setup),
+    )
+
+
+def _open_run_calls(manifest: Manifest) -> CallStore:
+    path = open_workspace(manifest).calls
+    if not path.exists():
+        raise CassetteError(
+            "the call store of the run's workspace is not there, and it has the answers",
+            where=str(path),
+            hint="put the workspace back where it was when the run was made",
+        )
+    return open_calls(path)
+
+
+def _refuse_unfinished(original: SourceRun) -> None:
+    files = original.files
+    pending = any(store.pending() for store in original.stores.values())
+    if pending or original.stores["refresh"].stage("assemble") is None:
+        raise CassetteError(
+            "the run has not ended: only a whole dataset can be repeated",
+            where=str(files.root),
+            hint=command("resume", files.root),
+        )
+
+
+def _refuse_changed(original: SourceRun) -> None:
+    """Refuse prompts, a task or a takedown list that are not those of the run any more."""
+    setup, manifest = original.setup, original.manifest
+    changed = [
+        f"the prompt of the {role}"
+        for role, known in prompt_versions(setup).items()
+        if manifest.prompts.get(role) != known
+    ]
+    if task_fingerprint(setup) != manifest.fingerprints.task:
+        changed.append(f"the task {setup.config.task}")
+    if setup.rules.takedown.fingerprint != manifest.knowledge.takedown_sha256:
+        changed.append("the takedown list of its config or its workspace")
+    if changed:
+        raise CassetteError(
+            f"this has changed since the run: {', '.join(changed)}",
+            where=str(original.files.root),
+            hint="put it back as it was, or record the run with the version that made it",
+        )
+
+
+def _build_head(original: SourceRun, tally: Tally) -> kinds.Head:
+    config = original.setup.config
+    return kinds.Head(
+        made_with=list_versions(config),
+        run=redact_manifest(original.manifest, config),
+        config=select_settings(config),
+        models=describe_players(config),
+        texts=original.texts,
+        snippet_chars=original.snippet_chars,
+        learnt=identify_train(original.train),
+        files=files_of(original.files.dataset),
+        lines=tally.lines,
+        bytes=tally.bytes,
+        sha256=tally.sha256,
+    )
+
+
+def _iter_lines(original: SourceRun) -> Iterator[kinds.Line]:
+    stated = {
+        stage: find_fixed_results(store, original.files.root)
+        for stage, store in original.stores.items()
+    }
+    yield from _iter_rule_lines(original)
+    yield from _iter_sample_lines(original, stated)
+    for stage, store in original.stores.items():
+        yield from _iter_news_lines(original, stage, store, stated[stage])
+    used = collect_answer_keys(original.stores, stated)
+    yield from iter_answer_lines(original.calls, used, texts=original.texts)
+    for file in files_of(original.files.dataset):
+        yield from rows_of(original.files.dataset, file)
+
+
+def _iter_rule_lines(original: SourceRun) -> Iterator[kinds.Line]:
+    """Yield what every sample is worked on with: words, names, labelled examples."""
+    setup = original.setup
+    yield from (kinds.PromptLine(role=role, text=setup.prompts[role].text) for role in ROLES)
+    if setup.config.task not in BUILT_IN:
+        yield kinds.TaskLine(yaml=Path(setup.config.task).read_text(encoding="utf-8-sig"))
+    takedown = setup.rules.takedown
+    if len(takedown):
+        yield kinds.TakedownLine(entries=(*takedown.names, *sorted(takedown.ids)))
+    yield from iter_news_names(setup, open_workspace(original.manifest))
+    if original.texts:
+        yield from (kinds.TrainLine(sample=sample) for sample in original.train)
+
+
+def _iter_sample_lines(
+    original: SourceRun, stated: Mapping[kinds.Pass, Mapping[str, kinds.Stated]]
+) -> Iterator[kinds.Line]:
+    store, none = original.stores["refresh"], dict[str, kinds.Stated]()
+    for row in store.bad_rows():
+        hidden = {"text": "", "reason": REDACTED_REASON}
+        yield kinds.BadRowLine(row=row if original.texts else row.model_copy(update=hidden))
+    for ended in store.sample_results():
+        sample = ended.sample
+        yield kinds.SampleLine(
+            sample=sample if original.texts else sample.model_copy(update={"fields": {}}),
+            texts_sha256=texts_sha256(sample.fields),
+            stated=stated["refresh"].get(sample.id),
+            control=stated.get("control", none).get(sample.id),
+        )
+
+
+def _iter_news_lines(
+    original: SourceRun, stage: kinds.Pass, store: RunStore, stated: Mapping[str, object]
+) -> Iterator[kinds.Line]:
+    """Yield the evidence of a pass, and what each sample was offered of it."""
+    offers = [offer for offer in _iter_offers(stage, store) if offer.sample_id not in stated]
+    ids = list(dict.fromkeys(known for offer in offers for known, _ in offer.items))
+    for first in range(0, len(ids), SAMPLE_BATCH):
+        wanted = ids[first : first + SAMPLE_BATCH]
+        found = store.evidence(wanted)
+        yield from (
+            kinds.EvidenceLine(
+                stage=stage, evidence=_shorten_evidence(found[known], original.snippet_chars)
+            )
+            for known in wanted
+        )
+    yield from offers
+
+
+def _iter_offers(stage: kinds.Pass, store: RunStore) -> Iterator[kinds.OfferLine]:
+    for sample_id, attempt, detail in store.retrieval_notes():
+        if "evidence" not in detail:  # the step was cut off
+            continue
+        asked = detail.get("asked")
+        yield kinds.OfferLine(
+            stage=stage,
+            sample_id=sample_id,
+            attempt=attempt,
+            asked=None if asked is None else tuple(map(kinds.Query.model_validate, asked)),
+            items=tuple(detail["evidence"].items()),
+        )
+
+
+def _shorten_evidence(item: Evidence, chars: int | None) -> Evidence:
+    return item if chars is None else item.model_copy(update={"snippet": item.snippet[:chars]})

@@ -1,0 +1,251 @@
+"""Replays a run from a cassette: no keys, no network, no news store; the same bytes."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import yaml
+
+from coreeval.errors import CassetteError, ConfigError, Interrupted, PromptError, TaskError
+from coreeval.graph.cassettes.contents import list_versions
+from coreeval.graph.cassettes.restore import (
+    CassetteInputs,
+    build_cassette_inputs,
+    build_replay_config,
+    iter_rows,
+    restore_train,
+    write_files,
+)
+from coreeval.graph.execute import (
+    DEFAULT_HOOKS,
+    RunHooks,
+    RunSummary,
+    execute,
+    open_control,
+    open_store,
+)
+from coreeval.graph.run import lock_run
+from coreeval.graph.setup import Setup, graph_version, prompt_versions, set_up, task_fingerprint
+from coreeval.releases.cassettes.comparing import Compared, compare
+from coreeval.releases.cassettes.lines import Made, Pass
+from coreeval.releases.cassettes.opening import Cassette, made_by, open_cassette
+from coreeval.releases.cassettes.tallies import stated_counts
+from coreeval.releases.manifest import Manifest, write_manifest
+from coreeval.tools.files import write_text
+from coreeval.tools.workspace import RunFiles, Workspace
+
+FOLDER = "cassette"
+"""Where in the run's directory the cassette's files lie."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepFailure:
+    """A step that wanted something that the cassette does not have, or that failed otherwise."""
+
+    stage: Pass
+    sample: str
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeChange:
+    """An outcome that another number of samples had when recorded."""
+
+    stage: Pass
+    outcome: str
+    recorded: int
+    found: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayResult:
+    """What a replay came to."""
+
+    run: Path
+    cassette: Cassette
+    files: tuple[Compared, ...]
+    shifts: tuple[OutcomeChange, ...]
+    missing: tuple[StepFailure, ...]
+    changed: tuple[str, ...]
+    """What decides requests and is not as it was when recorded: prompts, task, graph."""
+    versions: tuple[tuple[str, str, str], ...]
+    """Of what made the bytes: its name, the version then, the version now; those that differ."""
+    stated: int
+    """Results that were taken as they were recorded."""
+    seconds: float
+
+    @property
+    def equal(self) -> bool:
+        """Whether every file has the bytes that were recorded."""
+        return all(file.equal for file in self.files)
+
+    @property
+    def same(self) -> bool:
+        """Whether the samples also ended as they did, those that are in no file among them."""
+        return self.equal and not self.shifts and not self.missing
+
+
+def replay(
+    cassette: Path | str,
+    out: Path | str,
+    *,
+    dataset: Path | str | None = None,
+    around: RunHooks = DEFAULT_HOOKS,
+) -> ReplayResult:
+    """Repeat a run out of a cassette and compare its dataset with the recorded one.
+
+    Args:
+        cassette: The file.
+        out: An empty or new folder, which becomes a run's directory.
+        dataset: The benchmark's own files, for a cassette without its texts.
+        around: Progress callback and clock.
+
+    Raises:
+        CassetteError: it is no cassette, damaged, or of another version; or the folder is taken.
+        DatasetError: the benchmark's own files are not those of the run.
+        Interrupted: a signal stopped it.
+        RunError: the run could not be made.
+    """
+    began, opened = time.monotonic(), open_cassette(Path(cassette).resolve())
+    files, own = RunFiles(Path(out).resolve()), Path(dataset).resolve() if dataset else None
+    _refuse_taken(files.root)
+    with lock_run(files):
+        setup, manifest, inputs = _prepare_run(opened, files, own, around)
+        workspace = Workspace(Path(manifest.workspace))
+        done = execute(setup, manifest, files, workspace, replace(around, inputs=inputs))
+    _refuse_interrupted(done)
+    return ReplayResult(
+        run=files.root,
+        cassette=opened,
+        files=tuple(compare(opened, files.dataset)),
+        shifts=tuple(_list_outcome_changes(opened.head.run, done.manifest)),
+        missing=tuple(_iter_missing_steps(files, setup, around)),
+        changed=tuple(_list_changes(opened, setup)),
+        versions=tuple(_list_version_changes(opened.head.made_with, list_versions(setup.config))),
+        stated=stated_counts(opened).total(),
+        seconds=time.monotonic() - began,
+    )
+
+
+def _refuse_taken(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CassetteError(
+            "a cassette is repeated in an empty or a new folder, and this one is taken",
+            where=str(folder),
+            hint="choose another --out",
+        )
+
+
+def _prepare_run(
+    cassette: Cassette, files: RunFiles, dataset: Path | None, around: RunHooks
+) -> tuple[Setup, Manifest, CassetteInputs]:
+    """Write what the run starts from into its directory; nothing stays of what cannot be used."""
+    try:
+        setup, manifest = _build_start(cassette, files, dataset, around)
+        return (
+            setup,
+            manifest,
+            build_cassette_inputs(cassette, restore_train(cassette, setup, dataset)),
+        )
+    except (ConfigError, PromptError, TaskError) as error:
+        shutil.rmtree(files.root, ignore_errors=True)
+        raise CassetteError(
+            f"this CoreEval cannot begin with what is recorded: {error.message}",
+            where=str(cassette.path),
+            hint=made_by(cassette.head.made_with.coreeval),
+        ) from None
+    except BaseException:
+        shutil.rmtree(files.root, ignore_errors=True)
+        raise
+
+
+def _parse_moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise CassetteError(
+            f"the run's clock in the cassette is no time: {text[:40]!r}",
+            hint="fetch it again, and compare its digest with the one that was published",
+        ) from None
+
+
+def _build_start(
+    cassette: Cassette, files: RunFiles, dataset: Path | None, around: RunHooks
+) -> tuple[Setup, Manifest]:
+    folder, recorded = files.root / FOLDER, cassette.head.run
+    write_files(cassette, folder)
+    config = build_replay_config(cassette, folder, dataset)
+    setup = set_up(config, _parse_moment(recorded.now), recorded)
+    update = {
+        "status": "running",
+        "created_at": around.now().isoformat(timespec="seconds"),
+        "models": config.models.model_dump(mode="json", exclude_none=True),
+        "workspace": str(folder / "workspace"),
+        "cassette": cassette.digest,
+    }
+    manifest = recorded.model_copy(update=update)
+    with closing(open_store(files, around.now)) as store:
+        store.add_samples(iter_rows(cassette, setup, "refresh", dataset))
+    if setup.control:
+        with closing(open_control(files, around.now)) as control:
+            control.add_samples(iter_rows(cassette, setup, "control", dataset))
+    write_text(files.config, yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
+    write_manifest(files.manifest, manifest)
+    return setup, manifest
+
+
+def _refuse_interrupted(done: RunSummary) -> None:
+    if done.manifest.status != "complete":
+        raise Interrupted(
+            "stopped: a cassette is repeated from its beginning",
+            where=str(done.run_dir),
+            hint="repeat it with another --out; it costs nothing",
+        )
+
+
+def _list_outcome_changes(recorded: Manifest, found: Manifest) -> Iterator[OutcomeChange]:
+    passes: dict[Pass, tuple[dict[str, int], dict[str, int]]] = {
+        "refresh": (recorded.counts, found.counts)
+    }
+    if recorded.control and found.control:
+        passes["control"] = (recorded.control.counts, found.control.counts)
+    for stage, (then, now) in passes.items():
+        for outcome in now:
+            if (before := then.get(outcome, 0)) != now[outcome]:
+                yield OutcomeChange(
+                    stage=stage, outcome=outcome, recorded=before, found=now[outcome]
+                )
+
+
+def _iter_missing_steps(files: RunFiles, setup: Setup, around: RunHooks) -> Iterator[StepFailure]:
+    """Yield the steps that failed; in a replay of the same thing there are none."""
+    passes: dict[Pass, RunFiles] = {"refresh": files}
+    if setup.control:
+        passes["control"] = files.control
+    for stage, place in passes.items():
+        with closing(open_store(place, around.now)) as store:
+            for sample, node, error in store.step_errors():
+                if not error.startswith("CancelledError"):  # another branch of it failed
+                    yield StepFailure(stage=stage, sample=sample, node=node, reason=error)
+
+
+def _list_changes(cassette: Cassette, setup: Setup) -> Iterator[str]:
+    recorded = cassette.head.run
+    for role, version in prompt_versions(setup).items():
+        if recorded.prompts.get(role) != version:
+            yield f"the prompt of the {role}"
+    if task_fingerprint(setup) != recorded.fingerprints.task:
+        yield f"the task {setup.task.name}"
+    if graph_version(setup) != recorded.fingerprints.graph:
+        yield "the graph"
+
+
+def _list_version_changes(then: Made, now: Made) -> Iterator[tuple[str, str, str]]:
+    for name, before in then.model_dump().items():
+        if before != (after := getattr(now, name)):
+            yield name, before, after

@@ -1,0 +1,216 @@
+"""What one call is expected to take: by recorded calls, else by assumptions that name their source.
+
+Calls: what the sample graph asks (docs/pipeline.md) and how samples ended in the quality trials
+(docs/quality.md: 5.4 to 7.7 calls a sample, 2.2 to 2.8 of them label readings). Answers: those of
+the bundled rules on the demo's 120 samples, at 3.5 characters a token, with the drafts that only a
+model writes; the high end is that of a talkative model; those about series: NumLeak's records,
+from a bare number to a refusal in a few sentences. Speed: 150, 60 or 20 tokens a second.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coreeval.graph.estimate.model import (
+    FigureBasis,
+    KnownRange,
+    Range,
+    between,
+    estimate_mean,
+    exactly,
+)
+from coreeval.schema import Arm, RoleName
+
+CHARACTERS_PER_TOKEN = between(3.0, 4.0, 4.8)
+"""English prompts with JSON in them, over the tokenisers in use."""
+CACHED_FROM = 1024
+"""Tokens from which providers keep the beginning of a prompt for the next one."""
+REPEATED_QUESTIONS = between(1.0, 1.02, 1.15)
+"""Calls for each answer: some answers cannot be read and are asked for again."""
+RETRY_PROMPT = between(1.0, 1.02, 1.1)
+"""Length of what varies in a prompt, in that of a first attempt: a retry shows the last try."""
+
+
+@dataclass(frozen=True)
+class AttemptCalls:
+    """Calls of a role for each sample: of first attempts, and of all later ones."""
+
+    first: Range
+    again: Range
+
+
+_CALLS: Mapping[RoleName, AttemptCalls] = {
+    "extractor": AttemptCalls(exactly(1), exactly(0)),
+    "replacer": AttemptCalls(between(0.4, 0.9, 1), between(0, 0.1, 1)),
+    "rewriter": AttemptCalls(between(0.9, 1.05, 2), exactly(0)),
+    "composer": AttemptCalls(between(0.2, 0.8, 1), between(0, 0.3, 1)),
+    "fact_judge": AttemptCalls(between(0.15, 0.75, 1), between(0, 0.2, 1)),
+    "label_judge": AttemptCalls(between(1.6, 2.7, 3), between(0, 0.1, 1)),
+}
+ARM_SHARES: Mapping[Arm, Range] = {
+    "original": exactly(1),
+    "semantic": between(0.5, 0.9, 1),
+    "updated": between(0.15, 0.7, 1),
+}
+"""Share of the samples that each arm has."""
+REWORDING_CALLS: Mapping[RoleName, Range] = {
+    "extractor": exactly(1),
+    "rewriter": _CALLS["rewriter"].first,
+    "label_judge": between(1.5, 1.9, 2),
+}
+"""Calls of a role for each train item: what comes before the news for a sample."""
+AFTER_NEWS: tuple[RoleName, ...] = ("replacer", "composer", "fact_judge", "label_judge")
+"""Roles that are asked about a sample once news of it was found."""
+_ANSWERS: Mapping[str, Range] = {
+    "extractor": between(150, 300, 700),
+    "replacer": between(150, 350, 900),
+    "rewriter": between(40, 80, 200),
+    "composer": between(80, 220, 600),
+    "fact_judge": between(80, 200, 600),
+    "label_judge": between(25, 45, 120),
+    "target": between(8, 12, 60),
+    "target_text": between(2, 100, 600),
+    "target_series": between(3, 30, 150),
+    "target_series_prose": between(80, 250, 500),
+    "target_utility": between(60, 250, 900),
+    "utility_judge": between(20, 45, 120),
+    "paraphraser": between(80, 300, 1500),
+}
+"""Tokens of an answer."""
+_NO_REASONING = {None, "none", "minimal"}
+
+
+def assume_calls(role: RoleName, max_attempts: int) -> Range:
+    """Return how often a role is asked about a sample."""
+    attempts = _CALLS[role]
+    planned = attempts.first + attempts.again if max_attempts > 1 else attempts.first
+    return planned * REPEATED_QUESTIONS
+
+
+def assume_answer(role: str, *, max_tokens: int, effort: str | None) -> Range:
+    """Return how many tokens an answer of a role has.
+
+    A model that is told to think may think up to the limit: thoughts are paid as answers.
+    """
+    usual = _ANSWERS[role]
+    if effort in _NO_REASONING:
+        return usual.at_most(max_tokens)
+    return between(usual.low, 3 * usual.likely, max(3 * usual.likely, max_tokens)).at_most(
+        max_tokens
+    )
+
+
+def assume_seconds(answer: Range) -> Range:
+    """Return how long a call takes whose answer has so many tokens."""
+    return between(0.5 + answer.low / 150, 1.5 + answer.likely / 60, 5 + answer.high / 20)
+
+
+OF_OTHER_ROLES = 1.1
+OF_OTHER_MODELS = 1.3
+"""By how much figures of other roles and other models may be further off, each way."""
+OTHER_ANSWERS = 2.0
+"""The same for how long another model's answers are."""
+FEW = 5
+"""Calls from which a share is worth something."""
+STATED_BASIS = FigureBasis(origin="stated default")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallUsage:
+    """What of a recorded call tells about others."""
+
+    role: str
+    model: str
+    size: int
+    """Characters of messages and schema."""
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleModel:
+    """Who is asked, and in which role."""
+
+    role: str
+    model: str
+    max_tokens: int
+    effort: str | None = None
+
+
+def estimate_density(seen: Iterable[CallUsage], player: RoleModel) -> KnownRange:
+    """Return how many characters of a prompt make a token."""
+    counted = [one for one in seen if one.prompt_tokens]
+    for calls, basis, factor in _find_nearest(counted, player):
+        if calls:
+            ratios = [one.size / one.prompt_tokens for one in calls]
+            return KnownRange(range=estimate_mean(ratios).widen(factor), basis=basis)
+    return KnownRange(range=CHARACTERS_PER_TOKEN, basis=STATED_BASIS)
+
+
+def estimate_answer(seen: Iterable[CallUsage], player: RoleModel) -> KnownRange:
+    """Return how many tokens an answer has."""
+    same = [one for one in seen if one.role == player.role and one.completion_tokens]
+    own = [one for one in same if one.model == player.model]
+    if own:
+        found = estimate_mean([one.completion_tokens for one in own])
+        return KnownRange(range=found.at_most(player.max_tokens), basis=_own_basis(own))
+    if same:
+        found = estimate_mean([one.completion_tokens for one in same]).widen(OTHER_ANSWERS)
+        return KnownRange(range=found.at_most(player.max_tokens), basis=_others_basis(same))
+    stated = assume_answer(player.role, max_tokens=player.max_tokens, effort=player.effort)
+    return KnownRange(range=stated, basis=STATED_BASIS)
+
+
+def estimate_duration(seen: Iterable[CallUsage], player: RoleModel, said: Range) -> KnownRange:
+    """Return how many seconds a call takes.
+
+    Args:
+        seen: Recorded calls.
+        player: Who is asked.
+        said: Tokens of its answers, for where no call of the model was recorded.
+    """
+    timed = [one for one in seen if one.seconds and one.model == player.model]
+    for calls, basis, factor in _find_nearest(timed, player):
+        if calls:
+            found = estimate_mean([one.seconds for one in calls]).widen(factor)
+            return KnownRange(range=found, basis=basis)
+    return KnownRange(range=assume_seconds(said), basis=STATED_BASIS)
+
+
+def estimate_cached_share(seen: Iterable[CallUsage], player: RoleModel) -> float:
+    """Return which share of the prompt tokens a provider had in its cache; 0 if not known."""
+    own = [one for one in seen if (one.role, one.model) == (player.role, player.model)]
+    tokens = sum(one.prompt_tokens for one in own)
+    return sum(one.cached_tokens for one in own) / tokens if len(own) >= FEW and tokens else 0.0
+
+
+def _find_nearest(
+    seen: Sequence[CallUsage], player: RoleModel
+) -> tuple[tuple[list[CallUsage], FigureBasis, float], ...]:
+    """Return calls of the model in the role, in other roles, and of other models."""
+    model = [one for one in seen if one.model == player.model]
+    role = [one for one in model if one.role == player.role]
+    elsewhere = FigureBasis(origin="recorded calls of the model in other roles", n=len(model))
+    return (
+        (role, _own_basis(role), 1.0),
+        (model, elsewhere, OF_OTHER_ROLES),
+        (list(seen), _others_basis(seen), OF_OTHER_MODELS),
+    )
+
+
+def _own_basis(calls: Sequence[CallUsage]) -> FigureBasis:
+    return FigureBasis(origin="recorded calls of the model in this role", n=len(calls))
+
+
+def _others_basis(calls: Sequence[CallUsage]) -> FigureBasis:
+    return FigureBasis(origin="recorded calls of other models", n=len(calls))
+
+
+def estimate_spread(counts: Sequence[float]) -> Range:
+    """Return what comes to each of many samples on average, given what came to some.
+
+    That is never outside of the least and the most that came to one.
+    """
+    found, least, most = estimate_mean(counts), min(counts), max(counts)
+    return between(max(found.low, least), found.likely, min(found.high, most))

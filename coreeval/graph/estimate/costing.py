@@ -1,0 +1,364 @@
+"""Who is asked in a run, and what each line of an estimate costs: arithmetic on ranges.
+
+Roles, targets and judges have models, prices and a throughput; one line is one model in one role.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from coreeval.config import ROLES, AnyConfig, Config, ModelConfig, PriceConfig
+from coreeval.graph.estimate.call_figures import (
+    CACHED_FROM,
+    CallUsage,
+    RoleModel,
+    estimate_answer,
+    estimate_cached_share,
+    estimate_density,
+    estimate_duration,
+)
+from coreeval.graph.estimate.model import (
+    RESTS_ON,
+    EstimateLine,
+    FigureBasis,
+    KnownRange,
+    Range,
+    Stage,
+    UnpricedModel,
+    between,
+    sum_ranges,
+)
+from coreeval.graph.estimate.workload import PromptSize
+from coreeval.graph.pool import max_open_samples
+from coreeval.schema import RoleName
+from coreeval.tools.catalogs import FREE, Prices, cost, find_nearest_names, load_run_prices
+
+ALONE = ("target", "utility_judge")
+"""How the roles begin that are asked when nobody else is: targets, asked for labels or for text,
+and who judges what defences cost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelPrice:
+    """What a model charges, if that is known, and who says so."""
+
+    price: PriceConfig | None
+    origin: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleFigures:
+    """What is known of one role and the model that plays it."""
+
+    role: str
+    model: str
+    stage: Stage = "run"
+    samples: int
+    calls: KnownRange
+    """For each sample."""
+    fixed: int
+    """Characters that are the same in every call: instructions and schema."""
+    varied: KnownRange
+    """Characters of the rest of a prompt."""
+    density: KnownRange
+    """Characters that make a token."""
+    answer: KnownRange
+    """Tokens of an answer."""
+    duration: KnownRange
+    """Seconds of a call."""
+    cached_share: float = 0.0
+    """Share of the prompt tokens that the provider had in its cache so far."""
+    priced: ModelPrice
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelThroughput:
+    """How fast one model may be asked."""
+
+    model: str
+    in_flight: int
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+
+def cost_line(asked: RoleFigures) -> EstimateLine:
+    """Return what a role costs in the whole run."""
+    calls = asked.calls.range.times(asked.samples)
+    prompt = calls * _tokens(asked)
+    answer = calls * asked.answer.range
+    return EstimateLine(
+        role=asked.role,
+        model=asked.model,
+        stage=asked.stage,
+        calls=calls.whole(),
+        prompt_tokens=prompt.whole(),
+        completion_tokens=answer.whole(),
+        call_seconds=calls * asked.duration.range,
+        usd=_usd(asked, calls, prompt, answer),
+        price=asked.priced.origin,
+        rests_on=dict(zip(RESTS_ON, _bases(asked), strict=True)),
+    )
+
+
+def _bases(asked: RoleFigures) -> list[FigureBasis]:
+    figures = (asked.calls, asked.varied, asked.density, asked.answer, asked.duration)
+    return [figure.basis for figure in figures]
+
+
+def _tokens(asked: RoleFigures) -> Range:
+    """Return the tokens of a prompt: fewest with many characters a token."""
+    varied, density = asked.varied.range, asked.density.range
+    return between(
+        (asked.fixed + varied.low) / density.high,
+        (asked.fixed + varied.likely) / density.likely,
+        (asked.fixed + varied.high) / density.low,
+    )
+
+
+def _usd(asked: RoleFigures, calls: Range, prompt: Range, answer: Range) -> Range | None:
+    """Return the money; low if what all prompts begin with is cached, high if nothing ever is."""
+    price = asked.priced.price
+    if price is None:
+        return None
+    repeated = max(0.0, calls.low - 1) * _cached_prefix(asked)
+    low = _cost(price, prompt.low, answer.low, cached=min(repeated, prompt.low))
+    likely = _cost(price, prompt.likely, answer.likely, cached=asked.cached_share * prompt.likely)
+    dear = (price.cache_write or 0.0) > price.input
+    high = _cost(price, prompt.high, answer.high, written=prompt.high if dear else 0.0)
+    return between(min(low, likely), likely, max(likely, high))
+
+
+def _cached_prefix(asked: RoleFigures) -> float:
+    """Return the tokens at the beginning of a prompt that a provider keeps; 0 if too few."""
+    tokens = asked.fixed / asked.density.range.high
+    return tokens if tokens >= CACHED_FROM else 0.0
+
+
+def _cost(
+    price: PriceConfig, prompt: float, answer: float, *, cached: float = 0.0, written: float = 0.0
+) -> float:
+    return cost(
+        price,
+        prompt=round(prompt),
+        cached=round(cached),
+        written=round(written),
+        completion=round(answer),
+    )
+
+
+def estimate_run_seconds(
+    lines: Sequence[EstimateLine],
+    lanes: Sequence[ModelThroughput],
+    *,
+    concurrency: int,
+    samples: int,
+) -> Range:
+    """Return how long the run takes, one stage after the other."""
+    stages = [[line for line in lines if line.stage == stage] for stage in get_args(Stage)]
+    return sum_ranges(_estimate_stage_seconds(each, lanes, concurrency, samples) for each in stages)
+
+
+def _estimate_stage_seconds(
+    lines: Sequence[EstimateLine], lanes: Sequence[ModelThroughput], concurrency: int, samples: int
+) -> Range:
+    """Return how long a stage takes: the refresh, or rewording, then targets and judges in turn.
+
+    The first is as long as its slowest model, or as all its calls at as many samples a time as are
+    open together.
+    """
+    roles = [line for line in lines if not line.role.startswith(ALONE)]
+    together = max(1, min(max_open_samples(concurrency), samples))
+    paths = [sum_ranges(line.call_seconds for line in roles).times(1 / together)]
+    paths += [_estimate_model_seconds([line for line in roles if line.model == lane.model], lane)
+              for lane in lanes]  # fmt: skip
+    in_turn = [
+        _estimate_model_seconds([line], lane)
+        for line in lines
+        for lane in lanes
+        if line.role.startswith(ALONE) and line.model == lane.model
+    ]
+    return find_longest(paths) + sum_ranges(in_turn)
+
+
+def _estimate_model_seconds(lines: Sequence[EstimateLine], lane: ModelThroughput) -> Range:
+    """Return how long one model takes, given how many it may be asked at a time and a minute."""
+    calls, tokens = (
+        sum_ranges(line.calls for line in lines),
+        sum_ranges(line.prompt_tokens + line.completion_tokens for line in lines),
+    )
+    ways = [sum_ranges(line.call_seconds for line in lines).times(1 / lane.in_flight)]
+    if lane.requests_per_minute:
+        ways.append(calls.times(60 / lane.requests_per_minute))
+    if lane.tokens_per_minute:
+        ways.append(tokens.times(60 / lane.tokens_per_minute))
+    return find_longest(ways)
+
+
+def find_longest(ranges: Sequence[Range]) -> Range:
+    """Return the longest of several times, end by end."""
+    return between(
+        max(one.low for one in ranges),
+        max(one.likely for one in ranges),
+        max(one.high for one in ranges),
+    )
+
+
+RECORDED_NOTE = "recorded answers cost nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleAssignments:
+    """The models of a run and what they charge."""
+
+    roles: dict[RoleName, ModelConfig]
+    """Only roles that models play."""
+    targets: tuple[ModelConfig, ...]
+    """Only those that are asked; the embedded ones are not."""
+    judges: tuple[ModelConfig, ...] = ()
+    """Who scores what defences cost; likewise."""
+    prices: Prices
+    concurrency: int
+
+    def list_throughputs(self) -> list[ModelThroughput]:
+        """Return how fast each model may be asked."""
+        asked = (*self.judges, *self.roles.values(), *self.targets)
+        models = {find_recorded_name(model): model for model in asked}
+        return [
+            ModelThroughput(
+                model=name,
+                in_flight=model.max_in_flight or self.concurrency,
+                requests_per_minute=model.requests_per_minute,
+                tokens_per_minute=model.tokens_per_minute,
+            )
+            for name, model in models.items()
+        ]
+
+    def find_price(self, model: ModelConfig) -> ModelPrice:
+        """Return what a model charges: by the config, a file, or the table of the package."""
+        if model.price is not None:
+            return ModelPrice(price=model.price, origin="the config")
+        if (known := self.prices.get(model.model)) is not None:
+            return ModelPrice(price=known, origin=f"{known.source}, {known.as_of}")
+        if model.provider == "replay":
+            return ModelPrice(price=FREE, origin=RECORDED_NOTE)
+        return ModelPrice(price=None)
+
+    def list_unpriced(self, lines: Iterable[EstimateLine]) -> tuple[UnpricedModel, ...]:
+        """Return the models of lines without money, with names that may have been meant."""
+        names = dict.fromkeys(line.model for line in lines if line.usd is None)
+        return tuple(
+            UnpricedModel(model=name, nearest=tuple(find_nearest_names(name, self.prices)))
+            for name in names
+        )
+
+
+def assign_roles(config: Config) -> RoleAssignments:
+    """Return who is asked in a run of a config.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+    """
+    models = config.models
+    targets = models.targets if config.detect.asks_targets else ()
+    roles = {
+        role: models.for_role(role) for role in ROLES if not models.for_role(role).is_rule_based
+    }
+    return _assign(config, roles, targets, config.detect.judges if targets else ())
+
+
+def assign_targets(config: AnyConfig, targets: Sequence[ModelConfig]) -> RoleAssignments:
+    """Return who is asked where only targets are.
+
+    Raises:
+        ConfigError: the file of prices cannot be used.
+    """
+    return _assign(config, {}, targets)
+
+
+def _assign(
+    config: AnyConfig,
+    roles: dict[RoleName, ModelConfig],
+    targets: Sequence[ModelConfig],
+    judges: Sequence[ModelConfig] = (),
+) -> RoleAssignments:
+    return RoleAssignments(
+        roles=roles,
+        targets=tuple(target for target in targets if not target.is_rule_based),
+        judges=tuple(judge for judge in judges if not judge.is_rule_based),
+        prices=load_run_prices(config),
+        concurrency=config.run.concurrency,
+    )
+
+
+def find_recorded_name(model: ModelConfig) -> str:
+    """Return a model's name as its calls are recorded: a file of answers without its folder."""
+    return f"replay:{Path(model.name).name}" if model.provider == "replay" else model.model
+
+
+def build_role_model(role: str, model: ModelConfig) -> RoleModel:
+    """Return a model in a role."""
+    return RoleModel(
+        role=role,
+        model=find_recorded_name(model),
+        max_tokens=model.max_tokens,
+        effort=model.reasoning_effort,
+    )
+
+
+def iter_role_models(cast: RoleAssignments) -> Iterator[tuple[str, ModelConfig]]:
+    """Yield each role and each target with its model."""
+    yield from cast.roles.items()
+    yield from (("target", target) for target in cast.targets)
+
+
+def rules_note(config: Config) -> Sequence[str]:
+    """Return a note on the roles that cost nothing."""
+    ruled = config.models.rule_based_roles
+    return [f"played by rules, without a call: {', '.join(ruled)}"] if ruled else []
+
+
+REUSED_NOTE = "questions that were answered before cost nothing again; the estimate pays for them"
+
+
+def estimate_line(
+    role: str,
+    model: ModelConfig,
+    calls: KnownRange,
+    size: PromptSize,
+    samples: int,
+    cast: RoleAssignments,
+    seen: Sequence[CallUsage],
+    *,
+    stage: Stage = "run",
+) -> EstimateLine:
+    """Return what a model in a role is expected to cost, by what recorded calls tell of it.
+
+    Args:
+        role: A role, or `target`.
+        model: Who plays it.
+        calls: How often it is asked about a sample.
+        size: How long its prompts are.
+        samples: How many there are.
+        cast: Who is asked in the run.
+        seen: Recorded calls.
+        stage: What it is asked for.
+    """
+    player = build_role_model(role, model)
+    said = estimate_answer(seen, player)
+    return cost_line(
+        RoleFigures(
+            role=role,
+            model=player.model,
+            stage=stage,
+            samples=samples,
+            calls=calls,
+            fixed=size.fixed,
+            varied=size.varied,
+            density=estimate_density(seen, player),
+            answer=said,
+            duration=estimate_duration(seen, player, said.range),
+            cached_share=estimate_cached_share(seen, player),
+            priced=cast.find_price(model),
+        )
+    )

@@ -1,0 +1,309 @@
+"""Records of earlier runs in the workspace: calls, how samples fared, what each one used."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import astuple, dataclass, fields
+from functools import cached_property
+from itertools import islice
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from coreeval.config import ROLES, ModelConfig, ModelsConfig
+from coreeval.errors import CoreEvalError
+from coreeval.graph.estimate.call_figures import CallUsage
+from coreeval.graph.estimate.costing import RoleAssignments, find_recorded_name, iter_role_models
+from coreeval.graph.estimate.workload import measure_prompt
+from coreeval.graph.target_questions import ARM_TEXTS
+from coreeval.releases.manifest import Manifest, read_manifest
+from coreeval.schema import Arm, RoleName
+from coreeval.tools.catalogs import cost
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.run_records import CallRow, SampleResult
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles, Workspace
+
+MOST_CALLS = 300
+"""Last calls of each role that are looked at."""
+MOST_SAMPLES = 200
+"""Samples of earlier runs that are looked at, those of the newest runs first."""
+ENOUGH_SAMPLES = 3
+"""Samples from which their calls say more than the graph does."""
+
+
+class _RequestShape(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    body: dict[str, object] = Field(alias="schema")
+
+
+class _RequestText(BaseModel):
+    """What of a kept request tells who was asked, and how much."""
+
+    model_config = ConfigDict(extra="ignore")
+    provider: str
+    model: str
+    shape: _RequestShape = Field(alias="schema")
+    messages: tuple[dict[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastRuns:
+    """How samples fared in earlier runs of the same task."""
+
+    runs: tuple[str, ...] = ()
+    calls: Mapping[RoleName, Sequence[int]]
+    """For each sample how often a role was asked; only of runs in which models played it."""
+    arms: Mapping[Arm, Sequence[int]]
+    """For each sample whether an arm has it."""
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+OTHER_ROLES = (
+    "target", "target_text", "paraphraser", "target_series", "target_utility", "utility_judge",
+)  # fmt: skip
+"""Roles beside those of the team: targets asked for labels, for text and about series, twins of
+items, and those who judge what defences cost."""
+
+
+def load_recent_calls(workspace: Workspace) -> list[CallUsage]:
+    """Return the last calls of each role and of targets; none where there is no call store.
+
+    Raises:
+        RunCorrupt: the call store is damaged.
+    """
+    if not workspace.calls.exists():
+        return []
+    with closing(open_calls(workspace.calls)) as store:
+        return [
+            read_usage(record)
+            for role in (*ROLES, *OTHER_ROLES)
+            for record in store.newest(role, MOST_CALLS)
+        ]
+
+
+def read_usage(record: CallRecord) -> CallUsage:
+    """Return what a call tells about others."""
+    asked = _RequestText.model_validate_json(record.request)
+    return CallUsage(
+        role=record.role,
+        model=f"{asked.provider}:{asked.model}",
+        size=measure_prompt(asked.messages, asked.shape.body),
+        prompt_tokens=record.prompt_tokens,
+        cached_tokens=record.cached_tokens,
+        completion_tokens=record.completion_tokens,
+        seconds=record.seconds,
+    )
+
+
+# -- runs -----------------------------------------------------------------------------------------
+
+
+def load_past_runs(workspace: Workspace, task: str) -> PastRuns:
+    """Return how samples fared in the workspace's runs of a task, the newest runs first."""
+    calls: dict[RoleName, list[int]] = {role: [] for role in ROLES}
+    arms: dict[Arm, list[int]] = {arm: [] for arm in ARM_TEXTS}
+    looked, names = 0, list[str]()
+    for files, manifest in _iter_runs(workspace, task):
+        if looked >= MOST_SAMPLES:
+            break
+        with suppress(CoreEvalError):  # a damaged run tells nothing
+            number = _count_role_calls(files, manifest, MOST_SAMPLES - looked, calls, arms)
+            looked += number
+            names += [manifest.run] if number else []
+    return PastRuns(runs=tuple(names), calls=calls, arms=arms)
+
+
+def _iter_runs(workspace: Workspace, task: str) -> Iterator[tuple[RunFiles, Manifest]]:
+    """Yield the runs of a task in which models were asked, the newest first."""
+    found = list[tuple[RunFiles, Manifest]]()
+    for path in workspace.runs.glob("*/*/manifest.json"):
+        with suppress(CoreEvalError, ValidationError):  # of another version
+            manifest = read_manifest(path)
+            if manifest.task == task and list_model_roles(manifest):
+                found.append((RunFiles(path.parent), manifest))
+    yield from sorted(found, key=lambda one: one[1].created_at, reverse=True)
+
+
+def list_model_roles(manifest: Manifest) -> list[RoleName]:
+    """Return the roles that models played in a run."""
+    models = ModelsConfig.model_validate(manifest.models)
+    return [role for role in ROLES if role not in models.rule_based_roles]
+
+
+def _count_role_calls(
+    files: RunFiles,
+    manifest: Manifest,
+    most: int,
+    calls: Mapping[RoleName, list[int]],
+    arms: Mapping[Arm, list[int]],
+) -> int:
+    """Note how often each role was asked about the samples of a run; return how many these are."""
+    roles, number = list_model_roles(manifest), 0
+    with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
+        for ended in islice(_iter_complete_samples(store), most):
+            number += 1
+            asked = Counter(
+                call.role for step in store.steps(ended.sample.id) for call in step.calls
+            )
+            for role in roles:
+                calls[role].append(asked[role])
+            for arm, texts in ARM_TEXTS.items():
+                arms[arm].append(texts(ended) is not None)
+    return number
+
+
+def _iter_complete_samples(store: RunStore) -> Iterator[SampleResult]:
+    """Yield the samples that went through the whole run: none that failed or was kept."""
+    for ended in store.sample_results():
+        if ended.result.outcome != "failed" and ended.result.kept_from is None:
+            yield ended
+
+
+RolePair = tuple[str, str]
+"""A role, or `target`, and the name of its model."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What some calls used; money is 0 where the model has no price."""
+
+    calls: float = 0.0
+    prompt_tokens: float = 0.0
+    completion_tokens: float = 0.0
+    call_seconds: float = 0.0
+    usd: float = 0.0
+
+    def __add__(self, other: Self) -> Self:
+        """Add."""
+        return type(self)(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def times(self, factor: float) -> Self:
+        """Return a multiple."""
+        return type(self)(*(each * factor for each in astuple(self)))
+
+
+MEASURES = tuple(field.name for field in fields(Usage))
+BySample = list[Mapping[RolePair, Usage]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunUsage:
+    """What a run used, sample by sample, and what of it was paid for now."""
+
+    by_sample: BySample
+    by_train: BySample
+    """What each item of the train split used."""
+    paid: Usage
+
+
+def read_run_usage(
+    files: RunFiles, workspace: Workspace, cast: RoleAssignments, *, templates: int, arms: bool
+) -> RunUsage:
+    """Return what a finished run used; its answers must still be in the call store.
+
+    `templates` is the number of its task's templates: so often a target is asked about a text;
+    `arms` tells whether it is asked about all arms, or about what PCR compares.
+    """
+    with (
+        closing(RunStore.open(files.require_store(), now=utc_now)) as store,
+        closing(open_calls(workspace.calls)) as calls,
+    ):
+        clerk = _UsageReader(store, calls, cast, templates)
+        by_sample, by_train = clerk.by_sample(arms=arms), clerk.by_train()
+        return RunUsage(by_sample=by_sample, by_train=by_train, paid=clerk.sum_paid())
+
+
+class _UsageReader:
+    """Reads a run's calls; each counts once for a sample, and once for the bill."""
+
+    def __init__(
+        self, store: RunStore, calls: CallStore, cast: RoleAssignments, templates: int
+    ) -> None:
+        self._store, self._calls, self._templates = store, calls, templates
+        self._prices = {
+            (role, find_recorded_name(model)): _find_price(cast, model)
+            for role, model in iter_role_models(cast)
+        }
+        self._targets = [model for role, model in iter_role_models(cast) if role == "target"]
+        self._bought: dict[str, Usage] = {}
+
+    def by_sample(self, *, arms: bool) -> BySample:
+        """Return what each sample used, targets included."""
+        asked_as = _count_arms if arms else _count_compared_texts
+        return [
+            self._of(ended.sample.id, asked_as(ended)) for ended in self._store.sample_results()
+        ]
+
+    def by_train(self) -> BySample:
+        """Return what each train item used, targets included."""
+        ids = dict.fromkeys(self._store.train_ids(), 0)
+        ids |= {item.sample.id: 2 for item in self._store.train_rewordings()}
+        return [self._of(item, texts) for item, texts in ids.items()]
+
+    def sum_paid(self) -> Usage:
+        """Return what was paid for, once all samples have been read."""
+        return sum(self._bought.values(), Usage())
+
+    @cached_property
+    def _per_call(self) -> Mapping[str, Usage]:
+        return {find_recorded_name(target): self._mean_of(target) for target in self._targets}
+
+    def _of(self, sample_id: str, texts: int) -> Mapping[RolePair, Usage]:
+        """Return what a sample used about so many of whose texts targets were asked."""
+        used: dict[RolePair, Usage] = {}
+        for player, one in self._calls_of(sample_id):
+            used[player] = used.get(player, Usage()) + one
+        asked = texts * self._templates
+        return used | {("target", name): each.times(asked) for name, each in self._per_call.items()}
+
+    def _mean_of(self, target: ModelConfig) -> Usage:
+        """Return what one question to a target used on average."""
+        found = [one for _, one in self._calls_of(f"target {target.model}")]
+        return sum(found, Usage()).times(1 / len(found)) if found else Usage()
+
+    def _calls_of(self, sample_id: str) -> Iterator[tuple[RolePair, Usage]]:
+        rows = {call.key: call for step in self._store.steps(sample_id) for call in step.calls}
+        for call in rows.values():
+            player = (call.role, call.model)
+            one = self._measure_call(player, call)
+            if not call.cached:
+                self._bought[call.key] = one
+            yield player, one
+
+    def _measure_call(self, player: RolePair, call: CallRow) -> Usage:
+        record = self._calls.get(call.key)
+        price = self._prices.get(player, _price_nothing)
+        usd = price(call.prompt_tokens, record.cached_tokens if record else 0,
+                    call.completion_tokens)  # fmt: skip
+        known = record.usd if record and record.usd is not None else usd
+        return Usage(1.0, call.prompt_tokens, call.completion_tokens, call.seconds, known)
+
+
+def _count_arms(ended: SampleResult) -> int:
+    return sum(texts(ended) is not None for texts in ARM_TEXTS.values())
+
+
+def _count_compared_texts(ended: SampleResult) -> int:
+    return 2 if ARM_TEXTS["original"](ended) and ARM_TEXTS["semantic"](ended) else 0
+
+
+_PriceTokens = Callable[[int, int, int], float]
+
+
+def _find_price(cast: RoleAssignments, model: ModelConfig) -> _PriceTokens:
+    """Return what prices the tokens of a call: prompt, those cached of it, and answer."""
+    price = cast.find_price(model).price
+    if price is None:
+        return _price_nothing
+    return lambda prompt, cached, answer: cost(
+        price, prompt=prompt, cached=cached, written=0, completion=answer
+    )
+
+
+def _price_nothing(_prompt: int, _cached: int, _answer: int) -> float:
+    return 0.0

@@ -1,0 +1,309 @@
+"""An estimate as a value: ranges of calls, tokens, money and time, and where each was taken from.
+
+It is kept in the workspace, read again, and compared with what a run cost.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import ValidationError, model_validator
+
+from coreeval.releases.manifest import Cost, Manifest
+from coreeval.schema import Value, Window
+from coreeval.tools.cutoffs import LatestDate
+from coreeval.tools.files import write_json
+from coreeval.tools.workspace import Workspace
+
+SLACK = 0.1
+"""Share by which a mean may be off for samples that it was not taken from, at least."""
+
+
+class Range(Value):
+    """The lowest, the likely and the highest value; nothing here is negative."""
+
+    low: float
+    likely: float
+    high: float
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if not 0 <= self.low <= self.likely <= self.high:
+            raise ValueError(f"no range: {self.low} <= {self.likely} <= {self.high}")
+        return self
+
+    def __add__(self, other: "Range") -> "Range":
+        """Add, as if both came out low, or both high."""
+        return between(self.low + other.low, self.likely + other.likely, self.high + other.high)
+
+    def __mul__(self, other: "Range") -> "Range":
+        """Multiply, as if both came out low, or both high."""
+        return between(self.low * other.low, self.likely * other.likely, self.high * other.high)
+
+    def times(self, factor: float) -> "Range":
+        """Return a multiple."""
+        return between(self.low * factor, self.likely * factor, self.high * factor)
+
+    def widen(self, factor: float) -> "Range":
+        """Return the range with its ends further out by a factor."""
+        return between(self.low / factor, self.likely, self.high * factor)
+
+    def whole(self) -> "Range":
+        """Return the range in whole numbers."""
+        return between(round(self.low), round(self.likely), round(self.high))
+
+    def at_most(self, limit: float) -> "Range":
+        """Return the range without what is above a limit."""
+        return between(min(self.low, limit), min(self.likely, limit), min(self.high, limit))
+
+
+class FigureBasis(Value):
+    """What a figure rests on."""
+
+    origin: str
+    """In words."""
+    n: int = 0
+    """How many of these; 0 for what is assumed."""
+
+
+class KnownRange(Value):
+    """A range and what it rests on."""
+
+    range: Range
+    basis: FigureBasis
+
+
+def between(low: float, likely: float, high: float) -> Range:
+    """Return a range."""
+    return Range(low=low, likely=likely, high=high)
+
+
+def exactly(value: float) -> Range:
+    """Return a range without width."""
+    return between(value, value, value)
+
+
+def sum_ranges(ranges: Iterable[Range]) -> Range:
+    """Return the sum."""
+    return sum(ranges, exactly(0.0))
+
+
+def estimate_mean(values: Sequence[float]) -> Range:
+    """Return where the mean of many more such values lies: two standard errors each way.
+
+    One value alone may be off by a factor of two.
+    """
+    mean = statistics.fmean(values)
+    if len(values) == 1:
+        return between(mean / 2, mean, mean * 2)
+    off = max(2 * statistics.stdev(values) / len(values) ** 0.5, SLACK * mean)
+    return between(max(0.0, mean - off), mean, mean + off)
+
+
+Stage = Literal["run", "control", "pcr", "numleak"]
+Measure = Literal["calls", "prompt_tokens", "completion_tokens", "usd"]
+
+
+RESTS_ON = ("calls", "prompts", "tokens", "answers", "seconds")
+"""Figures of a line that say what they were taken from."""
+
+
+class EstimateLine(Value):
+    """What one role asks of one model in the whole run, or in a stage of its own."""
+
+    role: str
+    """A role, or `target`."""
+    model: str
+    stage: Stage = "run"
+    """`control`, `pcr` and `numleak` for what is asked only because of them."""
+    calls: Range
+    prompt_tokens: Range
+    completion_tokens: Range
+    call_seconds: Range
+    """Of all calls, one after the other."""
+    usd: Range | None
+    """None where the model has no known price."""
+    price: str
+    """Where the price is from; empty where there is none."""
+    rests_on: Mapping[str, FigureBasis]
+    """What each figure was taken from."""
+
+
+class EstimateTotals(Value):
+    """The sums of all lines."""
+
+    calls: Range
+    prompt_tokens: Range
+    completion_tokens: Range
+    usd: Range | None
+    """None where a model that is asked has no known price."""
+    priced_usd: Range
+    """Of the models whose price is known."""
+
+
+class UnpricedModel(Value):
+    """A model without a known price, and the priced names that are nearest to its own."""
+
+    model: str
+    nearest: tuple[str, ...]
+
+
+class BudgetFit(Value):
+    """Whether the budget covers the estimate; None where money is not known."""
+
+    usd: float
+    likely: bool | None
+    high: bool | None
+
+
+class PreviewCost(Value):
+    """Samples that were refreshed for the estimate, and what that cost."""
+
+    run: str
+    samples: int
+    billed_calls: int
+    usd: float | None
+    """None where a call has no known price."""
+    failed: int
+
+
+class CostEstimate(Value):
+    """What refreshing a benchmark and asking its targets will cost."""
+
+    version: Literal[1] = 1
+    name: str
+    task: str
+    config: str
+    made_at: str
+    samples: int
+    """Samples that the run has."""
+    to_pay: int
+    """Samples that it pays for: all but those of a preview, and those kept from a release."""
+    window: Window | None = None
+    """None in estimates from before it was recorded."""
+    window_start: LatestDate | None = None
+    """What `window.start: auto` rests on; None where the config gives the day."""
+    by_target: Mapping[str, int] = {}
+    """Samples for each stance target, where there are several."""
+    lines: tuple[EstimateLine, ...]
+    totals: EstimateTotals
+    seconds: Range
+    concurrency: int
+    unpriced: tuple[UnpricedModel, ...] = ()
+    budget: BudgetFit | None = None
+    preview: PreviewCost | None = None
+    notes: tuple[str, ...] = ()
+
+
+def sum_lines(lines: tuple[EstimateLine, ...]) -> EstimateTotals:
+    """Return the sums of lines, as if all came out low, or all high."""
+    prices = [line.usd for line in lines if line.usd is not None]
+    asked = [line for line in lines if line.calls.high]
+    return EstimateTotals(
+        calls=sum_ranges(line.calls for line in lines),
+        prompt_tokens=sum_ranges(line.prompt_tokens for line in lines),
+        completion_tokens=sum_ranges(line.completion_tokens for line in lines),
+        usd=sum_ranges(prices) if all(line.usd is not None for line in asked) else None,
+        priced_usd=sum_ranges(prices),
+    )
+
+
+def fit_budget(budget_usd: float | None, totals: EstimateTotals) -> BudgetFit | None:
+    """Return whether a budget covers an estimate; None without a budget."""
+    if budget_usd is None:
+        return None
+    if totals.usd is None:
+        return BudgetFit(usd=budget_usd, likely=None, high=None)
+    return BudgetFit(
+        usd=budget_usd,
+        likely=totals.usd.likely <= budget_usd,
+        high=totals.usd.high <= budget_usd,
+    )
+
+
+# -- kept in the workspace ------------------------------------------------------------------------
+
+
+def find_estimate_path(workspace: Workspace, name: str) -> Path:
+    """Return where the last estimate of a config is kept."""
+    return workspace.estimates / f"{name}.json"
+
+
+def save_estimate(workspace: Workspace, estimate: CostEstimate) -> Path:
+    """Keep an estimate in place of the last one of its config; return the file."""
+    path = find_estimate_path(workspace, estimate.name)
+    write_json(path, estimate.model_dump(mode="json"))
+    return path
+
+
+def read_estimate(workspace: Workspace, name: str) -> CostEstimate | None:
+    """Return the last estimate of a config; None where there is none that can be read."""
+    try:
+        return CostEstimate.model_validate_json(find_estimate_path(workspace, name).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def find_estimate(manifest: Manifest) -> CostEstimate | None:
+    """Return the estimate that a run was preceded by, of the very samples that it has; else None.
+
+    An estimate made after the run began is no forecast of it.
+    """
+    found = read_estimate(Workspace(Path(manifest.workspace)), manifest.name)
+    if found is None or found.samples != manifest.counts["total"]:
+        return None
+    return found if found.made_at <= manifest.created_at else None
+
+
+# -- held against what a run cost -----------------------------------------------------------------
+
+
+class MeasureError(Value):
+    """One figure of an estimate beside what it came to."""
+
+    measure: Measure
+    estimated: Range
+    actual: float
+    ratio: float | None
+    """Actual to likely; None where nothing was expected."""
+    inside: bool
+    """Whether it lies between the low and the high end."""
+
+
+class EstimateError(Value):
+    """How far an estimate was off."""
+
+    misses: tuple[MeasureError, ...]
+    known_calls: int
+    """Calls that cost nothing since they had been answered before: the estimate paid for them."""
+
+
+def measure_error(estimate: CostEstimate, cost: Cost) -> EstimateError:
+    """Return how far an estimate was off, given what the run paid for.
+
+    Money is left out where it was not known before or is not known now.
+    """
+    totals = estimate.totals
+    pairs: list[tuple[Measure, Range | None, float | None]] = [
+        ("calls", totals.calls, cost.billed_calls),
+        ("prompt_tokens", totals.prompt_tokens, cost.prompt_tokens),
+        ("completion_tokens", totals.completion_tokens, cost.completion_tokens),
+        ("usd", totals.usd, cost.billed_usd),
+    ]
+    misses = tuple(
+        _measure_one(measure, expected, actual)
+        for measure, expected, actual in pairs
+        if expected is not None and actual is not None
+    )
+    return EstimateError(misses=misses, known_calls=cost.cached_calls)
+
+
+def _measure_one(measure: Measure, expected: Range, actual: float) -> MeasureError:
+    return MeasureError(
+        measure=measure,
+        estimated=expected,
+        actual=actual,
+        ratio=actual / expected.likely if expected.likely else None,
+        inside=expected.low <= actual <= expected.high,
+    )

@@ -1,0 +1,237 @@
+"""Estimates from a few samples that are refreshed for real; their answers are kept and reused.
+
+A bootstrap over those samples says what many more will use.
+"""
+
+from collections.abc import Sequence
+from dataclasses import astuple
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coreeval.errors import Interrupted
+from coreeval.graph.estimate.costing import (
+    ModelPrice,
+    RoleAssignments,
+    assign_roles,
+    find_recorded_name,
+    iter_role_models,
+    rules_note,
+)
+from coreeval.graph.estimate.history import (
+    MEASURES,
+    BySample,
+    RolePair,
+    RunUsage,
+    Usage,
+    read_run_usage,
+)
+from coreeval.graph.estimate.model import (
+    RESTS_ON,
+    CostEstimate,
+    EstimateLine,
+    EstimateTotals,
+    FigureBasis,
+    PreviewCost,
+    Range,
+    between,
+    fit_budget,
+    save_estimate,
+)
+from coreeval.graph.estimate.run_estimate import build_estimate
+from coreeval.graph.estimate.workload import count_samples
+from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, RunSummary
+from coreeval.graph.prompt_lab.lab import open_lab
+from coreeval.graph.run import refresh
+from coreeval.tools.workspace import RunFiles, command
+
+CONFIDENCE_LEVEL = 0.95
+BOOTSTRAP_DRAWS = 2000
+"""Another seed then moves an end by about a fiftieth of the width."""
+FEWEST_SAMPLES = 2
+"""Samples that have a spread."""
+UsageTable = NDArray[np.float64]
+"""A row for each sample, a column for each thing that it used."""
+
+
+def extrapolate(
+    used: UsageTable, samples: int, *, seed: int, draws: int = BOOTSTRAP_DRAWS
+) -> list[Range]:
+    """Return for each column what so many more samples will use in all.
+
+    The interval has two parts: the mean of the samples that were seen may be off (they are drawn
+    anew, with replacement), and more samples of the same kind differ among themselves.
+
+    Args:
+        used: What was seen; one sample alone may be off by a factor of two.
+        samples: How many more there are.
+        seed: Where chance begins.
+        draws: How often the samples are drawn anew.
+    """
+    if len(used) < FEWEST_SAMPLES:
+        return [between(each / 2, each, each * 2) for each in (used[0] * samples).tolist()]
+    seen = len(used)
+    chance = np.random.default_rng(seed)
+    means = np.empty((draws, used.shape[1]))
+    for draw in range(draws):  # one at a time, so that memory does not grow with the samples
+        means[draw] = used[chance.integers(0, seen, seen)].mean(axis=0)
+    noise = chance.standard_normal((draws, 1)) * used.std(axis=0, ddof=1) * np.sqrt(samples)
+    sums = np.maximum(means * samples + noise, 0.0)
+    tail = (1 - CONFIDENCE_LEVEL) / 2
+    low, high = np.quantile(sums, [tail, 1 - tail], axis=0)
+    likely = used.mean(axis=0) * samples
+    return [
+        between(min(first, middle), middle, max(last, middle))
+        for first, middle, last in zip(low.tolist(), likely.tolist(), high.tolist(), strict=True)
+    ]
+
+
+NO_CONTROL = (
+    "what the control arm cost in the preview is not in these figures; an estimate without a "
+    "preview has it"
+)
+
+
+def preview(
+    config: Path,
+    samples: int,
+    *,
+    limit: int | None = None,
+    overrides: Sequence[str] = (),
+    around: RunHooks = DEFAULT_HOOKS,
+) -> CostEstimate:
+    """Refresh the first samples, and return what the others will cost by what these used.
+
+    It is a normal run in the workspace: a later run finds the answers and does not pay for them
+    again, and the estimate leaves them out.
+
+    Args:
+        config: Path of the YAML config.
+        samples: How many, two at least.
+        limit: Take only the first so many samples of the benchmark.
+        overrides: `key.path=value` settings over the config's.
+        around: Progress callback, clock and team builder.
+
+    Raises:
+        UsageError: the config, the benchmark, the news or the prices cannot be used.
+        RunError: the run could not go on; it can be resumed.
+        Interrupted: a signal stopped it; it can be resumed.
+    """
+    lab = open_lab(config, overrides)
+    counted, cast = count_samples(lab.setup, limit), assign_roles(lab.setup.config)
+    done = refresh(config, limit=min(samples, counted.samples), overrides=overrides, around=around)
+    _refuse_stopped(done)
+    config_run = lab.setup.config.run
+    bill = read_run_usage(
+        RunFiles(done.run_dir),
+        lab.workspace,
+        cast,
+        templates=len(lab.setup.task.templates),
+        arms=lab.setup.config.detect.evaluate,
+    )
+    rest, train = counted.samples - len(bill.by_sample), counted.train - len(bill.by_train)
+    forecast = _Extrapolation(
+        bill, cast, run=done.manifest.run, rest=(rest, train), seed=config_run.seed
+    )
+    made = build_estimate(
+        lab,
+        counted,
+        cast,
+        forecast.lines(),
+        now=around.now,
+        notes=[*rules_note(lab.setup.config), *([NO_CONTROL] if lab.setup.control else [])],
+    ).model_copy(
+        update={
+            "to_pay": rest,
+            "totals": forecast.totals(),
+            "budget": fit_budget(config_run.budget_usd, forecast.totals()),
+            "preview": _describe_preview(done, bill, priced=forecast.priced),
+        }
+    )
+    save_estimate(lab.workspace, made)
+    return made
+
+
+def _refuse_stopped(done: RunSummary) -> None:
+    if done.manifest.status != "complete":
+        raise Interrupted(
+            "the preview was stopped; what was answered is kept",
+            where=str(done.run_dir),
+            hint=f"{command('resume', done.run_dir)}, then estimate again",
+        )
+
+
+def _describe_preview(done: RunSummary, bill: RunUsage, *, priced: bool) -> PreviewCost:
+    return PreviewCost(
+        run=str(done.run_dir),
+        samples=len(bill.by_sample),
+        billed_calls=round(bill.paid.calls),
+        usd=bill.paid.usd if priced else None,
+        failed=done.manifest.counts["failed"],
+    )
+
+
+class _Extrapolation:
+    """What the other samples will use, each player's and all figures with their own interval.
+
+    `rest` is the number of other samples, and of other items of the train split.
+    """
+
+    def __init__(
+        self, bill: RunUsage, cast: RoleAssignments, *, run: str, rest: tuple[int, int], seed: int
+    ) -> None:
+        self._prices = {
+            (role, find_recorded_name(model)): cast.find_price(model)
+            for role, model in iter_role_models(cast)
+        }
+        self._basis = FigureBasis(origin=f"samples of the run {run}", n=len(bill.by_sample))
+        who = list(self._prices)
+        found = extrapolate(_tabulate_usage(bill.by_sample, who), rest[0], seed=seed)
+        if bill.by_train:
+            more = extrapolate(_tabulate_usage(bill.by_train, who), rest[1], seed=seed)
+            found = [one + other for one, other in zip(found, more, strict=True)]
+        width = len(MEASURES)
+        self._parts = [found[at : at + width] for at in range(0, len(found), width)]
+        asked = {player for used in (*bill.by_sample, *bill.by_train) for player in used}
+        self.priced = all(priced.price for who, priced in self._prices.items() if who in asked)
+        """Whether all that were asked have a known price."""
+
+    def lines(self) -> tuple[EstimateLine, ...]:
+        """Return a line for each player."""
+        named = zip(self._prices.items(), self._parts[:-1], strict=True)
+        return tuple(self._line(player, priced, part) for (player, priced), part in named)
+
+    def _line(self, player: RolePair, priced: ModelPrice, part: Sequence[Range]) -> EstimateLine:
+        calls, prompt, answer, seconds, usd = part
+        return EstimateLine(
+            role=player[0],
+            model=player[1],
+            calls=calls.whole(),
+            prompt_tokens=prompt.whole(),
+            completion_tokens=answer.whole(),
+            call_seconds=seconds,
+            usd=usd if priced.price else None,
+            price=priced.origin,
+            rests_on=dict.fromkeys(RESTS_ON, self._basis),
+        )
+
+    def totals(self) -> EstimateTotals:
+        """Return the sums, whose interval is narrower than the sum of intervals."""
+        calls, prompt, answer, _, usd = self._parts[-1]
+        return EstimateTotals(
+            calls=calls.whole(),
+            prompt_tokens=prompt.whole(),
+            completion_tokens=answer.whole(),
+            usd=usd if self.priced else None,
+            priced_usd=usd,
+        )
+
+
+def _tabulate_usage(by_sample: BySample, who: Sequence[RolePair]) -> UsageTable:
+    """Return a row for each sample: what each player used, then what all of them used."""
+    rows = []
+    for used in by_sample:
+        each = [used.get(player, Usage()) for player in who]
+        rows.append([value for one in (*each, sum(each, Usage())) for value in astuple(one)])
+    return np.array(rows, dtype=np.float64)

@@ -1,0 +1,328 @@
+"""Estimates a run without spending anything: what is here is counted, rendered and looked up."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coreeval.evaluation.embedded import is_classifier
+from coreeval.graph.estimate.call_figures import (
+    AFTER_NEWS,
+    ARM_SHARES,
+    REPEATED_QUESTIONS,
+    REWORDING_CALLS,
+    STATED_BASIS,
+    CallUsage,
+    assume_calls,
+    estimate_spread,
+)
+from coreeval.graph.estimate.campaign_estimate import audit_lines
+from coreeval.graph.estimate.costing import (
+    REUSED_NOTE,
+    RoleAssignments,
+    assign_roles,
+    estimate_line,
+    estimate_run_seconds,
+    rules_note,
+)
+from coreeval.graph.estimate.history import (
+    ENOUGH_SAMPLES,
+    PastRuns,
+    load_past_runs,
+    load_recent_calls,
+)
+from coreeval.graph.estimate.model import (
+    CostEstimate,
+    EstimateLine,
+    FigureBasis,
+    KnownRange,
+    fit_budget,
+    save_estimate,
+    sum_lines,
+    sum_ranges,
+)
+from coreeval.graph.estimate.workload import (
+    PromptSize,
+    SampleCount,
+    count_samples,
+    measure_role,
+    measure_target,
+)
+from coreeval.graph.numleak.plan import plan_run_audits
+from coreeval.graph.prompt_lab.lab import PromptLab, open_lab
+from coreeval.graph.run_origin import build_lineage, find_followed_release, open_keeper
+from coreeval.graph.train_split import MOST_TEST_SAMPLES
+from coreeval.schema import Arm, RoleName
+from coreeval.tools.clock import Clock, utc_now
+
+REASONING_NOTE = (
+    "a model that thinks before it answers pays its thoughts as answers; how long they are is "
+    "known once it has been asked: --preview N"
+)
+
+
+def estimate(
+    config: Path,
+    *,
+    limit: int | None = None,
+    overrides: Sequence[str] = (),
+    parent: Path | str | None = None,
+    stale_after: str | None = None,
+    now: Clock = utc_now,
+) -> CostEstimate:
+    """Return what a run will cost, and keep the estimate in the workspace.
+
+    Args:
+        config: Path of the YAML config.
+        limit: Take only the first so many samples.
+        overrides: `key.path=value` settings over the config's.
+        parent: The release whose samples are kept where they are still good.
+        stale_after: How old the evidence of a kept sample may be.
+        now: The time of day.
+
+    Raises:
+        UsageError: the config, the benchmark, the prices or the release cannot be used.
+        RunCorrupt: the call store is damaged.
+    """
+    lineage, lab = build_lineage(parent, stale_after), open_lab(config, overrides)
+    before = find_followed_release(lineage, lab.setup, lab.workspace) if lineage else None
+    keeper = open_keeper(before, lab.setup) if before else None
+    counted, cast = count_samples(lab.setup, limit, keeper), assign_roles(lab.setup.config)
+    memory = _PastFigures(
+        seen=load_recent_calls(lab.workspace),
+        earlier=load_past_runs(lab.workspace, lab.setup.task.name),
+        max_attempts=lab.setup.config.run.max_attempts,
+    )
+    lines = tuple(asyncio.run(_run_lines(lab, counted, cast, memory)))
+    told = [keeper.told(before)] if keeper and before else []
+    notes = [*told, *_list_notes(lab, lines, memory.seen)]
+    made = build_estimate(lab, counted, cast, lines, now=now, notes=notes)
+    save_estimate(lab.workspace, made)
+    return made
+
+
+def build_estimate(
+    lab: PromptLab,
+    counted: SampleCount,
+    cast: RoleAssignments,
+    lines: tuple[EstimateLine, ...],
+    *,
+    now: Clock,
+    notes: Sequence[str],
+) -> CostEstimate:
+    """Return an estimate made of lines."""
+    config, totals = lab.setup.config, sum_lines(lines)
+    return CostEstimate(
+        name=config.name,
+        task=lab.setup.task.name,
+        config=str(lab.config),
+        made_at=now().isoformat(timespec="seconds"),
+        samples=counted.samples,
+        to_pay=counted.refresh_count,
+        window=lab.setup.window,
+        window_start=lab.setup.window_start,
+        by_target=counted.by_target,
+        lines=lines,
+        totals=totals,
+        seconds=estimate_run_seconds(
+            lines, cast.list_throughputs(), concurrency=cast.concurrency, samples=counted.samples
+        ),
+        concurrency=cast.concurrency,
+        unpriced=cast.list_unpriced(lines),
+        budget=fit_budget(config.run.budget_usd, totals),
+        notes=tuple(notes),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PastFigures:
+    """What is known from earlier runs, and how often a run may try."""
+
+    seen: Sequence[CallUsage]
+    earlier: PastRuns
+    max_attempts: int
+
+    def calls(self, role: RoleName) -> KnownRange:
+        """Return how often a role is asked about a sample."""
+        counts = self.earlier.calls[role]
+        if len(counts) >= ENOUGH_SAMPLES:
+            return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
+        return KnownRange(range=assume_calls(role, self.max_attempts), basis=STATED_BASIS)
+
+    def questions(self, templates: int) -> KnownRange:
+        """Return how often a target is asked about a sample: in each of its arms, each template."""
+        arms = self.arms()
+        return arms.model_copy(update={"range": arms.range.times(templates)})
+
+    def rewordings(self, role: RoleName) -> KnownRange:
+        """Return how often a role is asked about a train item."""
+        if role == "label_judge":
+            return KnownRange(range=REWORDING_CALLS[role] * REPEATED_QUESTIONS, basis=STATED_BASIS)
+        return self.calls(role)
+
+    def share(self, arm: Arm) -> KnownRange:
+        """Return how likely it is that an arm has a sample."""
+        counts = self.earlier.arms[arm]
+        if len(counts) >= ENOUGH_SAMPLES:
+            return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
+        return KnownRange(range=ARM_SHARES[arm], basis=STATED_BASIS)
+
+    def arms(self) -> KnownRange:
+        """Return in how many arms a sample is."""
+        each = list(self.earlier.arms.values())
+        if all(len(shares) >= ENOUGH_SAMPLES for shares in each):
+            counts = [sum(arms) for arms in zip(*each, strict=True)]
+            return KnownRange(range=estimate_spread(counts), basis=self._of_runs(len(counts)))
+        return KnownRange(range=sum_ranges(ARM_SHARES.values()), basis=STATED_BASIS)
+
+    def _of_runs(self, samples: int) -> FigureBasis:
+        newest, more = self.earlier.runs[0], len(self.earlier.runs) - 1
+        others = f" and {more} more" if more else ""
+        return FigureBasis(origin=f"samples of the run {newest}{others}", n=samples)
+
+
+async def _run_lines(
+    lab: PromptLab, counted: SampleCount, cast: RoleAssignments, memory: _PastFigures
+) -> list[EstimateLine]:
+    sizes = {role: await measure_role(lab, role, counted.drawn) for role in cast.roles}
+    lines = [
+        estimate_line(
+            role, model, memory.calls(role), sizes[role], counted.refresh_count, cast, memory.seen
+        )
+        for role, model in cast.roles.items()
+    ]
+    rewording = _rewording_lines(counted, cast, memory, sizes)
+    lines += _control_lines(lab, counted, cast, memory, sizes)
+    audit = await asyncio.to_thread(_numleak_lines, lab, cast, memory)
+    if not cast.targets:
+        return [*lines, *rewording, *audit]
+    size = measure_target(lab, counted.drawn)
+    return [*lines, *_evaluation_lines(lab, counted, cast, memory, size), *rewording,
+            *_pcr_lines(lab, counted, cast, memory, size), *audit]  # fmt: skip
+
+
+def _evaluation_lines(
+    lab: PromptLab,
+    counted: SampleCount,
+    cast: RoleAssignments,
+    memory: _PastFigures,
+    size: PromptSize,
+) -> list[EstimateLine]:
+    """Return what asking about the arms costs."""
+    if not lab.setup.config.detect.evaluate:
+        return []
+    templates, samples = len(lab.setup.task.templates), counted.samples
+    questions = memory.questions(templates)
+    lines = [
+        estimate_line("target", model, questions, size, samples, cast, memory.seen)
+        for model in cast.targets
+    ]
+    if lab.setup.control is None:
+        return lines
+    share = memory.share("updated")  # the same pipeline writes the control arm
+    more = share.model_copy(update={"range": share.range.times(templates)})
+    return lines + [
+        estimate_line("target", model, more, size, samples, cast, memory.seen, stage="control")
+        for model in cast.targets
+    ]
+
+
+def _control_lines(
+    lab: PromptLab,
+    counted: SampleCount,
+    cast: RoleAssignments,
+    memory: _PastFigures,
+    sizes: Mapping[RoleName, PromptSize],
+) -> list[EstimateLine]:
+    """Return what writing the control arm costs: what comes after the news is asked anew.
+
+    Of samples that are kept from a release, what comes before it too. Each new text is read by the
+    label judge as often as by the fact judge.
+    """
+    if lab.setup.control is None:
+        return []
+    asked: list[tuple[RoleName, KnownRange, int]] = [
+        (role, memory.calls("fact_judge" if role == "label_judge" else role), counted.samples)
+        for role in AFTER_NEWS
+    ]
+    asked += [
+        (role, memory.rewordings(role), counted.kept) for role in REWORDING_CALLS if counted.kept
+    ]
+    return [
+        estimate_line(
+            role, cast.roles[role], calls, sizes[role], number, cast, memory.seen, stage="control"
+        )
+        for role, calls, number in asked
+        if role in cast.roles
+    ]
+
+
+def _rewording_lines(
+    counted: SampleCount,
+    cast: RoleAssignments,
+    memory: _PastFigures,
+    sizes: Mapping[RoleName, PromptSize],
+) -> list[EstimateLine]:
+    """Return what rewording train items costs."""
+    return [
+        estimate_line(
+            role,
+            cast.roles[role],
+            memory.rewordings(role),
+            sizes[role],
+            counted.train,
+            cast,
+            memory.seen,
+            stage="pcr",
+        )
+        for role in REWORDING_CALLS
+        if role in cast.roles and counted.train
+    ]
+
+
+def _pcr_lines(
+    lab: PromptLab,
+    counted: SampleCount,
+    cast: RoleAssignments,
+    memory: _PastFigures,
+    size: PromptSize,
+) -> list[EstimateLine]:
+    """Return what asking for PCR costs: about each reworded item as it is and reworded.
+
+    About those of the test split targets are asked already where they are asked about the arms.
+    """
+    if not counted.train:
+        return []
+    test = 0 if lab.setup.config.detect.evaluate else min(counted.samples, MOST_TEST_SAMPLES)
+    texts = 2 * (counted.train + test)
+    share = memory.share("semantic")
+    questions = share.range.times(len(lab.setup.task.templates) * texts)
+    calls = share.model_copy(update={"range": questions})
+    return [
+        estimate_line("target", model, calls, size, 1, cast, memory.seen, stage="pcr")
+        for model in cast.targets
+    ]
+
+
+def _numleak_lines(
+    lab: PromptLab, cast: RoleAssignments, memory: _PastFigures
+) -> list[EstimateLine]:
+    """Return what asking about series costs, and judging what is said under defences."""
+    config, setup = lab.setup.config, lab.setup
+    if config.detect.numleak is None or not (cast.targets or cast.judges):
+        return []
+    chosen = [target for target in config.models.targets if not is_classifier(target.model)]
+    _, audits = plan_run_audits(
+        config, chosen, source=lab.config, workspace=lab.workspace, today=setup.now.date()
+    )
+    return list(audit_lines(audits, cast, memory.seen, stage="numleak"))
+
+
+def _list_notes(
+    lab: PromptLab, lines: Sequence[EstimateLine], seen: Sequence[CallUsage]
+) -> Iterator[str]:
+    yield from rules_note(lab.setup.config)
+    if any(line.rests_on["answers"] == STATED_BASIS for line in lines):
+        yield REASONING_NOTE
+    if {line.model for line in lines} & {one.model for one in seen}:
+        yield REUSED_NOTE

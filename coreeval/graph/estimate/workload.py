@@ -1,0 +1,246 @@
+"""How many samples there are, and how long the prompts of each role are.
+
+A few samples are drawn by chance, always the same ones. Prompts are rendered for real, with rules
+in the roles before the one that is measured.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from statistics import fmean
+
+from coreeval.errors import DatasetError, KnowledgeError, UsageError
+from coreeval.evaluation.benchmarks import iter_benchmark, target_of
+from coreeval.evaluation.label_shape import LabelShape
+from coreeval.evaluation.targets import Question, question, questions_about
+from coreeval.graph.bundled import DATASETS
+from coreeval.graph.estimate.call_figures import RETRY_PROMPT
+from coreeval.graph.estimate.model import FigureBasis, KnownRange, estimate_mean
+from coreeval.graph.prompt_lab.input_sources import DryRun, FirstRoleInputs
+from coreeval.graph.prompt_lab.lab import PromptLab, open_bundled_lab
+from coreeval.graph.prompt_lab.role_inputs import (
+    RoleInput,
+    RoleRequest,
+    SkippedSample,
+    load_sample_task,
+    render_request,
+)
+from coreeval.graph.setup import Setup
+from coreeval.graph.train_split import iter_train_rows, max_train_items
+from coreeval.releases.keeping import Keeper
+from coreeval.schema import RoleName, Sample, Task
+from coreeval.tasks import ALL_TARGETS
+from coreeval.tools.stores.call_records import canonical_json
+
+DRAWN_SAMPLES = 40
+"""Samples that are drawn; prompts are rendered on the first few of them that come to a role."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleCount:
+    """A benchmark, counted."""
+
+    samples: int
+    kept: int = 0
+    """Of them, taken from the release before: no role is asked about them."""
+    train: int = 0
+    """Items of the train split that are drawn for PCR."""
+    by_target: dict[str, int]
+    """For each stance target, where there are several."""
+    drawn: tuple[Sample, ...]
+    """Of the others; none at all where the benchmark is not on this machine."""
+
+    @property
+    def refresh_count(self) -> int:
+        """Samples that go through the run."""
+        return self.samples - self.kept
+
+
+def count_samples(setup: Setup, limit: int | None, keeper: Keeper | None = None) -> SampleCount:
+    """Count the samples that a run would take, and draw some; nothing is downloaded.
+
+    Args:
+        setup: What the config amounts to.
+        limit: Take only the first so many samples.
+        keeper: Tells those that a run takes from the release before.
+
+    Raises:
+        DatasetError: the files cannot be read, or they are on a hub and no limit says how many
+            samples are taken of them.
+    """
+    dataset = setup.config.dataset
+    if dataset.format == "hf" and not Path(dataset.path).exists():
+        return _count_on_hub(setup, limit)
+    chance, drawn, by_target = random.Random(setup.config.run.seed), list[Sample](), Counter[str]()
+    number = 0
+    for sample in islice(_iter_samples(setup), limit):
+        by_target[target_of(sample.id) or ""] += 1
+        if keeper and keeper.kept_of(sample):
+            continue
+        number += 1
+        if len(drawn) < DRAWN_SAMPLES:
+            drawn.append(sample)
+        elif (place := chance.randrange(number)) < DRAWN_SAMPLES:
+            drawn[place] = sample
+    chance.shuffle(drawn)
+    several, kept = dataset.target == ALL_TARGETS, keeper.kept if keeper else 0
+    return SampleCount(
+        samples=number + kept,
+        kept=kept,
+        train=_count_train(setup, limit),
+        by_target=dict(by_target) if several else {},
+        drawn=tuple(drawn),
+    )
+
+
+def _count_train(setup: Setup, limit: int | None) -> int:
+    most = max_train_items(setup.config, limit)
+    return sum(1 for _ in islice(iter_train_rows(setup), most)) if most else 0
+
+
+def _iter_samples(setup: Setup) -> Iterator[Sample]:
+    rows = iter_benchmark(setup.config.dataset, setup.task)
+    return (row for row in rows if isinstance(row, Sample))
+
+
+def _count_on_hub(setup: Setup, limit: int | None) -> SampleCount:
+    if limit is None:
+        raise DatasetError(
+            "an estimate downloads nothing, so the samples of a hub's dataset are not counted",
+            where=setup.config.dataset.path,
+            hint="say how many there are: --limit N",
+        )
+    train = max_train_items(setup.config, limit)
+    return SampleCount(samples=limit, train=train, by_target={}, drawn=())
+
+
+MEASURED_SAMPLES = 8
+"""Samples on which the prompt of each role is rendered."""
+FIRST_ROLES: Sequence[RoleName] = ("extractor", "label_judge")
+"""Roles that are shown nothing but the sample; nobody tells them to try again."""
+_ReadInput = Callable[[Sample], Awaitable[RoleInput | SkippedSample]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptSize:
+    """The characters of a prompt with the schema of its answer."""
+
+    fixed: int
+    """Of instructions and schema, the same in every call."""
+    varied: KnownRange
+    """Of the rest."""
+
+
+def measure_prompt(messages: Sequence[Mapping[str, str]], schema: Mapping[str, object]) -> int:
+    """Return the characters of messages and schema; recorded calls are measured in the same way."""
+    return _length(messages) + len(canonical_json(schema))
+
+
+def _length(messages: Sequence[Mapping[str, str]]) -> int:
+    return sum(len(message["content"]) for message in messages)
+
+
+async def measure_role(lab: PromptLab, role: RoleName, drawn: Sequence[Sample]) -> PromptSize:
+    """Return how long a role's prompts are on samples of the lab, else on bundled ones."""
+    if drawn and (shown := await _collect_requests(lab, role, drawn)):
+        return _summarize_sizes(role, shown, "the benchmark")
+    with open_bundled_lab(_find_similar_task(lab.setup.task)) as bundled:
+        shown = await _collect_requests(_use_prompts_of(bundled, lab), role, _iter_all(bundled))
+    return _summarize_sizes(role, shown, "the bundled demo")
+
+
+def measure_target(lab: PromptLab, drawn: Sequence[Sample]) -> PromptSize:
+    """Return how long the questions to a target are; nothing in them is the same in every call."""
+    if drawn:
+        return _measure_questions(lab, drawn, "the benchmark")
+    with open_bundled_lab(_find_similar_task(lab.setup.task)) as bundled:
+        return _measure_questions(bundled, _iter_all(bundled), "the bundled demo")
+
+
+def _measure_questions(lab: PromptLab, samples: Sequence[Sample], whose: str) -> PromptSize:
+    sizes = []
+    for sample in samples[:MEASURED_SAMPLES]:
+        task = load_sample_task(lab.setup, sample)
+        sizes += [measure_question(asked, task) for asked in questions_about([sample], task)]
+    return PromptSize(
+        fixed=0,
+        varied=KnownRange(
+            range=estimate_mean(sizes), basis=_rendered_basis(samples[:MEASURED_SAMPLES], whose)
+        ),
+    )
+
+
+def measure_question(asked: Question, task: Task) -> int:
+    """Return the characters of a question to a target, with the schema of its answer."""
+    message = question(task, asked.sample.fields, asked.template)
+    return measure_prompt([message], LabelShape(task).schema)
+
+
+async def _collect_requests(
+    lab: PromptLab, role: RoleName, samples: Sequence[Sample]
+) -> list[RoleRequest]:
+    """Return what a role is shown on the first samples that come to it; none without news."""
+    found = list[RoleRequest]()
+    try:
+        with _open_source(lab, role) as situation_of:
+            for sample in samples:
+                if len(found) == MEASURED_SAMPLES:
+                    break
+                found += await _capture_input(lab, await situation_of(sample))
+    except KnowledgeError:
+        return []
+    return found
+
+
+@contextmanager
+def _open_source(lab: PromptLab, role: RoleName) -> Iterator[_ReadInput]:
+    if role in FIRST_ROLES:
+        yield FirstRoleInputs(lab.setup, role).situation
+        return
+    with closing(DryRun(lab.setup, role, lab.config, lab.workspace)) as dry_run:
+        yield dry_run.situation
+
+
+async def _capture_input(lab: PromptLab, one: RoleInput | SkippedSample) -> list[RoleRequest]:
+    if isinstance(one, SkippedSample):
+        return []
+    try:
+        return [await render_request(one, lab.setup.prompts)]
+    except UsageError:  # there is nothing to ask about
+        return []
+
+
+def _summarize_sizes(role: RoleName, shown: Sequence[RoleRequest], whose: str) -> PromptSize:
+    fixed = [measure_prompt(one.messages[:1], one.schema) for one in shown]
+    varied = estimate_mean([_length(one.messages[1:]) for one in shown])
+    if role not in FIRST_ROLES:
+        varied = varied * RETRY_PROMPT
+    return PromptSize(
+        fixed=round(fmean(fixed)),
+        varied=KnownRange(range=varied, basis=_rendered_basis(shown, whose)),
+    )
+
+
+def _rendered_basis(what: Sequence[object], whose: str) -> FigureBasis:
+    return FigureBasis(origin=f"rendered on samples of {whose}", n=len(what))
+
+
+def _iter_all(lab: PromptLab) -> list[Sample]:
+    rows = iter_benchmark(lab.setup.config.dataset, lab.setup.task)
+    return [row for row in rows if isinstance(row, Sample)]
+
+
+def _find_similar_task(task: Task) -> str:
+    """Return the bundled task that is most like a task."""
+    if task.name in DATASETS:
+        return task.name
+    return "mrpc" if len(task.fields) > 1 else "emotion"
+
+
+def _use_prompts_of(bundled: PromptLab, lab: PromptLab) -> PromptLab:
+    """Return a bundled lab with the prompts of another."""
+    return replace(bundled, setup=replace(bundled.setup, prompts=lab.setup.prompts))

@@ -1,0 +1,217 @@
+"""Executes a run: builds its context, runs the graph, and leaves the manifest as the run stands."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from coreeval.agents.team import BuildTeam, build_team
+from coreeval.errors import CoreEvalError, RunError
+from coreeval.graph.build import build_run_graph
+from coreeval.graph.inputs import FILE_INPUTS, InputSource
+from coreeval.graph.monitor import Monitor, beat_regularly
+from coreeval.graph.pool import handle_signals
+from coreeval.graph.progress import Watch, ignore_progress
+from coreeval.graph.recorder import InFlight
+from coreeval.graph.refresh import add_control
+from coreeval.graph.run_context import RunContext
+from coreeval.graph.run_nodes import RunNodes
+from coreeval.graph.setup import Setup, prompt_versions
+from coreeval.graph.spans import observe_run
+from coreeval.models.activity import ActiveCalls
+from coreeval.models.tracing import TRACING
+from coreeval.releases.manifest import Manifest, Status, write_manifest
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.stores.heartbeat import SpendingReader
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles, Workspace, command
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHooks:
+    """What a caller may put in place of the real thing."""
+
+    watch: Watch = ignore_progress
+    now: Clock = utc_now
+    hire: BuildTeam = build_team
+    inputs: InputSource = FILE_INPUTS
+
+
+DEFAULT_HOOKS = RunHooks()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """A run as it stands when the process that worked on it is done."""
+
+    run_dir: Path
+    manifest: Manifest
+
+
+def execute(
+    setup: Setup, manifest: Manifest, files: RunFiles, workspace: Workspace, around: RunHooks
+) -> RunSummary:
+    """Run what is left of a run, and leave its manifest as it stands.
+
+    Raises:
+        CoreEvalError: the run could not go on; what was answered is kept.
+    """
+    job = build_run_context(setup, manifest, files, workspace, around)
+    status: Status = "stopped"
+    try:
+        write_manifest(files.manifest, job.running_manifest())
+        with observe_run(job) as heard:
+            _run_in_loop(heard)
+        status = "complete" if job.store.stage("report") is not None else "interrupted"
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        status = "interrupted"
+    except (CoreEvalError, OSError) as error:
+        with suppress(CoreEvalError, OSError):  # the first trouble is the one to tell
+            _close(job, status)
+        raise _add_resume_hint(_to_run_error(error, files), files, manifest) from None
+    except BaseException:
+        _close(job, status)
+        raise
+    return RunSummary(run_dir=files.root, manifest=_close_stopped(job, status))
+
+
+def _to_run_error(error: CoreEvalError | OSError, files: RunFiles) -> CoreEvalError:
+    """Return trouble with a file, such as a full disk, as an error for the user."""
+    if isinstance(error, CoreEvalError):
+        return error
+    return RunError(
+        f"a file of the run cannot be used: {error.strerror or error}",
+        where=str(error.filename or files.root),
+        hint="see to the disk",
+    )
+
+
+def _add_resume_hint(error: CoreEvalError, files: RunFiles, manifest: Manifest) -> CoreEvalError:
+    """Return an error that also says how the run goes on; one out of a cassette begins again."""
+    if manifest.cassette:
+        return error
+    resume = command("resume", files.root)
+    if resume not in error.hint:
+        way = f"then: {resume}"
+        error.hint = f"{error.hint}; {way}" if error.hint else way
+    return error
+
+
+def build_run_context(
+    setup: Setup, manifest: Manifest, files: RunFiles, workspace: Workspace, around: RunHooks
+) -> RunContext:
+    """Open a run's store and put together what works on it."""
+    store = open_store(files, around.now, workspace.calls)
+    spending = SpendingReader(workspace.calls, manifest.payer, setup.config.run.budget_usd)
+    monitor = Monitor(around.watch, InFlight(around.now), ActiveCalls(), spending.now)
+    job = RunContext(
+        setup=setup,
+        manifest=manifest.model_copy(update={"prompts": prompt_versions(setup)}),
+        files=files,
+        workspace=workspace,
+        store=store,
+        hire=around.hire,
+        inputs=around.inputs,
+        monitor=monitor,
+        now=around.now,
+    )
+    if not setup.control:
+        return job
+    return add_control(job, open_control(files, around.now, workspace.calls))
+
+
+def _run_in_loop(job: RunContext) -> None:
+    """Run the graph; inside a notebook, whose thread has an event loop already, in another."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(_run_graph(job))
+        return
+    with ThreadPoolExecutor(1) as other:
+        done = other.submit(asyncio.run, _run_graph(job))
+        try:
+            done.result()
+        except KeyboardInterrupt:
+            job.stop.ask("KeyboardInterrupt")  # the pool comes to rest; the block waits for it
+            done.result()
+
+
+async def _run_graph(job: RunContext) -> None:
+    TRACING.open()
+    with handle_signals(job.stop, lambda: _tell_stopping(job)), _limit_time(job):
+        async with beat_regularly(job.monitor, job.store):
+            app = build_run_graph(RunNodes(job)).compile()
+            await app.ainvoke({"note": ""}, {"run_name": "run"})
+    if job.stop.error:
+        raise job.stop.error
+
+
+@contextmanager
+def _limit_time(job: RunContext) -> Iterator[None]:
+    """Stop the run cleanly where it takes longer than it may."""
+    seconds = job.config.run.timeout_s
+    if seconds is None:
+        yield
+        return
+    error = RunError(
+        f"the run took longer than {seconds:g} s",
+        where="run.timeout_s",
+        hint="what was answered is kept",
+    )
+    alarm = asyncio.get_running_loop().call_later(seconds, job.stop.fail, error)
+    try:
+        yield
+    finally:
+        alarm.cancel()
+
+
+def _tell_stopping(job: RunContext) -> None:
+    job.tell("stopping", note="finishing the steps in flight; once more stops at once")
+
+
+def _close_stopped(job: RunContext, status: Status) -> Manifest:
+    """Close a run that came to rest.
+
+    Raises:
+        RunError: its manifest cannot be written.
+    """
+    try:
+        return _close(job, status)
+    except OSError as error:
+        raise _add_resume_hint(_to_run_error(error, job.files), job.files, job.manifest) from None
+
+
+def _close(job: RunContext, status: Status) -> Manifest:
+    """Write the manifest as the run is left, and close its store."""
+    try:
+        final = job.final_manifest(status)
+        write_manifest(job.files.manifest, final)
+        return final
+    finally:
+        job.close()
+
+
+def open_store(files: RunFiles, now: Clock, calls: Path | None = None) -> RunStore:
+    """Open run.db; only a directory without a manifest gets a new one.
+
+    What it says of calls is flushed to the disk after `calls`, the store that the run asks through.
+
+    Raises:
+        RunCorrupt: it is damaged, or missing from a run that had one.
+    """
+    known = files.require_store() if files.manifest.exists() else files.store
+    return RunStore.open(known, now=now, rests_on=calls)
+
+
+def open_control(files: RunFiles, now: Clock, calls: Path | None = None) -> RunStore:
+    """Open the store of the pass that writes the control arm, likewise.
+
+    Raises:
+        RunCorrupt: it is damaged, or missing from a run that had one.
+    """
+    if files.manifest.exists():
+        files.control.require_store()
+    files.control.root.mkdir(parents=True, exist_ok=True)
+    return RunStore.open(files.control.store, now=now, rests_on=calls)

@@ -1,0 +1,330 @@
+"""PCR over a benchmark of items: two of its splits, asked about as they are and modified.
+
+A plan is checked as far as that is free; nothing is spent on it. Asking goes through the call
+store: a stop or a kill costs what is in flight.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from coreeval.config import ItemConfig, ModelConfig, TargetConfig, load_item_config
+from coreeval.errors import ConfigError, DatasetError
+from coreeval.evaluation.benchmarks.defaults import defaults
+from coreeval.evaluation.benchmarks.items import item_splits, load_items, load_modified
+from coreeval.evaluation.modifications import Modified, Paraphraser, Unmodified
+from coreeval.evaluation.modifications.paraphrase import FLOOR
+from coreeval.evaluation.pcr.answered import Answer, Answers, TargetAsked, asked_of, write_pairs
+from coreeval.evaluation.pcr.study import CONSISTENCIES, METRICS, Settings
+from coreeval.evaluation.pcr.twins import Drawn, Twins, by_rule, draw, recorded, twins_of
+from coreeval.evaluation.scoring import THRESHOLD
+from coreeval.graph.campaign import CampaignSession, QuestionRunner, ask_text
+from coreeval.graph.progress import Watch, ignore_progress
+from coreeval.graph.setup import check_reachable
+from coreeval.models import ModelClient, ModelPool, open_model_pool
+from coreeval.tools.embeddings import Embedder
+from coreeval.tools.env_file import read_env_file
+from coreeval.tools.stores.call_store import CallStore
+from coreeval.tools.trust import load_trusted_endpoints
+from coreeval.tools.workspace import Workspace, item_payer, workspace_for
+
+PARAPHRASE, RECORDED = "paraphrase", "recorded"
+ITEM_ROLE, PARAPHRASE_ROLE = "target_text", "paraphraser"
+"""What the calls are noted as."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemPlan:
+    """What is asked of whom, and how it is compared."""
+
+    source: Path
+    """The config's file."""
+    config: ItemConfig
+    workspace: Workspace
+    settings: Settings
+    modification: str
+    """Name of a modification, or `recorded`."""
+    drawn: tuple[Drawn, ...]
+    """Of the training split, then of the test split."""
+    twins: tuple[Twins, ...]
+    """The same with their twins; empty where a model has to write these first."""
+
+    @property
+    def payer(self) -> str:
+        """Who pays in the call store."""
+        return item_payer(self.config.name)
+
+    @property
+    def items(self) -> int:
+        """Items that are asked about, or may be."""
+        if self.twins:
+            return sum(len(each.pairs) for each in self.twins)
+        return sum(len(each.items) for each in self.drawn)
+
+    @property
+    def models(self) -> list[ModelConfig]:
+        """The models that are asked anything."""
+        rewriter = self.config.models.rewriter
+        writes = self.modification == PARAPHRASE and rewriter is not None
+        return [*self.config.models.targets, *([rewriter] if rewriter and writes else [])]
+
+
+def build_item_plan(path: Path, *, overrides: Sequence[str], settings: Settings) -> ItemPlan:
+    """Return what a config asks for.
+
+    Args:
+        path: The YAML config.
+        overrides: `key.path=value` settings over the config's.
+        settings: How results are computed; scores and splits in them give way to the config's.
+
+    Raises:
+        UsageError: the config, the benchmark, a key or a price cannot be used.
+        ModelUnusable: an endpoint does not answer.
+    """
+    path = path.resolve()
+    config = load_item_config(path, overrides)
+    read_env_file(path.parent, config)
+    modification, chosen = _choose_modification(config), resolve_settings(config, settings)
+    drawn = tuple(_draw_items(config, split) for split in (chosen.train, chosen.test))
+    _check_options(chosen, drawn)
+    plan = ItemPlan(
+        source=path,
+        config=config,
+        workspace=workspace_for(path.parent),
+        settings=chosen,
+        modification=modification,
+        drawn=drawn,
+        twins=tuple(_modify_items(config, modification, each) for each in drawn)
+        if modification != PARAPHRASE
+        else (),
+    )
+    check_reachable(config, plan.models, plan.workspace)
+    return plan
+
+
+def resolve_settings(config: ItemConfig, settings: Settings) -> Settings:
+    """Return how a config's results are computed: by its own keys, else as the benchmark has it.
+
+    Raises:
+        ConfigError: a score is missing or unknown, or both splits are one.
+    """
+    said, usual = config.detect.pcr, defaults().get(config.dataset.format)
+    train = said.train_split or (usual.train_split if usual else settings.train)
+    test = said.test_split or (usual.test_split if usual else settings.test)
+    if train == test:
+        raise ConfigError(
+            f"both splits are {train!r}",
+            where="detect.pcr",
+            hint="name two: train_split, test_split",
+        )
+    alpha = said.alpha if said.alpha is not None else usual.alpha if usual else settings.form.alpha
+    usual_threshold = usual.threshold if usual else THRESHOLD
+    return replace(
+        settings,
+        metric=_require_known(
+            "metric", said.metric or (usual.performance if usual else ""), METRICS
+        ),
+        consistency=_require_known(
+            "consistency", said.consistency or (usual.consistency if usual else ""), CONSISTENCIES
+        ),
+        threshold=usual_threshold if said.threshold is None else said.threshold,
+        form=replace(settings.form, alpha=alpha, scale=said.scale),
+        train=train,
+        test=test,
+        exchangeable=said.exchangeable_splits,
+    )
+
+
+def _require_known(key: str, name: str, known: Sequence[str]) -> str:
+    if name not in known:
+        problem = f"there is no {key} {name!r}" if name else f"the {key} is missing"
+        raise ConfigError(problem, where=f"detect.pcr.{key}", hint=f"one of {', '.join(known)}")
+    return name
+
+
+def _choose_modification(config: ItemConfig) -> str:
+    said, usual = config.detect.pcr, defaults().get(config.dataset.format)
+    if said.modified:
+        return RECORDED
+    name = said.modification or (usual.modification if usual else None)
+    if name is None:
+        raise ConfigError(
+            "nothing says how items are modified",
+            where="detect.pcr",
+            hint="modification: option_shuffle, year_shift or paraphrase; or modified: FOLDER",
+        )
+    if name == PARAPHRASE and config.models.rewriter is None:
+        raise ConfigError(
+            "a paraphrase needs a model that writes it",
+            where="models.rewriter",
+            hint='rewriter: "provider:name"; or take another detect.pcr.modification',
+        )
+    return name
+
+
+def _draw_items(config: ItemConfig, split: str) -> Drawn:
+    folder, benchmark = Path(config.dataset.path), config.dataset.format
+    if not folder.is_dir():
+        raise DatasetError(
+            "there is no such folder",
+            where=config.dataset.path,
+            hint="dataset.path is the folder that has a file for each split",
+        )
+    if split not in (known := item_splits(benchmark, folder)) and known:
+        raise DatasetError(
+            f"the benchmark has no split {split!r}",
+            where=config.dataset.path,
+            hint=f"there are {', '.join(known)}: see detect.pcr.train_split and test_split",
+        )
+    found = load_items(benchmark, folder, split)
+    return draw(found, split, most=config.detect.pcr.samples, seed=config.run.seed)
+
+
+def _modify_items(config: ItemConfig, modification: str, drawn: Drawn) -> Twins:
+    said, benchmark = config.detect.pcr, config.dataset.format
+    modify = by_rule(modification, seed=config.run.seed) if not said.modified else recorded(
+        load_modified(benchmark, Path(said.modified), drawn.split).items
+    )  # fmt: skip
+    twins = twins_of(drawn, map(modify, drawn.items))
+    if said.modified and twins.unchanged == len(twins.pairs):
+        raise DatasetError(
+            f"not one of {len(drawn.items)} items of {drawn.split!r} has a modified text there",
+            where=said.modified,
+            hint="modified items have their item's id, or its place in the file",
+        )
+    return twins
+
+
+def _check_options(settings: Settings, drawn: Sequence[Drawn]) -> None:
+    """Check that items have options where these are compared."""
+    if settings.consistency != "option":
+        return
+    for each in drawn:
+        lacking = [item.id for item in each.items if not item.options]
+        if lacking:
+            raise ConfigError(
+                f"{len(lacking)} of {len(each.items)} items of {each.split!r} have no options to "
+                f"compare, the first: {lacking[0]}",
+                where="detect.pcr.consistency",
+                hint=f"one of {', '.join(name for name in CONSISTENCIES if name != 'option')}",
+            )
+
+
+async def ask_item_answers(
+    runner: QuestionRunner, asker: ModelClient, twins: Sequence[Twins]
+) -> Answers:
+    """Ask a target about all items and their twins; equal texts are one question."""
+
+    async def ask(text: str) -> Answer:
+        said = await ask_text(asker, [{"role": "user", "content": text}])
+        return Answer(said.kind, said.text if said.kind == "answered" else "")
+
+    pairs = [pair for each in twins for pair in each.pairs]
+    texts = list(dict.fromkeys(item.input for pair in pairs for item in pair))
+    return await runner.gather(asker.model.name, "ask", texts, ask, lambda answer: answer.kind)
+
+
+async def write_paraphrases(
+    runner: QuestionRunner, model: str, paraphraser: Paraphraser, drawn: Sequence[Drawn]
+) -> tuple[Twins, ...]:
+    """Have a model write the twin of each item."""
+    items = {(each.split, item.id): item for each in drawn for item in each.items}
+
+    async def write(key: tuple[str, str]) -> Modified | Unmodified:
+        return await paraphraser(items[key])
+
+    def kind(outcome: Modified | Unmodified) -> str:
+        return "reworded" if isinstance(outcome, Modified) else "left out"
+
+    made = await runner.gather(model, "reword", list(items), write, kind)
+    return tuple(
+        twins_of(each, [made[each.split, item.id] for item in each.items]) for each in drawn
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemAnswers:
+    """What came of asking."""
+
+    files: Mapping[str, Path]
+    """Of pairs, by target."""
+    asked: Mapping[str, TargetAsked]
+    """By target."""
+    twins: tuple[Twins, ...]
+    """Of the training split, then of the test split."""
+
+
+def ask_items(
+    plan: ItemPlan,
+    *,
+    out: Path | None = None,
+    embeds: Embedder | None = None,
+    watch: Watch = ignore_progress,
+) -> ItemAnswers:
+    """Ask each target about the items and their twins, and write its pairs.
+
+    Args:
+        plan: What is asked; `build_item_plan` makes it.
+        out: Folder of the files; by default `pcr/<name>` of the workspace.
+        embeds: Hold paraphrases to their floor; no other modification needs them.
+        watch: Told of the progress.
+
+    Raises:
+        BudgetSpent: another call may cost more than the budget has left.
+        Interrupted: a signal stopped it. In both cases the same call goes on from there.
+        RunLocked: another process asks for this config.
+        RunError: questions got no answer, or a model cannot be used; what was answered is kept.
+    """
+    folder = plan.workspace.pcr / plan.config.name
+    session = CampaignSession(
+        source=plan.source,
+        lock=folder / "pcr.lock",
+        calls=plan.workspace.calls,
+        payer=plan.payer,
+        concurrency=plan.config.run.concurrency,
+        watch=watch,
+    )
+    return session.run(
+        lambda runner, calls: _ask_targets(plan, out or folder, embeds, runner, calls)
+    )
+
+
+async def _ask_targets(
+    plan: ItemPlan, out: Path, embeds: Embedder | None, runner: QuestionRunner, calls: CallStore
+) -> ItemAnswers:
+    """Have twins written where a model has to, then ask one target after the other."""
+    trusted = load_trusted_endpoints(plan.workspace)
+    exchange = open_model_pool(plan.config, calls, trusted=trusted, traffic=runner.traffic)
+    twins = plan.twins or await _paraphrase_items(plan, exchange, embeds, runner)
+    names, asked = file_names(plan.config.models.targets), dict[str, TargetAsked]()
+    files = {target: out / name for target, name in names.items()}
+    for target in plan.config.models.targets:
+        asker = exchange.open_client(target, ITEM_ROLE, max_draws=1, settle=True)
+        answers = await ask_item_answers(runner, asker, twins)
+        found = asked_of(twins, answers, letters=plan.config.detect.pcr.answer == "letter")
+        await asyncio.to_thread(write_pairs, files[target.model], found.pairs)
+        asked[target.model] = found
+    return ItemAnswers(files=files, asked=asked, twins=twins)
+
+
+async def _paraphrase_items(
+    plan: ItemPlan, exchange: ModelPool, embeds: Embedder | None, runner: QuestionRunner
+) -> tuple[Twins, ...]:
+    rewriter, floor = plan.config.models.rewriter, plan.config.detect.pcr.floor
+    if rewriter is None or embeds is None:
+        raise ValueError("a paraphrase needs a model and embeddings")
+    asker = exchange.open_client(rewriter, PARAPHRASE_ROLE, settle=True)
+    paraphraser = Paraphraser(asker, embeds, floor=FLOOR if floor is None else floor)
+    return await write_paraphrases(runner, rewriter.model, paraphraser, plan.drawn)
+
+
+def file_names(targets: Sequence[TargetConfig]) -> dict[str, str]:
+    """Return the name of each target's file, without what a file system may not bear."""
+    names = dict[str, str]()
+    for target in targets:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", target.model)[-100:]
+        taken = sum(name.casefold() == plain.casefold() for name in names.values())
+        names[target.model] = f"{plain}-{len(names) + 1}" if taken else plain
+    return {target: f"{name}.jsonl" for target, name in names.items()}

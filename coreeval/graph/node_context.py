@@ -1,0 +1,108 @@
+"""What the nodes of the sample graph work with: live objects, which stay out of the state.
+
+`NodeContext` holds them. `Retrieve` is the one step that leaves the graph for news, and
+`log_detail` tells of a step what no later node needs.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from coreeval.agents import queries
+from coreeval.agents.roles import Team
+from coreeval.agents.safety import SafetyRules
+from coreeval.graph.state import Json
+from coreeval.schema import EntityQuery, Evidence, Rung, Sample, Task, Window
+from coreeval.tools.knowledge import KnowledgeSource
+from coreeval.tools.stores.run_store import RunStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalRequest:
+    """A sample that looks for news."""
+
+    sample_id: str
+    attempt: int
+    queries: Sequence[EntityQuery]
+    tried: Collection[str]
+    """Ids of evidence that was used and led nowhere."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalResult:
+    """What it is offered."""
+
+    asked: Sequence[Json]
+    """For each query its `text` and `rung`, how much was `found`, and `why_none`."""
+    items: Mapping[Evidence, Rung]
+    """Best first, each with the rung that found it."""
+
+
+Retrieve = Callable[[RetrievalRequest], Awaitable[RetrievalResult]]
+"""Looks for news for one sample."""
+
+
+def build_retrieve(
+    knowledge: KnowledgeSource, window: Window, *, candidates: int, rules: SafetyRules
+) -> Retrieve:
+    """Return what asks a source of news and merges its answers (paper eq. 2)."""
+
+    async def offer(looking: RetrievalRequest) -> RetrievalResult:
+        asked = looking.queries
+        found = await knowledge.fetch(asked, window, candidates)
+        items = queries.merge_results(
+            found, asked, limit=candidates, exclude=looking.tried, forbids=rules.takedown.forbids
+        )
+        return RetrievalResult(asked=queries.describe_queries(asked, found), items=items)
+
+    return offer
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskTeam:
+    """The task of a sample and the team that works on it."""
+
+    task: Task
+    team: Team
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeContext:
+    """Everyone and everything a sample needs on its way."""
+
+    find_team: Callable[[Sample], TaskTeam]
+    """A stance benchmark with several targets has a part for each."""
+    knowledge: KnowledgeSource
+    retrieve: Retrieve
+    """Looks for news for one sample."""
+    window: Window
+    store: RunStore
+    rules: SafetyRules
+    candidates: int
+    """Items of evidence shown to the replacer."""
+    max_attempts: int
+    newest: Mapping[str, datetime] = field(default_factory=dict)
+    """By sample, the newest evidence of a text that is kept unless there is newer news."""
+
+
+_DETAILS: ContextVar[Json | None] = ContextVar("notes", default=None)
+
+
+@contextmanager
+def collect_details() -> Iterator[Json]:
+    """Yield a dictionary that fills with what is noted inside the block (its tasks included)."""
+    notes: Json = {}
+    token = _DETAILS.set(notes)
+    try:
+        yield notes
+    finally:
+        _DETAILS.reset(token)
+
+
+def log_detail(name: str, value: object) -> None:
+    """Add something to the story of the step, plain JSON, if the step is recorded."""
+    notes = _DETAILS.get()
+    if notes is not None:
+        notes[name] = value

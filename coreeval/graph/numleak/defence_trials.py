@@ -1,0 +1,182 @@
+"""Asks ordinary questions under each defence, and has the answers judged."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coreeval.config import DefencesConfig, ModelConfig, NumleakConfig, TargetConfig
+from coreeval.evaluation.numleak.defences.answers import Scored, UtilityReply
+from coreeval.evaluation.numleak.defences.attacking import with_attacks
+from coreeval.evaluation.numleak.defences.judging import Exhibit, scored, scored_by_rule
+from coreeval.evaluation.numleak.defences.ordinary import (
+    Key,
+    OrdinaryQuestion,
+    chosen_again,
+    ordinary_questions,
+)
+from coreeval.evaluation.numleak.defences.questions import UtilityQuestion, read_questions
+from coreeval.evaluation.numleak.defences.wording import Armoury, open_armoury
+from coreeval.evaluation.numleak.probes import Asked
+from coreeval.evaluation.numleak.series import Series
+from coreeval.graph.campaign import QuestionRunner, TextAnswer, ask_text
+from coreeval.models import ModelPool
+
+UTILITY_ROLE, JUDGE_ROLE = "target_utility", "utility_judge"
+"""What the calls are noted as."""
+JUDGE_STAGE = "judge"
+JUDGE_DRAWS = 2
+"""A judge that gave no valid score is asked once more, and then never again."""
+SILENCE_SCORE = Scored(judge="", score=0, reason="it said nothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class UtilityPlan:
+    """Ordinary questions to each target, and who scores the answers."""
+
+    questions: tuple[OrdinaryQuestion, ...]
+    judge: ModelConfig
+    second_judge: ModelConfig | None
+    again: frozenset[Key]
+    """Which answers of all targets the second judge scores too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefenceTrial:
+    """How defences are tried: their words, and the ordinary questions."""
+
+    config: DefencesConfig
+    armoury: Armoury
+    own: tuple[UtilityQuestion, ...]
+    seed: int
+
+    def attacks(self, asked: Asked, series: Series) -> Asked:
+        """Return what is asked about a series, with the attacks behind it."""
+        return with_attacks(asked, series.definition, self.armoury, dates=self.config.dates)
+
+    def plan_utility(
+        self, series: Sequence[Series], targets: Sequence[TargetConfig]
+    ) -> UtilityPlan | None:
+        """Return what targets are asked beside; None where nobody judges."""
+        judge, second = self.config.judge, self.config.second_judge
+        if judge is None or not self.config.measures_utility:
+            return None
+        questions = tuple(
+            question
+            for one in series
+            for question in ordinary_questions(one, self.armoury, self.own)
+        )
+        keys = (one.key(target.model) for target in targets for one in questions)
+        count = self.config.rescored if second else 0
+        again = chosen_again(keys, count=count, seed=self.seed)
+        return UtilityPlan(questions=questions, judge=judge, second_judge=second, again=again)
+
+
+def open_defence_trial(asked: NumleakConfig, *, seed: int) -> DefenceTrial | None:
+    """Return how the defences of a config are tried; None where it has none.
+
+    Raises:
+        ConfigError: the file of a defence, of an ending or of the questions cannot be used.
+    """
+    config = asked.defences
+    if config is None:
+        return None
+    own = read_questions(Path(config.questions)) if config.questions else []
+    return DefenceTrial(config=config, armoury=open_armoury(config), own=tuple(own), seed=seed)
+
+
+async def ask_utility(
+    runner: QuestionRunner, exchange: ModelPool, target: TargetConfig, judged: UtilityPlan
+) -> list[UtilityReply]:
+    """Return what a target says to ordinary questions, and what judges make of it.
+
+    Args:
+        runner: What asking shares.
+        exchange: Where models are opened.
+        target: Whom to ask.
+        judged: What to ask, and who judges.
+
+    Raises:
+        Stopped: a signal stopped it.
+        RunError: some questions did not get through.
+        CoreEvalError: no more can be asked.
+    """
+    questions = judged.questions
+    said = await _ask_questions(runner, exchange, target, questions)
+    found = {question: list[Scored]() for question in questions}
+    chosen = [question for question in questions if question.key(target.model) in judged.again]
+    for judge, shown in ((judged.judge, questions), (judged.second_judge, chosen)):
+        if judge is not None:
+            for question, score in (
+                await _score_answers(runner, exchange, judge, shown, said)
+            ).items():
+                found[question].append(score)
+    return [
+        one.reply(target.model, said[one].text or None, said[one].kind, found[one])
+        for one in questions
+    ]
+
+
+async def _ask_questions(
+    runner: QuestionRunner,
+    exchange: ModelPool,
+    target: TargetConfig,
+    questions: Sequence[OrdinaryQuestion],
+) -> dict[OrdinaryQuestion, TextAnswer]:
+    """Ask through the call store; questions in the same words are one call."""
+    if target.is_embedded:
+        return await asyncio.to_thread(_ask_persona, target.model, questions)
+    asker = exchange.open_client(target, UTILITY_ROLE, max_draws=1, settle=True)
+    texts = list(dict.fromkeys(one.text for one in questions))
+    first = {one.text: one for one in reversed(questions)}
+    said = await runner.gather(
+        target.model,
+        JUDGE_STAGE,
+        texts,
+        lambda text: ask_text(asker, first[text].messages),
+        lambda words: words.kind,
+    )
+    return {one: said[one.text] for one in questions}
+
+
+def _ask_persona(
+    model: str, questions: Sequence[OrdinaryQuestion]
+) -> dict[OrdinaryQuestion, TextAnswer]:
+    from coreeval.evaluation.numleak.embedded.defended import ordinary_answer  # numpy
+
+    return {
+        one: TextAnswer("answered", ordinary_answer(model, one.defence, one.asked))
+        for one in questions
+    }
+
+
+async def _score_answers(
+    runner: QuestionRunner,
+    exchange: ModelPool,
+    judge: ModelConfig,
+    questions: Sequence[OrdinaryQuestion],
+    said: Mapping[OrdinaryQuestion, TextAnswer],
+) -> dict[OrdinaryQuestion, Scored]:
+    """Have answers scored; what was cut off is not, and silence is no help."""
+    shown = {one: one.exhibit(said[one].text) for one in questions if said[one].kind != "truncated"}
+    exhibits = [*dict.fromkeys(each for each in shown.values() if each.answer.strip())]
+    if judge.is_rule_based:
+        found = {each: scored_by_rule(each) for each in exhibits}
+    else:
+        found = await _ask_judge(runner, exchange, judge, exhibits)
+    silent = SILENCE_SCORE.model_copy(update={"judge": judge.model})
+    return {one: found.get(each, silent) for one, each in shown.items()}
+
+
+async def _ask_judge(
+    runner: QuestionRunner, exchange: ModelPool, judge: ModelConfig, exhibits: Sequence[Exhibit]
+) -> dict[Exhibit, Scored]:
+    """Ask a judge, which settles: one that will not score is not asked again."""
+    asker = exchange.open_client(judge, JUDGE_ROLE, max_draws=JUDGE_DRAWS, settle=True)
+    return await runner.gather(
+        judge.model,
+        JUDGE_STAGE,
+        exhibits,
+        lambda exhibit: scored(asker, exhibit, judge=judge.model),
+        lambda score: "scored" if score.score is not None else "unscored",
+    )

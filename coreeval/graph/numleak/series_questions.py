@@ -1,0 +1,302 @@
+"""Asks the questions of an audit: a model through the call store, a persona in place.
+
+Log-probabilities are asked for as long as a target takes such requests; then it is asked plainly.
+A stop or a kill costs what is in flight.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from pydantic import BaseModel, TypeAdapter
+
+from coreeval.errors import RequestRejected
+from coreeval.evaluation.numleak.defences.answers import UtilityReply, write_utility
+from coreeval.evaluation.numleak.defences.attacking import DefendedQuestion
+from coreeval.evaluation.numleak.probes import Question, write_replies
+from coreeval.evaluation.numleak.readout.bits import TOP
+from coreeval.evaluation.numleak.replies import Reply, Token
+from coreeval.evaluation.numleak.series import Series
+from coreeval.graph.campaign import CampaignSession, QuestionRunner, TextAnswer, ask_text
+from coreeval.graph.numleak.defence_trials import ask_utility
+from coreeval.graph.numleak.plan import (
+    SERIES_ROLE,
+    NumleakPlan,
+    TargetAudit,
+    allow_tokens,
+    find_question_role,
+)
+from coreeval.graph.progress import Progress, Watch, ignore_progress
+from coreeval.models import ModelClient, ModelPool, open_model_pool
+from coreeval.tools.stores.call_store import CallStore
+from coreeval.tools.trust import load_trusted_endpoints
+
+
+class LogprobRunner:
+    """Asks one target for values with log-probabilities, as long as it takes such requests.
+
+    One that was rejected is put plainly; where that is answered, the others are put plainly, too.
+
+    Args:
+        exchange: Where models are opened.
+        audit: Whom to ask.
+        plain: Asks the target without them.
+    """
+
+    def __init__(self, exchange: ModelPool, audit: TargetAudit, plain: ModelClient) -> None:
+        self._plain = plain
+        self._peeking = exchange.open_client(
+            audit.target, SERIES_ROLE, max_draws=1, settle=True, logprobs=TOP
+        )
+        self._takes = plain.model.has_logprobs
+
+    async def ask(self, question: Question) -> TextAnswer:
+        """Return what is said to a question, with the first tokens where they come.
+
+        Raises:
+            ModelCallError: the question did not get through.
+            CoreEvalError: no more can be asked.
+        """
+        if self._takes:
+            try:
+                return await ask_text(self._peeking, question.messages)
+            except RequestRejected:
+                said = await ask_text(self._plain, question.messages)
+                self._takes = False
+                return said
+        return await ask_text(self._plain, question.messages)
+
+
+class _TokenCandidate(BaseModel):
+    token: str
+    logprob: float
+
+
+class _TokenPosition(_TokenCandidate):
+    top_logprobs: list[_TokenCandidate]
+
+
+_TOKEN_POSITIONS = TypeAdapter(list[_TokenPosition])
+
+
+def parse_tokens(said: TextAnswer) -> tuple[Token, ...] | None:
+    """Return the first tokens of an answer as its record has them; None where none came."""
+    if not said.logprobs:
+        return None
+    return tuple(
+        Token(
+            text=place.token,
+            logprob=place.logprob,
+            top=tuple((one.token, one.logprob) for one in place.top_logprobs),
+        )
+        for place in _TOKEN_POSITIONS.validate_json(said.logprobs)
+    )
+
+
+def missing_logprobs_notes(
+    audits: Sequence[TargetAudit], replies: Sequence[Reply]
+) -> Iterator[str]:
+    """Yield which targets were asked for log-probabilities and told none."""
+    telling = {reply.model for reply in replies if reply.first_tokens}
+    for audit in audits:
+        name = audit.target.model
+        wanted = any(one.logprobs for asked in audit.asked for one in asked.questions)
+        if wanted and name not in telling:
+            why = "a persona has none" if audit.target.is_embedded else "it gave none"
+            yield f"{name} has no read-out entropy, which needs log-probabilities: {why}"
+
+
+REPEAT_TEMPERATURE = 1.0
+"""Temperature of repeated answers, as in NumLeak's probe specification (research: appendix O)."""
+
+
+async def ask_series(
+    runner: QuestionRunner,
+    exchange: ModelPool,
+    audit: TargetAudit,
+    taught: Sequence[Series],
+    *,
+    seed: int,
+    stage: str = "ask",
+) -> list[Reply]:
+    """Return what a target says to each question, in their order.
+
+    Args:
+        runner: What asking shares.
+        exchange: Where models are opened; no persona is.
+        audit: Whom to ask what.
+        taught: What a persona learns, as far as its cutoff goes.
+        seed: Of what a persona learns and how it speaks.
+        stage: What is shown meanwhile.
+
+    Raises:
+        Stopped: a signal stopped it.
+        RunError: some questions did not get through.
+        CoreEvalError: no more can be asked: no budget, no key, no such model.
+    """
+    if audit.target.is_embedded:
+        return await asyncio.to_thread(_by_persona, runner, audit, taught, seed, stage)
+    questions = [question for asked in audit.asked for question in asked.questions]
+    said = await _by_model(runner, exchange, audit, questions, stage)
+    return [_build_reply(question, audit.target.model, said[question]) for question in questions]
+
+
+async def _by_model(
+    runner: QuestionRunner,
+    exchange: ModelPool,
+    audit: TargetAudit,
+    questions: Sequence[Question],
+    stage: str,
+) -> dict[Question, TextAnswer]:
+    """Ask through the call store; a repeated question is a draw of its own, from no fixed seed.
+
+    Draw 0 there is the question for the value itself, in the same words.
+    """
+    target = audit.target
+    warm = target.model_copy(update={"temperature": REPEAT_TEMPERATURE, "seed": None})
+    sampler = exchange.open_client(warm, SERIES_ROLE, max_draws=1, settle=True)
+    askers = {
+        room: exchange.open_client(
+            allow_tokens(target, room), find_question_role(room), max_draws=1, settle=True
+        )
+        for room in {0, *(question.room for question in questions)}
+    }
+    reading = LogprobRunner(exchange, audit, askers[0])
+
+    async def ask(question: Question) -> TextAnswer:
+        if question.logprobs:
+            return await reading.ask(question)
+        if question.variant == "repeated":
+            return await ask_text(sampler, question.messages, draw=question.draw + 1)
+        return await ask_text(askers[question.room], question.messages)
+
+    return await runner.gather(target.model, stage, questions, ask, lambda words: words.kind)
+
+
+def _build_reply(question: Question, model: str, said: TextAnswer) -> Reply:
+    """Return the record of an answer; what was cut off or declined keeps the words it had."""
+    silent = said.kind != "answered" and not said.text
+    reply = question.reply(model, None if silent else said.text, said.kind)
+    return reply.model_copy(update={"first_tokens": parse_tokens(said)})
+
+
+# -- personas -------------------------------------------------------------------------------------
+
+
+def _by_persona(
+    runner: QuestionRunner, audit: TargetAudit, taught: Sequence[Series], seed: int, stage: str
+) -> list[Reply]:
+    from coreeval.evaluation.numleak.embedded import PersonaQuestion, open_persona  # numpy
+
+    model, replies = audit.target.model, list[Reply]()
+    total = sum(len(asked.questions) for asked in audit.asked)
+    runner.watch(Progress(stage=stage, note=model))
+    persona = open_persona(model, [_cut_series(each, audit.cutoff) for each in taught], seed=seed)
+    for asked in audit.asked:
+        for one in asked.questions:
+            question = PersonaQuestion(
+                variant=one.variant,
+                series=one.series,
+                period=one.period,
+                other=one.other,
+                name=one.name,
+                draw=one.draw,
+                phrasing=one.phrasing,
+                stated=one.stated,
+                following=one.following,
+                shown_date=one.shown_date,
+            )
+            kept = _find_persona_refusal(model, one)
+            replies.append(one.reply(model, kept or persona.answer(question)))
+        counts = {"answered": len(replies)}
+        runner.watch(Progress(stage=stage, done=len(replies), total=total, counts=counts))
+    return replies
+
+
+def _find_persona_refusal(persona: str, question: Question) -> str | None:
+    """Return what a persona says that keeps to a defence; None where it gives in, or has none."""
+    from coreeval.evaluation.numleak.embedded.defended import DECLINED, yields  # numpy
+
+    if not isinstance(question, DefendedQuestion):
+        return None
+    given = yields(persona, question.defence, question.suffix, question.period)
+    return None if given else DECLINED
+
+
+def _cut_series(series: Series, cutoff: date | None) -> Series:
+    """Return a series as it was published on the last day of what a persona knows."""
+    return series if cutoff is None else replace(series, values=series.available_on(cutoff))
+
+
+RESPONSES, UTILITY = "responses.jsonl", "utility.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumleakAnswers:
+    """What came of asking."""
+
+    replies: tuple[Reply, ...]
+    """Of one target after the other."""
+    file: Path
+    """The same as JSON lines: `--responses` gives the same result."""
+    plan: NumleakPlan
+    utility: tuple[UtilityReply, ...] = ()
+    """Answers to ordinary questions under defences, judged."""
+    utility_file: Path | None = None
+    """The same as JSON lines, for `--utility`; None where none was asked."""
+
+    def notes(self) -> Iterator[str]:
+        """Yield what was not asked or told, or not as it was meant, each thing once."""
+        yield from self.plan.notes()
+        yield from missing_logprobs_notes(self.plan.audits, self.replies)
+
+
+def ask_numleak(plan: NumleakPlan, *, watch: Watch = ignore_progress) -> NumleakAnswers:
+    """Ask each target about the series, and write down what it says.
+
+    Args:
+        plan: What is asked; `build_numleak_plan` makes it.
+        watch: Told of the progress.
+
+    Raises:
+        BudgetSpent: another call may cost more than the budget has left.
+        Interrupted: a signal stopped it. In both cases the same call goes on from there.
+        RunLocked: another process asks for this config.
+        RunError: questions got no answer, or a model cannot be used; what was answered is kept.
+    """
+    folder = plan.workspace.numleak / plan.config.name
+    session = CampaignSession(
+        source=plan.source,
+        lock=folder / "numleak.lock",
+        calls=plan.workspace.calls,
+        payer=plan.payer,
+        concurrency=plan.config.run.concurrency,
+        watch=watch,
+    )
+    replies, utility = session.run(lambda runner, calls: _ask_targets(plan, runner, calls, folder))
+    return NumleakAnswers(
+        replies=tuple(replies),
+        file=folder / RESPONSES,
+        plan=plan,
+        utility=tuple(utility),
+        utility_file=folder / UTILITY if utility else None,
+    )
+
+
+async def _ask_targets(
+    plan: NumleakPlan, runner: QuestionRunner, calls: CallStore, folder: Path
+) -> tuple[list[Reply], list[UtilityReply]]:
+    trusted = load_trusted_endpoints(plan.workspace)
+    exchange = open_model_pool(plan.config, calls, trusted=trusted, traffic=runner.traffic)
+    replies, utility = list[Reply](), list[UtilityReply]()
+    for audit in plan.audits:
+        taught, seed = plan.universe.all, plan.config.run.seed
+        replies += await ask_series(runner, exchange, audit, taught, seed=seed)
+        if audit.judged:
+            utility += await ask_utility(runner, exchange, audit.target, audit.judged)
+    await asyncio.to_thread(write_replies, folder / RESPONSES, replies)
+    if utility:
+        await asyncio.to_thread(write_utility, folder / UTILITY, utility)
+    return replies, utility

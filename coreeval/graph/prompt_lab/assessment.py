@@ -1,0 +1,210 @@
+"""What code makes of a role's answer: the checks that follow it in the graph, and one line."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coreeval.agents import checks, reflect, safety
+from coreeval.agents.extractor import ExtractionAnswer
+from coreeval.agents.roles import CompositionRequest, Fields
+from coreeval.agents.text.words import find_span
+from coreeval.graph.prompt_lab.role_inputs import RoleInput
+from coreeval.graph.setup import Setup
+from coreeval.schema import (
+    Composition,
+    Defect,
+    Entity,
+    Extraction,
+    FactVerdict,
+    LabelVerdict,
+    Lock,
+    Plan,
+    Rewrite,
+    RoleName,
+    Task,
+    Value,
+)
+
+
+@dataclass(frozen=True)
+class CheckFinding:
+    """One thing that code found wrong."""
+
+    check: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment:
+    """What came of looking at an answer."""
+
+    findings: tuple[CheckFinding, ...]
+    verdict: str
+    """What the answer amounts to, in one line."""
+
+
+def assess_answer(situation: RoleInput, answer: Value, said: str, setup: Setup) -> Assessment:
+    """Check a role's answer as the graph would.
+
+    Args:
+        situation: What the role was given.
+        answer: What it made of the model's words.
+        said: The model's words.
+        setup: The window that evidence must come from, and the rules about real people.
+    """
+    return _ASSESSORS[situation.role](
+        _AnswerCase(situation=situation, said=said, setup=setup), answer
+    )
+
+
+def merge_composition(task: Task, written: Composition) -> Fields:
+    """Return a composition's texts as the graph takes them over."""
+    return {name: checks.restore_spacing(task, text) for name, text in written.fields.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AnswerCase:
+    situation: RoleInput
+    said: str
+    setup: Setup
+
+    def restraint(self, extraction: Extraction) -> checks.Restraint:
+        """Return what the rules ask of this sample's texts."""
+        screened = self.screen(extraction)
+        return checks.Restraint(
+            neutral_only=screened.policy == "neutral_only", takedown=self.setup.rules.takedown
+        )
+
+    def screen(self, extraction: Extraction) -> safety.ScreenResult:
+        """Return what may be done with the sample."""
+        return safety.screen_sample(self.situation.sample, extraction, self.setup.rules.policy)
+
+
+def _assess_extraction(case: _AnswerCase, answer: Extraction) -> Assessment:
+    sample, task = case.situation.sample, case.situation.task
+    clean = checks.clean_extraction(task, sample, answer)
+    raw = ExtractionAnswer.model_validate_json(case.said)
+    screened = case.screen(clean)
+    told = f"{screened.policy} ({screened.reason})" if screened.reason else screened.policy
+    parts = {
+        "entities": len(clean.entities),
+        "triples": len(clean.triples),
+        "locked": len(clean.locked),
+        "queries": len(clean.queries),
+    }
+    counted = ", ".join(f"{number} {name}" for name, number in parts.items())
+    return Assessment(
+        findings=(
+            *_iter_absent(raw, sample.fields),
+            *_iter_missed_locks(raw, clean, sample.fields),
+        ),
+        verdict=f"{counted}; policy: {told}",
+    )
+
+
+def _iter_absent(raw: Extraction, fields: Fields) -> Iterator[CheckFinding]:
+    """Yield what was copied wrongly: the role moves or drops it."""
+    spans: list[Entity | Lock] = [*raw.entities, *raw.locked]
+    for one in spans:
+        if find_span(fields.get(one.field, ""), one.span) is None:
+            yield CheckFinding("span", f"{one.field}: {one.span!r} does not stand there")
+    for triple in raw.triples:
+        if find_span(fields.get(triple.field, ""), triple.head) is None:
+            yield CheckFinding(
+                "triple", f"{triple.field}: the head {triple.head!r} is not its words"
+            )
+
+
+def _iter_missed_locks(
+    raw: Extraction, clean: Extraction, fields: Fields
+) -> Iterator[CheckFinding]:
+    """Yield what code locks and the model did not."""
+    given = {(one.field, find_span(fields.get(one.field, ""), one.span)) for one in raw.locked}
+    for lock in clean.locked:
+        if (lock.field, lock.span) not in given:
+            yield CheckFinding("lock_missed", f"{lock.field}: {lock.span!r} must stay ({lock.why})")
+
+
+def _assess_plan(case: _AnswerCase, answer: Plan) -> Assessment:
+    given = case.situation.given
+    defects = checks.check_plan(
+        case.situation.task,
+        case.situation.sample,
+        given["extraction"],
+        answer,
+        given["evidence"],
+        case.setup.window,
+        restraint=case.restraint(given["extraction"]),
+    )
+    verdict = f"{answer.decision}: {answer.reason}".rstrip(": ")
+    return Assessment(findings=_list_findings(defects), verdict=verdict)
+
+
+def _assess_rewrite(case: _AnswerCase, answer: Rewrite) -> Assessment:
+    one = case.situation
+    status, defects = checks.check_rewrite(one.task, one.sample, one.given["extraction"], answer)
+    return Assessment(
+        findings=_list_findings(defects), verdict=f"{status}: {answer.reason}".rstrip(": ")
+    )
+
+
+def _assess_composition(case: _AnswerCase, answer: Composition) -> Assessment:
+    task, brief = case.situation.task, build_request(case.situation)
+    fields = merge_composition(task, answer)
+    restraint = case.restraint(brief.extraction)
+    defects = checks.check_composition(task, brief, fields, case.setup.window, restraint=restraint)
+    verdict = "would be rejected before a judge" if defects else "would go to the judges"
+    return Assessment(findings=_list_findings(defects), verdict=verdict)
+
+
+def _assess_facts(case: _AnswerCase, answer: FactVerdict) -> Assessment:
+    given = case.situation.given
+    return assess_facts(case.situation.task, given["fields"], answer, given["evidence"])
+
+
+def _assess_label(case: _AnswerCase, answer: LabelVerdict) -> Assessment:
+    return assess_label(case.situation, answer)
+
+
+def assess_facts(
+    task: Task, fields: Fields, verdict: FactVerdict, evidence: Sequence[Any]
+) -> Assessment:
+    """Return what a facts verdict comes to; where a retry would go is not looked at."""
+    no_plan = Plan(decision="use")
+    defects = reflect.find_fact_defects(task, fields, verdict, evidence, no_plan)
+    claims = [one for one in verdict.statements if one.supported != "not_needed"]
+    carried = sum(one.supported == "yes" for one in claims)
+    others = len(verdict.statements) - len(claims)
+    said = f"{carried} of {len(claims)} claims supported, {others} statements need no support"
+    return Assessment(findings=_list_findings(defects), verdict=said)
+
+
+def assess_label(situation: RoleInput, verdict: LabelVerdict) -> Assessment:
+    """Return whether a blind label is the sample's own."""
+    defects = reflect.find_label_defects(situation.task, situation.sample, verdict)
+    gold = situation.sample.label_text
+    cue = f", by {verdict.cue!r}" if verdict.cue else ""
+    read = f"fluency {verdict.fluency}" + (f", see {verdict.odd!r}" if verdict.odd else "")
+    said = f"{verdict.label} ({verdict.confidence} confidence{cue}); gold: {gold}; {read}"
+    return Assessment(findings=_list_findings(defects), verdict=said)
+
+
+def build_request(situation: RoleInput) -> CompositionRequest:
+    """Return what a composer was given."""
+    brief = situation.given["brief"]
+    assert isinstance(brief, CompositionRequest)
+    return brief
+
+
+def _list_findings(defects: Sequence[Defect]) -> tuple[CheckFinding, ...]:
+    return tuple(CheckFinding(defect.check, defect.message) for defect in defects)
+
+
+_ASSESSORS: Mapping[RoleName, Callable[[_AnswerCase, Any], Assessment]] = {
+    "extractor": _assess_extraction,
+    "replacer": _assess_plan,
+    "rewriter": _assess_rewrite,
+    "composer": _assess_composition,
+    "fact_judge": _assess_facts,
+    "label_judge": _assess_label,
+}

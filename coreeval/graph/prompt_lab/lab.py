@@ -1,0 +1,218 @@
+"""What the prompt lab works on: a config, the bundled demo or a run, and the samples to look at."""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from coreeval.config import load_config
+from coreeval.errors import UsageError
+from coreeval.evaluation.benchmarks import iter_benchmark
+from coreeval.graph.bundled import DATASETS, write_configs
+from coreeval.graph.prompt_lab.input_sources import DryRun, FirstRoleInputs, RecordedInputs
+from coreeval.graph.prompt_lab.role_inputs import (
+    RoleInput,
+    RoleInputSource,
+    SkippedSample,
+    suggest_names,
+)
+from coreeval.graph.setup import Setup, set_up
+from coreeval.prompts import PromptSet, load_prompts
+from coreeval.releases.manifest import read_manifest
+from coreeval.schema import RoleName, Sample
+from coreeval.tasks import load_task
+from coreeval.tools.clock import utc_now
+from coreeval.tools.env_file import read_env_file
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
+
+BUILT_IN = "built-in"
+"""Stands for the prompts of the package where a folder could be named."""
+MOST_SAMPLES = 200
+"""Samples on which the role is not asked after which the search for more is given up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptLab:
+    """A benchmark, its news, its prompts, and the store that keeps answers."""
+
+    setup: Setup
+    config: Path
+    workspace: Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleInputs:
+    """What a role was given on the chosen samples, and who made it."""
+
+    found: tuple[RoleInput, ...]
+    missed: tuple[SkippedSample, ...]
+    made_by: str
+    """`sample`, `offline` or `run`."""
+
+
+def open_lab(config: Path, overrides: Sequence[str] = ()) -> PromptLab:
+    """Read a config; keys come from the environment or the `.env` beside it.
+
+    Raises:
+        UsageError: the config, its task or its prompts cannot be used.
+    """
+    path = config.resolve()
+    loaded, workspace = load_config(path, overrides), workspace_for(path.parent)
+    read_env_file(path.parent, loaded)
+    setup = set_up(loaded, utc_now(), workspace=workspace)
+    return PromptLab(setup=setup, config=path, workspace=workspace)
+
+
+@contextmanager
+def open_bundled_lab(task: str) -> Iterator[PromptLab]:
+    """Open the bundled demo of a task in a temporary folder.
+
+    Raises:
+        UsageError: there is no such task, or it is one of the user's own.
+    """
+    if task not in DATASETS:
+        load_task(task)  # says what is wrong with the name
+        raise UsageError(
+            f"there are no bundled samples for the task {task}", hint="name a config: --config"
+        )
+    with TemporaryDirectory(prefix="coreeval-bench-") as folder:
+        configs = write_configs(Path(folder))
+        yield open_lab(next(path for path in configs if path.stem == task))
+
+
+def open_run_lab(run: Path) -> PromptLab:
+    """Return the lab on which a run was made, its clock included.
+
+    Raises:
+        RunStateError: there is no run here.
+        ConfigError: it has lost its config.
+    """
+    files = RunFiles(run.resolve())
+    manifest = read_manifest(files.manifest)
+    loaded = load_config(files.config)
+    read_env_file(Path(manifest.source.path).parent, loaded)
+    workspace, now = Workspace(Path(manifest.workspace)), datetime.fromisoformat(manifest.now)
+    setup = set_up(loaded, now, manifest, workspace=workspace)
+    return PromptLab(setup=setup, config=files.config, workspace=workspace)
+
+
+def use_prompts(lab: PromptLab, folder: str | None) -> PromptLab:
+    """Return the lab with the prompts of a folder, or with its own where none is named."""
+    if folder is None:
+        return lab
+    return replace(lab, setup=replace(lab.setup, prompts=load_prompt_folder(folder)))
+
+
+def load_prompt_folder(folder: str) -> PromptSet:
+    """Return the prompts of a folder over the built-in ones, or those alone.
+
+    Raises:
+        PromptError: there is no such folder, or a prompt in it cannot be used.
+    """
+    return load_prompts(None if folder == BUILT_IN else Path(folder))
+
+
+async def collect_dry_inputs(
+    lab: PromptLab, role: RoleName, ids: Sequence[str], limit: int
+) -> RoleInputs:
+    """Return what the role is given when rules play the roles before it.
+
+    Raises:
+        UsageError: there is no such sample, or on none is the role asked.
+    """
+    setup = lab.setup
+    rows = iter_benchmark(setup.config.dataset, setup.task)
+    samples = (row for row in rows if isinstance(row, Sample))
+    if role in ("extractor", "label_judge"):
+        look = FirstRoleInputs(setup, role)
+        return await _collect_inputs(
+            look, _iter_chosen(samples, ids), limit, made_by="sample", ids=ids
+        )
+    dry_run = DryRun(setup, role, lab.config, lab.workspace)
+    try:
+        return await _collect_inputs(
+            dry_run, _iter_chosen(samples, ids), limit, made_by="offline", ids=ids
+        )
+    finally:
+        dry_run.close()
+
+
+def align_with_run(lab: PromptLab, run: Path) -> tuple[PromptLab, Path]:
+    """Return the lab with a run's window, and the file that has the run's calls.
+
+    Raises:
+        UsageError: the run is of another task, or there is none.
+    """
+    manifest = read_manifest(RunFiles(run.resolve()).manifest)
+    if manifest.task != lab.setup.task.name:
+        raise UsageError(
+            f"the run is of the task {manifest.task}, the config of {lab.setup.task.name}",
+            where=str(run),
+        )
+    setup = replace(lab.setup, window=manifest.window)
+    return replace(lab, setup=setup), Workspace(Path(manifest.workspace)).calls
+
+
+async def collect_run_inputs(
+    lab: PromptLab, role: RoleName, run: Path, ids: Sequence[str], limit: int
+) -> RoleInputs:
+    """Return what the role was given in a run, on the last attempt at each sample.
+
+    Raises:
+        UsageError: there is no such sample, or on none was the role asked.
+    """
+    store = RunStore.open(RunFiles(run.resolve()).require_store(), now=utc_now)
+    try:
+        recorded = RecordedInputs(store, lab.setup, role)
+        with closing(_iter_chosen(recorded.samples(), ids)) as chosen:
+            return await _collect_inputs(recorded, chosen, limit, made_by="run", ids=ids)
+    finally:
+        store.close()
+
+
+def _iter_chosen(samples: Iterable[Sample], ids: Sequence[str]) -> Generator[Sample, None, None]:
+    """Yield the samples with these ids in the order asked for; all, where no id is named."""
+    if not ids:
+        yield from samples
+        return
+    known = {sample.id: sample for sample in samples}
+    for wanted in dict.fromkeys(ids):
+        if wanted not in known:
+            hint = suggest_names(wanted, list(known))
+            raise UsageError(f"there is no sample {wanted!r}", where="--sample", hint=hint)
+        yield known[wanted]
+
+
+async def _collect_inputs(
+    source: RoleInputSource,
+    samples: Iterable[Sample],
+    limit: int,
+    *,
+    made_by: str,
+    ids: Sequence[str],
+) -> RoleInputs:
+    found, missed = list[RoleInput](), list[SkippedSample]()
+    for sample in samples:
+        one = await source.situation(sample)
+        if isinstance(one, RoleInput):
+            found.append(one)
+        else:
+            missed.append(one)
+        if not ids and (len(found) == limit or len(missed) == MOST_SAMPLES):
+            break
+    if not found:
+        raise _no_inputs_error(missed, asked_for=bool(ids))
+    return RoleInputs(found=tuple(found), missed=tuple(missed), made_by=made_by)
+
+
+def _no_inputs_error(missed: Sequence[SkippedSample], *, asked_for: bool) -> UsageError:
+    first = f": {missed[0].sample_id}: {missed[0].reason}" if missed else ""
+    return UsageError(
+        f"the role is asked on none of {len(missed)} samples{first}",
+        hint="leave --sample out, or take the inputs from a run with --run"
+        if asked_for
+        else "name samples with --sample, or take the inputs from a run with --run",
+    )

@@ -1,0 +1,294 @@
+"""Asks models for one role's answer to given inputs, and compares models and wordings.
+
+A command line names the variants: models and prompt folders.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, product
+from typing import Any
+
+from pydantic import ValidationError
+
+from coreeval.agents.team import LLM_ROLES
+from coreeval.config import ModelConfig
+from coreeval.config.credentials import hide_credentials, refuse_credentials
+from coreeval.config.user_files import YamlError, parse_yaml
+from coreeval.errors import CoreEvalError, ModelCallError, UsageError
+from coreeval.graph.prompt_lab.assessment import (
+    Assessment,
+    assess_answer,
+    assess_facts,
+    assess_label,
+    build_request,
+    merge_composition,
+)
+from coreeval.graph.prompt_lab.lab import BUILT_IN, PromptLab, load_prompt_folder
+from coreeval.graph.prompt_lab.role_inputs import RoleInput
+from coreeval.graph.setup import check_reachable
+from coreeval.models import CallRef, ModelPool, close_models, open_model_pool, record_calls
+from coreeval.prompts import PromptSet
+from coreeval.schema import Composition, RoleName, Value
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.trust import load_trusted_endpoints
+
+PAYER = "prompts try"
+"""The name under which the call store keeps what a trial paid for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptVariant:
+    """A model with a wording."""
+
+    name: str
+    model: ModelConfig
+    prompts: PromptSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptTrial:
+    """What one variant made of one situation."""
+
+    said: str
+    """The model's last words, as they came."""
+    calls: tuple[CallRef, ...]
+    answer: Value | None = None
+    """None where there was no valid answer."""
+    error: str = ""
+    """Why there was none, or no verdict of the judges."""
+    looked: Assessment | None = None
+    judged: Mapping[str, Assessment] = field(default_factory=dict)
+    """What the judges said of a composed text, where they were asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialTotals:
+    """What a variant did on all samples."""
+
+    samples: int
+    valid: int
+    clean: int
+    """Valid answers in which neither code nor a judge found anything."""
+    asked: int
+    """Calls that were sent now; the others were known."""
+    known: int
+    prompt_tokens: int
+    completion_tokens: int
+    """Tokens of all calls, known ones included, so that wordings can be compared."""
+    paid_tokens: int
+    """Tokens of the calls that were sent now."""
+    checks: dict[str, int]
+    """How often each check found something."""
+
+
+async def run_trials(
+    lab: PromptLab,
+    situations: Sequence[RoleInput],
+    variants: Sequence[PromptVariant],
+    *,
+    judge: bool,
+) -> list[list[PromptTrial]]:
+    """Return for each variant a trial of each situation.
+
+    Args:
+        lab: Where answers are kept, and who the judges are.
+        situations: What the role is given.
+        variants: Who is asked, with which wording.
+        judge: Whether composed texts are judged by the lab's own judges.
+
+    Raises:
+        CoreEvalError: a model that cannot be used at all: no key, no such endpoint.
+    """
+    store = open_calls(lab.workspace.calls, PAYER)
+    room = asyncio.Semaphore(lab.setup.config.run.concurrency)
+    exchange = open_model_pool(
+        lab.setup.config, store, trusted=load_trusted_endpoints(lab.workspace), limited=False
+    )
+    table = _TrialRunner(lab=lab, exchange=exchange, judge=judge)
+
+    async def one(variant: PromptVariant, situation: RoleInput) -> PromptTrial:
+        async with room:
+            return await table.try_one(variant, situation)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            rows = [[group.create_task(one(c, s)) for s in situations] for c in variants]
+    except BaseExceptionGroup as several:
+        raise _first_error(several) from None
+    finally:
+        await close_models()
+        store.close()
+    return [[task.result() for task in row] for row in rows]
+
+
+def _first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the one to tell of: what the user can mend, else whatever it was."""
+    meant = (each for each in several.exceptions if isinstance(each, CoreEvalError))
+    return next(meant, several.exceptions[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TrialRunner:
+    lab: PromptLab
+    exchange: ModelPool
+    judge: bool
+
+    async def try_one(self, variant: PromptVariant, situation: RoleInput) -> PromptTrial:
+        role, model, prompts = situation.role, variant.model, variant.prompts
+        with record_calls() as calls:
+            try:
+                answer = await self._player(role, model, prompts, situation)(**situation.given)
+            except ModelCallError as error:
+                return PromptTrial(
+                    said=self._read_last_reply(calls), error=str(error), calls=tuple(calls)
+                )
+            said = self._read_last_reply(calls)
+            looked = assess_answer(situation, answer, said, self.lab.setup)
+            judged, error_of_judge = await self._judge(situation, answer)
+        return PromptTrial(
+            answer=answer,
+            said=said,
+            error=error_of_judge,
+            looked=looked,
+            judged=judged,
+            calls=tuple(calls),
+        )
+
+    def _read_last_reply(self, calls: Sequence[CallRef]) -> str:
+        record = self.exchange.calls.get(calls[-1].key) if calls else None
+        return record.response if record else ""
+
+    def _player(
+        self, role: RoleName, model: ModelConfig, prompts: PromptSet, situation: RoleInput
+    ) -> Any:  # noqa: ANN401 - each role has another type
+        asker = self.exchange.open_client(model, role)
+        return LLM_ROLES[role](situation.task, asker, prompts)
+
+    async def _judge(
+        self, situation: RoleInput, written: Composition
+    ) -> tuple[dict[str, Assessment], str]:
+        """Put a composed text to both judges, or say why one of them gave no verdict."""
+        if not self.judge:
+            return {}, ""
+        try:
+            return await self._verdicts(situation, written), ""
+        except ModelCallError as error:
+            return {}, str(error)
+
+    async def _verdicts(self, situation: RoleInput, written: Composition) -> dict[str, Assessment]:
+        task, evidence = situation.task, build_request(situation).evidence
+        fields = merge_composition(task, written)
+        factual = {name: fields[name] for name in task.factual_fields or task.fields}
+        fact_judge = self._own_player("fact_judge", situation)
+        label_judge = self._own_player("label_judge", situation)
+        facts, label = await asyncio.gather(fact_judge(factual, evidence), label_judge(fields))
+        return {
+            "facts_supported": assess_facts(task, factual, facts, evidence),
+            "label_preserved": assess_label(situation, label),
+        }
+
+    def _own_player(self, role: RoleName, situation: RoleInput) -> Any:  # noqa: ANN401 - as above
+        """Return a judge with the lab's own model and wording, the same for all variants."""
+        setup = self.lab.setup
+        return self._player(role, setup.config.models.for_role(role), setup.prompts, situation)
+
+
+def sum_trials(trials: Sequence[PromptTrial]) -> TrialTotals:
+    """Add up the trials of one variant; a call that two samples share counts once."""
+    fired = [list(_iter_failed_checks(trial)) for trial in trials if trial.looked]
+    calls = [call for trial in trials for call in trial.calls]
+    sent = [call for call in calls if not call.cached]
+    return TrialTotals(
+        samples=len(trials),
+        valid=sum(trial.answer is not None for trial in trials),
+        clean=sum(not names for names in fired),
+        asked=len(sent),
+        known=len(calls) - len(sent),
+        prompt_tokens=sum(call.prompt_tokens for call in calls),
+        completion_tokens=sum(call.completion_tokens for call in calls),
+        paid_tokens=sum(call.prompt_tokens + call.completion_tokens for call in sent),
+        checks=dict(sorted(Counter(chain(*fired)).items())),
+    )
+
+
+def _iter_failed_checks(trial: PromptTrial) -> Iterator[str]:
+    """Yield the name of the check of each finding, then the judges who said no."""
+    yield from (finding.check for finding in (trial.looked.findings if trial.looked else ()))
+    yield from (name for name, one in trial.judged.items() if one.findings)
+
+
+def list_variants(
+    lab: PromptLab, role: RoleName, models: Sequence[str], folders: Sequence[str]
+) -> list[PromptVariant]:
+    """Return each model with each wording; the config's own where none is named.
+
+    Raises:
+        UsageError: one is played by rules, or is no model.
+        PromptError: a folder of prompts cannot be used.
+        CredentialError: a key is missing.
+        ModelUnusable: an endpoint does not answer.
+    """
+    usual = lab.setup.config.models.for_role(role)
+    asked = [parse_model(text, usual) for text in models] or [usual]
+    for model in asked:
+        _check_model(lab, model, role, how=", or with --model provider:name")
+    own = lab.setup.config.prompts or BUILT_IN
+    worded = [(folder, load_prompt_folder(folder)) for folder in folders] or [
+        (own, lab.setup.prompts)
+    ]
+    return [
+        PromptVariant(name=f"{model.model}, prompts {folder}", model=model, prompts=prompts)
+        for model, (folder, prompts) in product(asked, worded)
+    ]
+
+
+def parse_model(text: str, usual: ModelConfig) -> ModelConfig:
+    """Return a model: `provider:name` with the usual endpoint and parameters, or a whole mapping.
+
+    Raises:
+        UsageError: it is neither, or holds what looks like a credential.
+    """
+    try:
+        raw = parse_yaml(text)
+        if isinstance(raw, dict):
+            refuse_credentials(raw, where="--model")
+            return ModelConfig.model_validate(raw)
+    except (YamlError, ValidationError) as error:
+        raise UsageError(
+            f"this is no model: {hide_credentials(_shorten_error(error))}",
+            where=f"--model {hide_credentials(text)}",
+            hint='for example \'{model: "openai:qwen3", base_url: "http://127.0.0.1:8000/v1"}\'',
+        ) from None
+    return usual.model_copy(update={"model": text})
+
+
+def check_judges(lab: PromptLab, role: RoleName) -> None:
+    """Check that a composed text can be put to the config's judges.
+
+    Raises:
+        UsageError: another role than the composer is tried, or a judge is played by rules.
+    """
+    if role != "composer":
+        raise UsageError(f"--judge is for the composer: the {role} writes nothing to be judged")
+    for judge in ("fact_judge", "label_judge"):
+        _check_model(lab, lab.setup.config.models.for_role(judge), judge)
+
+
+def _check_model(lab: PromptLab, model: ModelConfig, role: RoleName, *, how: str = "") -> None:
+    """Check that a model can be asked, as far as that is free."""
+    if model.is_rule_based:
+        raise UsageError(
+            f"the {role} is played by rules here ({model.model}), and rules have no prompt",
+            where=f"models.{role}",
+            hint=f"name a model for it in the config{how}",
+        )
+    check_reachable(lab.setup.config, [model], lab.workspace)
+
+
+def _shorten_error(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
+    return " ".join(str(error).split())

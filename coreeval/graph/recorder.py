@@ -1,0 +1,176 @@
+"""Step records: when each node ran, how long it took, its calls and its result.
+
+`build_recorder` wraps a node; `RunObserver` hears of the same steps and ends, for example to send
+them elsewhere as spans.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from coreeval.graph.node_context import collect_details
+from coreeval.graph.state import REWORDING_NODES, Json, SampleNode, SampleState, SampleUpdate, Wrap
+from coreeval.models.activity import CallRef, record_calls
+from coreeval.schema import Result, TrainEnd, Verdict
+from coreeval.tools.clock import Clock
+from coreeval.tools.stores.heartbeat import Wait
+from coreeval.tools.stores.run_records import CallRow, StepRecord
+from coreeval.tools.stores.run_store import RunStore
+
+
+class RunObserver(Protocol):
+    """Hears of steps and ends; it is quick, and no trouble of its own reaches the run."""
+
+    def on_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
+        """Hear of a step of a sample or a train item, before it is stored, and of its calls."""
+        ...
+
+    def on_end(self, subject: str, end: Result | TrainEnd) -> None:
+        """Hear that a sample or a train item has come to its end, which is stored."""
+        ...
+
+    def on_target_questions(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
+        """Hear what a target was asked at one go."""
+        ...
+
+
+class NullObserver:
+    """Hears nothing."""
+
+    def on_step(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
+        """Ignore a step."""
+
+    def on_end(self, subject: str, end: Result | TrainEnd) -> None:
+        """Ignore an end."""
+
+    def on_target_questions(self, step: StepRecord, calls: Sequence[CallRef]) -> None:
+        """Ignore what was asked."""
+
+
+NULL_OBSERVER: RunObserver = NullObserver()
+
+
+class InFlight:
+    """Which node each sample is in, and since when: what a heartbeat shows.
+
+    Args:
+        now: The time of day.
+        clock: Seconds, never going back.
+    """
+
+    def __init__(self, now: Clock, clock: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._clock = now, clock
+        self._places: dict[str, dict[str, str]] = {}
+        self.moved_at = self._clock()
+        """When a step began last, or a sample was left."""
+
+    def enter(self, sample_id: str, node: str) -> None:
+        """Note that a sample is now in a node."""
+        self.moved_at = self._clock()
+        since = self._now().isoformat(timespec="seconds")
+        self._places[sample_id] = {"node": node, "since": since}
+
+    def leave(self, sample_id: str) -> None:
+        """Note that a sample is no longer worked on."""
+        self.moved_at = self._clock()
+        self._places.pop(sample_id, None)
+
+    def positions(self) -> dict[str, dict[str, str]]:
+        """Return sample id -> node and since when."""
+        return dict(self._places)
+
+    def list_waits(self) -> list[Wait]:
+        """Return which steps the samples are in: those of one step together."""
+        now, ages = self._now(), dict[str, list[float]]()
+        for place in self.positions().values():
+            since = datetime.fromisoformat(place["since"])
+            ages.setdefault(place["node"], []).append((now - since).total_seconds())
+        return [
+            Wait(
+                cause="news" if node == "retrieve" else "step",
+                who=node,
+                number=len(each),
+                seconds=round(max(0.0, *each), 1),
+            )
+            for node, each in ages.items()
+        ]
+
+
+def build_recorder(
+    store: RunStore,
+    in_flight: InFlight,
+    now: Clock,
+    payer: str,
+    observer: RunObserver = NULL_OBSERVER,
+    before: RunStore | None = None,
+) -> Wrap:
+    """Return what puts a record round a node of the sample graph of the run `payer`.
+
+    `before` is the store of a pass of the same run whose calls were paid there.
+    """
+
+    def wrap(name: str, node: SampleNode) -> SampleNode:
+        async def recorded(state: SampleState) -> SampleUpdate:
+            in_flight.enter(state["sample_id"], name)
+            started, clock = now(), time.perf_counter()
+            update, error = SampleUpdate(), ""
+            with record_calls() as calls, collect_details() as notes:
+                try:
+                    update = await node(state)
+                except BaseException as failure:
+                    error = f"{type(failure).__name__}: {failure}"
+                    raise
+                finally:
+                    step = StepRecord(
+                        sample_id=state["sample_id"],
+                        attempt=0 if name in REWORDING_NODES else state.get("attempt", 1),
+                        node=name,
+                        started_at=started.isoformat(timespec="microseconds"),
+                        seconds=round(time.perf_counter() - clock, 6),
+                        error=error,
+                        detail=_detail(update) | notes,
+                        calls=tuple(build_call_row(call, payer, before) for call in calls),
+                        verdicts=_verdicts(update),
+                    )
+                    observer.on_step(step, calls)
+                    store.record(step)
+            return update
+
+        return recorded
+
+    return wrap
+
+
+def _detail(update: SampleUpdate) -> Json:
+    return {name: value for name, value in update.items() if name not in {"verdicts", "tried"}}
+
+
+def _verdicts(update: SampleUpdate) -> tuple[Verdict, ...]:
+    return tuple(Verdict.model_validate(verdict) for verdict in update.get("verdicts", ()))
+
+
+def build_call_row(call: CallRef, payer: str, before: RunStore | None = None) -> CallRow:
+    """Return a call as the run store keeps it.
+
+    A call found in the call store was still paid by this run if it was sent for it: before a kill,
+    or for another sample. If an earlier pass has it, it was paid there.
+    """
+    found = call.cached and (
+        call.paid_by != payer or (before is not None and before.has_call(call.key))
+    )
+    return CallRow(
+        key=call.key,
+        role=call.role,
+        model=call.model,
+        draw=call.draw,
+        cached=found,
+        prompt_tokens=call.prompt_tokens,
+        cached_tokens=call.cached_tokens,
+        completion_tokens=call.completion_tokens,
+        seconds=call.seconds,
+        method=call.method,
+        tries=call.tries,
+        error=call.error,
+        usd=call.usd,
+    )

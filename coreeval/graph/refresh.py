@@ -1,0 +1,269 @@
+"""The refresh stage: sample threads in a pool, with one request for all news of a remote source.
+
+The control pass takes the same samples once more, with news that every target may have seen
+(docs/run.md). It has a store and checkpoints of its own under `RUN/control`, and shares the calls,
+payer and budget of the run: what both passes ask, such as extraction and rewording, is paid once.
+"""
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import datetime
+
+from coreeval.agents.team import TeamInputs
+from coreeval.errors import KnowledgeError, ReleaseError
+from coreeval.graph.build import build_sample_graph
+from coreeval.graph.checkpoints import open_checkpoints
+from coreeval.graph.inputs import NewsSources, describe_news
+from coreeval.graph.node_context import NodeContext, TaskTeam
+from coreeval.graph.nodes import SampleNodes
+from coreeval.graph.pool import run_pool
+from coreeval.graph.progress import Progress
+from coreeval.graph.recorder import build_recorder
+from coreeval.graph.run_context import RunContext
+from coreeval.graph.run_origin import open_keeper
+from coreeval.graph.setup import Setup, check_models
+from coreeval.graph.threads import SampleThreads
+from coreeval.graph.window import CONTROL_KEY
+from coreeval.models import close_models, open_model_pool
+from coreeval.releases.manifest import Control
+from coreeval.schema import EntityQuery, Result, Sample
+from coreeval.tools.knowledge import KnowledgeSource
+from coreeval.tools.stores.call_store import CallStore, describe_damage, open_calls
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.trust import load_trusted_endpoints
+
+
+async def gather_news(
+    job: RunContext, context: NodeContext, threads: SampleThreads, pending: Sequence[str]
+) -> None:
+    """Bring all samples to where they look for news, and ask for them all at once.
+
+    Their own questions are answered from what was gathered. Returns early when the run is told to
+    stop.
+
+    Raises:
+        CoreEvalError: something that no sample could survive.
+    """
+    nodes, asked = SampleNodes(context), dict[str, EntityQuery]()
+    ranks, done = itertools.count(), itertools.count(1)
+
+    async def bring(sample_id: str) -> None:
+        reached = await threads.to_news(sample_id, next(ranks))
+        if reached is not None and not isinstance(reached, Result):
+            asked.update({_query_key(query): query for query in await nodes.build_queries(reached)})
+        job.watch(Progress(stage="extract", done=next(done), total=len(pending)))
+
+    concurrency = job.config.run.concurrency
+    await run_pool(pending, bring, concurrency=concurrency, stop=job.stop, context=job.context)
+    if asked and not job.stop.asked:
+        job.tell("gather", total=len(asked))
+        numbered = [
+            query.model_copy(update={"id": f"g{number}"})
+            for number, query in enumerate(asked.values(), start=1)
+        ]
+        await context.knowledge.fetch(numbered, context.window, context.candidates)
+
+
+def _query_key(query: EntityQuery) -> str:
+    """Return what tells a question from others; its id is a sample's own."""
+    return query.model_dump_json(exclude={"id"})
+
+
+async def refresh_samples(job: RunContext) -> None:
+    """Bring every open sample to an outcome; returns early when the run is told to stop.
+
+    Raises:
+        CoreEvalError: something that no sample could survive, such as a refused key.
+    """
+    async with AsyncExitStack() as stack:
+        pending, counts = await asyncio.to_thread(_open_samples, job)
+        context = await asyncio.to_thread(open_node_context, job, stack)
+        threads = await _open_threads(job, context, stack)
+        if context.knowledge.remote:
+            await gather_news(job, context, threads, pending)
+            pending, counts = await asyncio.to_thread(_open_samples, job)
+        total = len(pending) + counts.total()
+
+        ranks = itertools.count()
+
+        def tell() -> None:
+            done = counts.total()
+            job.watch(Progress(stage=job.stage, done=done, total=total, counts=dict(counts)))
+
+        async def work(sample_id: str) -> None:
+            outcome = await threads.run(sample_id, next(ranks))
+            counts.update([outcome] if outcome else [])
+            tell()
+
+        tell()
+        at_once = job.config.run.concurrency
+        await run_pool(pending, work, concurrency=at_once, stop=job.stop, context=job.context)
+
+
+def _open_samples(job: RunContext) -> tuple[list[str], Counter[str]]:
+    """Return the samples without an outcome and the counts of the others; later stages reopen."""
+    check_models(job.setup, job.workspace)
+    job.store.reopen_stages()
+    return job.store.pending(), Counter(job.store.counts())
+
+
+async def _open_threads(
+    job: RunContext, context: NodeContext, stack: AsyncExitStack
+) -> SampleThreads:
+    """Open models and checkpoints; the stack closes them."""
+    in_flight = job.monitor.in_flight
+    stack.push_async_callback(close_models)
+    saver = await stack.enter_async_context(open_checkpoints(job.files.checkpoints))
+    wrap = build_recorder(job.store, in_flight, job.now, job.payer, job.observer, job.before)
+    graph = build_sample_graph(SampleNodes(context), wrap)
+    return SampleThreads(
+        app=graph.compile(checkpointer=saver),
+        saver=saver,
+        checkpoints=job.files.checkpoints,
+        store=job.store,
+        in_flight=in_flight,
+        observer=job.observer,
+        stop=job.stop,
+        prefix=f"{job.manifest.run}:{job.graph_version}",
+        max_attempts=job.config.run.max_attempts,
+        timeout_s=job.config.run.sample_timeout_s,
+        targets=job.setup.target_dates,
+    )
+
+
+def open_node_context(job: RunContext, stack: AsyncExitStack) -> NodeContext:
+    """Open news and calls, and return who works with them; the stack closes them."""
+    knowledge = job.inputs.news(job)
+    stack.push_async_callback(asyncio.to_thread, knowledge.close)
+    calls = open_calls(job.workspace.calls, job.payer)
+    stack.push_async_callback(asyncio.to_thread, calls.close)
+    stack.callback(_tell_notes, job, calls)
+    return build_node_context(job, knowledge, calls)
+
+
+def _tell_notes(job: RunContext, calls: CallStore) -> None:
+    if note := describe_damage(calls.corrupt_found):
+        job.tell(job.stage, note=note)
+    job.tell_counts(job.stage)
+
+
+def build_node_context(
+    job: RunContext, knowledge: KnowledgeSource, calls: CallStore
+) -> NodeContext:
+    """Return what the sample graph's nodes work with."""
+    window = job.setup.window
+    materials = TeamInputs(
+        models=job.config.models,
+        prompts=job.setup.prompts,
+        exchange=open_model_pool(
+            job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
+        ),
+        names=knowledge.names(window) if job.config.models.rule_based_roles else (),
+        train=job.inputs.train(job),
+        seed=job.config.run.seed,
+    )
+    return NodeContext(
+        find_team=_build_teams(job, materials),
+        knowledge=knowledge,
+        retrieve=job.inputs.retrieve(job, knowledge),
+        window=window,
+        store=job.store,
+        rules=job.setup.rules,
+        candidates=job.config.knowledge.candidates,
+        max_attempts=job.config.run.max_attempts,
+        newest=_find_newest_dates(job),
+    )
+
+
+def _find_newest_dates(job: RunContext) -> dict[str, datetime]:
+    """Return what news must be newer than, by sample that is made anew because of its age alone.
+
+    A release that is gone, as it may be once a run has begun, says nothing of it.
+    """
+    parent = job.manifest.parent
+    if parent is None or parent.stale_after is None or job.before or job.manifest.cassette:
+        return {}
+    found = dict[str, datetime]()
+    try:
+        keeper = open_keeper(parent, job.setup)
+        for sample_id in job.store.pending():
+            if newest := keeper.newest_of(job.store.sample(sample_id)):
+                found[sample_id] = newest
+    except ReleaseError:
+        return {}
+    return found
+
+
+def _build_teams(job: RunContext, materials: TeamInputs) -> Callable[[Sample], TaskTeam]:
+    """Return what finds a sample's task and team; all teams are ready before the first sample."""
+    tasks = job.tasks()
+    parts = {task.target: TaskTeam(task=task, team=job.hire(task, materials)) for task in tasks}
+    return lambda sample: parts[job.load_task_of(sample).target]
+
+
+def build_control_setup(setup: Setup) -> Setup:
+    """Return what a config amounts to in the second pass.
+
+    Raises:
+        ValueError: it wants none.
+    """
+    if setup.control is None:
+        raise ValueError("the config has no control window")
+    return replace(setup, window=setup.control, window_start=None, control=None)
+
+
+def describe_control(setup: Setup, news: NewsSources) -> Control | None:
+    """Return what the manifest says of the second pass when a run starts; None without one.
+
+    Raises:
+        KnowledgeError: there is no news in its window.
+    """
+    if setup.control is None:
+        return None
+    found = describe_news(build_control_setup(setup), news)
+    if found.coverage.articles == 0:
+        raise KnowledgeError(
+            f"there is no news from {setup.control.start:%Y-%m-%d} to {setup.control.end:%Y-%m-%d}",
+            where=CONTROL_KEY,
+            hint="bring it in: coreeval gdelt sync --since DAY --until DAY; or move the window",
+        )
+    return Control(window=setup.control, knowledge=found)
+
+
+def add_control(job: RunContext, store: RunStore) -> RunContext:
+    """Return a job with its second pass, which is stopped and watched together with it."""
+    second = replace(
+        job,
+        setup=build_control_setup(job.setup),
+        files=job.files.control,
+        store=store,
+        before=job.store,
+        stage="control",
+    )
+    return replace(job, control=second)
+
+
+async def refresh_control(job: RunContext) -> int:
+    """Bring every sample to an outcome once more; return how many have none, 0 without a control.
+
+    Raises:
+        CoreEvalError: something that no sample could survive, such as a refused key.
+    """
+    if job.control is None:
+        return 0
+    second = replace(job.control, observer=job.observer)
+    if await asyncio.to_thread(_open_control_samples, second, job.store):
+        await asyncio.to_thread(job.store.reopen_stages)
+        await refresh_samples(second)
+    return len(await asyncio.to_thread(second.store.pending))
+
+
+def _open_control_samples(second: RunContext, first: RunStore) -> int:
+    """Take the samples of the first pass up, once; return how many have no outcome."""
+    if second.store.total() == 0:
+        second.store.add_samples(ended.sample for ended in first.sample_results())
+    return len(second.store.pending())

@@ -1,0 +1,268 @@
+"""What the report of a run rests on, gathered from its stores.
+
+The stored answers of the targets are compared by arm, by split and by series.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from coreeval.errors import ReleaseError
+from coreeval.evaluation.report.document import Findings
+from coreeval.evaluation.report.evidence import evidence_used
+from coreeval.evaluation.report.worth import worth_a_look
+from coreeval.graph.run_context import RunContext
+from coreeval.graph.train_split import draw_lowest, list_reworded_test
+from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
+from coreeval.releases.parents import find_parent
+from coreeval.releases.quality import quality_of
+from coreeval.releases.release_manifest import Quality
+from coreeval.schema import Arm, Sample, TrainStatus
+from coreeval.tools.cutoffs import find_target_dates, load_run_cutoffs
+from coreeval.tools.stores.run_records import SampleResult
+
+if TYPE_CHECKING:
+    from coreeval.evaluation.arm_scores import ArmTable
+    from coreeval.evaluation.levels import Levels
+    from coreeval.evaluation.pcr.asked import Asked, Labels
+
+
+ReportDocument = dict[str, Any]
+_ArmFields = Callable[[SampleResult], Mapping[str, str] | None]
+_FIRST_PASS: Final[Mapping[Arm, _ArmFields]] = {
+    "original": original_fields,
+    "semantic": semantic_fields,
+    "updated": accepted_fields,
+}
+_SECOND_PASS: Final[Mapping[Arm, _ArmFields]] = {"control": accepted_fields}
+"""The text of an arm that a pass of the run writes for a sample."""
+
+
+def compare_arms(job: RunContext) -> "ArmTable":
+    """Score the stored answers, arms against each other on the samples that both have."""
+    from coreeval.evaluation import arms  # numpy, for the end of a run
+    from coreeval.evaluation.arm_scores import ARMS
+    from coreeval.evaluation.coded import clusters_of
+
+    gold: dict[str, str] = {}
+    unrecoverable: set[str] = set()
+    for sample_id, label, outcome in job.store.labels():
+        gold[sample_id] = label
+        if outcome == "label_unrecoverable":
+            unrecoverable.add(sample_id)
+    return arms.compare_arms(
+        (
+            (target.model, job.store.answers(target.model, ARMS))
+            for target in job.config.models.targets
+        ),
+        gold=gold,
+        labels=[label.name for label in job.task.labels],
+        unrecoverable=unrecoverable,
+        clusters=clusters_of(job.store.clusters()),
+        seed=job.config.run.seed,
+    )
+
+
+def gather_memory_evidence(
+    job: RunContext, noise: float | None, pcr: ReportDocument | None, numleak: ReportDocument | None
+) -> "Levels":
+    """Return what the stored answers and the other detectors say of memory."""
+    from coreeval.evaluation import levels  # numpy
+    from coreeval.evaluation.arm_scores import ARMS
+    from coreeval.evaluation.coded import clusters_of, code_answers
+    from coreeval.evaluation.decomposition import compare_arm_texts
+
+    targets = [target.model for target in job.config.models.targets]
+    clusters = clusters_of(job.store.clusters())
+    return levels.find_levels(
+        [target.model for target in job.config.models.measured_targets],
+        code_answers(
+            ((target, job.store.answers(target, ARMS)) for target in targets),
+            gold={sample_id: label for sample_id, label, _ in job.store.labels()},
+            labels=[label.name for label in job.task.labels],
+            clusters=clusters,
+        ),
+        texts=compare_arm_texts(_collect_arm_texts(job), clusters) if job.control else None,
+        references=[each.model for each in job.config.models.targets if each.role == "reference"],
+        noise=noise,
+        seed=job.config.run.seed,
+        pcr=pcr,
+        numleak=numleak,
+    )
+
+
+def _collect_arm_texts(job: RunContext) -> "dict[Arm, dict[str, str]]":
+    """Return texts by arm and sample, of as many samples accepted in both passes as are compared.
+
+    They are drawn by chance, the same ones every time, and only theirs are in memory.
+    """
+    from coreeval.evaluation.covariates import MOST
+
+    control = job.control.store if job.control else job.store
+    there = {key for key, _, outcome in control.labels() if outcome == "accepted"}
+    both = (key for key, _, outcome in job.store.labels() if outcome == "accepted" and key in there)
+    drawn = set(draw_lowest(both, MOST, id_of=str, seed=job.config.run.seed))
+    texts: dict[Arm, dict[str, str]] = {arm: {} for arm in get_args(Arm)}
+    for store, arms in ((job.store, _FIRST_PASS), (control, _SECOND_PASS)):
+        for ended in store.sample_results(("accepted",)):
+            for arm, fields_of in arms.items():
+                fields = fields_of(ended) if ended.sample.id in drawn else None
+                if fields:
+                    texts[arm][ended.sample.id] = "\n".join(fields.values())
+    return texts
+
+
+def compare_splits(job: RunContext) -> ReportDocument | None:
+    """Compare PCR of the train split and of the test split; None where the config wants none."""
+    from coreeval.evaluation.coded import clusters_of
+    from coreeval.evaluation.covariates import unlike_splits
+    from coreeval.evaluation.pcr.asked import resample_asked
+    from coreeval.evaluation.pcr.comparison import compare, list_references
+    from coreeval.evaluation.pcr.document import (
+        comparison_document,
+        reference_document,
+        settings_document,
+    )
+    from coreeval.evaluation.pcr.study import Settings
+
+    asked = job.config.detect.pcr
+    if asked is None:
+        return None
+    splits = _list_compared_samples(job)
+    labels = {name: {one.id: one.label_text for one in each} for name, each in splits.items()}
+    samples = [one for each in splits.values() for one in each]
+    clusters = clusters_of((one.id, one.cluster, one.fields) for one in samples)
+    settings = Settings(
+        metric=asked.metric,
+        consistency="exact",
+        seed=job.config.run.seed,
+        exchangeable=asked.exchangeable_splits,
+    )
+    texts = {
+        name: ["\n".join(one.fields.values()) for one in each] for name, each in splits.items()
+    }
+    answered = {
+        name: resample_asked(each, settings)
+        for name, each in _iter_target_answers(job, labels, clusters)
+    }
+    tested = {target.model for target in job.config.models.measured_targets}
+    references = {name: each for name, each in answered.items() if name not in tested}
+    found = compare(
+        {name: each for name, each in answered.items() if name in tested},
+        settings.compared,
+        settings.form,
+        references=references,
+        exchangeable=settings.exchangeable,
+        covariates=unlike_splits(texts),
+    )
+    listed = list_references(references, settings.compared, settings.form)
+    return {
+        "targets": [{"name": name, **comparison_document(one)} for name, one in found.items()],
+        "references": [{"name": name, **reference_document(one)} for name, one in listed.items()],
+        "items": {
+            "train": _count_train_outcomes(job),
+            "test": _count_compared(job, len(splits["test"])),
+        },
+        "settings": settings_document(settings, None),
+    }
+
+
+def _list_compared_samples(job: RunContext) -> dict[str, list[Sample]]:
+    """Return the samples of each split that are compared: those with a reworded text."""
+    return {
+        "train": [item.sample for item in job.store.train_rewordings()],
+        "test": [ended.sample for ended in list_reworded_test(job)],
+    }
+
+
+def audit_answers(job: RunContext) -> ReportDocument | None:
+    """Audit what the targets said about series; None where the config names none."""
+    from coreeval.evaluation.numleak.defences.document import found_document
+    from coreeval.evaluation.numleak.document import numleak_document
+    from coreeval.evaluation.numleak.recorded import read_replies
+    from coreeval.evaluation.numleak.statistics import Settings
+    from coreeval.graph.numleak.plan import load_signals, open_series_set
+    from coreeval.graph.numleak.run_audit import list_reply_files, list_run_notes, read_run_utility
+
+    asked = job.config.detect.numleak
+    if asked is None:
+        return None
+    base, targets = Path(job.manifest.source.path).parent, job.config.models.targets
+    universe = open_series_set(asked, base=base, cache=job.workspace.series)
+    files = list_reply_files(job, targets).values()
+    table = load_run_cutoffs(job.config)
+    stated = {target.model: find_target_dates(target, table).cutoff for target in targets}
+    replies = [reply for file in files if file.exists() for reply in read_replies(file).good]
+    series = {one.definition.id: one for one in universe.all}
+    cutoffs = {model: cutoff.last_day if cutoff else None for model, cutoff in stated.items()}
+    found = numleak_document(
+        replies,
+        series,
+        Settings(seed=job.config.run.seed),
+        cutoffs,
+        notes=list_run_notes(job),
+        signals=load_signals(asked, base),
+    )
+    return found | {
+        "defences": found_document(replies, read_run_utility(job, targets), series, cutoffs)
+    }
+
+
+def _iter_target_answers(
+    job: RunContext, labels: "Labels", clusters: Mapping[str, str]
+) -> "Iterator[tuple[str, Asked]]":
+    """Yield each target that has answered anything, with its answers."""
+    from coreeval.evaluation.pcr.asked import SOURCES, pairs_of
+
+    sources, there = [name for both in SOURCES.values() for name in both], job.store.targets()
+    for target in job.config.models.targets:
+        if target.model in there:
+            answers = job.store.answers(target.model, sources)
+            yield target.model, pairs_of(answers, labels, job.list_templates(target), clusters)
+
+
+def _count_train_outcomes(job: RunContext) -> ReportDocument:
+    """Return what became of the items of the train split."""
+    counts = Counter(job.store.train_counts())
+    known = {status: counts[status] for status in get_args(TrainStatus) if status != "open"}
+    return {"split": job.config.pcr_train_split, "drawn": counts.total(), **known}
+
+
+def _count_compared(job: RunContext, compared: int) -> ReportDocument:
+    """Return how many samples of the benchmark are compared."""
+    split, total = job.config.dataset.split, job.store.total()
+    return {"split": split, "samples": total, "reworded": compared}
+
+
+def gather_findings(job: RunContext) -> Findings:
+    """Return what the run found, as it stands now."""
+    store, manifest = job.store, job.current_manifest()
+    quality = quality_of(store, job.task, withheld=(), followed=_read_parent_quality(job))
+    arms, pcr, numleak = compare_arms(job), compare_splits(job), audit_answers(job)
+    return Findings(
+        manifest=manifest.model_dump(mode="json"),
+        config=job.config,
+        task=job.task,
+        quality=quality.model_dump(mode="json"),
+        overview=store.listing.overview(),
+        attempts=store.attempts(),
+        evidence=evidence_used(store.evidence_uses(), manifest.window),
+        worth=worth_a_look(store, [target.model for target in job.config.models.measured_targets]),
+        arms=arms,
+        pcr=pcr,
+        numleak=numleak,
+        levels=gather_memory_evidence(job, quality.label_noise.bound, pcr, numleak),
+    )
+
+
+def _read_parent_quality(job: RunContext) -> Quality | None:
+    """Return the quality of the release that samples were kept from, if it is still there."""
+    parent = job.manifest.parent
+    if parent is None:
+        return None
+    try:
+        release = find_parent("latest", job.config.name, (), followed=parent)
+    except ReleaseError:  # what was kept then has no bound, and the report says so
+        return None
+    return release.manifest.quality if release else None

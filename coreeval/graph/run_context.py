@@ -1,0 +1,303 @@
+"""One run in the process that works on it: settings, stores, observers and its manifest."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from coreeval.agents.team import BuildTeam
+from coreeval.config import Config, TargetConfig
+from coreeval.evaluation.benchmarks import target_of
+from coreeval.evaluation.embedded import is_classifier
+from coreeval.graph.monitor import Monitor
+from coreeval.graph.pool import Stop
+from coreeval.graph.progress import Progress, Watch
+from coreeval.graph.recorder import NULL_OBSERVER, RunObserver
+from coreeval.graph.setup import Setup, graph_version
+from coreeval.models.activity import ActiveCalls
+from coreeval.releases.manifest import Control, Cost, KnowledgeUsed, Manifest, Status, full_counts
+from coreeval.schema import Retrieval, Sample, Task
+from coreeval.tasks import ALL_TARGETS, load_task
+from coreeval.tools.clock import Clock
+from coreeval.tools.cutoffs import TargetFreshness, count_by_target
+from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.run_records import Fetch
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.sqlite import Row
+from coreeval.tools.workspace import RunFiles, Workspace
+
+if TYPE_CHECKING:
+    from coreeval.graph.inputs import InputSource
+
+
+_SUMMED_COLUMNS = ("calls", "prompt_tokens", "cached_tokens", "completion_tokens", "priced")
+
+
+def merge_call_totals(rows: Iterable[Row]) -> list[Row]:
+    """Return one row for each model, paid and found apart, of rows from several stores."""
+    found: dict[tuple[str, bool], Row] = {}
+    for row in rows:
+        key = row["model"], bool(row["cached"])
+        found[key] = _merge_rows(found[key], row) if key in found else row
+    return list(found.values())
+
+
+def _merge_rows(one: Row, other: Row) -> Row:
+    known = [each["usd"] for each in (one, other) if each["usd"] is not None]
+    sums = {name: one[name] + other[name] for name in _SUMMED_COLUMNS}
+    return one | sums | {"usd": sum(known) if known else None}
+
+
+_DIGITS = 9
+"""Of sums in US dollars: two that add up the same calls in another order are equal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """A run's settings, stores and hooks."""
+
+    setup: Setup
+    manifest: Manifest
+    """As it was when this process took the run up."""
+    files: RunFiles
+    workspace: Workspace
+    store: RunStore
+    hire: BuildTeam
+    """Builds the team of a task; tests put their own in."""
+    inputs: "InputSource"
+    """Where benchmark and news are looked at."""
+    monitor: Monitor
+    """Told of all that goes on, and tells who watches."""
+    now: Clock
+    control: "RunContext | None" = None
+    """The pass that writes the control arm; None where there is none."""
+    before: RunStore | None = None
+    """In that pass, the store of the run itself."""
+    stage: str = "refresh"
+    """What bringing samples to their outcomes is called meanwhile."""
+    observer: RunObserver = NULL_OBSERVER
+    stop: Stop = field(default_factory=Stop)
+    context: Context = field(default_factory=copy_context)
+    """What was there before the run's graph: what each sample starts from, so that whoever traces
+    LangGraph, such as LangSmith, sees a trace of each sample and not one of them all."""
+
+    @property
+    def config(self) -> Config:
+        """The run's own, frozen config."""
+        return self.setup.config
+
+    @property
+    def watch(self) -> Watch:
+        """Who is told how the run goes on."""
+        return self.monitor.on_progress
+
+    @property
+    def traffic(self) -> ActiveCalls:
+        """The calls that are under way."""
+        return self.monitor.traffic
+
+    @property
+    def task(self) -> Task:
+        """The benchmark's task."""
+        return self.setup.task
+
+    @property
+    def label_targets(self) -> list[TargetConfig]:
+        """The targets to ask: those of the config, until `coreeval evaluate` has said which."""
+        asked = self.config.detect.evaluate or self.manifest.evaluation is not None
+        return self._list_label_targets() if asked else []
+
+    @property
+    def pcr_targets(self) -> list[TargetConfig]:
+        """The targets to ask about the train split too: the same, where the config wants PCR."""
+        return self._list_label_targets() if self.config.detect.pcr else []
+
+    @property
+    def series_targets(self) -> list[TargetConfig]:
+        """The targets to ask about series, where the config wants NumLeak: those with words.
+
+        References are not: they are for the detectors that compare targets.
+        """
+        chosen = self._list_named_targets() if self.config.detect.numleak else []
+        return [
+            target
+            for target in chosen
+            if not is_classifier(target.model) and target.role == "target"
+        ]
+
+    def _list_label_targets(self) -> list[TargetConfig]:
+        """Return those that label texts: models and classifiers."""
+        return [
+            target
+            for target in self._list_named_targets()
+            if is_classifier(target.model) or not target.is_embedded
+        ]
+
+    def _list_named_targets(self) -> list[TargetConfig]:
+        known, said = self.config.models.targets, self.manifest.evaluation
+        return [target for target in known if said is None or target.model in said.asked]
+
+    def list_templates(self, target: TargetConfig) -> range:
+        """Return the numbers of the templates that a target is asked with; embedded ones: 0."""
+        return range(1) if target.is_embedded else range(1, len(self.task.templates) + 1)
+
+    @property
+    def payer(self) -> str:
+        """The run's name in the call store, so that its calls are known as its own."""
+        return self.manifest.payer
+
+    def tasks(self) -> list[Task]:
+        """Return the tasks of the benchmark's samples: one, or one for each stance target."""
+        if self.config.dataset.target != ALL_TARGETS:
+            return [self.task]
+        return [_load_target_task(self.config.task, target) for target in self.inputs.targets(self)]
+
+    def load_task_of(self, sample: Sample) -> Task:
+        """Return a sample's task: with several stance targets, the one of its own target."""
+        if self.config.dataset.target != ALL_TARGETS:
+            return self.task
+        return _load_target_task(self.config.task, target_of(sample.id) or "")
+
+    @property
+    def graph_version(self) -> str:
+        """Hash of node names and prompts as they are now."""
+        return graph_version(self.setup)
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts that add up to the number of samples."""
+        return full_counts(self.store.total(), self.store.counts())
+
+    def close(self) -> None:
+        """Close the run's store, and that of its second pass."""
+        if self.control:
+            self.control.store.close()
+        self.store.close()
+
+    def tell(self, stage: str, done: int = 0, total: int = 0, note: str = "") -> None:
+        """Tell whoever watches where the run is."""
+        counts = self.store.counts()
+        self.watch(Progress(stage=stage, done=done, total=total, counts=counts, note=note))
+
+    def tell_counts(self, stage: str) -> None:
+        """Tell whoever watches of counts of tokens that cannot be true."""
+        for note in self.traffic.count_notes():
+            self.tell(stage, note=note)
+
+    def current_manifest(self) -> Manifest:
+        """Return the manifest with the counts and the cost of this moment."""
+        update = {
+            "counts": self.counts(),
+            "kept": self.store.count_from_release(),
+            "bad_rows": len(self.store.bad_rows()),
+            "cost": self._cost(),
+            "knowledge": self._knowledge(self.manifest.knowledge),
+            "control": self.control and self.control.control_manifest(),
+            "after_cutoff": self._after_cutoff(),
+            "arms": self.store.stage("assemble") or {},
+            "notes": self.manifest.notes or self._notes(),
+        }
+        return self.manifest.model_copy(update=update)
+
+    def _after_cutoff(self) -> tuple[TargetFreshness, ...]:
+        targets = self.setup.target_dates
+        known = self.store.freshness() if targets else ()
+        return count_by_target((freshness for _, freshness in known), targets)
+
+    def running_manifest(self) -> Manifest:
+        """Return the manifest of a run that somebody works on."""
+        return self.current_manifest().model_copy(update={"status": "running", "ended_at": ""})
+
+    def final_manifest(self, status: Status) -> Manifest:
+        """Return the manifest of a run as it is left; a complete one keeps its end."""
+        before = self.manifest
+        same = status == before.status == "complete" and before.counts == self.counts()
+        ended = before.ended_at if same else self.now().isoformat(timespec="seconds")
+        return self.current_manifest().model_copy(update={"status": status, "ended_at": ended})
+
+    def _notes(self) -> tuple[str, ...]:
+        """Return what is odd about the benchmark, where all of it was taken."""
+        rows = self.store.total() + len(self.store.bad_rows())
+        if self.manifest.limit is not None or not rows:
+            return ()
+        note = self.inputs.row_count_warning(self, rows)
+        return (note,) if note else ()
+
+    def control_manifest(self) -> Control | None:
+        """Return what the manifest says of the pass that writes the control arm."""
+        said = self.manifest.control
+        if said is None:
+            return None
+        update = {"counts": self.counts(), "knowledge": self._knowledge(said.knowledge)}
+        return said.model_copy(update=update)
+
+    def _knowledge(self, used: KnowledgeUsed) -> KnowledgeUsed:
+        """Return what is said of the news, with what remote backends were asked so far."""
+        fetches = self.store.fetches()
+        update = {
+            "requests": len(fetches),
+            "bytes_billed": sum(fetch.bytes_billed for fetch in fetches),
+            "cost_usd": sum(fetch.cost_usd for fetch in fetches),
+            "notes": tuple(dict.fromkeys(note for fetch in fetches for note in fetch.notes)),
+        }
+        return used.model_copy(update=update)
+
+    def on_note(self, note: str) -> None:
+        """Tell what a remote backend is about to do."""
+        self.tell("gather", note=note)
+
+    def on_fetch(self, backend: str, answer: Retrieval) -> None:
+        """Write down what a remote backend answered, and tell what it said."""
+        self.store.add_fetch(
+            Fetch(
+                backend=backend,
+                queries=len(answer.by_query),
+                found=sum(bool(evidence) for evidence in answer.by_query.values()),
+                bytes_billed=answer.bytes_billed,
+                cost_usd=answer.cost_usd,
+                notes=answer.notes,
+            )
+        )
+        for note in answer.notes:
+            self.on_note(note)
+
+    def _cost(self) -> Cost:
+        """Add up calls, tokens and money; that stays unknown where a call has no price."""
+        passes = [self, self.control] if self.control else [self]
+        rows = merge_call_totals(row for each in passes for row in each.store.call_totals())
+        billed = [row for row in rows if not row["cached"]]
+        priced = all(row["priced"] == row["calls"] for row in billed)
+        billed_usd = sum(row["usd"] or 0.0 for row in billed)
+
+        def paid(name: str) -> int:
+            return sum(row[name] for row in billed)
+
+        return Cost(
+            billed_usd=billed_usd if priced else None,
+            unknown_usd=self._find_unaccounted_usd(billed_usd),
+            budget_usd=self.config.run.budget_usd,
+            billed_calls=paid("calls"),
+            cached_calls=sum(row["calls"] for row in rows if row["cached"]),
+            prompt_tokens=paid("prompt_tokens"),
+            cached_tokens=paid("cached_tokens"),
+            completion_tokens=paid("completion_tokens"),
+            by_model=tuple(rows),
+        )
+
+    def _find_unaccounted_usd(self, billed_usd: float) -> float:
+        """Return what counts as spent beside the calls of steps that came to their end.
+
+        That is the worst case of requests that nobody knows the end of, and answers that came when
+        their step had been cut off: they are stored, and a resumed run takes them up.
+        """
+        if self.config.run.budget_usd is None or not self.workspace.calls.exists():
+            return 0.0
+        with closing(open_calls(self.workspace.calls, self.payer)) as calls:
+            spent = calls.ledger.spent()
+        return spent.unknown_usd + max(0.0, round(spent.billed_usd - billed_usd, _DIGITS))
+
+
+@cache
+def _load_target_task(task: str, target: str) -> Task:
+    return load_task(task, target)

@@ -1,0 +1,199 @@
+"""What a run began from: its config, task and files as they were, and the release it follows.
+
+`list_changes` names what has changed since. A release to follow is found and checked, and it
+decides which samples a run may keep.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from coreeval.config import Config, TargetConfig, find_changed_keys, load_config
+from coreeval.config.dates import Age, parse_age
+from coreeval.errors import DatasetError, ReleaseError, UsageError
+from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
+from coreeval.releases.keeping import Keeper, Terms
+from coreeval.releases.manifest import Followed, Manifest
+from coreeval.releases.parents import find_parent
+from coreeval.releases.release import Release
+from coreeval.releases.stale import Horizon, new_cutoffs
+from coreeval.tools.workspace import Workspace
+
+FREE_KEYS = (
+    "budget_usd",
+    "allow_unpriced",
+    "prices",
+    "concurrency",
+    "timeout_s",
+    "sample_timeout_s",
+)
+"""Keys of `run` that may change while it goes on: they decide its cost and its pace only. So may
+`dataset.licence`, which decides what a release passes on, and `telemetry`."""
+
+
+def apply_free_keys(frozen: Config, manifest: Manifest, budget_usd: float | None) -> Config:
+    """Return a run's config with what decides no result as the config file has it now.
+
+    Args:
+        frozen: The run's own config.
+        manifest: Says where its config file is.
+        budget_usd: Comes before the file's.
+
+    Raises:
+        ConfigError: the file is there and cannot be used.
+    """
+    source = Path(manifest.source.path)
+    now = load_config(source, manifest.source.overrides) if source.exists() else frozen
+    free = {name: getattr(now.run, name) for name in FREE_KEYS}
+    if budget_usd is not None:
+        free["budget_usd"] = budget_usd
+    dataset = frozen.dataset.model_copy(update={"licence": now.dataset.licence})
+    run = frozen.run.model_copy(update=free)
+    update = {"run": run, "dataset": dataset, "telemetry": now.telemetry}
+    return frozen.model_copy(update=update)
+
+
+def apply_added_targets(config: Config, manifest: Manifest) -> Config:
+    """Return a run's config with the targets that were added to it after the run."""
+    models, said = config.models, manifest.evaluation
+    known = {target.model for target in models.targets}
+    added = (TargetConfig.model_validate(target) for target in (said.added if said else ()))
+    targets = (*models.targets, *(target for target in added if target.model not in known))
+    return config.model_copy(update={"models": models.model_copy(update={"targets": targets})})
+
+
+def list_changes(manifest: Manifest, setup: Setup) -> list[str]:
+    """Return what differs, in words for the user; prompts may differ, they are asked anew.
+
+    Files that are gone are no change: the run store has the config and the samples.
+    """
+    found = _list_config_changes(manifest, setup.config)
+    if manifest.fingerprints.task != task_fingerprint(setup):
+        found.append(f"the task {setup.config.task}")
+    if _has_data_changed(manifest, setup):
+        found.append(f"the benchmark {setup.config.dataset.path}")
+    return found
+
+
+def hash_file(path: Path) -> str:
+    """Return the sha256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _list_config_changes(manifest: Manifest, frozen: Config) -> list[str]:
+    """Return the keys in which the config file differs from the run's own."""
+    source = Path(manifest.source.path)
+    if not source.exists() or hash_file(source) == manifest.source.sha256:
+        return []
+    now = load_config(source, manifest.source.overrides)
+    free = {name: getattr(frozen.run, name) for name in FREE_KEYS}
+    dataset = now.dataset.model_copy(update={"licence": frozen.dataset.licence})
+    run = now.run.model_copy(update=free)
+    aside = {"schedule": frozen.schedule, "telemetry": frozen.telemetry}
+    alike = now.model_copy(update={"run": run, "dataset": dataset, **aside})
+    return find_changed_keys(frozen, apply_added_targets(alike, manifest))
+
+
+def _has_data_changed(manifest: Manifest, setup: Setup) -> bool:
+    if setup.config.dataset.format == "hf":
+        return False  # its fingerprint would read the whole set over the network
+    try:
+        return manifest.fingerprints.data != data_fingerprint(setup)
+    except DatasetError:
+        return False
+
+
+LATEST: Final = "latest"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lineage:
+    """What a user says of the release that a refresh follows."""
+
+    release: Path | str
+    """Its directory, or `latest` for the last one of this name in the workspace."""
+    stale_after: str | None = None
+    """How old evidence may be, such as `90d`; None where only new targets make it stale."""
+
+
+def build_lineage(release: Path | str | None, stale_after: str | None) -> Lineage | None:
+    """Return what was said of the release to follow; None where none is.
+
+    Raises:
+        UsageError: the age is none, or there is no release that it could be about.
+    """
+    if release is None and stale_after is not None:
+        raise UsageError(
+            "--stale-after says which samples of a release are made anew, and no release is named",
+            where="--stale-after",
+            hint="name it: --from RELEASE, or --from latest",
+        )
+    if stale_after is not None:
+        _parse_age(stale_after)
+    return None if release is None else Lineage(release=release, stale_after=stale_after)
+
+
+def find_followed_release(lineage: Lineage, setup: Setup, workspace: Workspace) -> Followed:
+    """Find the release that a run is to follow.
+
+    Raises:
+        ReleaseError: it is not there, was edited, or is of another benchmark.
+    """
+    name = setup.config.name
+    release = _find_release(lineage.release, name, workspace)
+    manifest = release.manifest
+    asked = {"task": setup.task.name, "split": setup.config.dataset.split}
+    for what, wanted in asked.items():
+        if (there := getattr(manifest, what)) != wanted:
+            raise ReleaseError(
+                f"the release has the {what} {there!r}, the config {wanted!r}",
+                where=str(release.path),
+                hint="name a release of the same benchmark, or refresh without --from",
+            )
+    return Followed(
+        version=manifest.version,
+        digest=release.digest,
+        path=str(release.path.resolve()),
+        stale_after=lineage.stale_after,
+    )
+
+
+def _find_release(chosen: Path | str, name: str, workspace: Workspace) -> Release:
+    shelf = workspace.releases / name
+    found = find_parent(LATEST if str(chosen) == LATEST else Path(chosen), name, (shelf,))
+    if found is None:
+        raise ReleaseError(
+            f"there is no release of {name!r} yet",
+            where=str(shelf),
+            hint="the first refresh is one without --from; then: coreeval release RUN --version V",
+        )
+    return found
+
+
+def open_keeper(parent: Followed, setup: Setup) -> Keeper:
+    """Return what goes through the benchmark and keeps what may be kept.
+
+    Raises:
+        ReleaseError: the release is gone, was edited, or is another one than the run began with.
+    """
+    release = find_parent(LATEST, setup.config.name, (), followed=parent)
+    assert release is not None
+    stale_after = parent.stale_after and _parse_age(parent.stale_after)
+    terms = Terms(
+        horizon=Horizon(
+            oldest=stale_after.subtract_from(setup.now) if stale_after else None,
+            cutoffs=new_cutoffs(release.manifest.cutoffs, setup.target_dates),
+        ),
+        takedown=setup.rules.takedown,
+        min_precision=setup.config.knowledge.min_precision,
+        targets=setup.target_dates,
+    )
+    return Keeper(release, terms)
+
+
+def _parse_age(stated: str) -> Age:
+    try:
+        return parse_age(stated)
+    except ValueError as error:
+        raise UsageError(str(error), where="--stale-after") from None

@@ -1,0 +1,200 @@
+"""Items of the train split that PCR compares: drawn by hash, then reworded like samples.
+
+A draw is always the same, and a smaller one is part of a larger one. Rewording has no checkpoint:
+an item that was in flight when the run stopped begins again, over the stored calls.
+"""
+
+import asyncio
+import hashlib
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from langgraph.errors import GraphDrained
+
+from coreeval.config import Config
+from coreeval.errors import CoreEvalError
+from coreeval.evaluation.benchmarks import iter_benchmark
+from coreeval.evaluation.recall import held_out
+from coreeval.graph.build import build_rewording_graph
+from coreeval.graph.nodes import SampleNodes
+from coreeval.graph.pool import run_pool
+from coreeval.graph.progress import Progress
+from coreeval.graph.recorder import InFlight, build_recorder
+from coreeval.graph.refresh import open_node_context
+from coreeval.graph.run_context import RunContext
+from coreeval.graph.setup import Setup, check_models
+from coreeval.graph.state import SampleState, start_sample
+from coreeval.graph.threads import SampleApp, describe_error
+from coreeval.models import close_models
+from coreeval.models.rate_limit import RANK
+from coreeval.releases.arms import original_fields, semantic_fields
+from coreeval.schema import Sample, TrainEnd
+from coreeval.tools.stores.run_records import SampleResult
+
+MOST_TEST_SAMPLES = 5000
+"""Reworded test items that are compared: with ten times the usual number of train items, the
+interval of a difference is within a twentieth of its width with any more."""
+T = TypeVar("T")
+
+
+def draw_lowest(rows: Iterable[T], most: int, *, id_of: Callable[[T], str], seed: int) -> list[T]:
+    """Draw rows as they stream by: those with the lowest hashes of seed and id.
+
+    So a draw of a few is the beginning of a draw of many, and does not depend on the rows' order.
+    """
+
+    def place(row: T) -> bytes:
+        return hashlib.sha256(f"{seed}\0{id_of(row)}".encode()).digest()
+
+    return heapq.nsmallest(most, rows, key=place)
+
+
+def max_train_items(config: Config, limit: int | None) -> int:
+    """Return how many items of the train split a run draws at most: none without a target.
+
+    A run that takes only the first samples takes no more train items than these.
+    """
+    asked = config.detect.pcr
+    if asked is None or not config.models.targets:
+        return 0
+    return asked.samples if limit is None else min(limit, asked.samples)
+
+
+def draw_train(setup: Setup, most: int) -> list[Sample]:
+    """Draw at most so many items of the train split.
+
+    Raises:
+        DatasetError: the split is not there, or has no sample.
+    """
+    rows = draw_lowest(
+        iter_train_rows(setup), most, id_of=lambda one: one.id, seed=setup.config.run.seed
+    )
+    return list(rows)
+
+
+def iter_train_rows(setup: Setup) -> Iterator[Sample]:
+    """Stream the items of the train split that may be drawn.
+
+    With embedded targets these are of the half that none of them is fitted on, so that the one that
+    has seen nothing has seen none of them.
+    """
+    config = setup.config
+    rows = iter_benchmark(config.dataset, setup.task, split=config.pcr_train_split)
+    samples = (row for row in rows if isinstance(row, Sample))
+    return filter(held_out, samples) if _is_fitted_on_train(config) else samples
+
+
+def _is_fitted_on_train(config: Config) -> bool:
+    embedded = any(target.is_embedded for target in config.models.targets)
+    return embedded and config.pcr_train_split == config.dataset.train_split
+
+
+def list_reworded_test(job: RunContext) -> list[SampleResult]:
+    """Return the reworded samples of the run that are compared, in the benchmark's order."""
+    both = (
+        one for one in job.store.sample_results() if original_fields(one) and semantic_fields(one)
+    )
+    kept = enumerate(both)
+    drawn = draw_lowest(
+        kept, MOST_TEST_SAMPLES, id_of=lambda one: one[1].sample.id, seed=job.config.run.seed
+    )
+    return [ended for _, ended in sorted(drawn, key=lambda one: one[0])]
+
+
+REWORD_STAGE = "reword"
+TRACED_AS = "reword train item"
+"""What LangSmith calls an item's trace."""
+
+
+async def reword_train(job: RunContext) -> None:
+    """Bring every drawn item to its end; returns early when the run is told to stop.
+
+    Raises:
+        CoreEvalError: something that no item could survive, such as a refused key.
+    """
+    pending, counts = await asyncio.to_thread(_open_items, job)
+    if not pending:
+        return
+    async with AsyncExitStack() as stack:
+        context = await asyncio.to_thread(open_node_context, job, stack)
+        stack.push_async_callback(close_models)
+        in_flight = job.monitor.in_flight
+        wrap = build_recorder(job.store, in_flight, job.now, job.payer, job.observer)
+        app = build_rewording_graph(SampleNodes(context), wrap).compile()
+        runner = _ItemThreads(job, app, in_flight)
+        total, ranks = len(pending) + counts.total(), itertools.count()
+
+        async def work(item_id: str) -> None:
+            end = await runner.reword(item_id, next(ranks))
+            counts.update([end.status] if end else [])
+            done = counts.total()
+            job.watch(Progress(stage=REWORD_STAGE, done=done, total=total, counts=dict(counts)))
+
+        at_once = job.config.run.concurrency
+        await run_pool(pending, work, concurrency=at_once, stop=job.stop, context=job.context)
+
+
+def _open_items(job: RunContext) -> tuple[list[str], Counter[str]]:
+    """Return the open items and the counts of the others, drawn if none has been."""
+    if not job.store.train_counts():
+        job.tell(REWORD_STAGE, note=f"drawing items of the split {job.config.pcr_train_split!r}")
+        job.store.add_train(draw_train(job.setup, max_train_items(job.config, job.manifest.limit)))
+    counts = Counter(job.store.train_counts())
+    if counts.pop("open", 0):
+        check_models(job.setup, job.workspace)
+    return job.store.open_train(), counts
+
+
+@dataclass(frozen=True)
+class _ItemThreads:
+    """Where items are reworded, one thread each."""
+
+    job: RunContext
+    app: SampleApp
+    in_flight: InFlight
+
+    async def reword(self, item_id: str, rank: int) -> TrainEnd | None:
+        """Bring one item to its end and commit it; None for a drained one, which stays open."""
+        RANK.set(rank)
+        try:
+            end = await self._end(item_id)
+        except GraphDrained:
+            return None
+        finally:
+            self.in_flight.leave(item_id)
+        await self.job.store.end_train(item_id, end)
+        self.job.observer.on_end(item_id, end)
+        return end
+
+    async def _end(self, item_id: str) -> TrainEnd:
+        seconds = self.job.config.run.sample_timeout_s
+        try:
+            with self.job.stop.control() as control:
+                async with asyncio.timeout(seconds):
+                    state = await self.app.ainvoke(
+                        start_sample(item_id), {"run_name": TRACED_AS}, control=control
+                    )
+        except (GraphDrained, CoreEvalError):
+            raise
+        except Exception as error:  # noqa: BLE001 - one item's trouble must not end the run
+            return TrainEnd(status="failed", reason=describe_error(error, seconds))
+        return build_train_end(cast(SampleState, state))
+
+
+def build_train_end(state: SampleState) -> TrainEnd:
+    """Turn the last state of an item's thread into what became of it."""
+    status = state.get("semantic_status", "unchanged")
+    said = [verdict["reason"] for verdict in state.get("verdicts", ()) if not verdict["passed"]]
+    reason = state.get("reason", "") if status == "policy" else (said or [""])[-1]
+    return TrainEnd.model_validate(
+        {
+            "status": status,
+            "semantic": state.get("semantic") if status in {"reworded", "label_changed"} else None,
+            "reason": "" if status == "reworded" else reason,
+        }
+    )

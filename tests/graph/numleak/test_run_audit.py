@@ -1,0 +1,160 @@
+"""NumLeak in a run: targets with words are asked about series, once, whatever befalls the run."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from coreeval.errors import ConfigError, DatasetError
+from coreeval.evaluation.numleak.replies import Reply as Said
+from coreeval.graph.estimate.run_estimate import estimate
+from coreeval.graph.evaluate import evaluate
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_store import RunStore
+from tests.graph.kit import Lab
+from tests.graph.numleak.kit import ASKED, answer
+from tests.graph.numleak.test_series_questions import telling
+from tests.support.llm_server import LLMServer, Reply, Request
+from tests.support.tides import write_series
+
+SHORT = "all 2 targets, tides: seed 7: only 2 of the 3 dates wanted before the cutoff"
+PERSONA, CLASSIFIER = "offline:memorizing", "offline:classifier"
+QUESTIONS = 40
+"""To each target: six dates with all their probes, and three recent ones but for one in common."""
+
+
+@pytest.fixture
+def target() -> Iterator[LLMServer]:
+    with LLMServer(answer).in_thread() as server:
+        yield server
+
+
+@pytest.fixture
+def lab(make_lab: Callable[[Path], Lab], target: LLMServer, tmp_path: Path) -> Lab:
+    """Return a workspace whose config asks a model, a persona and a classifier about the tides."""
+    write_series(tmp_path)
+    made = make_lab(tmp_path)
+    asked = {"model": "openai:target", "base_url": target.url, "cutoff": "2020-06"}
+    persona = {"model": PERSONA, "cutoff": "2020-06"}
+    made.write(
+        models={"default": "offline", "targets": [asked, persona, CLASSIFIER]},
+        detect={"evaluate": True, "numleak": {"series": "tides.yaml", **ASKED}},
+        run={"concurrency": 1},
+    )
+    return made
+
+
+def without_arms(lab: Lab) -> None:
+    """Ask about series and about nothing else."""
+    lab.write(detect={"evaluate": False, "numleak": {"series": "tides.yaml", **ASKED}})
+
+
+def said(lab: Lab) -> dict[str, list[Said]]:
+    """Return what each target said, by the name of its file."""
+    return {
+        file.stem: [Said.model_validate_json(line) for line in file.read_text().splitlines()]
+        for file in lab.files.numleak.iterdir()
+    }
+
+
+def stages(lab: Lab) -> tuple[object, object]:
+    with closing(RunStore.open(lab.files.store, now=utc_now)) as store:
+        return store.stage("numleak"), store.targets()
+
+
+def test_targets_with_words_are_asked_once_and_the_others_about_the_arms_alone(
+    lab: Lab, target: LLMServer
+) -> None:
+    without_arms(lab)
+
+    def stop(request: Request) -> str | Reply:
+        if len(target.requests) == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+        return answer(request)
+
+    target.answers = stop
+    assert lab.refresh(limit=2).manifest.status == "interrupted"
+    assert not lab.files.numleak.exists() and not lab.files.report_json.exists()
+    assert lab.manifest.cost.billed_calls == len(target.requests) < QUESTIONS
+    assert lab.resume().manifest.status == "complete"
+    assert len(target.requests) == QUESTIONS == lab.manifest.cost.billed_calls
+    found = said(lab)
+    assert {name: len(replies) for name, replies in found.items()} == {
+        "openai_target": QUESTIONS,
+        "offline_memorizing": QUESTIONS,
+    }
+    done = {"targets": ["openai:target", PERSONA], "notes": [SHORT]}
+    assert stages(lab) == (done, set())
+    assert json.loads(lab.files.report_json.read_text())["numleak"]["notes"] == [SHORT]
+    target.answers = lambda _request: '{"label": "joy"}'
+    evaluate(lab.files.root)
+    assert stages(lab) == (done, {"openai:target", CLASSIFIER})
+    assert all("response_format" in one for one in target.requests[QUESTIONS:])
+    assert said(lab) == found, "what was said is kept"
+
+
+def test_an_estimate_counts_the_questions(lab: Lab) -> None:
+    without_arms(lab)
+    lines = estimate(lab.config, limit=2).lines
+    (line,) = [line for line in lines if line.stage == "numleak"]
+    assert line.calls.likely == QUESTIONS and line.model == "openai:target"
+
+
+def test_a_series_that_cannot_be_read_is_told_before_anything_is_paid(lab: Lab) -> None:
+    (lab.folder / "tides.csv").unlink()
+    with pytest.raises(DatasetError):
+        lab.refresh(limit=2)
+    assert not lab.files.root.exists()
+
+
+def test_a_persona_is_no_target_where_nothing_is_asked_about_series(lab: Lab) -> None:
+    lab.write(detect={"evaluate": True})
+    with pytest.raises(ConfigError, match="no embedded target 'offline:memorizing'"):
+        lab.refresh(limit=2)
+
+
+def test_a_read_out_is_in_the_report_and_who_tells_none_is_named(
+    lab: Lab, target: LLMServer
+) -> None:
+    target.answers = telling
+    asked = {"series": "tides.yaml", **ASKED, "probes": ["value", "fictitious", "entropy"]}
+    lab.write(detect={"evaluate": False, "numleak": asked})
+    lab.refresh(limit=1)
+    report = json.loads(lab.files.report_json.read_text("utf-8"))["numleak"]
+    told, persona = (one["entropy"] for one in report["series"])
+    assert told["series"]["mean"]["estimate"] < told["fictitious"]["mean"]["estimate"]
+    assert persona is None
+    assert [note for note in report["notes"] if "read-out" in note] == [
+        f"{PERSONA} has no read-out entropy, which needs log-probabilities: a persona has none"
+    ]
+    assert "How peaked the read-out is" in lab.files.report_html.read_text("utf-8")
+
+
+def test_sentiments_and_signals_are_in_the_report_of_a_run(lab: Lab) -> None:
+    rows = "".join(f"{year}-{month:02d},{month % 5}\n" for year in range(1970, 2026)
+                   for month in range(1, 13))  # fmt: skip
+    (lab.folder / "tone.csv").write_text(f"date,value\n{rows}", encoding="utf-8")
+    asked = {
+        "series": "tides.yaml",
+        "dates": 30,
+        "probes": ["value", "sentiment"],
+        "leak": {"early": 5, "scrambled": 5},
+        "signals": {"tone": "tone.csv"},
+    }
+    lab.write(
+        models={"default": "offline", "targets": [{"model": PERSONA, "cutoff": "2020-06"}]},
+        detect={"evaluate": False, "numleak": asked},
+    )
+    assert lab.refresh(limit=2).manifest.status == "complete"
+    found = json.loads(lab.files.report_json.read_text())["numleak"]["series"][0]["leak"]
+    assert [one["signal"] for one in found["signals"]] == ["sentiment", "tone"]
+    assert found["asked"] == 30 + 5 + 2 * 5 and found["scramble"] and found["placebo"]
+    html = lab.files.report_html.read_text()
+    assert "Signal tone, " in html and "over published values of tides" in html
+    (lab.folder / "tone.csv").write_text("date,value\n1950-01,1\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="none of them among those asked"):
+        lab.refresh("another", limit=2)

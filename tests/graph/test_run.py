@@ -1,0 +1,284 @@
+"""What a run may be started, resumed and joined with."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coreeval.errors import CredentialError, DatasetError, RunLocked, RunStateError
+from coreeval.graph.bundled import WINDOW, demo_data
+from coreeval.graph.execute import RunHooks
+from coreeval.graph.recorder import build_call_row
+from coreeval.graph.run import refresh, resume, retry
+from coreeval.models import CallRef
+from coreeval.releases.manifest import read_manifest
+from coreeval.schema import Result
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_store import RunStore
+from tests.graph.kit import CONCURRENCY, SAMPLES, Lab, Undisturbed, assert_whole, ended
+from tests.support.llm_server import Reply, Request, refused
+from tests.support.wire import Prompted
+
+LATER = {"concurrency": CONCURRENCY, "max_attempts": 1}
+
+
+def test_one_process_at_a_time(lab: Lab, undisturbed: Undisturbed) -> None:
+    trap = lab.trap("plan", 1, lambda: Reply(delay_s=1.0, status=503))
+    child = lab.child("refresh")
+    assert trap.sprung.wait(30)
+    with pytest.raises(RunLocked, match="another process") as caught:
+        lab.resume()
+    assert caught.value.where == str(lab.files.root)
+    with pytest.raises(RunStateError, match="run here already"):
+        lab.refresh()
+    assert ended(child) == 0
+    assert_whole(lab, undisturbed)
+
+
+def test_a_changed_config_is_refused_or_left_aside(killed: Lab, undisturbed: Undisturbed) -> None:
+    usual = killed.config.read_text()
+    killed.write(run=LATER, name="other")
+    with pytest.raises(RunStateError) as caught:
+        killed.resume()
+    assert caught.value.message.endswith("since the run began: name, run.max_attempts")
+    assert "--keep" in caught.value.hint and "--anew" in caught.value.hint
+    assert killed.asked() == []
+    killed.resume("keep")
+    assert_whole(killed, undisturbed)  # with one attempt it would not be
+
+    killed.config.write_text(f"# a thought\n{usual}")
+    assert killed.resume().manifest.status == "complete"
+
+
+def test_a_changed_config_can_have_a_run_of_its_own(killed: Lab) -> None:
+    before = killed.manifest
+    killed.write(run=LATER)
+    answered = killed.answered()
+    anew = killed.resume("anew")
+    assert anew.run_dir.parent == killed.workspace.runs / "survival"
+    assert (anew.manifest.status, anew.manifest.counts["total"]) == ("complete", SAMPLES)
+    assert killed.manifest == before
+    assert answered.isdisjoint(killed.asked())
+
+
+def test_refresh_beside_an_unfinished_run_names_resume(lab: Lab) -> None:
+    moment = datetime(2026, 11, 1, 3, tzinfo=UTC)
+    lab.server.answers = lambda _: Reply(status=401, error={"message": "no"})
+    with pytest.raises(CredentialError):
+        refresh(lab.config, limit=3, around=RunHooks(now=lambda: moment))
+    first = lab.workspace.runs / "survival" / "20261101T030000Z"
+    assert first.is_dir()
+    lab.forget()
+    for place in (None, first):
+        with pytest.raises(RunStateError) as caught:
+            refresh(lab.config, limit=3, run_dir=place)
+        assert f"coreeval resume {first}" in caught.value.hint
+    assert lab.asked() == []
+
+
+def test_two_runs_may_start_in_one_second(lab: Lab) -> None:
+    moment = RunHooks(now=lambda: datetime(2026, 11, 1, 3, tzinfo=UTC))
+    runs = [refresh(lab.config, limit=1, around=moment).run_dir.name for _ in range(3)]
+    assert runs == ["20261101T030000Z", "20261101T030000Z-2", "20261101T030000Z-3"]
+
+
+def test_a_limit_and_lines_that_are_no_samples(lab: Lab) -> None:
+    rows: list[object] = [
+        {"text": "Gold price hit a record, so happy", "label": 1},
+        {"text": "no label here"},
+        {"text": "an unknown label", "label": 9},
+        {"text": "Windows made me furious again", "label": 0},
+        {"text": "never reached", "label": 0},
+    ]
+    source = lab.folder / "rows.jsonl"
+    lines = [*map(json.dumps, rows[:3]), "{not json", *map(json.dumps, rows[3:])]
+    source.write_text("\n".join(lines) + "\n")
+    lab.write(
+        dataset={"format": "jsonl", "path": str(source)},
+        models={"default": "offline"},
+    )
+    summary = lab.refresh(limit=2)
+    assert summary.manifest.counts["total"] == 2 == len(lab.results())
+    assert summary.manifest.bad_rows == 3
+    assert summary.manifest.limit == 2
+    assert bad_lines(lab.files.store) == [2, 3, 4]
+
+
+def bad_lines(path: Path) -> list[int]:
+    store = RunStore.open(path, now=utc_now)
+    try:
+        return [row.line for row in store.bad_rows()]
+    finally:
+        store.close()
+
+
+def _refuse(lab: Lab, shape: str) -> None:
+    async def answers(request: Request) -> str | Reply:
+        if Prompted(request).shape == shape:
+            return refused(400, "not to our taste")
+        return await lab.answers(request)
+
+    lab.server.answers = answers
+
+
+def _ended(results: dict[str, Result], outcome: str) -> set[str]:
+    return {key for key, result in results.items() if result.outcome == outcome}
+
+
+def test_unsafe_counts_more_than_failed(lab: Lab, undisturbed: Undisturbed) -> None:
+    unsafe = _ended(dict(undisturbed.results), "unsafe")
+    assert unsafe
+    _refuse(lab, "rewrite")
+    lab.refresh()
+    results = lab.results()
+    assert _ended(results, "unsafe") == unsafe
+    assert _ended(results, "failed") == results.keys() - unsafe
+
+
+def test_a_failed_sample_keeps_its_judged_rewording_and_its_attempts(
+    lab: Lab, undisturbed: Undisturbed
+) -> None:
+    _refuse(lab, "fact_check")
+    lab.refresh()
+    results = lab.results()
+    failed = _ended(results, "failed")
+    assert failed
+    for key in failed:
+        before = undisturbed.results[key]
+        assert results[key].semantic == before.semantic
+        assert results[key].semantic_status == before.semantic_status
+        assert results[key].attempts >= 1
+    assert len(lab.arms()["semantic"]) == len(undisturbed.arms["semantic"])
+
+
+def test_a_rewording_that_no_judge_has_seen_is_in_no_arm(lab: Lab) -> None:
+    _refuse(lab, "label")
+    lab.refresh()
+    assert all(result.semantic is None for result in lab.results().values())
+    assert lab.arms()["semantic"] == []
+
+
+def test_retry_makes_the_manifest_say_that_the_run_is_worked_on(lab: Lab) -> None:
+    _refuse(lab, "fact_check")
+    lab.refresh()
+    seen: list[str] = []
+
+    async def look(request: Request) -> str | Reply:
+        seen.append(lab.manifest.status)
+        return await lab.answers(request)
+
+    lab.server.answers = look
+    assert retry(lab.files.root).manifest.counts["failed"] == 0
+    assert set(seen) == {"running"}
+
+
+def test_a_complete_run_that_is_resumed_keeps_its_end(lab: Lab) -> None:
+    ended = lab.refresh().manifest.ended_at
+    assert lab.resume().manifest.ended_at == ended
+
+
+@pytest.mark.parametrize(
+    ("cached", "payer", "free"),
+    [
+        (False, "me", False),
+        (True, "me", False),
+        (True, "another", True),
+    ],
+)
+def test_a_call_found_in_the_store_is_free_unless_this_run_paid_it(
+    cached: bool, payer: str, free: bool
+) -> None:
+    call = CallRef(
+        role="composer",
+        key="k",
+        model="openai:m",
+        draw=0,
+        cached=cached,
+        paid_by=payer,
+        prompt_tokens=1,
+        cached_tokens=0,
+        completion_tokens=1,
+        seconds=0.1,
+        method="json_schema",
+        tries="",
+        error="",
+        usd=None,
+    )
+    assert build_call_row(call, "me").cached == free
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """Return the config of a small run with a task and a benchmark of the user's own."""
+    labels = [{"id": 0, "name": "bad", "meaning": "m"}, {"id": 1, "name": "good", "meaning": "m"}]
+    task = {
+        "name": "mood",
+        "description": "Whether a text is in a good mood.",
+        "fields": ["text"],
+        "labels": labels,
+        "question": "Is the mood good?",
+        "text_kind": "tweet",
+        "templates": ["$text\nOne of: $labels"],
+    }
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump(task))
+    rows = [
+        {"id": str(n), "text": f"the heat wave is great, number {n}", "label": 1} for n in (1, 2)
+    ]
+    (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = {
+        "name": "own",
+        "task": "task.yaml",
+        "dataset": {"format": "jsonl", "path": "test.jsonl"},
+        "knowledge": {
+            "path": str(demo_data() / "news"),
+            "window": WINDOW,
+            "min_precision": "crawl",
+        },
+        "models": {"default": "offline"},
+    }
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    return tmp_path / "c.yaml"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "named"),
+    [
+        ("task.yaml", "name: good", "name: fine", "the task"),
+        ("test.jsonl", "heat wave", "cold spell", "the benchmark"),
+    ],
+)
+def test_a_changed_task_or_benchmark_is_named_and_refused(
+    own: Path, file: str, old: str, new: str, named: str
+) -> None:
+    run = own.parent / "run"
+    refresh(own, run_dir=run)
+    changed = own.parent / file
+    changed.write_text(changed.read_text().replace(old, new))
+    with pytest.raises(RunStateError, match=named):
+        resume(run)
+    assert resume(run, if_changed="keep").manifest.status == "complete"
+
+
+def test_files_that_are_gone_do_not_stop_a_resume(own: Path) -> None:
+    run = own.parent / "run"
+    refresh(own, run_dir=run)
+    (own.parent / "test.jsonl").unlink()
+    assert resume(run).manifest.status == "complete"
+
+
+def test_an_embedded_target_is_not_fitted_on_what_it_is_tested_on(own: Path) -> None:
+    overrides = ["models.targets=[offline:classifier]", "dataset.train_split=test"]
+    with pytest.raises(DatasetError, match="fitted on the split that it is tested on"):
+        refresh(own, run_dir=own.parent / "run", overrides=overrides)
+    assert not (own.parent / "run").exists()
+
+
+def test_a_run_that_lost_its_config_says_so(own: Path) -> None:
+    run = own.parent / "run"
+    refresh(own, run_dir=run)
+    (run / "config.yaml").unlink()
+    with pytest.raises(RunStateError, match=r"lost its config\.yaml"):
+        resume(run)
+    assert read_manifest(run / "manifest.json").status == "complete"

@@ -1,0 +1,103 @@
+"""A run that follows a release asks models only about the samples that it makes anew."""
+
+import json
+import shutil
+from collections import Counter
+
+from coreeval.graph.estimate.history import load_past_runs
+from coreeval.graph.evaluate import evaluate
+from coreeval.graph.run import refresh, retry
+from coreeval.releases.gates.gating import gate_release
+from coreeval.releases.gates.limits import Gates
+from coreeval.releases.making import make_release
+from coreeval.tools.workspace import RunFiles
+from tests.graph.kit import SAMPLES, Lab, Undisturbed
+
+
+def test_no_model_is_asked_about_a_kept_sample(finished: Lab, undisturbed: Undisturbed) -> None:
+    before = finished.manifest
+    release = make_release(finished.files.root, version="1", out=finished.folder / "released")
+    finished.workspace.calls.unlink()
+    done = refresh(
+        finished.config, limit=SAMPLES, run_dir=finished.folder / "next", parent=release.path
+    )
+    accepted = before.counts["accepted"]
+    assert (done.manifest.kept, done.manifest.counts) == (accepted, before.counts)
+    asked, usual = Counter(finished.asked_shapes()), Counter(undisturbed.shapes)
+    assert done.manifest.cost.billed_calls == asked.total() < usual.total()
+    assert asked["extraction"] == SAMPLES - accepted
+    renewed = {key: one for key, one in finished.results("next").items() if not one.kept_from}
+    assert renewed == {key: undisturbed.results[key] for key in renewed}
+    assert len(renewed) == SAMPLES - accepted
+    assert finished.arms("next") == undisturbed.arms
+    assert retry(done.run_dir).manifest.kept == accepted
+
+
+def test_the_report_bounds_kept_labels_as_the_release_did(finished: Lab) -> None:
+    release = make_release(finished.files.root, version="1", out=finished.folder / "released")
+    done = refresh(finished.config, limit=SAMPLES, parent=release.path)
+    files = RunFiles(done.run_dir)
+    report = json.loads(files.report_json.read_text())
+    assert report["kept"] == report["counts"]["accepted"] and not report["attempts"]
+    bound = release.manifest.quality.label_noise.bound
+    assert bound and report["quality"]["label_noise"]["bound"] == bound
+    assert "were kept from release 1" in files.report_html.read_text()
+
+    shutil.rmtree(release.path)
+    evaluate(done.run_dir, targets=["offline:classifier"])
+    without = json.loads(files.report_json.read_text())
+    assert without["quality"]["label_noise"]["bound"] is None
+    assert any("no bound on wrong labels" in each for each in without["limits"])
+
+
+def test_kept_samples_do_not_count_as_free_ones_in_later_estimates(finished: Lab) -> None:
+    release = make_release(finished.files.root, version="1", out=finished.folder / "released")
+    refresh(finished.config, limit=SAMPLES, parent=release.path)
+    known = load_past_runs(finished.workspace, "emotion")
+    assert set(known.calls["extractor"]) == {1}
+    assert len(known.calls["extractor"]) == SAMPLES - finished.manifest.counts["accepted"]
+
+
+def test_a_renewal_that_finds_nothing_newer_keeps_the_sample_and_says_so(finished: Lab) -> None:
+    """All evidence is older than a day, and the news store has no newer articles."""
+    release = make_release(finished.files.root, version="1", out=finished.folder / "released")
+    done = refresh(
+        finished.config,
+        limit=SAMPLES,
+        run_dir=finished.folder / "next",
+        parent=release.path,
+        stale_after="1d",
+    )
+    accepted = finished.manifest.counts["accepted"]
+    assert (done.manifest.kept, done.manifest.counts["accepted"]) == (accepted, accepted)
+    assert finished.arms("next")["updated"] == finished.arms()["updated"]
+    second = make_release(done.run_dir, version="2", out=finished.folder / "second")
+    assert second.manifest.still_stale == accepted
+    card = (second.path / "README.md").read_text("utf-8")
+    assert f"Updated samples that are still stale: {accepted}." in card
+    assert release.manifest.still_stale is None
+    assert "still stale" not in (release.path / "README.md").read_text("utf-8")
+    gates = Gates.model_validate({"still_stale": {"max": 0.1}})
+    (found,) = gate_release(second.path, gates, chain=False).gates
+    assert found.score is not None and found.score.estimate == 1.0
+    assert found.stops
+
+
+def test_a_renewal_without_newer_news_costs_no_more_than_an_extraction(finished: Lab) -> None:
+    """Every question is paid anew: the call store is gone, as on another machine."""
+    release = make_release(finished.files.root, version="1", out=finished.folder / "released")
+    newest = min(row.newest_evidence for row in release.samples() if row.newest_evidence)
+    over, asked = [f"knowledge.window.end={newest}"], dict[str | None, Counter[str]]()
+    for stale_after in (None, "1d"):
+        finished.workspace.calls.unlink()
+        finished.forget()
+        done = refresh(
+            finished.config,
+            limit=SAMPLES,
+            overrides=over,
+            parent=release.path,
+            stale_after=stale_after,
+        )
+        asked[stale_after] = Counter(finished.asked_shapes())
+        assert done.manifest.kept == finished.manifest.counts["accepted"]
+    assert asked["1d"] - asked[None] == {"extraction": done.manifest.kept}
