@@ -30,7 +30,7 @@ from benchmarks.calibration_tweets import TWEETS, tweets
 from benchmarks.calibration_worlds import Made, Planted
 from coreeval.evaluation.agreement import Calibration
 from coreeval.evaluation.decomposition import CONTRASTS, decompose
-from coreeval.evaluation.scoring.classification import proportion
+from coreeval.evaluation.scores import score_proportion
 
 DOCS: Final = Path("docs/calibration.md")
 TABLE: Final = Path("coreeval/evaluation/calibration.json")
@@ -99,8 +99,8 @@ class Figures:
                 if (templates, share) == (5, 0.25):
                     power = found[0].some
         self.packaged["items"] = Calibration(
-            false_positives=proportion(*_pooled(wrong)),
-            found=proportion(*power),
+            false_positives=score_proportion(*_pooled(wrong)),
+            found=score_proportion(*power),
             setting="made samples, 500 a study, with a control arm, 1 to 10 templates: a single "
             "sample flagged; found with 5 templates where a quarter of the originals is remembered",
         )
@@ -127,8 +127,8 @@ class Figures:
                 if (targets, share) == (8, 0.5):
                     power = rates["found"]
         self.packaged["panel"] = Calibration(
-            false_positives=proportion(*_pooled(wrong)),
-            found=proportion(*power),
+            false_positives=score_proportion(*_pooled(wrong)),
+            found=score_proportion(*power),
             setting="made samples, 500 a study, panels of 5 to 12 targets of which none remembers: "
             "any stands out; found where one of 8 remembers half of the originals",
         )

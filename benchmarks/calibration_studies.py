@@ -17,19 +17,19 @@ from benchmarks.calibration_worlds import (
     labels_of,
     scores,
 )
+from coreeval.evaluation.agreement import compare_targets, measure_standing
 from coreeval.evaluation.decomposition import (
     CONTRASTS,
-    Check,
     Decomposition,
+    LossCheck,
     TermName,
     decompose,
 )
-from coreeval.evaluation.decomposition.items import find_items
-from coreeval.evaluation.decomposition.values import CLAIMS
-from coreeval.evaluation.excess import Standing
-from coreeval.evaluation.panel import panel, standing
-from coreeval.evaluation.scoring.answers import Numbers
-from coreeval.evaluation.scoring.classification import NOTHING, Score
+from coreeval.evaluation.decomposition.drop_terms import CLAIMS
+from coreeval.evaluation.decomposition.item_evidence import find_items
+from coreeval.evaluation.excess import TargetStanding
+from coreeval.evaluation.label_scores import Numbers
+from coreeval.evaluation.scores import NO_SCORE, Score
 from coreeval.evaluation.statistics import SIGNIFICANCE
 
 DRAWS: Final = 1000
@@ -39,10 +39,10 @@ PANEL_DRAWS: Final = 100
 METRICS: Final = ("accuracy", "macro_f1")
 COST_SPREAD: Final = 0.02
 """How much the share of right answers that a rewriting costs differs between targets of a panel."""
-ALIKE: Final = Check(
+ALIKE: Final = LossCheck(
     no_label=None,
     others=(),
-    excess=NOTHING,
+    excess=NO_SCORE,
     p_value=0.0,
     p_adjusted=0.0,
     exceeds=True,
@@ -170,7 +170,7 @@ def compared(targets: int, planted: Planted, n: int, studies: int, seed: int) ->
     for number in range(studies):
         rng = np.random.default_rng([seed, n, targets, number])
         standings, gain = _panel_of(targets, planted, n, rng)
-        first, *others = panel(standings).targets
+        first, *others = compare_targets(standings).targets
         clean = others if planted.words else [first, *others]
         tally.note("any", any(each.stands_out for each in clean))
         tally.note("found", first.stands_out)
@@ -180,7 +180,7 @@ def compared(targets: int, planted: Planted, n: int, studies: int, seed: int) ->
 
 def _panel_of(
     targets: int, planted: Planted, n: int, rng: np.random.Generator
-) -> tuple[list[Standing], float]:
+) -> tuple[list[TargetStanding], float]:
     """Let targets of several abilities answer the same samples; also return the first's gain."""
     due, ease = labels_of(n, rng), rng.random(n)
     made = [
@@ -193,7 +193,7 @@ def _panel_of(
         answered(*each, rng).coded
         for each in zip(made, [due] * targets, [ease] * targets, seen, strict=True)
     ]
-    found = [standing(each, draws=PANEL_DRAWS) for each in answers]
+    found = [measure_standing(each, draws=PANEL_DRAWS) for each in answers]
     return [each for each in found if each], _gain(made[0])
 
 

@@ -17,11 +17,10 @@ import numpy as np
 from benchmarks.calibration_worlds import LABELS, Planted, Study, coded
 from coreeval.agents.offline.rewrite import TRANSFORMS, reword
 from coreeval.config import DatasetConfig
-from coreeval.evaluation.arm_scores import ARMS
 from coreeval.evaluation.benchmarks.load import load_benchmark
-from coreeval.evaluation.features import Classifier, classifier_of
-from coreeval.evaluation.recall import Memory
-from coreeval.evaluation.scoring.answers import Codes, Floats, Mask
+from coreeval.evaluation.embedded_targets import Classifier, TextMemory, make_classifier
+from coreeval.evaluation.label_scores import Codes, Floats, Mask
+from coreeval.evaluation.scores import ARMS
 from coreeval.schema import Arm, Sample
 from coreeval.tasks import load_task
 
@@ -79,7 +78,7 @@ def tweets(shares: Sequence[float]) -> Iterator[Tweets]:
         some = [sample for sample, seen in zip(test, known, strict=True) if seen]
         fitted = _said(_fitted([*train, *some]), texts)
         yield Tweets(Planted("fitted with them", words=share), due, fitted, known)
-        recalled = _recalled(Memory(some), texts, clean)
+        recalled = _recalled(TextMemory(some), texts, clean)
         yield Tweets(Planted("recalls them", words=share), due, recalled, known)
 
 
@@ -105,7 +104,7 @@ def _half(text: str) -> str:
 
 
 def _fitted(samples: Sequence[Sample]) -> Classifier:
-    classifier = classifier_of(("text",), SEED)
+    classifier = make_classifier(("text",), SEED)
     classifier.fit([each.fields for each in samples], [each.label_text for each in samples])
     return classifier
 
@@ -115,7 +114,7 @@ def _said(classifier: Classifier, texts: Texts) -> Codes:
     return np.column_stack([_codes(column) for column in columns])
 
 
-def _recalled(memory: Memory, texts: Texts, otherwise: Codes) -> Codes:
+def _recalled(memory: TextMemory, texts: Texts, otherwise: Codes) -> Codes:
     said = otherwise.copy()
     for column, arm in enumerate(ARMS):
         labels = memory.recall([{"text": text} for text in texts[arm]])

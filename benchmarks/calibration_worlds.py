@@ -13,9 +13,9 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from coreeval.evaluation.arm_scores import ARMS
-from coreeval.evaluation.coded import Coded, Way
-from coreeval.evaluation.scoring.answers import Codes, Floats, Mask, Table
+from coreeval.evaluation.answer_codes import AnswerCodes, Way
+from coreeval.evaluation.label_scores import AnswerTable, Codes, Floats, Mask
+from coreeval.evaluation.scores import ARMS
 from coreeval.schema import Arm
 
 LABELS: Final = ("anger", "joy", "optimism", "sadness")
@@ -54,7 +54,7 @@ class Planted(NamedTuple):
 class Study(NamedTuple):
     """One study: answers, and which samples are remembered."""
 
-    coded: Coded
+    coded: AnswerCodes
     words: Mask
     facts: Mask
 
@@ -145,10 +145,10 @@ def answered(
     return Study(coded(due, np.column_stack(said), ways), seen["words"], seen["facts"])
 
 
-def coded(due: Codes, said: Codes, ways: tuple[Way, ...]) -> Coded:
+def coded(due: Codes, said: Codes, ways: tuple[Way, ...]) -> AnswerCodes:
     """Return answers as a run has them."""
-    table = Table(due.astype(np.int16), said.astype(np.int16), len(LABELS))
-    return Coded("target", tuple(map(str, range(len(due)))), LABELS, ways, table)
+    table = AnswerTable(due.astype(np.int16), said.astype(np.int16), len(LABELS))
+    return AnswerCodes("target", tuple(map(str, range(len(due)))), LABELS, ways, table)
 
 
 def labels_of(n: int, rng: np.random.Generator) -> Codes:

@@ -21,9 +21,9 @@ from benchmarks.calibration_worlds import (
     coded,
     labels_of,
 )
-from coreeval.evaluation.arm_scores import ARMS
-from coreeval.evaluation.coded import Coded, Way
-from coreeval.evaluation.scoring.answers import FAULTS, Codes, Floats, Numbers
+from coreeval.evaluation.answer_codes import AnswerCodes, Way
+from coreeval.evaluation.label_scores import FAULTS, Codes, Floats, Numbers
+from coreeval.evaluation.scores import ARMS
 from coreeval.schema import Arm
 
 TESTED: Final = "tested"
@@ -57,7 +57,7 @@ class Scene:
 class DropStudy(NamedTuple):
     """What a run of a scene knows."""
 
-    answers: tuple[Coded, ...]
+    answers: tuple[AnswerCodes, ...]
     """Those of the tested target come first."""
     texts: Mapping[Arm, Mapping[str, str]]
     clusters: Mapping[str, str]
@@ -114,7 +114,7 @@ def _answers(
     ease: Floats,
     documents: Numbers,
     rng: np.random.Generator,
-) -> Coded:
+) -> AnswerCodes:
     planted, n = made.planted, scene.n
     seen = {"words": rng.random(n) < planted.words, "facts": rng.random(n) < planted.facts}
     own = rng.random(n)

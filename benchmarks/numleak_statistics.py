@@ -26,8 +26,7 @@ from coreeval.evaluation.numleak.statistics.baselines import baselines
 from coreeval.evaluation.numleak.statistics.metrics import slope, within_tolerance
 from coreeval.evaluation.numleak.statistics.nulls import shuffled
 from coreeval.evaluation.numleak.statistics.ranks import ranks
-from coreeval.evaluation.resampling import bootstrap_sums
-from coreeval.evaluation.statistics import Array
+from coreeval.evaluation.statistics import Array, bootstrap_sums
 
 MONTHS = 1200
 TOLERANCE = 0.1

@@ -24,10 +24,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from coreeval.evaluation.overlap.hits import SAME, Kind, Search
-from coreeval.evaluation.overlap.normal import key_of
-from coreeval.evaluation.overlap.search import find_overlap
-from coreeval.evaluation.overlap.texts import Entry, Texts
+from coreeval.evaluation.overlap.search import (
+    SAME,
+    BenchmarkTexts,
+    HitKind,
+    OverlapSearch,
+    TextEntry,
+    find_overlap,
+)
+from coreeval.evaluation.overlap.shingles import normal_key
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6)
 SEED = 7
@@ -130,7 +135,7 @@ def measured(pairs: Pairs) -> tuple[float, float, int]:
     before, after = ([pair[side] for pair in pairs] for side in (0, 1))
     across = _kinds_of(before, after)
     alike = {frozenset(place) for side in (before, after) for place in _kinds_of(side, None)}
-    keys = [key_of(text) for text in before]
+    keys = [normal_key(text) for text in before]
     own = Counter(across.get((place, place)) for place in range(len(pairs)))
     others = sum(
         keys[i] != keys[j] and frozenset((i, j)) not in alike and kind in SAME
@@ -140,7 +145,7 @@ def measured(pairs: Pairs) -> tuple[float, float, int]:
     return sum(own[kind] for kind in SAME) / len(pairs), template, others
 
 
-def _kinds_of(left: list[str], right: list[str] | None) -> dict[tuple[int, int], Kind]:
+def _kinds_of(left: list[str], right: list[str] | None) -> dict[tuple[int, int], HitKind]:
     """Return the surest kind of each pair of places."""
     found = find_overlap(_texts("a", left), None if right is None else _texts("b", right))
     return {
@@ -165,7 +170,8 @@ def tell_unrelated(data: Path) -> None:
     ):
         one, other = tweets[a], tweets.get(b, sentences)
         counts = [
-            len(find_overlap(one, other, search=Search(threshold=t)).hits) for t in THRESHOLDS
+            len(find_overlap(one, other, search=OverlapSearch(threshold=t)).hits)
+            for t in THRESHOLDS
         ]
         size = len(one.entries) * len(other.entries)
         print(f"{a} x {b}: hits {counts} at {THRESHOLDS} of {size:,} pairs")
@@ -191,7 +197,7 @@ def tell_recorded(path: Path, data: Path) -> None:
     for threshold in THRESHOLDS:
         kinds = {
             (_place(a), _place(b)): hit.kind
-            for hit in find_overlap(one, other, search=Search(threshold=threshold)).hits
+            for hit in find_overlap(one, other, search=OverlapSearch(threshold=threshold)).hits
             for a in hit.a
             for b in hit.b
         }
@@ -200,7 +206,7 @@ def tell_recorded(path: Path, data: Path) -> None:
         print(f"  {threshold:g}: {dict(found)}; besides {dict(besides)}")
 
 
-def _place(entry: Entry) -> int:
+def _place(entry: TextEntry) -> int:
     return int(entry.id.rpartition("/")[2])
 
 
@@ -212,7 +218,7 @@ def _recorded(lines: Sequence[str]) -> tuple[str, str]:
 
 def _question(text: str) -> str:
     """Return what identifies a question of FinEval: the authors took out the word for options."""
-    return key_of(text.replace("\u9009\u9879", ""))
+    return normal_key(text.replace("\u9009\u9879", ""))
 
 
 # -- scale ----------------------------------------------------------------------------------------
@@ -282,8 +288,10 @@ def _walk(after: Mapping[str, Sequence[str]], size: int, rng: random.Random) -> 
 # -- data -----------------------------------------------------------------------------------------
 
 
-def _texts(name: str, texts: Sequence[str]) -> Texts:
-    return Texts(name, tuple(Entry(f"{name}/{i}", text) for i, text in enumerate(texts)))
+def _texts(name: str, texts: Sequence[str]) -> BenchmarkTexts:
+    return BenchmarkTexts(
+        name, tuple(TextEntry(f"{name}/{i}", text) for i, text in enumerate(texts))
+    )
 
 
 def _lines(path: Path) -> list[str]:

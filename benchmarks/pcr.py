@@ -19,12 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import kstest  # type: ignore[import-untyped]
 
+from coreeval.evaluation.metrics import CONSISTENCY, PERFORMANCE
 from coreeval.evaluation.pcr.comparison import compare
-from coreeval.evaluation.pcr.form import Form
 from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.pcr.ratio import performance_consistency_ratio
-from coreeval.evaluation.pcr.replicates import Resampled, resample
-from coreeval.evaluation.scoring import CONSISTENCY, PERFORMANCE
+from coreeval.evaluation.pcr.replicates import FileReplicates, resample
+from coreeval.evaluation.pcr.verdicts import PcrOptions
 from coreeval.evaluation.statistics import INTERVALS, Array
 
 COMPARED = ("train", "test")
@@ -96,7 +96,7 @@ def _calibrated(world: World, studies: int) -> str:
         pairs = list(_pairs(world, np.random.default_rng([seed, 9])))
         found = _study(pairs, DRAWS, "exact_match", seed)
         for kind in INTERVALS:
-            one = compare(found, COMPARED, Form(interval=kind))["it"]
+            one = compare(found, COMPARED, PcrOptions(interval=kind))["it"]
             pcr = one.difference.pcr
             held[kind].append(pcr.ci_low <= world.difference <= pcr.ci_high)
         p_values.append(one.difference.p_value)
@@ -106,7 +106,7 @@ def _calibrated(world: World, studies: int) -> str:
     return f"{world.name}: covered {covered}; {small}{flat if world.alike else ''}"
 
 
-def _study(pairs: list[Pair], draws: int, metric: str, seed: int = 0) -> dict[str, Resampled]:
+def _study(pairs: list[Pair], draws: int, metric: str, seed: int = 0) -> dict[str, FileReplicates]:
     found = resample(
         pairs,
         performance=PERFORMANCE[metric],
@@ -115,7 +115,7 @@ def _study(pairs: list[Pair], draws: int, metric: str, seed: int = 0) -> dict[st
         draws=draws,
         seed=seed,
     )
-    compare({"it": found}, COMPARED, Form())
+    compare({"it": found}, COMPARED, PcrOptions())
     return {"it": found}
 
 

@@ -19,8 +19,8 @@ from unittest import mock
 
 import yaml
 
-from coreeval.evaluation import embedded
-from coreeval.evaluation.embedded import EmbeddedTarget
+from coreeval.evaluation import embedded_targets
+from coreeval.evaluation.embedded_targets import OfflineTarget
 from coreeval.graph import target_questions
 from coreeval.graph.bundled import demo_data
 from coreeval.graph.run import refresh
@@ -45,7 +45,7 @@ THINGS = (
 
 
 def planted(
-    target: EmbeddedTarget, samples: Sequence[Sample], *, source: str
+    target: OfflineTarget, samples: Sequence[Sample], *, source: str
 ) -> tuple[Prediction, ...]:
     """Answer as planted, each text of each arm by a chance of its own."""
     return tuple(
@@ -86,9 +86,9 @@ def main() -> None:
     config = folder / "planted.yaml"
     folder.mkdir(parents=True, exist_ok=True)
     config.write_text(yaml.safe_dump(config_of(make_benchmark(folder / "data", given.samples))))
-    kinds = {name.partition(":")[2]: embedded.EMBEDDED["clean"] for name in WEAK}
+    kinds = {name.partition(":")[2]: embedded_targets.EMBEDDED["clean"] for name in WEAK}
     with (
-        mock.patch.dict(embedded.EMBEDDED, kinds),
+        mock.patch.dict(embedded_targets.EMBEDDED, kinds),
         mock.patch.object(target_questions, "predict", planted),
     ):
         done = refresh(config, run_dir=folder / "run")

@@ -31,8 +31,8 @@ from statistics import mean
 from typing import Any
 
 from coreeval.config import load_config
-from coreeval.evaluation.benchmarks import target_of
-from coreeval.evaluation.scoring.classification import Pair, accuracy
+from coreeval.evaluation.benchmarks import find_target
+from coreeval.evaluation.scores import LabelPair, score_accuracy
 from coreeval.schema import Evidence, Result, Sample, Task
 from coreeval.tasks import find_label, load_task
 from coreeval.tools.clock import utc_now
@@ -85,7 +85,7 @@ def _read(run: Path) -> Iterator[Read]:
     store = RunStore.open(files.require_store(), now=utc_now)
     for ended in store.sample_results():
         sample = ended.sample
-        target = target_of(sample.id) if config.dataset.target == "all" else config.dataset.target
+        target = find_target(sample.id) if config.dataset.target == "all" else config.dataset.target
         news = store.evidence(_rests_on(store, ended)).values()
         yield Read(run.name, load_task(config.task, target), sample, ended.result, tuple(news))
     store.close()
@@ -196,7 +196,7 @@ def _lines(path: Path) -> list[Row]:
 
 
 def _line(task: str, arm: str, rows: Sequence[Row]) -> str:
-    agree = accuracy(Counter(_labels(row) for row in rows))
+    agree = score_accuracy(Counter(_labels(row) for row in rows))
     fluency = mean(float(row["fluency"]) for row in rows)
     edited, harmful = (sum(bool(row[name]) for row in rows) for name in ("edited", "harmful"))
     share = f"{agree.estimate:.2f} ({agree.ci_low:.2f}-{agree.ci_high:.2f})"
@@ -206,7 +206,7 @@ def _line(task: str, arm: str, rows: Sequence[Row]) -> str:
     )
 
 
-def _labels(row: Row) -> Pair:
+def _labels(row: Row) -> LabelPair:
     """Return the label of the benchmark and the reader's, as the task spells them."""
     task = load_task(row["task"], "hillary" if row["task"] == "stance" else None)
     found = (find_label(task, row[key]) for key in ("gold", "label"))

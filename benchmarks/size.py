@@ -26,7 +26,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Durability
 
 from coreeval.config import load_config
-from coreeval.evaluation.arm_scores import ARMS
+from coreeval.evaluation.scores import ARMS
 from coreeval.graph import run_nodes, threads
 from coreeval.graph.bundled import WINDOW, demo_data
 from coreeval.graph.execute import DEFAULT_HOOKS, build_run_context

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from coreeval.evaluation.agreement import Calibration
-from coreeval.evaluation.scoring.classification import proportion
+from coreeval.evaluation.scores import score_proportion
 
 DOCS: Final = Path("docs/calibration.md")
 TABLE: Final = Path("coreeval/evaluation/calibration.json")
@@ -134,8 +134,8 @@ def keep_calibration(detector: str, rows: Sequence[Row]) -> None:
     table = json.loads(TABLE.read_text("utf-8"))
     wrong = sum(row.count(row.world.false) for row in clean)
     table[headline.world.headline] = Calibration(
-        false_positives=proportion(wrong, sum(row.studies for row in clean)),
-        found=proportion(headline.count(headline.world.found), headline.studies),
+        false_positives=score_proportion(wrong, sum(row.studies for row in clean)),
+        found=score_proportion(headline.count(headline.world.found), headline.studies),
         setting=f"{len(clean)} worlds in which nothing is remembered; found: {headline.world.name}",
     ).model_dump(mode="json")
     TABLE.write_text(json.dumps(table, indent=2, sort_keys=True) + "\n", "utf-8")

@@ -14,7 +14,7 @@ from benchmarks.drop_worlds import DropStudy, Scene, make_study
 from benchmarks.verdicts import World
 from coreeval.evaluation.decomposition import (
     Decomposition,
-    Kind,
+    MemoryKind,
     compare_arm_texts,
     find_items,
     judge_losses,
@@ -55,7 +55,7 @@ def any_of(scene: Scene, seed: int) -> str:
     return first.verdict
 
 
-def flagged(scene: Scene, kind: Kind, seed: int) -> str:
+def flagged(scene: Scene, kind: MemoryKind, seed: int) -> str:
     """Return whether samples of the tested target are flagged by one kind of memory."""
     made, (first, *_) = _judged(scene, seed, references=True)
     found = find_items(made.answers[0], first.checks).found.kinds
@@ -113,7 +113,7 @@ PLANTED: Final = (
     ("facts of all remembered by one", EIGHT, _planted(facts=1.0), 1.0),
 )
 HEADLINE: Final = PLANTED[2][0]
-LISTED: Final[tuple[tuple[str, Kind, Scene, float | None], ...]] = (
+LISTED: Final[tuple[tuple[str, MemoryKind, Scene, float | None], ...]] = (
     (SHOWN.format(20), "facts", Scene(planted=_planted(harder=2 * TEN), visible=True), None),
     (HIDDEN.format(20), "facts", Scene(planted=_planted(harder=2 * TEN)), None),
     ("facts of half remembered", "facts", Scene(planted=_planted(facts=0.5)), 0.99),

@@ -15,10 +15,14 @@ import numpy as np
 from benchmarks.verdicts import World
 from benchmarks.verdicts_paraphrases import PARAPHRASES
 from coreeval.errors import ConfigError
-from coreeval.evaluation.overlap.hits import SAME, Search
-from coreeval.evaluation.overlap.search import find_overlap
-from coreeval.evaluation.overlap.slots import NUMBER_WORDS
-from coreeval.evaluation.overlap.texts import Entry, Texts
+from coreeval.evaluation.overlap.search import (
+    SAME,
+    BenchmarkTexts,
+    OverlapSearch,
+    TextEntry,
+    find_overlap,
+)
+from coreeval.evaluation.overlap.templates import NUMBER_WORDS
 from coreeval.tools.embeddings import Embedder, Vectors, open_embeddings
 
 ITEMS, OTHERS = 40, 80
@@ -168,14 +172,16 @@ def kind_of(
     item: str | None, a: Sequence[str], b: Sequence[str], embeds: Embedder | None = None
 ) -> str:
     """Return the surest kind of hit that an item of the first is in; of any item if it is None."""
-    found = find_overlap(texts("a", a), texts("b", b), search=Search(embeds=embeds))
+    found = find_overlap(texts("a", a), texts("b", b), search=OverlapSearch(embeds=embeds))
     kinds = {hit.kind for hit in found.hits if item is None or item in {each.id for each in hit.a}}
     return next((kind for kind in ORDER if kind in kinds), "none")
 
 
-def texts(name: str, found: Iterable[str]) -> Texts:
+def texts(name: str, found: Iterable[str]) -> BenchmarkTexts:
     """Return a benchmark of some texts."""
-    return Texts(name, tuple(Entry(f"{name}/{place}", text) for place, text in enumerate(found)))
+    return BenchmarkTexts(
+        name, tuple(TextEntry(f"{name}/{place}", text) for place, text in enumerate(found))
+    )
 
 
 # -- paraphrases ----------------------------------------------------------------------------------

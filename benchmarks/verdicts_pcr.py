@@ -15,7 +15,7 @@ from scipy.special import ndtri  # type: ignore[import-untyped]
 
 from benchmarks.verdicts import World
 from coreeval.evaluation.pcr.pairs import Pair
-from coreeval.evaluation.pcr.study import Settings, study
+from coreeval.evaluation.pcr.study import PcrSettings, study
 from coreeval.evaluation.statistics import Array
 
 DRAWS: Final = 200
@@ -70,7 +70,7 @@ def judge_population(population: Population, seed: int) -> str:
         list(answer(population, items, own, rng, model=number))
         for number, own in enumerate([ability, *population.references])
     ]
-    settings = Settings(
+    settings = PcrSettings(
         metric="exact_match",
         consistency="exact",
         draws=DRAWS,

@@ -13,7 +13,7 @@ import random
 import sys
 from pathlib import Path
 
-from coreeval.evaluation.pcr import Settings, read_pairs, study
+from coreeval.evaluation.pcr import PcrSettings, read_pairs, study
 
 KNOWN = {"train": 0.9, "test": 0.5}
 ITEMS = 150
@@ -30,7 +30,7 @@ def main(path: Path) -> None:
                 record = {"split": split, "id": number, "reference": "up"}
                 answers = {"original_output": said, "modified_output": again}
                 file.write(json.dumps(record | answers) + "\n")
-    settings = Settings(metric="exact_match", consistency="exact", exchangeable=True)
+    settings = PcrSettings(metric="exact_match", consistency="exact", exchangeable=True)
     found = study({"made up": read_pairs(path).good}, settings)["made up"]
     print(found.difference.pcr)
     print(f"{found.verdict}: {found.reason}")

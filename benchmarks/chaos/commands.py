@@ -44,7 +44,7 @@ PRELOADED: Final = (
     "coreeval.graph.run",
     "coreeval.graph.evaluate",
     "coreeval.models.openai",
-    "coreeval.evaluation.report.writing",
+    "coreeval.evaluation.report.report_document",
     "coreeval.evaluation.numleak.document",
     "coreeval.releases.making",
     "coreeval.releases.exports.exporting",

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from coreeval.cli.output import brief, command, one_line
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.annotation.collecting import Problem
-    from coreeval.evaluation.annotation.results import (
+    from coreeval.evaluation.annotation.ratings import (
         Annotation,
-        Difference,
+        CriterionResult,
         Disagreement,
-        Rated,
+        RatingDifference,
+        RatingProblem,
         Reliability,
     )
-    from coreeval.evaluation.scoring.classification import Score
+    from coreeval.evaluation.scores import Score
     from coreeval.releases.annotation.exporting import Sheets
     from coreeval.releases.annotation.scored import Scored
 
@@ -72,7 +72,7 @@ def score_lines(found: "Scored") -> Iterator[str]:
     yield f"written: {brief(found.path)}{before}"
 
 
-def _problems(problems: Sequence["Problem"]) -> Iterator[str]:
+def _problems(problems: Sequence["RatingProblem"]) -> Iterator[str]:
     for kind, count in Counter(each.kind for each in problems).items():
         yield f"  {TROUBLE[kind]}: {count}"
     told = [each for each in problems if each.kind != "double"]
@@ -83,7 +83,7 @@ def _problems(problems: Sequence["Problem"]) -> Iterator[str]:
         yield f"    and {len(told) - SHOWN} more; --json lists them all"
 
 
-def _means(criteria: Sequence["Rated"]) -> Iterator[str]:
+def _means(criteria: Sequence["CriterionResult"]) -> Iterator[str]:
     arms = list(dict.fromkeys(arm for each in criteria for arm in each.arms))
     yield f"{'mean':<12}" + "".join(f"{arm:<22}" for arm in arms) + "updated - original"
     for each in criteria:
@@ -99,7 +99,7 @@ def _score(score: "Score | None") -> str:
     return f"{score.estimate:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})"
 
 
-def _difference(found: "Difference") -> str:
+def _difference(found: "RatingDifference") -> str:
     if found.estimate is None:
         return "not measured"
     return f"{found.estimate:+.2f} ({found.ci_low:+.2f} to {found.ci_high:+.2f})"
@@ -129,7 +129,7 @@ def _chance(score: "Score") -> str:
     return f"{score.estimate:.3f} ({score.ci_low:.2f} to {score.ci_high:.2f}), n = {score.n}"
 
 
-def _notes(criteria: Sequence["Rated"]) -> Iterator[str]:
+def _notes(criteria: Sequence["CriterionResult"]) -> Iterator[str]:
     for each in criteria:
         yield from (f"  {each.criterion}: {note}" for note in each.notes)
 

@@ -108,18 +108,18 @@ def pcr(
     as_json: AsJson = False,
 ) -> None:
     """Compare performance over consistency in training with that in test (the CAP paper's PCR)."""
-    from coreeval.evaluation.pcr.form import Form
-    from coreeval.evaluation.pcr.study import Settings
+    from coreeval.evaluation.pcr.study import PcrSettings
+    from coreeval.evaluation.pcr.verdicts import PcrOptions
 
     _refuse_mixed(context, asking=config is not None)
     if config is None and not pairs:
         hint = "give --pairs FILE.jsonl, or a CONFIG whose targets are asked"
         raise UsageError("--pairs is missing", where=WHERE, hint=hint)
-    settings = Settings(
+    settings = PcrSettings(
         metric=metric if config else _given(metric, "--metric", METRICS),
         consistency=consistency if config else _given(consistency, "--consistency", CONSISTENCIES),
         threshold=threshold,
-        form=Form(alpha=alpha, scale=scale, interval=interval, margin=margin),
+        form=PcrOptions(alpha=alpha, scale=scale, interval=interval, margin=margin),
         draws=draws,
         seed=seed,
         train=train,

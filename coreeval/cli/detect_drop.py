@@ -52,7 +52,7 @@ def _document(run: Path, files: "RunFiles") -> Document:
             target labelled texts.
         RunCorrupt: it is damaged.
     """
-    from coreeval.evaluation.report.reading import read_report
+    from coreeval.evaluation.report.report_file import read_report
 
     report, again = read_report(files), command("evaluate", run)
     if report is None:

@@ -77,21 +77,23 @@ def overlap(
         hint = "leave B out to find what it has twice"
         raise UsageError("A and B are the same", where="coreeval detect overlap", hint=hint)
     from coreeval.cli.overlap_words import overlap_lines
-    from coreeval.evaluation.overlap.document import overlap_document, write_csv
-    from coreeval.evaluation.overlap.hits import Search
-    from coreeval.evaluation.overlap.page import write_page
-    from coreeval.evaluation.overlap.reading import How, read_texts
-    from coreeval.evaluation.overlap.search import find_overlap
+    from coreeval.evaluation.overlap.overlap_report import (
+        overlap_document,
+        write_overlap_csv,
+        write_overlap_page,
+    )
+    from coreeval.evaluation.overlap.search import OverlapSearch, find_overlap
+    from coreeval.evaluation.overlap.sources import ReadOptions, read_texts
 
-    how = How(task=task, fields=tuple(field or ()))
+    how = ReadOptions(task=task, fields=tuple(field or ()))
     first, second = read_texts(a, how), None if b is None else read_texts(b, how)
     with _embeddings(embeddings) as embeds:
-        search = Search(threshold=threshold, embeds=embeds, paraphrase=paraphrase)
+        search = OverlapSearch(threshold=threshold, embeds=embeds, paraphrase=paraphrase)
         found = find_overlap(first, second, search=search)
     document = {
         **overlap_document(found),
-        "csv": table and str(write_csv(table, found)),
-        "page": page and str(write_page(page, found)),
+        "csv": table and str(write_overlap_csv(table, found)),
+        "page": page and str(write_overlap_page(page, found)),
     }
     show(document, as_json, lambda: "\n".join(overlap_lines(found, document, most)))
 

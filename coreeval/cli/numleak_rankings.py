@@ -7,7 +7,7 @@ from coreeval.cli.numleak_report import Shown
 from coreeval.cli.numleak_words import bad_lines, cut, left_out_lines, row_line, wrapped
 from coreeval.cli.output import Document, brief, one_line, show
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.records import Records
+from coreeval.evaluation.benchmarks.files import Records
 from coreeval.evaluation.numleak.document import as_json
 from coreeval.evaluation.numleak.rankings.reading import Candidate, read_candidates
 from coreeval.evaluation.numleak.rankings.scoring import Ranking, rankings

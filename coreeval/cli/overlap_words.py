@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from coreeval.cli.output import Document, one_line
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.overlap.hits import Hit, Overlap
-    from coreeval.evaluation.overlap.texts import Entry
+    from coreeval.evaluation.overlap.search import BenchmarkOverlap, Hit, TextEntry
     from coreeval.tools.text import DiffPiece
 
 COLUMN = 48
@@ -21,7 +20,7 @@ NAMED = 3
 _MARKS = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
 
 
-def overlap_lines(overlap: "Overlap", document: Document, most: int) -> Iterator[str]:
+def overlap_lines(overlap: "BenchmarkOverlap", document: Document, most: int) -> Iterator[str]:
     """Yield the sums, what was left out, and the first hits.
 
     Args:
@@ -65,7 +64,7 @@ def _side(name: str, side: Document) -> Iterator[str]:
 
 
 def _hit(hit: "Hit") -> Iterator[str]:
-    from coreeval.evaluation.overlap.document import side_by_side
+    from coreeval.evaluation.overlap.overlap_report import side_by_side
 
     answer = {True: "   same answer", False: "   ANSWERS DIFFER", None: ""}[hit.same_answer]
     degree = "" if hit.kind in ("exact", "normalised") else f" {hit.similarity:.2f}"
@@ -87,7 +86,7 @@ def _place(hit: "Hit") -> str:
     return f"   characters {hit.within.start} to {hit.within.end} of the text on the {side}"
 
 
-def _named(items: Sequence["Entry"]) -> str:
+def _named(items: Sequence["TextEntry"]) -> str:
     more = f" and {len(items) - NAMED} more" if len(items) > NAMED else ""
     return ", ".join(one_line(each.id) for each in items[:NAMED]) + more
 

@@ -11,11 +11,10 @@ from coreeval.cli.loading import loading
 from coreeval.cli.output import Document, brief, note, show
 from coreeval.cli.pcr_report import WHERE, Read, Shown, opened, report
 from coreeval.cli.trust import with_trusted_endpoints
-from coreeval.evaluation.covariates import unlike_splits
-from coreeval.evaluation.pcr.answered import TargetAsked
+from coreeval.evaluation.covariates import describe_unlike_splits
 from coreeval.evaluation.pcr.pairs import Pairs
-from coreeval.evaluation.pcr.study import COSINE, Settings
-from coreeval.evaluation.pcr.twins import Twins
+from coreeval.evaluation.pcr.pairs_from_items import TargetPairs, Twins
+from coreeval.evaluation.pcr.study import COSINE, PcrSettings
 
 if TYPE_CHECKING:
     from coreeval.graph.item_campaign import ItemAnswers, ItemPlan
@@ -34,7 +33,7 @@ class Asking:
     shown: Shown
 
 
-def ask_and_compare(asking: Asking, settings: Settings) -> None:
+def ask_and_compare(asking: Asking, settings: PcrSettings) -> None:
     """Ask the targets of a config about its benchmark, and compare its two splits."""
     with loading():
         from coreeval.cli.estimate_words import estimate_document, estimate_lines, in_short
@@ -80,7 +79,7 @@ def _command(asking: Asking) -> str:
 
 def _again(plan: "ItemPlan", found: "ItemAnswers") -> Iterator[str]:
     """Yield how the same numbers come from the files; only what differs from usual is said."""
-    asked, usual = plan.settings, Settings(metric="", consistency="")
+    asked, usual = plan.settings, PcrSettings(metric="", consistency="")
     references = _references(plan)
     words = [word for name, path in found.files.items()
              for word in ("--reference" if name in references else "--pairs",
@@ -114,7 +113,7 @@ def _read(plan: "ItemPlan", found: "ItemAnswers") -> Read:
         asked={name: _asked_document(plan, found.twins, one) for name, one in found.asked.items()},
         silent=silent,
         references=_references(plan),
-        covariates=unlike_splits(
+        covariates=describe_unlike_splits(
             {each.split: [item.input for item in each.items] for each in plan.drawn}
         ),
     )
@@ -125,7 +124,7 @@ def _references(plan: "ItemPlan") -> list[str]:
     return [target.model for target in targets if target.role == "reference"]
 
 
-def _asked_document(plan: "ItemPlan", twins: Sequence[Twins], asked: TargetAsked) -> Document:
+def _asked_document(plan: "ItemPlan", twins: Sequence[Twins], asked: TargetPairs) -> Document:
     return {
         "modification": plan.modification,
         "answer": plan.config.detect.pcr.answer,
@@ -133,13 +132,13 @@ def _asked_document(plan: "ItemPlan", twins: Sequence[Twins], asked: TargetAsked
     }
 
 
-def _split(twins: Twins, asked: TargetAsked) -> Document:
+def _split(twins: Twins, asked: TargetPairs) -> Document:
     one = asked.splits[twins.drawn.split]
     return {
         "items": twins.drawn.total,
         "drawn": len(twins.drawn.items),
         "left_out": twins.reasons,
-        "unchanged": twins.unchanged,
+        "unchanged": twins.identical_count,
         "questions": dict(one.kinds),
         "unclear": one.unclear,
     }

@@ -8,13 +8,11 @@ from pathlib import Path
 from coreeval.cli.output import Document, show
 from coreeval.cli.pcr_words import Told, told_document, told_lines
 from coreeval.errors import DatasetError, UsageError
-from coreeval.evaluation.pcr.ablation import ablate
-from coreeval.evaluation.pcr.comparison import compare, list_references
+from coreeval.evaluation.pcr.comparison import compare, list_references, make_empty_comparison
 from coreeval.evaluation.pcr.pairs import Pairs, pairs_by_model, read_pairs
-from coreeval.evaluation.pcr.references import shared_items
-from coreeval.evaluation.pcr.replicates import Resampled
-from coreeval.evaluation.pcr.silent import silent_comparison
-from coreeval.evaluation.pcr.study import COSINE, Settings, resampled
+from coreeval.evaluation.pcr.references import list_shared_items
+from coreeval.evaluation.pcr.replicates import FileReplicates
+from coreeval.evaluation.pcr.study import COSINE, PcrSettings, ablate, resample_files
 from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
 from coreeval.tools.embeddings import Embedder
 from coreeval.tools.workspace import Workspace, workspace_for
@@ -57,7 +55,7 @@ class Read:
 def compare_files(
     pairs: Sequence[str],
     references: Sequence[str],
-    settings: Settings,
+    settings: PcrSettings,
     embeddings: str,
     shown: Shown,
 ) -> None:
@@ -86,26 +84,26 @@ def compare_files(
 
 def report(
     read: Read,
-    settings: Settings,
+    settings: PcrSettings,
     embeds: Embedder | None,
     shown: Shown,
     more: Sequence[str] = (),
 ) -> None:
     """Print and draw the comparison of all pairs; `more` are lines for people at the end."""
     good = {name: each.good for name, each in read.pairs.items() if name not in read.silent}
-    found = resampled(good, settings, embeds=embeds)
+    found = resample_files(good, settings, embeds=embeds)
     clean = {name: found.pop(name) for name in read.references if name in found}
     _require_shared(found, clean, settings)
     comparisons = compare(
         found,
-        settings.compared,
+        settings.split_pair,
         settings.form,
         references=clean,
         exchangeable=settings.exchangeable,
         covariates=read.covariates,
     )
     comparisons |= {
-        name: silent_comparison(settings.compared, why)
+        name: make_empty_comparison(settings.split_pair, why)
         for name, why in read.silent.items()
         if name not in read.references
     }
@@ -116,7 +114,7 @@ def report(
         settings=settings,
         embeddings=embeds.name if embeds else None,
         comparisons={name: comparisons[name] for name in read.files if name in comparisons},
-        references=list_references(clean, settings.compared, settings.form),
+        references=list_references(clean, settings.split_pair, settings.form),
         silent={name: why for name, why in read.silent.items() if name in read.references},
         ablation=ablate(
             {name: good[name] for name in found},
@@ -135,14 +133,16 @@ def report(
 
 
 def _require_shared(
-    found: Mapping[str, Resampled], references: Mapping[str, Resampled], settings: Settings
+    found: Mapping[str, FileReplicates],
+    references: Mapping[str, FileReplicates],
+    settings: PcrSettings,
 ) -> None:
     """Refuse references that answered other items."""
     for name, one in found.items():
         for reference, other in references.items():
             counts = {
-                split: len(shared_items(one, {reference: other}, split))
-                for split in settings.compared
+                split: len(list_shared_items(one, {reference: other}, split))
+                for split in settings.split_pair
             }
             if short := [split for split, count in counts.items() if count < MIN_ITEMS]:
                 raise DatasetError(
@@ -196,10 +196,14 @@ def _named(text: str, option: str) -> tuple[str, Path]:
 
 def _drawn(told: Told, plot: Path, names: Sequence[str]) -> list[Path]:
     """Draw the results of these names, and the ablation in a file beside it."""
-    from coreeval.evaluation.pcr.plots import ablation_path, draw_ablation, draw_comparisons
+    from coreeval.evaluation.pcr.comparison_plots import (
+        ablation_path,
+        draw_ablation,
+        draw_comparisons,
+    )
 
     asked, form = told.settings, told.settings.form
-    compared, title = asked.compared, f"{asked.metric} over {asked.consistency}"
+    compared, title = asked.split_pair, f"{asked.metric} over {asked.consistency}"
     first = draw_comparisons(
         plot,
         {name: told.comparisons[name] for name in names},

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.cli.output import Document, brief, one_line
-from coreeval.evaluation.pcr.ablation import Ablation
-from coreeval.evaluation.pcr.comparison import Comparison, Reference
-from coreeval.evaluation.pcr.document import (
+from coreeval.evaluation.pcr.comparison import Comparison, ReferenceResult
+from coreeval.evaluation.pcr.comparison_document import (
     comparison_document,
-    ends,
-    number,
+    interval_document,
+    json_number,
     reference_document,
     settings_document,
 )
 from coreeval.evaluation.pcr.pairs import Pairs
-from coreeval.evaluation.pcr.study import Settings
+from coreeval.evaluation.pcr.study import Ablation, PcrSettings
 
 SHOWN = 5
 """Bad lines of a file that are listed; `--json` has them all."""
@@ -33,10 +32,10 @@ class Told:
     read: Mapping[str, Pairs]
     asked: Mapping[str, Document]
     """What became of the questions, where they were asked just now."""
-    settings: Settings
+    settings: PcrSettings
     embeddings: str | None
     comparisons: Mapping[str, Comparison]
-    references: Mapping[str, Reference]
+    references: Mapping[str, ReferenceResult]
     silent: Mapping[str, str]
     """Why a reference is not used, by its name."""
     ablation: Ablation | None
@@ -91,11 +90,11 @@ def _ablation(ablation: Ablation, name: str) -> Document:
 
 def _cell(one: Comparison) -> Document:
     return {
-        "consistency": {name: number(each.consistency) for name, each in one.splits.items()},
-        "pcr": {name: number(each.pcr.estimate) for name, each in one.splits.items()},
-        "difference": number((one.adjusted or one.difference).pcr.estimate),
-        **ends((one.adjusted or one.difference).pcr),
-        "p_adjusted": number(one.test.p_adjusted),
+        "consistency": {name: json_number(each.consistency) for name, each in one.splits.items()},
+        "pcr": {name: json_number(each.pcr.estimate) for name, each in one.splits.items()},
+        "difference": json_number((one.adjusted or one.difference).pcr.estimate),
+        **interval_document((one.adjusted or one.difference).pcr),
+        "p_adjusted": json_number(one.test.p_adjusted),
         "verdict": one.verdict,
     }
 

@@ -11,7 +11,7 @@ from coreeval.cli.meanings import offline_note
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.scoring.classification import Score
+    from coreeval.evaluation.scores import Score
     from coreeval.releases.parents import Parent
     from coreeval.releases.release import Release
     from coreeval.releases.verifying import Verified

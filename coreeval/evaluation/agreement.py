@@ -1,31 +1,118 @@
-"""What each detector says of each target, side by side: a matrix, and never one number.
+"""What each detector says of each target, side by side, and each target held against all others.
 
-Single detectors mislead, and they answer different questions; where they disagree, that is the
-finding. Beside each stands how often it was wrong where the truth was known.
+The matrix is never one number: single detectors mislead, and they answer different questions;
+where they disagree, that is the finding. Beside each stands how often it was wrong where the truth
+was known. The panel asks whether one target does better on the original arm than its score on the
+updated arm leads one to expect; every target is held against the line of all others (`excess.py`,
+after ConStat).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import resources
 from typing import Final, Literal
 
+from coreeval.evaluation.answer_codes import AnswerCodes
 from coreeval.evaluation.decomposition import Decomposition, ItemEvidence
-from coreeval.evaluation.panel import Panel
-from coreeval.evaluation.scoring.classification import Score
+from coreeval.evaluation.decomposition.drop_terms import MIN_SAMPLES
+from coreeval.evaluation.excess import MIN_OTHERS, TargetStanding, measure_excess
+from coreeval.evaluation.label_scores import mean_of_templates, resample
+from coreeval.evaluation.scores import DRAWS, LEVEL, Score
+from coreeval.evaluation.statistics import SIGNIFICANCE, adjust_holm
 from coreeval.schema import Value
 
+MIN_TARGETS: Final = MIN_OTHERS + 1
+"""The tested one and the others."""
+
+Metric = Literal["accuracy", "macro_f1"]
+
+
+class TargetExcess(Value):
+    """One target against the others."""
+
+    target: str
+    original: float
+    updated: float
+    excess: Score
+    """Original score beyond what the others' line expects."""
+    p_value: float
+    """One-sided, that there is no excess."""
+    p_adjusted: float
+    """For all targets together (Holm 1979)."""
+    stands_out: bool
+
+
+class Panel(Value):
+    """All targets, each against all others."""
+
+    metric: Metric
+    targets: tuple[TargetExcess, ...]
+    note: str
+    """Why there are none, or what the panel takes for granted."""
+    level: float = LEVEL
+
+
+def measure_standing(
+    coded: AnswerCodes, *, metric: Metric = "accuracy", seed: int = 7, draws: int = DRAWS
+) -> TargetStanding | None:
+    """Return a target's scores on both arms; None where fewer than 20 samples are shared.
+
+    With the same seed every target of a benchmark has the same draws of samples.
+    """
+    views = coded.views(("original", "updated"))
+    if views is None or int(views[0].counted.any(axis=1).sum()) < MIN_SAMPLES:
+        return None
+    first, second = resample(coded.table, views, seed=seed, draws=draws)
+    values = [mean_of_templates(getattr(each, metric), each) for each in (first, second)]
+    return TargetStanding(coded.target, first.n, *values)
+
+
+def compare_targets(
+    standings: Sequence[TargetStanding],
+    *,
+    references: Collection[str] = (),
+    metric: Metric = "accuracy",
+) -> Panel:
+    """Test each target but the references against all others; fewer than five are too few."""
+    if len(standings) < MIN_TARGETS:
+        note = f"panel too small: {len(standings)} of {MIN_TARGETS} targets"
+        return Panel(metric=metric, targets=(), note=note)
+    some = [each for each in standings if each.target not in references]
+    tested = [
+        measure_excess(each, [other for other in standings if other is not each]) for each in some
+    ]
+    fair = adjust_holm([p for _, p in tested])
+    return Panel(
+        metric=metric,
+        targets=tuple(
+            TargetExcess(
+                target=each.target,
+                original=float(each.front[0]),
+                updated=float(each.back[0]),
+                excess=excess,
+                p_value=p,
+                p_adjusted=adjusted,
+                stands_out=adjusted <= SIGNIFICANCE,
+            )
+            for each, (excess, p), adjusted in zip(some, tested, fair, strict=True)
+        ),
+        note="each target is compared with the others, which are taken to remember nothing: where "
+        "most do, none stands out",
+    )
+
+
 Detector = Literal["pcr", "decomposition", "items", "panel", "numleak"]
-Said = Literal["remembered", "not_shown", "cannot_tell", "not_measured"]
+MemoryFinding = Literal["remembered", "not_shown", "cannot_tell", "not_measured"]
 """Memory was found; it was looked for and not found; what was asked cannot tell; nobody asked."""
 
-ASKS: Final[Mapping[Detector, str]] = {
+DETECTOR_QUESTIONS: Final[Mapping[Detector, str]] = {
     "pcr": "Is performance out of proportion to consistency in one of two splits?",
     "decomposition": "Is more lost than rewriting and wrong labels explain?",
     "items": "Are there samples right on the original only, more than chance makes?",
     "panel": "Does the target do better on the originals than others of its ability?",
     "numleak": "Can the target recite numbers of a published series?",
 }
-_VERDICTS: Final[Mapping[Detector, Mapping[str, Said]]] = {
+_VERDICTS: Final[Mapping[Detector, Mapping[str, MemoryFinding]]] = {
     "pcr": {
         "fine_tuned": "remembered",
         "contaminated": "remembered",
@@ -64,43 +151,43 @@ class Calibration(Value):
     """What was planted, and how many samples and studies there were."""
 
 
-class Cell(Value):
+class AgreementCell(Value):
     """What one detector says of one target."""
 
-    said: Said
+    said: MemoryFinding
     verdict: str
     """In the detector's own words; empty where it was not run."""
     reason: str
 
 
-class Row(Value):
+class AgreementRow(Value):
     """All detectors on one target."""
 
     target: str
-    cells: dict[Detector, Cell]
+    cells: dict[Detector, AgreementCell]
 
 
-class Agreement(Value):
+class DetectorAgreement(Value):
     """The matrix, and what is known of each detector."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[AgreementRow, ...]
     asks: dict[Detector, str]
     calibration: dict[Detector, Calibration]
 
 
-Spoken = tuple[str, str]
+VerdictReason = tuple[str, str]
 """A verdict and its reason."""
 
 
-def agreement(
+def compare_detectors(
     targets: Sequence[str],
     *,
-    pcr: Mapping[str, Spoken],
+    pcr: Mapping[str, VerdictReason],
     decompositions: Mapping[str, Decomposition],
     items: Mapping[str, ItemEvidence],
     panel: Panel | None,
-    numleak: Mapping[str, Sequence[Spoken]],
-) -> Agreement:
+    numleak: Mapping[str, Sequence[VerdictReason]],
+) -> DetectorAgreement:
     """Put side by side what was found of each target; what was not run is not measured.
 
     Args:
@@ -111,77 +198,81 @@ def agreement(
         panel: All targets; None where it was not asked for.
         numleak: By target, for each series.
     """
-    return Agreement(
+    return DetectorAgreement(
         rows=tuple(
-            Row(
+            AgreementRow(
                 target=target,
                 cells={
-                    "pcr": _by_verdict("pcr", pcr.get(target)),
-                    "decomposition": _decomposed(decompositions.get(target)),
-                    "items": _singled_out(items.get(target)),
-                    "panel": _against_others(panel, target),
-                    "numleak": _recited(numleak.get(target, ())),
+                    "pcr": _cell_of_verdict("pcr", pcr.get(target)),
+                    "decomposition": _cell_of_decomposition(decompositions.get(target)),
+                    "items": _cell_of_items(items.get(target)),
+                    "panel": _cell_of_panel(panel, target),
+                    "numleak": _cell_of_series(numleak.get(target, ())),
                 },
             )
             for target in targets
         ),
-        asks=dict(ASKS),
-        calibration=calibration(),
+        asks=dict(DETECTOR_QUESTIONS),
+        calibration=load_calibration(),
     )
 
 
-def calibration() -> dict[Detector, Calibration]:
+def load_calibration() -> dict[Detector, Calibration]:
     """Read the packaged table of `benchmarks/calibration.py`; detectors without one are absent."""
     table = resources.files("coreeval.evaluation").joinpath("calibration.json")
     found = json.loads(table.read_text(encoding="utf-8"))
-    return {name: Calibration.model_validate(found[name]) for name in ASKS if name in found}
+    return {
+        name: Calibration.model_validate(found[name])
+        for name in DETECTOR_QUESTIONS
+        if name in found
+    }
 
 
-_NOT_RUN: Final = Cell(said="not_measured", verdict="", reason="was not run")
+_NOT_RUN: Final = AgreementCell(said="not_measured", verdict="", reason="was not run")
 
 
-def _by_verdict(detector: Detector, spoken: Spoken | None) -> Cell:
+def _cell_of_verdict(detector: Detector, spoken: VerdictReason | None) -> AgreementCell:
     if spoken is None:
         return _NOT_RUN
     verdict, reason = spoken
-    return Cell(said=_VERDICTS[detector][verdict], verdict=verdict, reason=reason)
+    return AgreementCell(said=_VERDICTS[detector][verdict], verdict=verdict, reason=reason)
 
 
-def _decomposed(found: Decomposition | None) -> Cell:
+def _cell_of_decomposition(found: Decomposition | None) -> AgreementCell:
     spoken = (found.verdict, "; ".join(found.reasons)) if found else None
-    return _by_verdict("decomposition", spoken)
+    return _cell_of_verdict("decomposition", spoken)
 
 
-def _singled_out(found: ItemEvidence | None) -> Cell:
+def _cell_of_items(found: ItemEvidence | None) -> AgreementCell:
     if found is None:
         return _NOT_RUN
     if found.base is None:
-        return Cell(said="cannot_tell", verdict="too_few", reason=found.note)
+        return AgreementCell(said="cannot_tell", verdict="too_few", reason=found.note)
     flagged = sum(len(each.ids) for each in found.kinds.values())
     verdict = f"{flagged} of {found.n} flagged"
     if not flagged:
-        return Cell(said="not_shown", verdict=verdict, reason=found.note)
+        return AgreementCell(said="not_shown", verdict=verdict, reason=found.note)
     wrong = sum(each.expected_false for each in found.kinds.values())
     reason = f"of them at most {wrong:.1f} falsely, on average"
-    return Cell(said="remembered", verdict=verdict, reason=reason)
+    return AgreementCell(said="remembered", verdict=verdict, reason=reason)
 
 
-def _against_others(found: Panel | None, target: str) -> Cell:
+def _cell_of_panel(found: Panel | None, target: str) -> AgreementCell:
     if found is None:
         return _NOT_RUN
     own = next((each for each in found.targets if each.target == target), None)
     if own is None:
-        return Cell(said="not_measured", verdict="", reason=found.note)
-    said: Said = "remembered" if own.stands_out else "not_shown"
+        return AgreementCell(said="not_measured", verdict="", reason=found.note)
+    said: MemoryFinding = "remembered" if own.stands_out else "not_shown"
     verdict = "stands out" if own.stands_out else "as the others"
-    return Cell(said=said, verdict=verdict, reason=f"adjusted p {own.p_adjusted:.4f}")
+    return AgreementCell(said=said, verdict=verdict, reason=f"adjusted p {own.p_adjusted:.4f}")
 
 
-def _recited(series: Sequence[Spoken]) -> Cell:
-    cells = [_by_verdict("numleak", each) for each in series]
+def _cell_of_series(series: Sequence[VerdictReason]) -> AgreementCell:
+    cells = [_cell_of_verdict("numleak", each) for each in series]
     for said in ("remembered", "not_shown", "cannot_tell", "not_measured"):
         if some := [cell for cell in cells if cell.said == said]:
             verdicts = ", ".join(dict.fromkeys(cell.verdict for cell in some))
             reason = f"{len(some)} of {len(cells)} series; {some[0].reason}"
-            return Cell(said=said, verdict=verdicts, reason=reason)
+            return AgreementCell(said=said, verdict=verdicts, reason=reason)
     return _NOT_RUN

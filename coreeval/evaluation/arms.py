@@ -1,39 +1,105 @@
-"""Comparing the arms: what each target scores on them, and on the samples that two share.
+"""Comparisons of the arms: each target's scores, differences on shared samples, and rank orders.
 
 A target's answers are read once, as a stream, into two bytes an answer; every number is made from
-these, and only one target is in memory at a time.
+these, and only one target is in memory at a time. Whether targets stand in the same order on two
+arms is told by rank correlations of their scores.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from coreeval.evaluation.arm_scores import (
-    COMPARISONS,
-    RANKED,
+from coreeval.evaluation.answer_codes import AnswerCodes, code_answers
+from coreeval.evaluation.label_scores import (
+    AnswerView,
+    Floats,
+    Mask,
+    ViewScores,
+    average_templates,
+    mean_of_templates,
+    resample,
+    score_difference,
+    score_draws,
+    score_share_draws,
+)
+from coreeval.evaluation.scores import (
+    ARM_COMPARISONS,
+    DRAWS,
+    RANKED_ARMS,
+    ArmComparison,
     ArmScore,
     ArmScores,
     ArmTable,
-    Comparison,
     LabelCoverage,
+    Score,
+    TargetRanking,
     TargetScores,
     TemplateScore,
+    score_proportion,
 )
-from coreeval.evaluation.coded import Coded, code_answers
-from coreeval.evaluation.decomposition.intervals import difference
-from coreeval.evaluation.ranking import Standing, ranking
-from coreeval.evaluation.scoring.answers import (
-    Mask,
-    Resampled,
-    View,
-    averaged,
-    mean_of_templates,
-    resample,
-    share_of,
-)
-from coreeval.evaluation.scoring.classification import DRAWS, proportion
 from coreeval.schema import Arm
 from coreeval.tools.stores.run_records import TargetAnswer
+
+FEWEST: Final = 3
+"""Targets of which an order says anything: two are in the same order or they are not."""
+
+
+@dataclass(frozen=True, eq=False)
+class TwoArmScores:
+    """A target's score on two arms, on the samples that both have."""
+
+    target: str
+    first: Floats
+    """The score, then that of each draw, shape (1 + draws,); draws of all targets are the same
+    samples."""
+    second: Floats
+
+
+def rank_targets(standings: Sequence[TwoArmScores]) -> TargetRanking | None:
+    """Return how alike two arms rank the targets; None with fewer than `FEWEST`."""
+    if len(standings) < FEWEST:
+        return None
+    first = np.stack([each.first for each in standings], axis=1)
+    second = np.stack([each.second for each in standings], axis=1)
+    n = len(standings)
+    return TargetRanking(
+        targets=tuple(each.target for each in standings),
+        kendall=_score_correlation(kendall_tau_b(first, second), n),
+        spearman=_score_correlation(spearman_rho(first, second), n),
+    )
+
+
+def _score_correlation(found: Floats, n: int) -> Score:
+    """Return a correlation with its percentile interval; draws in which all tie have none."""
+    if not np.isfinite(found[0]):
+        return Score(estimate=None, ci_low=None, ci_high=None, n=n)
+    return score_draws(found[np.isfinite(found)], n)
+
+
+def kendall_tau_b(first: Floats, second: Floats) -> Floats:
+    """Return Kendall's tau-b of each line, shape (lines, targets) to (lines,); nan if all tie.
+
+    Kendall (1945), "The treatment of ties in ranking problems".
+    """
+    one, other = np.triu_indices(first.shape[1], k=1)
+    x, y = (np.sign(each[:, one] - each[:, other]) for each in (first, second))
+    return _over(np.sum(x * y, axis=1), np.sum(x * x, axis=1) * np.sum(y * y, axis=1))
+
+
+def spearman_rho(first: Floats, second: Floats) -> Floats:
+    """Return Spearman's rho of each line: Pearson's r of the ranks, ties by their mean rank."""
+    from scipy.stats import rankdata  # type: ignore[import-untyped]  # slow to import
+
+    x, y = (rankdata(each, axis=1) - (first.shape[1] + 1) / 2 for each in (first, second))
+    return _over(np.sum(x * y, axis=1), np.sum(x * x, axis=1) * np.sum(y * y, axis=1))
+
+
+def _over(products: Floats, squares: Floats) -> Floats:
+    known = squares > 0
+    return np.where(known, products / np.sqrt(np.where(known, squares, 1.0)), np.nan)
+
 
 _Part = tuple[bool, Arm, Arm | None]
 """Whether it has recoverable samples only; an arm; the arm that it must share its samples with."""
@@ -58,14 +124,14 @@ def compare_arms(
     Every bootstrap starts from `seed`: none depends on another.
     """
     known = np.fromiter((key not in unrecoverable for key in gold), np.bool_, len(gold))
-    targets, standings = list[TargetScores](), list[Standing]()
+    targets, standings = list[TargetScores](), list[TwoArmScores]()
     for coded in code_answers(answers, gold=gold, labels=labels, clusters=clusters):
         scorer = _Scorer(coded, known, seed, draws)
         targets.append(scorer.scores())
         standings += scorer.standings()
     return ArmTable(
         targets=tuple(targets),
-        ranking=ranking(standings),
+        ranking=rank_targets(standings),
         unrecoverable=int((~known).sum()),
         draws=draws,
         seed=seed,
@@ -75,10 +141,10 @@ def compare_arms(
 class _Scorer:
     """Scores what one target said: every part is a view on the same table and the same draws."""
 
-    def __init__(self, coded: Coded, known: Mask, seed: int, draws: int) -> None:
+    def __init__(self, coded: AnswerCodes, known: Mask, seed: int, draws: int) -> None:
         self._target, self._labels, self._known = coded.target, coded.labels, known
         self._table, self._ways = (table := coded.table), coded.columns
-        self._asked, self._counted = table.asked, table.counted
+        self._asked, self._counted = table.is_asked, table.is_counted
         self._views = {part: self._view(part) for part in self._parts()}
         found = resample(table, list(self._views.values()), seed=seed, draws=draws)
         self._found = dict(zip(self._views, found, strict=True))
@@ -93,15 +159,15 @@ class _Scorer:
             recoverable=every if same else self._arm_scores(True),
         )
 
-    def standings(self) -> Iterator[Standing]:
+    def standings(self) -> Iterator[TwoArmScores]:
         """Yield how it did on the original and the updated arm, if it answered both."""
-        if RANKED not in self._pairs():
+        if RANKED_ARMS not in self._pairs():
             return
-        parts: tuple[_Part, _Part] = (False, *RANKED), (False, *RANKED[::-1])
+        parts: tuple[_Part, _Part] = (False, *RANKED_ARMS), (False, *RANKED_ARMS[::-1])
         first, second = (self._found[part] for part in parts)
         if first.n and second.n:
             means = (mean_of_templates(each.macro_f1, each) for each in (first, second))
-            yield Standing(self._target, *means)
+            yield TwoArmScores(self._target, *means)
 
     def _parts(self) -> Iterator[_Part]:
         for known in (False,) if self._known.all() else (False, True):
@@ -116,27 +182,27 @@ class _Scorer:
         ways = self._ways
         return [
             (first, second)
-            for first, second in COMPARISONS
+            for first, second in ARM_COMPARISONS
             if ways.get(first, {}).keys() & ways.get(second, {}).keys()
         ]
 
     def _has(self, part: _Part) -> Mask:
         """Return which samples a part has."""
         known, arm, beside = part
-        found = self._asked_in(arm) & self._asked_in(beside or arm)
+        found = self._is_asked(arm) & self._is_asked(beside or arm)
         return found & self._known if known else found
 
-    def _asked_in(self, arm: Arm) -> Mask:
+    def _is_asked(self, arm: Arm) -> Mask:
         columns = list(self._ways[arm].values())
         return np.asarray(self._asked[:, columns].any(axis=1))
 
-    def _view(self, part: _Part) -> View:
+    def _view(self, part: _Part) -> AnswerView:
         _, arm, beside = part
         own, other = self._ways[arm], self._ways[beside or arm]
         templates = [template for template in own if template in other]
         columns = [own[template] for template in templates]
         both = self._counted[:, columns] & self._counted[:, [other[each] for each in templates]]
-        return View(tuple(templates), tuple(columns), both & self._has(part)[:, None])
+        return AnswerView(tuple(templates), tuple(columns), both & self._has(part)[:, None])
 
     def _arm_scores(self, known: bool) -> ArmScores:
         return ArmScores(
@@ -148,8 +214,8 @@ class _Scorer:
         view, found, some = self._views[part], self._found[part], self._has(part)
         return ArmScore(
             arm=part[1],
-            macro_f1=averaged(found.macro_f1, found),
-            accuracy=averaged(found.accuracy, found),
+            macro_f1=average_templates(found.macro_f1, found),
+            accuracy=average_templates(found.accuracy, found),
             answers=self._table.kinds(view.ways, some),
             templates=tuple(
                 self._template(number, way, place, found, some)
@@ -158,25 +224,25 @@ class _Scorer:
         )
 
     def _template(
-        self, number: int, way: int, place: int, found: Resampled, some: Mask
+        self, number: int, way: int, place: int, found: ViewScores, some: Mask
     ) -> TemplateScore:
         n = int(found.each[place])
         hits = round(found.accuracy[0, place] * n) if n else 0
         return TemplateScore(
             template=number,
-            macro_f1=share_of(found.macro_f1[:, place], n),
-            accuracy=proportion(hits, n),
+            macro_f1=score_share_draws(found.macro_f1[:, place], n),
+            accuracy=score_proportion(hits, n),
             answers=self._table.kinds((way,), some),
         )
 
-    def _pair(self, known: bool, first: Arm, second: Arm) -> Comparison:
+    def _pair(self, known: bool, first: Arm, second: Arm) -> ArmComparison:
         one, two = (known, first, second), (known, second, first)
         before, after = self._found[one], self._found[two]
-        return Comparison(
+        return ArmComparison(
             first=self._arm(one),
             second=self._arm(two),
-            macro_f1_difference=difference(before.macro_f1, after.macro_f1, before),
-            accuracy_difference=difference(before.accuracy, after.accuracy, before),
+            macro_f1_difference=score_difference(before.macro_f1, after.macro_f1, before),
+            accuracy_difference=score_difference(before.accuracy, after.accuracy, before),
             coverage=tuple(self._coverage(known, self._has(one))),
         )
 

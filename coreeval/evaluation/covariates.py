@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from coreeval.errors import UsageError
-from coreeval.evaluation.scoring.classification import LEVEL, Score
-from coreeval.evaluation.statistics import SIGNIFICANCE, holm
-from coreeval.evaluation.text_measures import Floats, Ints, Measured, measure_texts
+from coreeval.evaluation.scores import LEVEL, Score
+from coreeval.evaluation.statistics import SIGNIFICANCE, adjust_holm
+from coreeval.evaluation.text_measures import Floats, Ints, TextMeasures, measure_texts
 from coreeval.schema import Value
 
 MATTERS: Final = 0.25
@@ -67,7 +67,7 @@ class CovariateCheck(Value):
         """A sentence for each covariate in which the groups differ, the largest effect first."""
         found = [each for each in self.covariates if each.differs]
         found.sort(key=lambda each: -abs(each.effect))
-        return tuple(difference_sentence(each, self.weights) for each in found)
+        return tuple(describe_difference(each, self.weights) for each in found)
 
 
 def compare_covariates(
@@ -100,16 +100,18 @@ def compare_covariates(
                 hint="give both groups one text for each sample, in the same order",
             )
         measured = measure_texts(dict(zip(names, (first, second), strict=True)))
-        return contrast_measured(measured, weights, clusters=clusters)
+        return compare_measures(measured, weights, clusters=clusters)
     cut, every = len(first), measure_texts({"": [*first, *second]})[""]
     units = _numbers(clusters, cut + len(second))
     parts = {
         key: dict(zip(names, np.split(each, [cut]), strict=True)) for key, each in every.items()
     }
-    return _check((_unpaired(key, both, weights, units) for key, both in parts.items()), weights)
+    return _check(
+        (_compare_unpaired(key, both, weights, units) for key, both in parts.items()), weights
+    )
 
 
-def unlike_splits(texts: Mapping[str, Sequence[str]]) -> str:
+def describe_unlike_splits(texts: Mapping[str, Sequence[str]]) -> str:
     """Return by what the texts of two splits differ, as a clause; nothing if they are alike.
 
     Of each split the first 2,000 texts are compared; with fewer than two nothing is known.
@@ -121,8 +123,8 @@ def unlike_splits(texts: Mapping[str, Sequence[str]]) -> str:
     return f"they differ in {'; '.join(found.sentences)}" if found.sentences else ""
 
 
-def contrast_measured(
-    measured: Measured, weights: Mapping[str, int], *, clusters: Sequence[str] | None = None
+def compare_measures(
+    measured: TextMeasures, weights: Mapping[str, int], *, clusters: Sequence[str] | None = None
 ) -> CovariateCheck:
     """Compare texts of the same samples in several groups by what was measured of them.
 
@@ -137,10 +139,12 @@ def contrast_measured(
         for key in next(iter(measured.values()))
     }
     units = _numbers(clusters, len(measured[next(iter(weights))]["words"]))
-    return _check((contrast(key, each, weights, units) for key, each in columns.items()), weights)
+    return _check(
+        (compare_values(key, each, weights, units) for key, each in columns.items()), weights
+    )
 
 
-def contrast(
+def compare_values(
     covariate: str, values: Mapping[str, Floats], weights: Mapping[str, int], units: Ints
 ) -> CovariateDifference:
     """Compare one value of the same samples in several groups.
@@ -155,7 +159,7 @@ def contrast(
     return _difference(covariate, values, weights, (each - each.mean()) / len(each), units)
 
 
-def _unpaired(
+def _compare_unpaired(
     covariate: str, values: Mapping[str, Floats], weights: Mapping[str, int], units: Ints
 ) -> CovariateDifference:
     pulls = [weights[name] * (own - own.mean()) / len(own) for name, own in values.items()]
@@ -205,7 +209,7 @@ def _difference(
 def _check(found: Iterable[CovariateDifference], weights: Mapping[str, int]) -> CovariateCheck:
     """Adjust p-values over all covariates, and say which differ."""
     some = [each for each in found if each.effect]
-    fair = holm([each.p_value for each in some])
+    fair = adjust_holm([each.p_value for each in some])
     return CovariateCheck(
         weights=dict(weights),
         covariates=tuple(
@@ -220,7 +224,7 @@ def _check(found: Iterable[CovariateDifference], weights: Mapping[str, int]) -> 
     )
 
 
-def difference_sentence(found: CovariateDifference, weights: Mapping[str, int]) -> str:
+def describe_difference(found: CovariateDifference, weights: Mapping[str, int]) -> str:
     """Return what differs in plain words, each mean and difference with its unit."""
     unit, of = UNITS[found.covariate], found.difference
     means = ", ".join(f"{found.means[name]:.3g} ({name})" for name in weights)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from coreeval.evaluation.scoring.classification import NOTHING, Score
+from coreeval.evaluation.scores import NO_SCORE, Score
 from coreeval.evaluation.statistics import LEVEL, Array, Estimate
 
 MIN_OTHERS: Final = 4
@@ -35,7 +35,7 @@ _GRID: Final = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class TargetStanding:
     """What a target scores on two arms, on the samples they share, then for each draw."""
 
     target: str
@@ -46,7 +46,7 @@ class Standing:
     """On the arm that would not, likewise."""
 
 
-def excess_over(own: Standing, others: Sequence[Standing]) -> tuple[Score, float]:
+def measure_excess(own: TargetStanding, others: Sequence[TargetStanding]) -> tuple[Score, float]:
     """Return a target's excess over the line of at least four others, and its p-value.
 
     One-sided, that there is no excess. With the same seed every target of a benchmark has the same
@@ -60,7 +60,7 @@ def excess_over(own: Standing, others: Sequence[Standing]) -> tuple[Score, float
     found = ReferenceLine.of(gaps, ability, bend=BEND, scatter=scatter).excess(scatter)
     value, low, high = found.estimate
     if not np.isfinite(value):
-        return NOTHING, 1.0
+        return NO_SCORE, 1.0
     half = found.p_value / 2
     score = Score(estimate=value, ci_low=low, ci_high=high, n=own.n)
     return score, half if value > 0 else 1 - half

@@ -11,6 +11,7 @@ from coreeval.tools.files import replacing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
 FORMATS: Final = (".svg", ".png")
 COLOURS: Final = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 """Of Okabe and Ito's palette, told apart by colour-blind readers."""
@@ -34,7 +35,7 @@ def require_picture(path: Path) -> None:
 
 
 @contextmanager
-def figure_of(path: Path, width: float, height: float) -> "Iterator[Figure]":
+def open_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
     """Give a figure to draw on, written whole when the block ends well; sizes are in inches.
 
     Names come from outside: a dollar sign is no formula, and a letter that the font lacks is drawn
@@ -57,7 +58,7 @@ def figure_of(path: Path, width: float, height: float) -> "Iterator[Figure]":
             figure.savefig(draft, format=kind, dpi=150, metadata=stamp)
 
 
-def short(name: str, most: int = _NAME) -> str:
+def shorten_name(name: str, most: int = _NAME) -> str:
     """Return a name as long as there is room for; what cannot be drawn is a box."""
     drawn = "".join(one if one.isprintable() else _BOX for one in " ".join(name.split()))
     return drawn if len(drawn) <= most else f"{drawn[: most - 1]}…"

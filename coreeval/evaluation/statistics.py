@@ -1,6 +1,10 @@
-"""From replicates to an interval, a p-value, and the difference that so many items can show."""
+"""Resampling by sufficient sums, intervals, p-values, and the smallest detectable difference.
 
-from collections.abc import Callable, Sequence
+An item is a row of numbers whose sums over items give every score, so a resample is a row of
+weights times all rows. Weights are made in pieces: memory stays the same for any number of draws.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -24,7 +28,7 @@ class Estimate(NamedTuple):
     ci_high: float
 
 
-class Replicated(NamedTuple):
+class StatisticReplicates(NamedTuple):
     """A statistic of one or two groups of items, and its replicates."""
 
     value: float
@@ -44,12 +48,12 @@ def influence_of(left_out: Array) -> Array:
     return np.asarray((n - 1) * (left_out.mean() - left_out) / n)
 
 
-def percentile(found: Replicated) -> tuple[float, float]:
+def percentile_interval(found: StatisticReplicates) -> tuple[float, float]:
     """Return the percentile interval (Efron and Tibshirani 1993, section 13.3)."""
     return _ends(found.drawn, (1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
-def bca(found: Replicated) -> tuple[float, float]:
+def bca_interval(found: StatisticReplicates) -> tuple[float, float]:
     """Return the bias-corrected and accelerated interval (Efron 1987, equations 2.3 and 6.6).
 
     The correction counts ties by half; the acceleration is the jackknife's, over all groups.
@@ -72,13 +76,13 @@ def _ends(drawn: Array, low: float, high: float) -> tuple[float, float]:
     return float(first), float(last)
 
 
-INTERVALS: Final[dict[Interval, Callable[[Replicated], tuple[float, float]]]] = {
-    "percentile": percentile,
-    "bca": bca,
+INTERVALS: Final[dict[Interval, Callable[[StatisticReplicates], tuple[float, float]]]] = {
+    "percentile": percentile_interval,
+    "bca": bca_interval,
 }
 
 
-def estimate_of(found: Replicated, interval: Interval) -> Estimate:
+def make_estimate(found: StatisticReplicates, interval: Interval) -> Estimate:
     """Return the statistic with its interval; none where any replicate is undefined."""
     parts = (found.drawn, found.influence)
     if not np.isfinite(found.value) or not all(np.isfinite(part).all() for part in parts):
@@ -97,7 +101,7 @@ def permutation_p(value: float, permuted: Array) -> float:
     return float((1 + extreme) / (1 + len(permuted)))
 
 
-def wilson(share: float, n: float) -> tuple[float, float]:
+def wilson_interval(share: float, n: float) -> tuple[float, float]:
     """Return the score interval of a share of n trials (Wilson 1927); n need not be whole."""
     from scipy.special import ndtri
 
@@ -108,16 +112,16 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     return low, 1.0 if share == 1 else min(1.0, float((centre + half) / size))
 
 
-def with_width(value: float, low: float, high: float, n: int) -> tuple[float, float]:
+def ensure_width(value: float, low: float, high: float, n: int) -> tuple[float, float]:
     """Return an interval of a score from 0 to 1; Wilson's if all draws are the same.
 
     Where all n samples are right, or all wrong, no draw of them differs, and a percentile interval
     has no width; that says nothing of how sure the score is.
     """
-    return wilson(min(max(value, 0.0), 1.0), n) if low == high and n else (low, high)
+    return wilson_interval(min(max(value, 0.0), 1.0), n) if low == high and n else (low, high)
 
 
-def adjusted(p_values: Sequence[float]) -> list[float]:
+def adjust_benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Return p-values that hold for all comparisons together (Benjamini and Hochberg 1995).
 
     Those that are not defined stay so and do not count.
@@ -131,14 +135,14 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     return [float(each) for each in found]
 
 
-def standard_error(found: Replicated) -> float:
+def standard_error(found: StatisticReplicates) -> float:
     """Return the standard deviation over bootstrap draws; nan where one is undefined."""
     if len(found.drawn) < 2 or not np.isfinite(found.drawn).all():
         return float("nan")
     return float(np.std(found.drawn, ddof=1))
 
 
-def detectable(error: float) -> float:
+def detectable_difference(error: float) -> float:
     """Return the smallest true difference that a test at 5 % finds in 80 % of studies.
 
     (z(0.975) + z(0.8)) times the standard error, about 2.80 of them: Bloom (1995), "Minimum
@@ -149,7 +153,7 @@ def detectable(error: float) -> float:
     return float((ndtri(1 - SIGNIFICANCE / 2) + ndtri(POWER)) * error)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def adjust_holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted so that any false one is as rare as each was (Holm 1979)."""
     found = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(found, kind="stable")
@@ -157,3 +161,64 @@ def holm(p_values: Sequence[float]) -> list[float]:
     fair = np.empty_like(found)
     fair[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return [float(each) for each in fair]
+
+
+PIECE = 1 << 20
+"""Weights that are held at a time (8 bytes each, three arrays of them)."""
+
+
+def bootstrap_sums(sums: Array, draws: int, rng: np.random.Generator) -> Array:
+    """Return the sums over items of each bootstrap draw, of shape (draws, statistics).
+
+    Efron (1979): n items with replacement, that is multinomial weights with equal chances.
+    """
+    n = len(sums)
+    made = [_multinomial(n, size, rng) @ sums for size in _pieces(draws, n)]
+    return np.concatenate(made)
+
+
+def _multinomial(n: int, size: int, rng: np.random.Generator) -> Array:
+    """Return rows of weights: counting drawn items is several times faster than multinomial()."""
+    drawn = rng.integers(n, size=(size, n))
+    drawn += np.arange(size)[:, None] * n
+    return np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
+
+
+def cluster_sums(rows: Array, clusters: Sequence[str] | NDArray[np.str_]) -> Array:
+    """Return the sums over the items of each cluster, of shape (clusters, statistics).
+
+    Questions about one document stand or fall together: resampled as one, they count as one
+    (Davison and Hinkley 1997, section 3.8).
+    """
+    known, cluster = np.unique(np.asarray(clusters, np.str_), return_inverse=True)
+    if len(known) == len(rows):
+        return rows
+    sums = np.zeros((int(cluster.max(initial=-1)) + 1, rows.shape[1]))
+    np.add.at(sums, cluster, rows)
+    return sums
+
+
+def leave_one_out(sums: Array) -> Array:
+    """Return the sums over all items but one, for each of them (the jackknife)."""
+    return np.asarray(sums.sum(axis=0) - sums)
+
+
+def permute_sums(
+    first: Array, second: Array, draws: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return the sums of two groups after the items were dealt out anew, draw by draw."""
+    pooled = np.concatenate([first, second])
+    chosen = np.repeat([1.0, 0.0], [len(first), len(second)])
+    made = [
+        rng.permuted(np.broadcast_to(chosen, (size, len(pooled))), axis=1) @ pooled
+        for size in _pieces(draws, len(pooled))
+    ]
+    dealt = np.concatenate(made)
+    return dealt, np.asarray(pooled.sum(axis=0) - dealt)
+
+
+def _pieces(draws: int, n: int) -> Iterator[int]:
+    """Yield how many draws to make at a time."""
+    most = max(1, PIECE // n)
+    for start in range(0, draws, most):
+        yield min(most, draws - start)

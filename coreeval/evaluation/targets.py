@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from pydantic import BaseModel
 
 from coreeval.errors import CoreEvalError, ModelCallError, NoValidAnswer, PromptError, RunError
-from coreeval.evaluation.label_shape import LabelShape
+from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.models.answers import OutputSchema
 from coreeval.schema import AnswerKind, Prediction, Sample, Task
 
@@ -31,7 +31,7 @@ GIVE_UP_AFTER = 5
 endpoint chokes on stands alone, while each question put to one that is down costs minutes."""
 
 
-class Asks(Protocol):
+class TargetClient(Protocol):
     """What answers: the models' Asker, through the call store, with the target's parameters."""
 
     async def ask(self, messages: Sequence[Message], shape: OutputSchema[Answer]) -> Answer:
@@ -39,7 +39,7 @@ class Asks(Protocol):
         ...
 
 
-class Line:
+class TargetConnection:
     """The line to a target: whether to send more over it, and what did not get through.
 
     Args:
@@ -57,16 +57,16 @@ class Line:
         """True while another question may be sent."""
         return self._in_a_row < GIVE_UP_AFTER and not self._hung_up()
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """Note that the target was reached."""
         self._in_a_row = 0
 
-    def failed(self, reason: str) -> None:
+    def note_failure(self, reason: str) -> None:
         """Note that a question did not get through."""
         self.troubles.append(reason)
         self._in_a_row += 1
 
-    def unanswered(self, who: str, left: int, total: int, *, where: str) -> RunError:
+    def error_for_unanswered(self, who: str, left: int, total: int, *, where: str) -> RunError:
         """Return the error for a model that left questions without an answer."""
         return RunError(
             f"{who} left {left} of {total} questions without an answer; "
@@ -77,34 +77,34 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Question:
+class TargetQuestion:
     """A sample, and the number of the template that it is asked about with."""
 
     sample: Sample
     template: int
 
 
-def questions_about(samples: Iterable[Sample], task: Task) -> Iterator[Question]:
+def questions_about(samples: Iterable[Sample], task: Task) -> Iterator[TargetQuestion]:
     """Yield each sample with every template of its task (CoreEval paper, appendix A.2)."""
     for sample in samples:
         for number in range(1, len(task.templates) + 1):
-            yield Question(sample, number)
+            yield TargetQuestion(sample, number)
 
 
-def nobody(_: Prediction) -> None:
+def ignore_prediction(_: Prediction) -> None:
     """Tell nobody."""
 
 
 async def ask_target(
     target: str,
-    questions: Sequence[Question],
+    questions: Sequence[TargetQuestion],
     *,
     source: str,
     task: Task,
-    asker: Asks,
-    line: Line,
+    asker: TargetClient,
+    line: TargetConnection,
     concurrency: int,
-    heard: Callable[[Prediction], None] = nobody,
+    heard: Callable[[Prediction], None] = ignore_prediction,
 ) -> tuple[Prediction, ...]:
     """Put questions to one target; one that was not sent or did not get through has no prediction.
 
@@ -123,19 +123,19 @@ async def ask_target(
         ModelUnusable: the target cannot be used at all; no prediction is made up for it.
         CredentialError: its key was refused.
     """
-    shape, version = LabelShape(task), version_of(task)
+    shape, version = LabelShape(task), hash_question(task)
 
-    async def predict(asked: Question) -> Prediction | None:
-        said = _Said()
+    async def predict(asked: TargetQuestion) -> Prediction | None:
+        said = _TargetReply()
         try:
-            message = question(task, asked.sample.fields, asked.template)
-            said = _Said((await asker.ask([message], shape)).label)
+            message = make_message(task, asked.sample.fields, asked.template)
+            said = _TargetReply((await asker.ask([message], shape)).label)
         except NoValidAnswer as error:
-            said = _Said(kind=error.kind, reason=str(error))
+            said = _TargetReply(kind=error.kind, reason=str(error))
         except ModelCallError as error:
-            line.failed(str(error))
+            line.note_failure(str(error))
             return None
-        line.answered()
+        line.note_answer()
         prediction = Prediction(
             target=target,
             source=source,
@@ -153,28 +153,28 @@ async def ask_target(
     return tuple(prediction for prediction in found if prediction)
 
 
-class _Said(NamedTuple):
+class _TargetReply(NamedTuple):
     label: str = ""
     kind: AnswerKind = "answered"
     reason: str = ""
 
 
-def version_of(task: Task) -> str:
+def hash_question(task: Task) -> str:
     """Return the hash of all that a target is asked besides the text."""
     words = (*task.templates, FORMAT, task.target or "", *(label.name for label in task.labels))
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
 
 
-def question(task: Task, fields: Mapping[str, str], template: int) -> Message:
+def make_message(task: Task, fields: Mapping[str, str], template: int) -> Message:
     """Return the message that asks for the label of one text with a template, numbered from 1.
 
     Raises:
         PromptError: the template cannot be filled from the task's fields, labels and target.
     """
-    return {"role": "user", "content": f"{filled(task, fields, template)}\n\n{FORMAT}"}
+    return {"role": "user", "content": f"{fill_template(task, fields, template)}\n\n{FORMAT}"}
 
 
-def filled(task: Task, fields: Mapping[str, str], template: int) -> str:
+def fill_template(task: Task, fields: Mapping[str, str], template: int) -> str:
     """Return a template, numbered from 1, with one text in it.
 
     Raises:

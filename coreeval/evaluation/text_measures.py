@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from coreeval.evaluation.scoring.text import words
+from coreeval.evaluation.metrics.text import find_words
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Measured = Mapping[str, Mapping[str, Floats]]
+TextMeasures = Mapping[str, Mapping[str, Floats]]
 """By group, by measure, one value a text."""
 
 READ: Final = 1000
@@ -44,7 +44,7 @@ _NUMBER: Final = re.compile(r"\b(?=\w*\d)\w+")
 _FIRST: Final = re.compile(r"\b[^\W\d_]")
 
 
-def measure_texts(groups: Mapping[str, Sequence[str]]) -> Measured:
+def measure_texts(groups: Mapping[str, Sequence[str]]) -> TextMeasures:
     """Measure every text; texts at the same place of several groups are of the same sample."""
     rare, odd = _rare_words(groups), _oddness(groups)
     found = dict[str, dict[str, Floats]]()
@@ -60,7 +60,7 @@ _OWN: Final = ("words", "characters", "numbers", "capitals", "grade")
 
 def _measures_of(text: str) -> tuple[float, ...]:
     """Return what a text says of itself, in the order of `_OWN`."""
-    count = max(1, len(words(text)))
+    count = max(1, len(find_words(text)))
     letters = len(_NO_LETTER.sub("", text))
     sentences = max(1, len(_SENTENCE_END.findall(text)))
     return (
@@ -74,7 +74,7 @@ def _measures_of(text: str) -> tuple[float, ...]:
 
 def _rare_words(groups: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
     """Return the share of each text's words that no other sample has, in %."""
-    read = {name: [words(text[:READ]) for text in texts] for name, texts in groups.items()}
+    read = {name: [find_words(text[:READ]) for text in texts] for name, texts in groups.items()}
     samples = Counter[str]()
     for own in zip_longest(*read.values(), fillvalue=()):
         samples.update({word for each in own for word in each})
@@ -107,11 +107,11 @@ def _cross_entropy(texts: Sequence[str], fold: Ints) -> Floats:
     context = np.zeros(len(own), np.int64)
     for order in range(3):
         if order:
-            context = _numbered(context * size + code[own - order])
-        total = _seen(context, other)
-        share = (_seen(_numbered(context * size + code[own]), other) + PRIOR * share) / (
-            total + PRIOR
-        )
+            context = _number_keys(context * size + code[own - order])
+        total = _count_in_other_fold(context, other)
+        share = (
+            _count_in_other_fold(_number_keys(context * size + code[own]), other) + PRIOR * share
+        ) / (total + PRIOR)
     sums = np.bincount(of_text, -np.log2(share), minlength=len(texts))
     return np.asarray(sums / np.maximum(lengths, 1))
 
@@ -124,14 +124,14 @@ def _inside(lengths: Ints) -> NDArray[np.bool_]:
     return found
 
 
-def _numbered(keys: Ints) -> Ints:
+def _number_keys(keys: Ints) -> Ints:
     """Return keys as numbers without gaps."""
     if int(keys.max(initial=0)) < 2 * len(keys):
         return keys
     return np.unique(keys, return_inverse=True)[1]
 
 
-def _seen(keys: Ints, fold: Ints) -> Ints:
+def _count_in_other_fold(keys: Ints, fold: Ints) -> Ints:
     """Return for each key how often it is in the other fold; `fold` says where to look."""
     size = int(keys.max(initial=-1)) + 1
     counts = np.bincount(keys + (1 - fold) * size, minlength=2 * size)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from coreeval.errors import CoreEvalError, Interrupted, ModelCallError, NoValidAnswer, RunLocked
-from coreeval.evaluation.targets import Line
+from coreeval.evaluation.targets import TargetConnection
 from coreeval.graph.pool import Stop, handle_signals, run_pool
 from coreeval.graph.progress import Progress, Watch
 from coreeval.models import ModelClient, PlainOutput, close_models
@@ -92,7 +92,7 @@ class QuestionRunner:
             RunError: some questions did not get through.
             CoreEvalError: no more can be asked: no budget, no key, no such model.
         """
-        line, counts = Line(lambda: self.stop.asked), Counter[str]()
+        line, counts = TargetConnection(lambda: self.stop.asked), Counter[str]()
         found: dict[Asked, Said] = {}
 
         async def put(question: Asked) -> None:
@@ -101,9 +101,9 @@ class QuestionRunner:
             try:
                 found[question] = await ask(question)
             except ModelCallError as error:
-                line.failed(str(error))
+                line.note_failure(str(error))
                 return
-            line.answered()
+            line.note_answer()
             counts[kind(found[question])] += 1
             done, total = len(found), len(questions)
             self.watch(Progress(stage=stage, done=done, total=total, counts=dict(counts)))
@@ -114,7 +114,7 @@ class QuestionRunner:
             raise CampaignStopped
         if line.troubles:
             left, total = len(questions) - len(found), len(questions)
-            raise line.unanswered(model, left, total, where="models")
+            raise line.error_for_unanswered(model, left, total, where="models")
         return found
 
 

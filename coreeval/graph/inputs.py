@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from coreeval.config import Config
 from coreeval.errors import DatasetError, KnowledgeError
-from coreeval.evaluation.benchmarks import counts_note, iter_benchmark, splits_of, targets_of
+from coreeval.evaluation.benchmarks import counts_note, iter_benchmark, list_splits, list_targets
 from coreeval.graph.node_context import Retrieve, build_retrieve
 from coreeval.graph.setup import Setup
 from coreeval.releases.manifest import KnowledgeUsed
@@ -188,7 +188,7 @@ class FileInputs:
 
     def targets(self, job: "RunContext") -> Sequence[str]:
         """Return the targets of the benchmark's folders."""
-        return targets_of(job.config.dataset)
+        return list_targets(job.config.dataset)
 
     def row_count_warning(self, job: "RunContext", rows: int) -> str | None:
         """Return whether rows are missing or too many, as far as the files are still there."""
@@ -203,7 +203,7 @@ def load_train_examples(config: Config, task: Task) -> list[Sample]:
     dataset = config.dataset
     if "label_judge" not in config.models.rule_based_roles or dataset.train_split == dataset.split:
         return []
-    if dataset.train_split not in splits_of(dataset):
+    if dataset.train_split not in list_splits(dataset):
         return []
     rows = iter_benchmark(dataset, task, split=dataset.train_split)
     return list(islice((row for row in rows if isinstance(row, Sample)), MOST_TRAIN_EXAMPLES))

@@ -12,14 +12,28 @@ from pathlib import Path
 
 from coreeval.config import ItemConfig, ModelConfig, TargetConfig, load_item_config
 from coreeval.errors import ConfigError, DatasetError
-from coreeval.evaluation.benchmarks.defaults import defaults
-from coreeval.evaluation.benchmarks.items import item_splits, load_items, load_modified
-from coreeval.evaluation.modifications import Modified, Paraphraser, Unmodified
-from coreeval.evaluation.modifications.paraphrase import FLOOR
-from coreeval.evaluation.pcr.answered import Answer, Answers, TargetAsked, asked_of, write_pairs
-from coreeval.evaluation.pcr.study import CONSISTENCIES, METRICS, Settings
-from coreeval.evaluation.pcr.twins import Drawn, Twins, by_rule, draw, recorded, twins_of
-from coreeval.evaluation.scoring import THRESHOLD
+from coreeval.evaluation.benchmarks.items import (
+    list_item_splits,
+    load_defaults,
+    load_items,
+    load_modified,
+)
+from coreeval.evaluation.metrics import THRESHOLD
+from coreeval.evaluation.modifications import FLOOR, ItemTwin, NoTwin, Paraphraser
+from coreeval.evaluation.pcr.pairs_from_items import (
+    Answers,
+    ItemAnswer,
+    ItemSample,
+    TargetPairs,
+    Twins,
+    draw_items,
+    make_lookup,
+    make_rule,
+    match_twins,
+    pair_answers,
+    write_pairs,
+)
+from coreeval.evaluation.pcr.study import CONSISTENCIES, METRICS, PcrSettings
 from coreeval.graph.campaign import CampaignSession, QuestionRunner, ask_text
 from coreeval.graph.progress import Watch, ignore_progress
 from coreeval.graph.setup import check_reachable
@@ -43,10 +57,10 @@ class ItemPlan:
     """The config's file."""
     config: ItemConfig
     workspace: Workspace
-    settings: Settings
+    settings: PcrSettings
     modification: str
     """Name of a modification, or `recorded`."""
-    drawn: tuple[Drawn, ...]
+    drawn: tuple[ItemSample, ...]
     """Of the training split, then of the test split."""
     twins: tuple[Twins, ...]
     """The same with their twins; empty where a model has to write these first."""
@@ -71,7 +85,7 @@ class ItemPlan:
         return [*self.config.models.targets, *([rewriter] if rewriter and writes else [])]
 
 
-def build_item_plan(path: Path, *, overrides: Sequence[str], settings: Settings) -> ItemPlan:
+def build_item_plan(path: Path, *, overrides: Sequence[str], settings: PcrSettings) -> ItemPlan:
     """Return what a config asks for.
 
     Args:
@@ -104,13 +118,13 @@ def build_item_plan(path: Path, *, overrides: Sequence[str], settings: Settings)
     return plan
 
 
-def resolve_settings(config: ItemConfig, settings: Settings) -> Settings:
+def resolve_settings(config: ItemConfig, settings: PcrSettings) -> PcrSettings:
     """Return how a config's results are computed: by its own keys, else as the benchmark has it.
 
     Raises:
         ConfigError: a score is missing or unknown, or both splits are one.
     """
-    said, usual = config.detect.pcr, defaults().get(config.dataset.format)
+    said, usual = config.detect.pcr, load_defaults().get(config.dataset.format)
     train = said.train_split or (usual.train_split if usual else settings.train)
     test = said.test_split or (usual.test_split if usual else settings.test)
     if train == test:
@@ -145,7 +159,7 @@ def _require_known(key: str, name: str, known: Sequence[str]) -> str:
 
 
 def _choose_modification(config: ItemConfig) -> str:
-    said, usual = config.detect.pcr, defaults().get(config.dataset.format)
+    said, usual = config.detect.pcr, load_defaults().get(config.dataset.format)
     if said.modified:
         return RECORDED
     name = said.modification or (usual.modification if usual else None)
@@ -164,7 +178,7 @@ def _choose_modification(config: ItemConfig) -> str:
     return name
 
 
-def _draw_items(config: ItemConfig, split: str) -> Drawn:
+def _draw_items(config: ItemConfig, split: str) -> ItemSample:
     folder, benchmark = Path(config.dataset.path), config.dataset.format
     if not folder.is_dir():
         raise DatasetError(
@@ -172,23 +186,23 @@ def _draw_items(config: ItemConfig, split: str) -> Drawn:
             where=config.dataset.path,
             hint="dataset.path is the folder that has a file for each split",
         )
-    if split not in (known := item_splits(benchmark, folder)) and known:
+    if split not in (known := list_item_splits(benchmark, folder)) and known:
         raise DatasetError(
             f"the benchmark has no split {split!r}",
             where=config.dataset.path,
             hint=f"there are {', '.join(known)}: see detect.pcr.train_split and test_split",
         )
     found = load_items(benchmark, folder, split)
-    return draw(found, split, most=config.detect.pcr.samples, seed=config.run.seed)
+    return draw_items(found, split, most=config.detect.pcr.samples, seed=config.run.seed)
 
 
-def _modify_items(config: ItemConfig, modification: str, drawn: Drawn) -> Twins:
+def _modify_items(config: ItemConfig, modification: str, drawn: ItemSample) -> Twins:
     said, benchmark = config.detect.pcr, config.dataset.format
-    modify = by_rule(modification, seed=config.run.seed) if not said.modified else recorded(
+    modify = make_rule(modification, seed=config.run.seed) if not said.modified else make_lookup(
         load_modified(benchmark, Path(said.modified), drawn.split).items
     )  # fmt: skip
-    twins = twins_of(drawn, map(modify, drawn.items))
-    if said.modified and twins.unchanged == len(twins.pairs):
+    twins = match_twins(drawn, map(modify, drawn.items))
+    if said.modified and twins.identical_count == len(twins.pairs):
         raise DatasetError(
             f"not one of {len(drawn.items)} items of {drawn.split!r} has a modified text there",
             where=said.modified,
@@ -197,7 +211,7 @@ def _modify_items(config: ItemConfig, modification: str, drawn: Drawn) -> Twins:
     return twins
 
 
-def _check_options(settings: Settings, drawn: Sequence[Drawn]) -> None:
+def _check_options(settings: PcrSettings, drawn: Sequence[ItemSample]) -> None:
     """Check that items have options where these are compared."""
     if settings.consistency != "option":
         return
@@ -217,9 +231,9 @@ async def ask_item_answers(
 ) -> Answers:
     """Ask a target about all items and their twins; equal texts are one question."""
 
-    async def ask(text: str) -> Answer:
+    async def ask(text: str) -> ItemAnswer:
         said = await ask_text(asker, [{"role": "user", "content": text}])
-        return Answer(said.kind, said.text if said.kind == "answered" else "")
+        return ItemAnswer(said.kind, said.text if said.kind == "answered" else "")
 
     pairs = [pair for each in twins for pair in each.pairs]
     texts = list(dict.fromkeys(item.input for pair in pairs for item in pair))
@@ -227,20 +241,20 @@ async def ask_item_answers(
 
 
 async def write_paraphrases(
-    runner: QuestionRunner, model: str, paraphraser: Paraphraser, drawn: Sequence[Drawn]
+    runner: QuestionRunner, model: str, paraphraser: Paraphraser, drawn: Sequence[ItemSample]
 ) -> tuple[Twins, ...]:
     """Have a model write the twin of each item."""
     items = {(each.split, item.id): item for each in drawn for item in each.items}
 
-    async def write(key: tuple[str, str]) -> Modified | Unmodified:
+    async def write(key: tuple[str, str]) -> ItemTwin | NoTwin:
         return await paraphraser(items[key])
 
-    def kind(outcome: Modified | Unmodified) -> str:
-        return "reworded" if isinstance(outcome, Modified) else "left out"
+    def kind(outcome: ItemTwin | NoTwin) -> str:
+        return "reworded" if isinstance(outcome, ItemTwin) else "left out"
 
     made = await runner.gather(model, "reword", list(items), write, kind)
     return tuple(
-        twins_of(each, [made[each.split, item.id] for item in each.items]) for each in drawn
+        match_twins(each, [made[each.split, item.id] for item in each.items]) for each in drawn
     )
 
 
@@ -250,7 +264,7 @@ class ItemAnswers:
 
     files: Mapping[str, Path]
     """Of pairs, by target."""
-    asked: Mapping[str, TargetAsked]
+    asked: Mapping[str, TargetPairs]
     """By target."""
     twins: tuple[Twins, ...]
     """Of the training split, then of the test split."""
@@ -298,12 +312,12 @@ async def _ask_targets(
     trusted = load_trusted_endpoints(plan.workspace)
     exchange = open_model_pool(plan.config, calls, trusted=trusted, traffic=runner.traffic)
     twins = plan.twins or await _paraphrase_items(plan, exchange, embeds, runner)
-    names, asked = file_names(plan.config.models.targets), dict[str, TargetAsked]()
+    names, asked = file_names(plan.config.models.targets), dict[str, TargetPairs]()
     files = {target: out / name for target, name in names.items()}
     for target in plan.config.models.targets:
         asker = exchange.open_client(target, ITEM_ROLE, max_draws=1, settle=True)
         answers = await ask_item_answers(runner, asker, twins)
-        found = asked_of(twins, answers, letters=plan.config.detect.pcr.answer == "letter")
+        found = pair_answers(twins, answers, letters=plan.config.detect.pcr.answer == "letter")
         await asyncio.to_thread(write_pairs, files[target.model], found.pairs)
         asked[target.model] = found
     return ItemAnswers(files=files, asked=asked, twins=twins)

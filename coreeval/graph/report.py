@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from coreeval.errors import ReleaseError
-from coreeval.evaluation.report.document import Findings
-from coreeval.evaluation.report.evidence import evidence_used
-from coreeval.evaluation.report.worth import worth_a_look
+from coreeval.evaluation.report.highlights import find_highlights
+from coreeval.evaluation.report.provenance import summarize_evidence
+from coreeval.evaluation.report.report_document import ReportInput
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.train_split import draw_lowest, list_reworded_test
 from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
@@ -23,9 +23,9 @@ from coreeval.tools.cutoffs import find_target_dates, load_run_cutoffs
 from coreeval.tools.stores.run_records import SampleResult
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.arm_scores import ArmTable
-    from coreeval.evaluation.levels import Levels
-    from coreeval.evaluation.pcr.asked import Asked, Labels
+    from coreeval.evaluation.memory_evidence import MemoryEvidence
+    from coreeval.evaluation.pcr.pairs_from_run import Labels, RunPairs
+    from coreeval.evaluation.scores import ArmTable
 
 
 ReportDocument = dict[str, Any]
@@ -42,8 +42,8 @@ _SECOND_PASS: Final[Mapping[Arm, _ArmFields]] = {"control": accepted_fields}
 def compare_arms(job: RunContext) -> "ArmTable":
     """Score the stored answers, arms against each other on the samples that both have."""
     from coreeval.evaluation import arms  # numpy, for the end of a run
-    from coreeval.evaluation.arm_scores import ARMS
-    from coreeval.evaluation.coded import clusters_of
+    from coreeval.evaluation.answer_codes import find_clusters
+    from coreeval.evaluation.scores import ARMS
 
     gold: dict[str, str] = {}
     unrecoverable: set[str] = set()
@@ -59,23 +59,23 @@ def compare_arms(job: RunContext) -> "ArmTable":
         gold=gold,
         labels=[label.name for label in job.task.labels],
         unrecoverable=unrecoverable,
-        clusters=clusters_of(job.store.clusters()),
+        clusters=find_clusters(job.store.clusters()),
         seed=job.config.run.seed,
     )
 
 
 def gather_memory_evidence(
     job: RunContext, noise: float | None, pcr: ReportDocument | None, numleak: ReportDocument | None
-) -> "Levels":
+) -> "MemoryEvidence":
     """Return what the stored answers and the other detectors say of memory."""
-    from coreeval.evaluation import levels  # numpy
-    from coreeval.evaluation.arm_scores import ARMS
-    from coreeval.evaluation.coded import clusters_of, code_answers
+    from coreeval.evaluation import memory_evidence  # numpy
+    from coreeval.evaluation.answer_codes import code_answers, find_clusters
     from coreeval.evaluation.decomposition import compare_arm_texts
+    from coreeval.evaluation.scores import ARMS
 
     targets = [target.model for target in job.config.models.targets]
-    clusters = clusters_of(job.store.clusters())
-    return levels.find_levels(
+    clusters = find_clusters(job.store.clusters())
+    return memory_evidence.find_memory_evidence(
         [target.model for target in job.config.models.measured_targets],
         code_answers(
             ((target, job.store.answers(target, ARMS)) for target in targets),
@@ -115,16 +115,16 @@ def _collect_arm_texts(job: RunContext) -> "dict[Arm, dict[str, str]]":
 
 def compare_splits(job: RunContext) -> ReportDocument | None:
     """Compare PCR of the train split and of the test split; None where the config wants none."""
-    from coreeval.evaluation.coded import clusters_of
-    from coreeval.evaluation.covariates import unlike_splits
-    from coreeval.evaluation.pcr.asked import resample_asked
+    from coreeval.evaluation.answer_codes import find_clusters
+    from coreeval.evaluation.covariates import describe_unlike_splits
     from coreeval.evaluation.pcr.comparison import compare, list_references
-    from coreeval.evaluation.pcr.document import (
+    from coreeval.evaluation.pcr.comparison_document import (
         comparison_document,
         reference_document,
         settings_document,
     )
-    from coreeval.evaluation.pcr.study import Settings
+    from coreeval.evaluation.pcr.pairs_from_run import resample_run_pairs
+    from coreeval.evaluation.pcr.study import PcrSettings
 
     asked = job.config.detect.pcr
     if asked is None:
@@ -132,8 +132,8 @@ def compare_splits(job: RunContext) -> ReportDocument | None:
     splits = _list_compared_samples(job)
     labels = {name: {one.id: one.label_text for one in each} for name, each in splits.items()}
     samples = [one for each in splits.values() for one in each]
-    clusters = clusters_of((one.id, one.cluster, one.fields) for one in samples)
-    settings = Settings(
+    clusters = find_clusters((one.id, one.cluster, one.fields) for one in samples)
+    settings = PcrSettings(
         metric=asked.metric,
         consistency="exact",
         seed=job.config.run.seed,
@@ -143,20 +143,20 @@ def compare_splits(job: RunContext) -> ReportDocument | None:
         name: ["\n".join(one.fields.values()) for one in each] for name, each in splits.items()
     }
     answered = {
-        name: resample_asked(each, settings)
+        name: resample_run_pairs(each, settings)
         for name, each in _iter_target_answers(job, labels, clusters)
     }
     tested = {target.model for target in job.config.models.measured_targets}
     references = {name: each for name, each in answered.items() if name not in tested}
     found = compare(
         {name: each for name, each in answered.items() if name in tested},
-        settings.compared,
+        settings.split_pair,
         settings.form,
         references=references,
         exchangeable=settings.exchangeable,
-        covariates=unlike_splits(texts),
+        covariates=describe_unlike_splits(texts),
     )
-    listed = list_references(references, settings.compared, settings.form)
+    listed = list_references(references, settings.split_pair, settings.form)
     return {
         "targets": [{"name": name, **comparison_document(one)} for name, one in found.items()],
         "references": [{"name": name, **reference_document(one)} for name, one in listed.items()],
@@ -211,15 +211,15 @@ def audit_answers(job: RunContext) -> ReportDocument | None:
 
 def _iter_target_answers(
     job: RunContext, labels: "Labels", clusters: Mapping[str, str]
-) -> "Iterator[tuple[str, Asked]]":
+) -> "Iterator[tuple[str, RunPairs]]":
     """Yield each target that has answered anything, with its answers."""
-    from coreeval.evaluation.pcr.asked import SOURCES, pairs_of
+    from coreeval.evaluation.pcr.pairs_from_run import SOURCES, collect_pairs
 
     sources, there = [name for both in SOURCES.values() for name in both], job.store.targets()
     for target in job.config.models.targets:
         if target.model in there:
             answers = job.store.answers(target.model, sources)
-            yield target.model, pairs_of(answers, labels, job.list_templates(target), clusters)
+            yield target.model, collect_pairs(answers, labels, job.list_templates(target), clusters)
 
 
 def _count_train_outcomes(job: RunContext) -> ReportDocument:
@@ -235,20 +235,22 @@ def _count_compared(job: RunContext, compared: int) -> ReportDocument:
     return {"split": split, "samples": total, "reworded": compared}
 
 
-def gather_findings(job: RunContext) -> Findings:
+def gather_findings(job: RunContext) -> ReportInput:
     """Return what the run found, as it stands now."""
     store, manifest = job.store, job.current_manifest()
     quality = quality_of(store, job.task, withheld=(), followed=_read_parent_quality(job))
     arms, pcr, numleak = compare_arms(job), compare_splits(job), audit_answers(job)
-    return Findings(
+    return ReportInput(
         manifest=manifest.model_dump(mode="json"),
         config=job.config,
         task=job.task,
         quality=quality.model_dump(mode="json"),
         overview=store.listing.overview(),
         attempts=store.attempts(),
-        evidence=evidence_used(store.evidence_uses(), manifest.window),
-        worth=worth_a_look(store, [target.model for target in job.config.models.measured_targets]),
+        evidence=summarize_evidence(store.evidence_uses(), manifest.window),
+        worth=find_highlights(
+            store, [target.model for target in job.config.models.measured_targets]
+        ),
         arms=arms,
         pcr=pcr,
         numleak=numleak,

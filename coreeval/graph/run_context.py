@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from coreeval.agents.team import BuildTeam
 from coreeval.config import Config, TargetConfig
-from coreeval.evaluation.benchmarks import target_of
-from coreeval.evaluation.embedded import is_classifier
+from coreeval.evaluation.benchmarks import find_target
+from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.graph.monitor import Monitor
 from coreeval.graph.pool import Stop
 from coreeval.graph.progress import Progress, Watch
@@ -158,7 +158,7 @@ class RunContext:
         """Return a sample's task: with several stance targets, the one of its own target."""
         if self.config.dataset.target != ALL_TARGETS:
             return self.task
-        return _load_target_task(self.config.task, target_of(sample.id) or "")
+        return _load_target_task(self.config.task, find_target(sample.id) or "")
 
     @property
     def graph_version(self) -> str:

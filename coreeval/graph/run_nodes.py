@@ -92,7 +92,9 @@ def assemble_arms(job: RunContext) -> RunUpdate:
 
 def report_run(job: RunContext) -> RunUpdate:
     """Write the report; it is the last stage, so a run is complete when it is done."""
-    from coreeval.evaluation.report.writing import write_report  # a resumed run asks before that
+    from coreeval.evaluation.report.report_document import (
+        write_report,  # a resumed run asks before that
+    )
 
     if job.store.stage("report") is None:
         job.tell("report")

@@ -13,8 +13,8 @@ from coreeval import tasks
 from coreeval.agents.safety import DEFAULT_POLICY, SafetyRules, load_active_takedown
 from coreeval.config import ROLES, AnyConfig, Config, DatasetConfig, ModelConfig, TargetConfig
 from coreeval.errors import ConfigError, DatasetError
-from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, known_split, splits_of
-from coreeval.evaluation.embedded import check_embedded, is_classifier
+from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_splits, resolve_split
+from coreeval.evaluation.embedded_targets import check_embedded, is_classifier
 from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import resolve_window, restore_window
 from coreeval.models import preflight
@@ -284,7 +284,7 @@ def check_splits(setup: Setup) -> None:
 
 def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, place: str) -> None:
     """Refuse a train split that is not there, or that is the one that is refreshed."""
-    train, split = known_split(dataset, other), known_split(dataset)
+    train, split = resolve_split(dataset, other), resolve_split(dataset)
     same_files = dataset.format != "hf" and (
         fingerprint(dataset, train) == fingerprint(dataset, split)
     )
@@ -292,7 +292,7 @@ def _refuse_same_split(dataset: DatasetConfig, other: str, problem: str, place: 
         raise DatasetError(
             f"{problem}, {split!r}",
             where=f"{place}.train_split",
-            hint=f"name another split: {', '.join(splits_of(dataset))}",
+            hint=f"name another split: {', '.join(list_splits(dataset))}",
         )
 
 

@@ -12,8 +12,19 @@ from typing import TypeVar
 
 from coreeval.config import TargetConfig
 from coreeval.evaluation.benchmarks import iter_benchmark
-from coreeval.evaluation.embedded import EmbeddedTarget, Seen, fit_target, predict
-from coreeval.evaluation.targets import Line, Question, ask_target, questions_about, version_of
+from coreeval.evaluation.embedded_targets import (
+    OfflineTarget,
+    TrainingData,
+    fit_target,
+    predict_samples,
+)
+from coreeval.evaluation.targets import (
+    TargetConnection,
+    TargetQuestion,
+    ask_target,
+    hash_question,
+    questions_about,
+)
 from coreeval.graph.progress import Progress
 from coreeval.graph.recorder import build_call_row
 from coreeval.graph.run_context import RunContext
@@ -86,23 +97,23 @@ class _Tally:
 
 
 def _put_to_embedded(job: RunContext, target: TargetConfig, chunks: Chunks, tally: _Tally) -> None:
-    fitted: EmbeddedTarget | None = None
+    fitted: OfflineTarget | None = None
     for source, samples in itertools.takewhile(lambda _: not job.stop.asked, chunks()):
         known = job.store.answer_keys(target.model, source, "", [one.id for one in samples])
         missing = [sample for sample in samples if (sample.id, 0) not in known]
         tally.count_stored(len(samples) - len(missing))
         if missing:
             fitted = fitted or _fit_target(job, target)
-            found = predict(fitted, missing, source=source)
+            found = predict_samples(fitted, missing, source=source)
             job.store.add_predictions(found)
             for prediction in found:
                 tally.count_answer(prediction)
 
 
-def _fit_target(job: RunContext, target: TargetConfig) -> EmbeddedTarget:
+def _fit_target(job: RunContext, target: TargetConfig) -> OfflineTarget:
     dataset = job.config.dataset
     rows = iter_benchmark(dataset, job.task, split=dataset.train_split)
-    seen = Seen(
+    seen = TrainingData(
         train=[row for row in rows if isinstance(row, Sample)],
         test=lambda: [ended.sample for ended in job.store.sample_results()],
     )
@@ -117,7 +128,7 @@ async def _put_to_model(
 ) -> None:
     """Ask an LLM through the call store."""
     calls = await asyncio.to_thread(open_calls, job.workspace.calls, job.payer)
-    line, numbered = Line(lambda: job.stop.asked), enumerate(chunks())
+    line, numbered = TargetConnection(lambda: job.stop.asked), enumerate(chunks())
     try:
         asker = open_model_pool(
             job.config, calls, trusted=load_trusted_endpoints(job.workspace), traffic=job.traffic
@@ -139,12 +150,12 @@ async def _put_to_model(
         job.tell_counts(tally.stage)
     if line.troubles and not job.stop.asked:
         left = tally.total - tally.done
-        raise line.unanswered(target.model, left, tally.total, where="models.targets")
+        raise line.error_for_unanswered(target.model, left, tally.total, where="models.targets")
 
 
 def iter_open_questions(
     job: RunContext, target: TargetConfig, chunks: Chunks
-) -> Iterator[Question]:
+) -> Iterator[TargetQuestion]:
     """Yield what a target would be asked now."""
     for source, samples in chunks():
         yield from _find_unanswered(job, target, source, samples)
@@ -152,11 +163,11 @@ def iter_open_questions(
 
 def _find_unanswered(
     job: RunContext, target: TargetConfig, source: str, samples: Sequence[Sample]
-) -> list[Question]:
+) -> list[TargetQuestion]:
     """Return the questions about samples that the store has no answer to."""
-    found: list[Question] = []
+    found: list[TargetQuestion] = []
     for task, part in _group_by_task(job, samples):
-        version, ids = version_of(task), [sample.id for sample in part]
+        version, ids = hash_question(task), [sample.id for sample in part]
         known = job.store.answer_keys(target.model, source, version, ids)
         found += [
             asked
@@ -178,9 +189,9 @@ async def _ask_unanswered(
     job: RunContext,
     target: str,
     asker: ModelClient,
-    line: Line,
+    line: TargetConnection,
     source: str,
-    missing: Sequence[Question],
+    missing: Sequence[TargetQuestion],
     tally: _Tally,
 ) -> Sequence[Prediction]:
     answers: list[Prediction] = []

@@ -19,7 +19,7 @@ from langgraph.errors import GraphDrained
 from coreeval.config import Config
 from coreeval.errors import CoreEvalError
 from coreeval.evaluation.benchmarks import iter_benchmark
-from coreeval.evaluation.recall import held_out
+from coreeval.evaluation.embedded_targets import is_held_out
 from coreeval.graph.build import build_rewording_graph
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import run_pool
@@ -86,7 +86,7 @@ def iter_train_rows(setup: Setup) -> Iterator[Sample]:
     config = setup.config
     rows = iter_benchmark(config.dataset, setup.task, split=config.pcr_train_split)
     samples = (row for row in rows if isinstance(row, Sample))
-    return filter(held_out, samples) if _is_fitted_on_train(config) else samples
+    return filter(is_held_out, samples) if _is_fitted_on_train(config) else samples
 
 
 def _is_fitted_on_train(config: Config) -> bool:

@@ -7,9 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from coreeval.errors import RunCorrupt
-from coreeval.evaluation.arm_scores import RANKED
-from coreeval.evaluation.pcr.caveats import ABOUT_MEMORY, CAVEATS, Basis
-from coreeval.evaluation.scoring.classification import NOTHING, Score
+from coreeval.evaluation.pcr.verdicts import ABOUT_MEMORY, CAVEATS, Basis
+from coreeval.evaluation.scores import NO_SCORE, RANKED_ARMS, Score
 from coreeval.releases.release_manifest import Findings, TargetFindings
 
 Json = Mapping[str, Any]
@@ -42,8 +41,8 @@ def _findings(report: Json) -> Findings:
         targets=tuple(
             TargetFindings(
                 target=target,
-                original=scores.get(target, (NOTHING, NOTHING))[0],
-                updated=scores.get(target, (NOTHING, NOTHING))[1],
+                original=scores.get(target, (NO_SCORE, NO_SCORE))[0],
+                updated=scores.get(target, (NO_SCORE, NO_SCORE))[1],
                 pcr=pcr[target]["verdict"] if target in pcr else None,
                 pcr_caveat=caveat_of(pcr[target]) if target in pcr else "",
                 drop=drops.get(target),
@@ -64,10 +63,10 @@ def caveat_of(found: Json) -> str:
 def _scores(found: Json) -> tuple[Score, Score]:
     """Return a target's macro-F1 on both arms, on the samples that both have."""
     for each in found["all_samples"]["comparisons"]:
-        if (each["first"]["arm"], each["second"]["arm"]) == RANKED:
+        if (each["first"]["arm"], each["second"]["arm"]) == RANKED_ARMS:
             one, other = (each[side]["macro_f1"] for side in ("first", "second"))
             return Score.model_validate(one), Score.model_validate(other)
-    return NOTHING, NOTHING
+    return NO_SCORE, NO_SCORE
 
 
 def _by_series(report: Json) -> dict[str, dict[str, str]]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import get_args
 
-from coreeval.evaluation.scoring.classification import Score, proportion
+from coreeval.evaluation.scores import Score, score_proportion
 from coreeval.releases.copied import copied
 from coreeval.releases.release_manifest import LabelNoise, LabelShare, Quality, RungCoverage
 from coreeval.schema import Rung, Task
@@ -34,7 +34,7 @@ def quality_of(
         kept += published and kept_from is not None
     names = [label.name for label in task.labels]
     return Quality(
-        acceptance=proportion(accepted.total(), total.total()),
+        acceptance=score_proportion(accepted.total(), total.total()),
         by_label=tuple(_share(name, total, accepted) for name in names),
         balance_shift=balance_shift(total, accepted),
         label_noise=_label_noise(
@@ -43,7 +43,7 @@ def quality_of(
             renewed=accepted.total() - kept,
             there=followed.label_noise.bound if followed else None,
         ),
-        evidence=proportion(total.total() - found["none"], total.total()),
+        evidence=score_proportion(total.total() - found["none"], total.total()),
         rungs=tuple(
             RungCoverage(rung=rung, samples=found[rung], accepted=used[rung])
             for rung in get_args(Rung)
@@ -57,7 +57,7 @@ def _share(name: str, total: Counter[str], accepted: Counter[str]) -> LabelShare
     return LabelShare(
         label=name,
         total=total[name],
-        accepted=proportion(accepted[name], total[name]),
+        accepted=score_proportion(accepted[name], total[name]),
         original_share=total[name] / max(total.total(), 1),
         updated_share=accepted[name] / accepted.total() if accepted.total() else None,
     )
@@ -76,7 +76,7 @@ def balance_shift(before: Counter[str], after: Counter[str]) -> float | None:
 def _label_noise(store: RunStore, *, kept: int, renewed: int, there: float | None) -> LabelNoise:
     originals, contrary = store.verdict_counts("original_label")
     texts, refused = store.verdict_counts("label_preserved")
-    original, updated = proportion(contrary, originals), proportion(refused, texts)
+    original, updated = score_proportion(contrary, originals), score_proportion(refused, texts)
     here = noise_bound(original, updated)
     bound = bound_of_both(here, renewed, there, kept)
     return LabelNoise(original=original, updated=updated, bound=bound)

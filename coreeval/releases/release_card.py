@@ -1,6 +1,6 @@
 """README.md of a release: the dataset card, which says how it was made, its limits and licences."""
 
-from coreeval.evaluation.scoring.classification import Score
+from coreeval.evaluation.scores import Score
 from coreeval.releases.annotation.card import ratings_told
 from coreeval.releases.card_words import (
     ATTRIBUTION,

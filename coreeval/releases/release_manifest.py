@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-from coreeval.evaluation.annotation.results import Rated
-from coreeval.evaluation.arm_scores import Ranking
-from coreeval.evaluation.scoring.classification import NOTHING, Score
+from coreeval.evaluation.annotation.ratings import CriterionResult
+from coreeval.evaluation.scores import NO_SCORE, Score, TargetRanking
 from coreeval.releases.contained import InsidePath, PlainName, RelativePath, VersionName
 from coreeval.releases.manifest import Cost, Fingerprints, KnowledgeUsed, Source
 from coreeval.schema import Rung, Value, Window
@@ -49,9 +48,9 @@ class LabelShare(Value):
 class LabelNoise(Value):
     """What blind judges said of labels: they see a text, and neither its label nor its history."""
 
-    original: Score = NOTHING
+    original: Score = NO_SCORE
     """Share of the judged originals that definitely read as another label."""
-    updated: Score = NOTHING
+    updated: Score = NO_SCORE
     """Share of the judged new texts, those of retries included, that did not read as the label."""
     bound: float | None = None
     """Share of the updated arm that may have a wrong label (`noise_bound`); None where nothing was
@@ -99,9 +98,9 @@ class TargetFindings(Value):
     """What is known of one target when the release is made."""
 
     target: str
-    original: Score = NOTHING
+    original: Score = NO_SCORE
     """Macro-F1 on the original arm, on the samples that the updated one has too."""
-    updated: Score = NOTHING
+    updated: Score = NO_SCORE
     pcr: str | None = None
     """Verdict; None where it was not asked, and so for the next two."""
     pcr_caveat: str = ""
@@ -114,7 +113,7 @@ class TargetFindings(Value):
 class Findings(Value):
     """What the run's report says of targets."""
 
-    ranking: Ranking | None = None
+    ranking: TargetRanking | None = None
     targets: tuple[TargetFindings, ...] = ()
 
 
@@ -156,7 +155,7 @@ class PeopleSaid(Value):
     scale: str
     items: int
     raters: int
-    criteria: tuple[Rated, ...]
+    criteria: tuple[CriterionResult, ...]
 
 
 class Changes(Value):

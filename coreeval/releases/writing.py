@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from coreeval.evaluation.report.reading import read_report
+from coreeval.evaluation.report.report_file import read_report
 from coreeval.releases.annotation.kept import said_of
 from coreeval.releases.arms import shard_of, write_arms
 from coreeval.releases.changelog import changelog_text, changes

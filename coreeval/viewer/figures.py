@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coreeval.evaluation.scoring.classification import NOTHING, Score, proportion
+from coreeval.evaluation.scores import NO_SCORE, Score, score_proportion
 from coreeval.releases.quality import balance_shift, noise_bound
 from coreeval.tools.stores.run_overview import CallSum, Overview
 
@@ -99,7 +99,7 @@ def quality_of(overview: Overview) -> RunQuality:
     after = Counter({label: ends.get("accepted", 0) for label, ends in overview.labels.items()})
     ended = overview.total - overview.outcomes.get("pending", 0)
     return RunQuality(
-        acceptance=proportion(after.total(), ended),
+        acceptance=score_proportion(after.total(), ended),
         labels=tuple(
             LabelRow(label=label, total=before[label], accepted=after[label])
             for label in sorted(before)
@@ -115,5 +115,5 @@ def _against(overview: Overview, name: str) -> Score:
     """Return the share of a judge's verdicts that were against."""
     for said in overview.verdicts:
         if said.name == name:
-            return proportion(said.failed, said.passed + said.failed)
-    return NOTHING
+            return score_proportion(said.failed, said.passed + said.failed)
+    return NO_SCORE

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coreeval import cli
-from coreeval.evaluation.report.writing import write_report
+from coreeval.evaluation.report.report_document import write_report
 from coreeval.tools.workspace import RunFiles
 from tests.evaluation.report.kit import TARGET, found_in, says
 

@@ -18,9 +18,9 @@ from coreeval.config.user_files import (
     read_text,
 )
 from coreeval.errors import ConfigError, CoreEvalError
-from coreeval.evaluation.benchmarks.lines import file_digest, read_lines
+from coreeval.evaluation.benchmarks.files import file_digest, read_lines
 from coreeval.evaluation.numleak.series.catalogue import definition_of
-from coreeval.evaluation.report.reading import report_in
+from coreeval.evaluation.report.report_file import load_report
 from coreeval.tasks import load_task
 from coreeval.tools.text import iter_sheet_rows
 
@@ -78,7 +78,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "config": load_config,
     "takedown list": load_takedown,
     "task": lambda path: load_task(str(path)),
-    "report": lambda path: report_in(path, hint=""),
+    "report": lambda path: load_report(path, hint=""),
     "sheet": lambda path: list(iter_sheet_rows(path)),
     "lines": lambda path: list(read_lines(path)),
     "digest": lambda path: file_digest([path]),

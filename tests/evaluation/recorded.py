@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.evaluation.benchmarks.options import bracketed_options
+from coreeval.evaluation.benchmarks.item_records import find_bracketed_options
 
 CAP = Path(__file__).parents[2].parent / "shared" / "data" / "cap"
 beside = pytest.mark.skipif(
@@ -17,7 +17,7 @@ beside = pytest.mark.skipif(
 
 @dataclass(frozen=True)
 class Recorded:
-    """One item's answers, as `coreeval.evaluation.scoring.Answered` has them."""
+    """One item's answers, as `coreeval.evaluation.metrics.Answered` has them."""
 
     reference: str
     original_output: str
@@ -39,8 +39,8 @@ def recorded(folder: str, name: str) -> list[Recorded]:
             modified_output=second["pred_output"],
             original_choice=first.get("pred_opt"),
             modified_choice=second.get("pred_opt"),
-            original_options=bracketed_options(first["input"]) or None,
-            modified_options=bracketed_options(second["input"]) or None,
+            original_options=find_bracketed_options(first["input"]) or None,
+            modified_options=find_bracketed_options(second["input"]) or None,
         )
         for first, second in zip(*rows, strict=True)
     ]

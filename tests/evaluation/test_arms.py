@@ -1,12 +1,21 @@
+"""The order of targets on two arms, beside scipy's own correlations."""
+
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import pytest
+from scipy import stats  # type: ignore[import-untyped]
 
 from coreeval.evaluation import arms
-from coreeval.evaluation.arm_scores import ArmTable, Comparison
-from coreeval.evaluation.arms import compare_arms
-from coreeval.evaluation.scoring.answers import Resampled, Table, View, resample
-from coreeval.evaluation.scoring.classification import NOTHING
+from coreeval.evaluation.arms import (
+    TwoArmScores,
+    compare_arms,
+    kendall_tau_b,
+    rank_targets,
+    spearman_rho,
+)
+from coreeval.evaluation.label_scores import AnswerTable, AnswerView, ViewScores, resample
+from coreeval.evaluation.scores import NO_SCORE, ArmComparison, ArmTable
 from coreeval.schema import AnswerKind, Arm, Prediction
 from coreeval.tools.stores.run_records import TargetAnswer
 
@@ -43,7 +52,7 @@ def _table(unrecoverable: Sequence[str] = ()) -> ArmTable:
     return compare_arms([("t", said)], gold=GOLD, labels=("a", "b"), unrecoverable=unrecoverable)
 
 
-def _comparison(table: ArmTable, first: Arm, second: Arm) -> Comparison:
+def _comparison(table: ArmTable, first: Arm, second: Arm) -> ArmComparison:
     (target,) = table.targets
     (found,) = [
         each
@@ -103,11 +112,11 @@ def test_a_target_that_refuses_everything_is_scored_nothing() -> None:
     said = _said({"original": every, "semantic": every})
     (target,) = compare_arms([("t", said)], gold=GOLD, labels=("a", "b")).targets
     for arm in target.all_samples.arms:
-        assert arm.macro_f1 == arm.accuracy == NOTHING
+        assert arm.macro_f1 == arm.accuracy == NO_SCORE
         assert arm.answers["refused"] == 4
-        assert arm.templates[0].macro_f1 == NOTHING
+        assert arm.templates[0].macro_f1 == NO_SCORE
     (pair,) = target.all_samples.comparisons
-    assert pair.macro_f1_difference == NOTHING
+    assert pair.macro_f1_difference == NO_SCORE
 
 
 def test_arms_are_averaged_over_templates_that_stand_apart_beside_them() -> None:
@@ -169,7 +178,7 @@ def test_arms_without_a_shared_sample_are_compared_on_nothing() -> None:
     said = _said({"original": {"1": "a"}, "updated": {"2": "a"}})
     (target,) = compare_arms([("t", said)], gold=GOLD, labels=("a", "b")).targets
     (comparison,) = target.all_samples.comparisons
-    assert comparison.accuracy_difference == comparison.macro_f1_difference == NOTHING
+    assert comparison.accuracy_difference == comparison.macro_f1_difference == NO_SCORE
 
 
 def test_no_predictions_make_an_empty_table() -> None:
@@ -192,7 +201,9 @@ def test_the_table_survives_json_and_is_repeatable() -> None:
 def test_one_target_is_scored_before_the_next_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
 
-    def scored(table: Table, views: Sequence[View], *, seed: int, draws: int) -> list[Resampled]:
+    def scored(
+        table: AnswerTable, views: Sequence[AnswerView], *, seed: int, draws: int
+    ) -> list[ViewScores]:
         events.append("scored")
         return resample(table, views, seed=seed, draws=2)
 
@@ -222,3 +233,74 @@ def test_a_label_and_its_kind_go_together(answer: str, kind: AnswerKind) -> None
         Prediction(
             target="t", sample_id="1", source="original", template=1, answer=answer, kind=kind
         )
+
+
+@pytest.mark.parametrize("targets", [3, 4, 9])
+def test_each_line_is_what_scipy_has_of_it(targets: int) -> None:
+    chance = np.random.default_rng(targets)
+    first, second = chance.integers(0, 4, (2, 40, targets)) / 10.0  # with ties
+    taus, rhos = kendall_tau_b(first, second), spearman_rho(first, second)
+    for line in range(40):
+        alike = len(set(first[line])) == 1 or len(set(second[line])) == 1
+        if alike:
+            assert np.isnan(taus[line]) and np.isnan(rhos[line])
+            continue
+        tau = stats.kendalltau(first[line], second[line], variant="b").statistic
+        assert taus[line] == pytest.approx(tau, abs=1e-12)
+        rho = stats.spearmanr(first[line], second[line]).statistic
+        assert rhos[line] == pytest.approx(rho, abs=1e-12)
+
+
+def standing(name: str, first: list[float], second: list[float]) -> TwoArmScores:
+    return TwoArmScores(name, np.array(first), np.array(second))
+
+
+def test_two_targets_are_no_order() -> None:
+    assert rank_targets([standing("a", [1.0, 1.0], [1.0, 1.0])] * 2) is None
+
+
+def test_the_interval_is_that_of_the_draws() -> None:
+    found = rank_targets(
+        [
+            standing("a", [0.3, 0.3, 0.3], [0.3, 0.3, 0.1]),
+            standing("b", [0.2, 0.2, 0.2], [0.2, 0.2, 0.2]),
+            standing("c", [0.1, 0.1, 0.1], [0.1, 0.1, 0.3]),
+        ]
+    )
+    assert found
+    assert found.targets == ("a", "b", "c")
+    tau = found.kendall
+    assert (tau.estimate, tau.n) == (1.0, 3)
+    assert [tau.ci_low, tau.ci_high] == pytest.approx([-0.95, 0.95])
+
+
+def test_targets_that_all_tie_have_no_correlation() -> None:
+    found = rank_targets([standing(name, [0.5, 0.5], [0.1, 0.2]) for name in "abc"])
+    assert found
+    assert (found.kendall.estimate, found.kendall.ci_low, found.kendall.n) == (None, None, 3)
+
+
+def test_a_table_of_arms_has_the_order_of_the_targets_that_answered_both() -> None:
+    gold = {str(n): "ab"[n % 2] for n in range(60)}
+
+    def said(right: int, right_later: int) -> list[TargetAnswer]:
+        """Return answers of which so many first ones are right on each arm."""
+        other = {"a": "b", "b": "a"}
+        answers = list[TargetAnswer]()
+        for place, (key, label) in enumerate(gold.items()):
+            one = label if place < right else other[label]
+            two = label if place < right_later else other[label]
+            answers.append(("original", 1, key, one, "answered"))
+            answers.append(("updated", 1, key, two, "answered"))
+        return answers
+
+    targets = [("a", said(50, 20)), ("b", said(40, 40)), ("c", said(30, 30)), ("d", said(20, 50))]
+    only = [row for row in said(10, 10) if row[0] == "original"]
+    table = compare_arms([*targets, ("e", only)], gold=gold, labels=("a", "b"), draws=100)
+    assert table.ranking
+    assert table.ranking.targets == ("a", "b", "c", "d")
+    tau = table.ranking.kendall
+    assert tau.estimate == pytest.approx(-2 / 3)
+    assert tau.ci_low is not None and tau.ci_high is not None
+    assert -1.0 <= tau.ci_low <= -2 / 3 <= tau.ci_high <= 0.5
+    assert compare_arms(targets[:2], gold=gold, labels=("a", "b"), draws=10).ranking is None

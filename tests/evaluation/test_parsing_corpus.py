@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from coreeval.evaluation.label_shape import LabelShape
+from coreeval.evaluation.answer_parsers import LabelShape, read_choice
 from coreeval.evaluation.numleak.leak.scores import scores_of
 from coreeval.evaluation.numleak.parsing import points_of
 from coreeval.evaluation.numleak.periods import Period
@@ -21,7 +21,6 @@ from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
 from coreeval.evaluation.numleak.series.catalogue import definition_of
 from coreeval.evaluation.numleak.series.opening import read_series
-from coreeval.evaluation.scoring.choices import read_choice
 from coreeval.models.answers import InvalidAnswer
 from coreeval.tasks import load_task
 

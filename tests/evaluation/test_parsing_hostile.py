@@ -7,14 +7,14 @@ from typing import Final
 
 import pytest
 
-from coreeval.evaluation.label_shape import LabelShape
+from coreeval.evaluation import answer_parsers
+from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.evaluation.numleak.parsing import read_choice, read_value
 from coreeval.evaluation.numleak.parsing.disputed import read_disputed
 from coreeval.evaluation.numleak.parsing.prose import read_prose
 from coreeval.evaluation.numleak.parsing.scores import read_score
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.units import known_units
-from coreeval.evaluation.scoring import choices
 from coreeval.models.answer_text import extract_final_answer, extract_json
 from coreeval.models.answers import InvalidAnswer
 from coreeval.tasks import load_task
@@ -38,7 +38,7 @@ READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "disputed": lambda text: read_disputed(text, stated=-42.0, unit=PERCENT, period=MONTH),
     "score": lambda text: read_score(text, period=MONTH),
     "date": lambda text: read_choice(text, first=MONTH, second=MONTH.shifted(1)),
-    "option": lambda text: choices.read_choice(text, {"A": "tin", "B": "gold"}),
+    "option": lambda text: answer_parsers.read_choice(text, {"A": "tin", "B": "gold"}),
     "label": label,
     "final answer": extract_final_answer,
     "JSON": extract_json,

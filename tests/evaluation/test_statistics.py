@@ -1,22 +1,29 @@
 """Intervals, p-values and the smallest difference, against scipy and against known answers."""
 
 import math
+import tracemalloc
+from collections import Counter
 
 import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
-from coreeval.evaluation.resampling import bootstrap_sums, leave_one_out
+from coreeval.evaluation import statistics
+from coreeval.evaluation.scores import NO_SCORE, LabelPair, score_accuracy, score_proportion
 from coreeval.evaluation.statistics import (
     Array,
-    Replicated,
-    adjusted,
-    bca,
-    detectable,
-    estimate_of,
+    StatisticReplicates,
+    adjust_benjamini_hochberg,
+    bca_interval,
+    bootstrap_sums,
+    cluster_sums,
+    detectable_difference,
     influence_of,
-    percentile,
+    leave_one_out,
+    make_estimate,
+    percentile_interval,
     permutation_p,
+    permute_sums,
     standard_error,
 )
 
@@ -25,10 +32,10 @@ SKEWED = RNG.exponential(size=40)
 OTHER = RNG.exponential(size=25) ** 2
 
 
-def mean_of(values: Array, seed: int) -> Replicated:
+def mean_of(values: Array, seed: int) -> StatisticReplicates:
     """Return a mean with its replicates, from sums as PCR has them."""
     rows, n = values[:, None], len(values)
-    return Replicated(
+    return StatisticReplicates(
         value=float(values.mean()),
         drawn=bootstrap_sums(rows, 50_000, np.random.default_rng(seed))[:, 0] / n,
         influence=influence_of(leave_one_out(rows)[:, 0] / (n - 1)),
@@ -48,12 +55,14 @@ def scipys(method: str, *samples: Array) -> tuple[float, float]:
     return found.low, found.high
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [(percentile, "percentile"), (bca, "BCa")])
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(percentile_interval, "percentile"), (bca_interval, "BCa")]
+)
 def test_intervals_are_scipys(ours: object, theirs: str) -> None:
     assert callable(ours)
     assert ours(mean_of(SKEWED, 1)) == pytest.approx(scipys(theirs, SKEWED), abs=0.01)
     first, second = mean_of(SKEWED, 1), mean_of(OTHER, 2)
-    both = Replicated(
+    both = StatisticReplicates(
         first.value - second.value,
         first.drawn - second.drawn,
         np.concatenate([first.influence, -second.influence]),
@@ -63,20 +72,20 @@ def test_intervals_are_scipys(ours: object, theirs: str) -> None:
 
 def test_bca_moves_the_interval_of_a_skewed_statistic() -> None:
     found = mean_of(SKEWED, 1)
-    assert all(a < b for a, b in zip(percentile(found), bca(found), strict=True))
+    assert all(a < b for a, b in zip(percentile_interval(found), bca_interval(found), strict=True))
 
 
 def test_replicates_that_all_agree() -> None:
-    same = Replicated(0.5, np.full(100, 0.5), np.zeros(10))
-    assert bca(same) == percentile(same) == (0.5, 0.5)
+    same = StatisticReplicates(0.5, np.full(100, 0.5), np.zeros(10))
+    assert bca_interval(same) == percentile_interval(same) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_an_undefined_replicate_leaves_no_interval(wrong: float) -> None:
     drawn = np.array([0.1, 0.2, wrong])
-    found = estimate_of(Replicated(0.1, drawn, np.zeros(3)), "percentile")
+    found = make_estimate(StatisticReplicates(0.1, drawn, np.zeros(3)), "percentile")
     assert found.estimate == 0.1 and math.isnan(found.ci_low) and math.isnan(found.ci_high)
-    assert math.isnan(standard_error(Replicated(0.1, drawn, np.zeros(3))))
+    assert math.isnan(standard_error(StatisticReplicates(0.1, drawn, np.zeros(3))))
 
 
 def test_p_needs_every_permutation_and_takes_infinite_ones() -> None:
@@ -94,16 +103,109 @@ def test_p_counts_what_was_seen_and_both_sides() -> None:
 
 
 def test_benjamini_and_hochberg() -> None:
-    found = adjusted([0.01, 0.04, math.nan, 0.03, 0.005])
+    found = adjust_benjamini_hochberg([0.01, 0.04, math.nan, 0.03, 0.005])
     assert found[:2] + found[3:] == pytest.approx([0.02, 0.04, 0.04, 0.02])
     assert math.isnan(found[2])
-    assert all(map(math.isnan, adjusted([math.nan])))
+    assert all(map(math.isnan, adjust_benjamini_hochberg([math.nan])))
 
 
 def test_the_smallest_difference_is_found_in_four_studies_of_five() -> None:
     error = 0.02
-    least = detectable(error)
+    least = detectable_difference(error)
     assert least == pytest.approx(2.8016 * error, rel=1e-4)
     seen = np.random.default_rng(1).normal(least, error, size=100_000)
     found = np.abs(seen / error) > stats.norm.ppf(0.975)
     assert found.mean() == pytest.approx(0.8, abs=0.005)
+
+
+EYE = np.eye(7)
+"""Items whose sums are the weights themselves."""
+
+
+def test_bootstrap_weights_are_multinomial() -> None:
+    weights = bootstrap_sums(EYE, 40_000, np.random.default_rng(1))
+    assert weights.shape == (40_000, 7)
+    assert (weights.sum(axis=1) == 7).all() and (weights == weights.round()).all()
+    assert weights.mean(axis=0) == pytest.approx(np.ones(7), abs=0.02)
+    expected = np.eye(7) - 1 / 7  # covariance of counts: n (p on the diagonal - p p')
+    assert np.cov(weights.T) == pytest.approx(expected, abs=0.03)
+
+
+def test_leaving_out_one_item_at_a_time() -> None:
+    rows = np.array([[1.0, 10], [2, 20], [4, 40]])
+    assert leave_one_out(rows).tolist() == [[6, 60], [5, 50], [3, 30]]
+
+
+def test_permutations_keep_every_item_and_the_size_of_both_groups() -> None:
+    first, second = permute_sums(EYE[:3], EYE[3:], 20_000, np.random.default_rng(1))
+    assert (first + second == 1).all()
+    assert (first.sum(axis=1) == 3).all()
+    assert first.mean(axis=0) == pytest.approx(np.full(7, 3 / 7), abs=0.02)
+    assert len(np.unique(first, axis=0)) == 35  # all of 7 over 3
+
+
+def test_pieces_add_up_whatever_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "PIECE", 20)
+    assert bootstrap_sums(EYE, 11, np.random.default_rng(1)).shape == (11, 7)
+    monkeypatch.setattr(statistics, "PIECE", 1)
+    assert bootstrap_sums(EYE, 3, np.random.default_rng(1)).sum() == 21
+
+
+def test_more_draws_take_no_more_memory() -> None:
+    rows = np.ones((2000, 4))
+    peaks = []
+    for draws in (1000, 8000):
+        tracemalloc.start()
+        bootstrap_sums(rows, draws, np.random.default_rng(1))
+        permute_sums(rows, rows, draws, np.random.default_rng(1))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    results = 7000 * 4 * 8 * 4
+    assert peaks[1] < peaks[0] + results
+
+
+def test_items_of_a_cluster_are_resampled_as_one() -> None:
+    """Their rows are added up, cluster by cluster, and nothing is lost."""
+    rows = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
+    found = cluster_sums(rows, ["b", "a", "b"])
+    assert found.tolist() == [[0.0, 1.0], [2.0, 2.0]]
+
+
+def _answered(right: int, n: int) -> Counter[LabelPair]:
+    return Counter({("a", "a"): right, ("a", "b"): n - right})
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "low", "high"),
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_accuracy_has_the_wilson_intervals_of_newcombe_1998(
+    right: int, n: int, low: float, high: float
+) -> None:
+    score = score_accuracy(_answered(right, n))
+    assert (score.estimate, score.n) == (right / n, n)
+    assert score.ci_low == pytest.approx(low, abs=5e-5)
+    assert score.ci_high == pytest.approx(high, abs=5e-5)
+
+
+def test_one_right_answer_leaves_much_open() -> None:
+    score = score_accuracy({("a", "a"): 1})
+    # for one of one right the lower end is 1 / (1 + z²)
+    assert score.ci_low == pytest.approx(1 / (1 + 1.959964**2), abs=1e-6)
+    assert score.estimate == score.ci_high == 1.0
+
+
+def test_nothing_scored_is_no_number() -> None:
+    assert score_accuracy({}) == NO_SCORE
+    assert score_proportion(0, 0) == NO_SCORE
+
+
+def test_all_wrong_is_zero_with_an_interval() -> None:
+    score = score_accuracy({("a", "b"): 6, ("b", ""): 4})
+    assert (score.estimate, score.ci_low) == (0.0, 0.0)
+    assert score.ci_high == pytest.approx(0.2775, abs=5e-5)

@@ -7,17 +7,17 @@ import pytest
 
 from coreeval.config import ModelConfig
 from coreeval.errors import ModelCallError, ModelUnusable, NoValidAnswer, PromptError
-from coreeval.evaluation.label_shape import LabelShape
+from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.evaluation.targets import (
     GIVE_UP_AFTER,
     Answer,
-    Line,
     Message,
-    Question,
+    TargetConnection,
+    TargetQuestion,
     ask_target,
-    question,
+    hash_question,
+    make_message,
     questions_about,
-    version_of,
 )
 from coreeval.models import InvalidAnswer, OutputSchema, record_calls
 from coreeval.schema import Label, Prediction, Sample, Task
@@ -63,19 +63,19 @@ class ScriptedAsker:
             self.open -= 1
 
 
-def _line() -> Line:
-    return Line(lambda: False)
+def _line() -> TargetConnection:
+    return TargetConnection(lambda: False)
 
 
 async def _ask(
     asker: ScriptedAsker,
     samples: Sequence[Sample],
     concurrency: int = 2,
-    line: Line | None = None,
+    line: TargetConnection | None = None,
 ) -> tuple[Prediction, ...]:
     return await ask_target(
         "openai:x",
-        [Question(sample, 1) for sample in samples],
+        [TargetQuestion(sample, 1) for sample in samples],
         source="updated",
         task=TASK,
         asker=asker,
@@ -93,7 +93,7 @@ async def test_predictions_come_in_the_order_of_the_samples() -> None:
         ("s2", "bad", "answered"),
     ]
     assert {(each.target, each.source) for each in found} == {("openai:x", "updated")}
-    assert {each.version for each in found} == {version_of(TASK)}
+    assert {each.version for each in found} == {hash_question(TASK)}
 
 
 async def test_every_template_is_asked_about_every_sample() -> None:
@@ -127,11 +127,11 @@ async def test_every_template_is_asked_about_every_sample() -> None:
 
 def test_other_words_round_a_text_make_another_version() -> None:
     def changed(**update: object) -> str:
-        return version_of(TASK.model_copy(update=update))
+        return hash_question(TASK.model_copy(update=update))
 
-    assert version_of(TASK) == changed(description="Other.")
+    assert hash_question(TASK) == changed(description="Other.")
     versions = [
-        version_of(TASK),
+        hash_question(TASK),
         changed(templates=TASK.templates[:1]),
         changed(target="snow"),
         changed(labels=TASK.labels[::-1]),
@@ -203,7 +203,7 @@ async def test_a_target_that_is_down_is_given_up(concurrency: int) -> None:
 
 async def test_nothing_more_is_sent_once_told_to_stop_and_what_was_answered_is_kept() -> None:
     asker = ScriptedAsker(lambda _: "good")
-    line = Line(lambda: len(asker.asked) >= 7)
+    line = TargetConnection(lambda: len(asker.asked) >= 7)
     found = await _ask(asker, _samples(*map(str, range(100))), 3, line)
     assert [each.sample_id for each in found] == [f"s{at}" for at in range(7)]
     assert len(asker.asked) == 7
@@ -265,7 +265,7 @@ def test_a_bare_label_is_an_answer_whatever_its_case(said: str) -> None:
 
 
 def test_dollars_in_a_text_are_text() -> None:
-    content = question(TASK, {"text": "costs $5, $labels"}, 1)["content"]
+    content = make_message(TASK, {"text": "costs $5, $labels"}, 1)["content"]
     assert content.startswith("costs $5, $labels about rain: good, bad?")
 
 
@@ -276,14 +276,14 @@ def test_dollars_in_a_text_are_text() -> None:
 def test_a_template_that_cannot_be_filled_is_named(template: str, told: str) -> None:
     task = TASK.model_copy(update={"templates": ("$text", template)})
     with pytest.raises(PromptError, match=told) as caught:
-        question(task, {"text": "x"}, 2)
+        make_message(task, {"text": "x"}, 2)
     assert "template 2" in caught.value.message
     assert "$labels" in caught.value.hint
 
 
 def _recorded(content: str, text: str, finish_reason: str = "stop") -> Mapping[str, object]:
     return {
-        "messages": [question(TASK, {"text": text}, 1)],
+        "messages": [make_message(TASK, {"text": text}, 1)],
         "schema": "LabelAnswer",
         "content": content,
         "finish_reason": finish_reason,
@@ -309,7 +309,7 @@ async def test_targets_are_asked_through_the_call_store(tmp_path: Path) -> None:
             first, second = [
                 await ask_target(
                     "replay:x",
-                    [Question(one, 1) for one in _samples(*texts)],
+                    [TargetQuestion(one, 1) for one in _samples(*texts)],
                     source="original",
                     task=TASK,
                     asker=exchange(store).open_client(target, "target", max_draws=1, settle=True),

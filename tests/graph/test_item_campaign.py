@@ -12,15 +12,15 @@ import pytest
 import yaml
 
 from coreeval.config import TargetConfig
-from coreeval.evaluation.pcr.answered import Answer, asked_of
-from coreeval.evaluation.pcr.study import Settings, study
+from coreeval.evaluation.pcr.pairs_from_items import ItemAnswer, pair_answers
+from coreeval.evaluation.pcr.study import PcrSettings, study
 from coreeval.graph.estimate.campaign_estimate import estimate_items
 from coreeval.graph.item_campaign import ItemPlan, ask_items, build_item_plan, file_names
 from coreeval.tools.embeddings import Vectors
 from tests.evaluation.recorded import CAP, beside
 from tests.support.llm_server import LLMServer, Request
 
-NO_SCORES = Settings(metric="", consistency="", draws=200)
+NO_SCORES = PcrSettings(metric="", consistency="", draws=200)
 
 
 def planned(folder: Path, settings: Mapping[str, object]) -> ItemPlan:
@@ -91,8 +91,8 @@ def test_fineval_is_the_paper_but_for_letters_that_were_read_by_hand(
     tmp_path: Path, model: str, performance: tuple[float, float], consistency: tuple[float, float]
 ) -> None:
     plan = of_cap(tmp_path, f"fineval/{model}")
-    answers = {text: Answer("answered", said) for text, said in predictions(f"fineval/{model}")}
-    one = study({"x": asked_of(plan.twins, answers).pairs}, plan.settings)["x"]
+    answers = {text: ItemAnswer("answered", said) for text, said in predictions(f"fineval/{model}")}
+    one = study({"x": pair_answers(plan.twins, answers).pairs}, plan.settings)["x"]
     found = list(one.splits.values())
     assert [each.n for each in found] == [170, 1151]
     assert [round(each.performance, 4) for each in found] == pytest.approx(performance, abs=1e-9)
@@ -115,7 +115,7 @@ def test_the_papers_benchmarks_can_be_modified_here(
     drawn = sum(len(each.drawn.items) for each in plan.twins)
     assert drawn == sum(min(200, each.drawn.total) for each in plan.twins)
     assert least * drawn < plan.items <= drawn
-    assert all(each.unchanged == 0 for each in plan.twins)
+    assert all(each.identical_count == 0 for each in plan.twins)
     totals = estimate_items(plan).totals
     assert totals.calls.likely == 2 * plan.items and totals.usd is not None
 

@@ -11,7 +11,7 @@ import pytest
 
 from coreeval import cli
 from coreeval.errors import RunError
-from coreeval.evaluation.arm_scores import ARMS
+from coreeval.evaluation.scores import ARMS
 from coreeval.evaluation.targets import GIVE_UP_AFTER
 from coreeval.schema import AnswerKind
 from coreeval.tools.clock import utc_now

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coreeval.config import load_config
-from coreeval.evaluation.recall import split_train
+from coreeval.evaluation.embedded_targets import split_train
 from coreeval.graph.bundled import MEMORY, demo_data
 from coreeval.graph.setup import Setup, set_up
 from coreeval.graph.train_split import draw_lowest, draw_train, iter_train_rows, max_train_items

@@ -18,17 +18,17 @@ from pydantic import BaseModel, ConfigDict
 from coreeval.config.load import load_config
 from coreeval.config.user_files import YamlError, parse_yaml
 from coreeval.errors import CoreEvalError
-from coreeval.evaluation.annotation.workbook import workbook_rows
-from coreeval.evaluation.benchmarks.records import Bad, read_records
-from coreeval.evaluation.benchmarks.table import csv_records, tab_records
-from coreeval.evaluation.label_shape import LabelShape
+from coreeval.evaluation import answer_parsers
+from coreeval.evaluation.annotation.sheets import read_workbook_rows
+from coreeval.evaluation.answer_parsers import LabelShape
+from coreeval.evaluation.benchmarks.files import BadRecord, read_records
+from coreeval.evaluation.benchmarks.tables import read_csv_records, read_tab_records
 from coreeval.evaluation.numleak.parsing import read_choice, read_value
 from coreeval.evaluation.numleak.parsing.disputed import read_disputed
 from coreeval.evaluation.numleak.parsing.prose import read_prose, read_reasoned
 from coreeval.evaluation.numleak.parsing.scores import read_score
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.units import known_units
-from coreeval.evaluation.scoring import choices
 from coreeval.models.answers import InvalidAnswer, OutputSchema, PlainOutput
 from coreeval.models.rate_limit import parse_allowances
 from coreeval.releases.cassettes.opening import open_cassette
@@ -76,7 +76,7 @@ def answer(text: str) -> None:
         for mend in (False, True):
             with suppress(InvalidAnswer):
                 shape.parse(text, mend=mend)
-    choices.read_choice(text, {"A": "tin", "B": "gold"})
+    answer_parsers.read_choice(text, {"A": "tin", "B": "gold"})
     pretty(text)
 
 
@@ -139,7 +139,10 @@ def _yaml(text: str) -> None:
 
 def _json_lines(path: Path) -> object:
     return read_records(
-        path, lambda row: Bad("no") if "x" in row else str(row), key=str, twice=lambda *_: "twice"
+        path,
+        lambda row: BadRecord("no") if "x" in row else str(row),
+        key=str,
+        twice=lambda *_: "twice",
     )
 
 
@@ -162,7 +165,7 @@ def _sheet_xml(content: bytes, folder: Path) -> None:
         for member in whole.infolist():
             page = member.filename == "xl/worksheets/sheet1.xml"
             new.writestr(member.filename, content if page else whole.read(member))
-    _of_file("a.xlsx", workbook_rows)(made.getvalue(), folder)
+    _of_file("a.xlsx", read_workbook_rows)(made.getvalue(), folder)
 
 
 def _empty_book() -> io.BytesIO:
@@ -194,10 +197,10 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "gates": _of_file("gates.yaml", load_gates),
     "prices": _of_file("prices.yaml", load_prices),
     "sheet": _of_file("a.csv", iter_sheet_rows),
-    "workbook": _of_file("a.xlsx", workbook_rows),
+    "workbook": _of_file("a.xlsx", read_workbook_rows),
     "worksheet": _sheet_xml,
-    "csv": _of_file("a.csv", csv_records),
-    "tsv": _of_file("a.tsv", tab_records),
+    "csv": _of_file("a.csv", read_csv_records),
+    "tsv": _of_file("a.tsv", read_tab_records),
     "jsonl": _of_file("a.jsonl", _json_lines),
     "artlist": _of_file("a.json", lambda path: read_artlist(path, path.name)),
     "gkg": _news("20260610033000.gkg.csv", "gkg"),

@@ -5,7 +5,7 @@ import time
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from coreeval.evaluation.label_shape import LabelShape
+from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.models.answer_text import MOST_REPAIRED, strip_thoughts
 from coreeval.models.answers import MOST_VALUES, InvalidAnswer, OutputSchema
 from coreeval.models.client import MOST_ANSWER_CHARACTERS

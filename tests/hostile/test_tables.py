@@ -7,7 +7,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.parquet import parquet_records
+from coreeval.evaluation.benchmarks.arrow import read_parquet_records
 
 
 def test_a_table_that_is_nested_too_deeply_is_told_with_its_file(tmp_path: Path) -> None:
@@ -18,5 +18,5 @@ def test_a_table_that_is_nested_too_deeply_is_told_with_its_file(tmp_path: Path)
     path = tmp_path / "test.parquet"
     pq.write_table(pa.table({"text": pa.array([deep], kind)}), path)
     with pytest.raises(DatasetError, match="too deeply nested") as caught:
-        list(parquet_records(path))
+        list(read_parquet_records(path))
     assert caught.value.where == str(path)

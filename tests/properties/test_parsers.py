@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coreeval.agents.offline.tokens import find_tags_start, split_segments, strip_edges
 from coreeval.config.user_files import MOST_DEPTH, YamlError, parse_yaml
 from coreeval.evaluation.numleak.parsing.text import plain
-from coreeval.evaluation.overlap.normal import plain_words
+from coreeval.evaluation.overlap.shingles import normalise_words
 from coreeval.models.answer_text import (
     extract_final_answer,
     extract_json,
@@ -102,8 +102,8 @@ def test_a_repaired_title_is_one_line_of_single_spaces(text: str) -> None:
 
 @given(TEXTS)
 def test_plain_words_stay_as_they_are(text: str) -> None:
-    once = plain_words(text)
-    assert plain_words(once) == once or not once.isascii()
+    once = normalise_words(text)
+    assert normalise_words(once) == once or not once.isascii()
 
 
 # -- samples --------------------------------------------------------------------------------------

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ReleaseError, RunError, RunStateError, UsageError
-from coreeval.evaluation.annotation.guideline import CRITERIA
-from coreeval.evaluation.annotation.key import read_key
-from coreeval.evaluation.annotation.results import Annotation
+from coreeval.evaluation.annotation.rating_study import CRITERIA, read_key
+from coreeval.evaluation.annotation.ratings import Annotation
 from coreeval.releases.annotation.exporting import SHEETS, export_sheets
 from coreeval.releases.annotation.scored import score_sheets
 from coreeval.releases.review.deciding import Choice, record

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from coreeval.config import load_config
-from coreeval.evaluation.report.items import write_items
+from coreeval.evaluation.report.report_document import write_items
 from coreeval.releases.card import write_card
 from coreeval.releases.dataset_info import with_dataset_info
 from coreeval.releases.manifest import read_manifest

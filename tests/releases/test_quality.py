@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.evaluation.scoring.classification import NOTHING, proportion
+from coreeval.evaluation.scores import NO_SCORE, score_proportion
 from coreeval.releases.quality import balance_shift, bound_of_both, noise_bound, quality_of
 from coreeval.tasks import load_task
 from coreeval.tools.stores.run_store import RunStore
@@ -30,7 +30,7 @@ def test_what_an_owner_signs_off(tmp_path: Path) -> None:
     noise = found.label_noise
     assert (noise.original.estimate, noise.original.n) == (1 / 6, 6)
     assert (noise.updated.estimate, noise.updated.n) == (1 / 4, 4)
-    assert noise.bound == noise_bound(proportion(1, 6), proportion(1, 4))
+    assert noise.bound == noise_bound(score_proportion(1, 6), score_proportion(1, 4))
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,17 @@ def test_the_shift_of_the_balance(
 
 def test_the_noise_bound_is_that_of_a_judge_who_errs_as_on_the_originals() -> None:
     """With m = 0.1 and r = 0.2: 0.2 / 0.9 lost their label, a tenth passed, of 0.8 that passed."""
-    m = proportion(0, 1).model_copy(update={"ci_high": 0.1})
-    r = proportion(0, 1).model_copy(update={"ci_high": 0.2})
+    m = score_proportion(0, 1).model_copy(update={"ci_high": 0.1})
+    r = score_proportion(0, 1).model_copy(update={"ci_high": 0.2})
     assert noise_bound(m, r) == pytest.approx(0.2 / 0.9 * 0.1 / 0.8)
 
 
 def test_the_noise_bound_at_its_ends() -> None:
-    assert noise_bound(NOTHING, proportion(1, 4)) is None
-    assert noise_bound(proportion(4, 4), proportion(1, 4)) == 1.0
-    few, many = (noise_bound(proportion(0, n), proportion(n // 10, n)) for n in (20, 2000))
+    assert noise_bound(NO_SCORE, score_proportion(1, 4)) is None
+    assert noise_bound(score_proportion(4, 4), score_proportion(1, 4)) == 1.0
+    few, many = (
+        noise_bound(score_proportion(0, n), score_proportion(n // 10, n)) for n in (20, 2000)
+    )
     assert few is not None and many is not None
     assert many < few
 

@@ -18,7 +18,7 @@ from coreeval.agents.edits import substitute
 from coreeval.agents.offline.build import offline_team
 from coreeval.agents.roles import CompositionRequest
 from coreeval.config import Config
-from coreeval.evaluation.benchmarks import iter_benchmark, splits_of
+from coreeval.evaluation.benchmarks import iter_benchmark, list_splits
 from coreeval.graph.inputs import open_news
 from coreeval.graph.setup import set_up
 from coreeval.schema import (
@@ -204,7 +204,7 @@ class OfflineAnswers:
 def _samples(config: Config, split: str) -> list[Sample]:
     """Return a split's samples, none where there is no such split."""
     task = set_up(config, datetime.now(UTC)).task
-    if split not in splits_of(config.dataset):
+    if split not in list_splits(config.dataset):
         return []
     rows = iter_benchmark(config.dataset, task, split=split)
     return [row for row in rows if isinstance(row, Sample)]

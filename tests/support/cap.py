@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from coreeval.evaluation.benchmarks.options import bracketed_options
+from coreeval.evaluation.benchmarks.item_records import find_bracketed_options
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "cap" / "predictions"
 SPLITS: dict[str, dict[str, str]] = {
@@ -56,7 +56,7 @@ def _pair(original: Mapping[str, str], modified: Mapping[str, str]) -> Record:
         pair[f"{side}_output"] = answer["pred_output"]
         if "pred_opt" in answer:
             pair[f"{side}_choice"] = answer["pred_opt"]
-            pair[f"{side}_options"] = bracketed_options(answer["input"])
+            pair[f"{side}_options"] = find_bracketed_options(answer["input"])
     return pair
 
 

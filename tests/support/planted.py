@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from coreeval.evaluation.coded import Coded
-from coreeval.evaluation.scoring.answers import FAULTS, MISSING, Table
+from coreeval.evaluation.answer_codes import AnswerCodes
+from coreeval.evaluation.label_scores import FAULTS, MISSING, AnswerTable
 from coreeval.schema import Arm
 
 RIGHT, WRONG, REFUSED, UNASKED = 1, 0, 2, 3
@@ -14,16 +14,16 @@ Marks = NDArray[np.int64]
 """What became of each question: shape (samples,) or (samples, templates)."""
 
 
-def coded(marks: Mapping[Arm, Marks], *, target: str = "t", labels: int = 2) -> Coded:
+def coded(marks: Mapping[Arm, Marks], *, target: str = "t", labels: int = 2) -> AnswerCodes:
     """Return answers to samples whose labels take turns; a wrong answer is the next label."""
     by_template = {arm: each.reshape(len(each), -1) for arm, each in marks.items()}
     n = len(next(iter(by_template.values())))
     due = np.arange(n) % labels
     said = np.hstack([_said(due, each, labels) for each in by_template.values()])
     ways = [(arm, 1 + k) for arm, each in by_template.items() for k in range(each.shape[1])]
-    table = Table(due.astype(np.int16), said.astype(np.int16), labels)
+    table = AnswerTable(due.astype(np.int16), said.astype(np.int16), labels)
     keys = tuple(f"s{place}" for place in range(n))
-    return Coded(target, keys, tuple("abcdef"[:labels]), tuple(ways), table)
+    return AnswerCodes(target, keys, tuple("abcdef"[:labels]), tuple(ways), table)
 
 
 def first(hits: int, n: int = 40) -> Marks:

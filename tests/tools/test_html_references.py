@@ -6,7 +6,7 @@ import pytest
 
 from coreeval.agents.name_finder import _decoded
 from coreeval.agents.text.words import normalise
-from coreeval.evaluation.annotation.sheets import _even
+from coreeval.evaluation.annotation.sheets import _join_lines
 from coreeval.tools.gdelt import page_text
 from coreeval.tools.html_references import unescape
 
@@ -41,7 +41,7 @@ def test_it_resolves_what_pythons_own_does(text: str) -> None:
         page_text.clean_text,
         page_text.without_unseen,
         normalise,
-        _even,
+        _join_lines,
         _decoded,
     ],
 )

@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from coreeval.evaluation.annotation.page import write_page
-from coreeval.evaluation.annotation.sheets import read_sheets
+from coreeval.evaluation.annotation.sheets import read_sheets, write_sheet_page
 from tests.evaluation.annotation.test_sheets import ITEMS
 from tests.viewer.kit import NARROW, WIDE, Reader
 
 
 @pytest.fixture
 def reader(browser: Browser, tmp_path: Path) -> Iterator[Reader]:
-    write_page(tmp_path / "rater-1.html", ITEMS, study="abc123", rater="rater-1")
+    write_sheet_page(tmp_path / "rater-1.html", ITEMS, study="abc123", rater="rater-1")
     context = browser.new_context(offline=True)
     made = Reader(context.new_page(), tmp_path.as_uri())
     yield made

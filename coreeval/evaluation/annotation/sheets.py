@@ -1,28 +1,51 @@
-"""The sheets of raters: what each of them is shown, written in three forms and read back."""
+"""The sheets of raters: what each of them is shown, written in three forms and read back.
 
+In a workbook ratings are chosen from lists, and the guideline is its second page. The page works
+from a folder: nothing is fetched, nothing is sent.
+"""
+
+import hashlib
+import json
+import re
+import zlib
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal
+from zipfile import BadZipFile, ZipFile
 
 from coreeval.errors import UsageError
-from coreeval.evaluation.annotation.collecting import SheetRow
-from coreeval.evaluation.annotation.drawing import Drawn, Excerpt
-from coreeval.evaluation.annotation.guideline import CRITERIA
+from coreeval.evaluation.annotation.rating_study import (
+    CRITERIA,
+    INSTRUCTIONS,
+    SOURCE,
+    NewsExcerpt,
+    StudyItem,
+)
+from coreeval.evaluation.annotation.ratings import SheetRow
 from coreeval.tools.html_references import unescape
 from coreeval.tools.text import (
     find_columns,
     format_sheet,
     iter_sheet_rows,
     join_fields,
+    sheet_error,
     unescape_formula,
+    visible_value,
 )
 
-Form = Literal["csv", "xlsx", "page"]
-RATINGS: Final = tuple(each.name for each in CRITERIA)
-SHOWN: Final = ("item", "rater", "text", "asks", "label", "news")
-COLUMNS: Final = (*SHOWN, *RATINGS, "note")
-_READ: Final = ("item", "rater", *RATINGS)
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+    from openpyxl.worksheet.worksheet import Worksheet
+
+
+SheetForm = Literal["csv", "xlsx", "page"]
+RATING_COLUMNS: Final = tuple(each.name for each in CRITERIA)
+SHOWN_COLUMNS: Final = ("item", "rater", "text", "asks", "label", "news")
+COLUMNS: Final = (*SHOWN_COLUMNS, *RATING_COLUMNS, "note")
+_READ: Final = ("item", "rater", *RATING_COLUMNS)
 """Columns that are read back, and `note` if it is there; the others may be taken out."""
 
 
@@ -35,10 +58,10 @@ class SheetItem:
     question: str
     label: str
     meaning: str
-    evidence: tuple[Excerpt, ...]
+    evidence: tuple[NewsExcerpt, ...]
 
 
-def shown(drawn: Drawn) -> SheetItem:
+def make_sheet_item(drawn: StudyItem) -> SheetItem:
     """Return what a rater is shown of an item.
 
     Spaces and signs written as HTML (`&amp;`) are made alike: some benchmarks end every text with
@@ -47,7 +70,7 @@ def shown(drawn: Drawn) -> SheetItem:
     candidate = drawn.candidate
     return SheetItem(
         item=drawn.item,
-        fields={name: _even(text) for name, text in candidate.texts[drawn.arm].items()},
+        fields={name: _join_lines(text) for name, text in candidate.texts[drawn.arm].items()},
         question=candidate.question,
         label=candidate.label,
         meaning=candidate.meaning,
@@ -55,11 +78,11 @@ def shown(drawn: Drawn) -> SheetItem:
     )
 
 
-def _even(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(unescape(text).split())
 
 
-def cells_of(each: SheetItem, rater: str) -> list[str]:
+def make_cells(each: SheetItem, rater: str) -> list[str]:
     """Return an item's row, without ratings."""
     news = "\n".join(
         " ".join(filter(None, (one.published_at[:10], one.domain, one.snippet, one.url)))
@@ -67,13 +90,13 @@ def cells_of(each: SheetItem, rater: str) -> list[str]:
     )
     told = f"{each.label}: {each.meaning}"
     text = join_fields(each.fields)
-    return [each.item, rater, text, each.question, told, news, *[""] * (len(RATINGS) + 1)]
+    return [each.item, rater, text, each.question, told, news, *[""] * (len(RATING_COLUMNS) + 1)]
 
 
-def write_csv(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
+def write_sheet_csv(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
     """Write a sheet as CSV."""
     del study  # every item's name begins with it
-    rows = (cells_of(each, rater) for each in items)
+    rows = (make_cells(each, rater) for each in items)
     path.write_text(format_sheet(COLUMNS, rows), encoding="utf-8", newline="")
 
 
@@ -84,10 +107,10 @@ def read_sheets(paths: Sequence[Path]) -> Iterator[SheetRow]:
         UsageError: one of them is no sheet.
     """
     for path in paths:
-        yield from _rows(path, READERS[_suffix(path)](path))
+        yield from _read_rows(path, READERS[_check_suffix(path)](path))
 
 
-def _suffix(path: Path) -> str:
+def _check_suffix(path: Path) -> str:
     suffix = path.suffix.casefold()
     if suffix not in READERS:
         raise UsageError(
@@ -98,7 +121,7 @@ def _suffix(path: Path) -> str:
     return suffix
 
 
-def _rows(path: Path, rows: Iterator[tuple[int, list[str]]]) -> Iterator[SheetRow]:
+def _read_rows(path: Path, rows: Iterator[tuple[int, list[str]]]) -> Iterator[SheetRow]:
     _, header = next(rows, (1, []))
     places = find_columns(path, header, _READ)
     names = [name.strip().casefold() for name in header]
@@ -113,18 +136,214 @@ def _rows(path: Path, rows: Iterator[tuple[int, list[str]]]) -> Iterator[SheetRo
                 where=f"{path.name}, line {line}",
                 item=said["item"].strip(),
                 rater=said["rater"].strip(),
-                cells={name: said[name] for name in RATINGS},
+                cells={name: said[name] for name in RATING_COLUMNS},
                 note=said.get("note", "").strip(),
             )
 
 
 def _read_xlsx(path: Path) -> Iterator[tuple[int, list[str]]]:
-    from coreeval.evaluation.annotation.workbook import workbook_rows
 
-    return workbook_rows(path)
+    return read_workbook_rows(path)
 
 
 READERS: Final[dict[str, Callable[[Path], Iterator[tuple[int, list[str]]]]]] = {
     ".csv": iter_sheet_rows,
     ".xlsx": _read_xlsx,
 }
+
+
+RATINGS_SHEET: Final = "ratings"
+WIDTHS: Final = {"text": 70, "asks": 28, "label": 30, "news": 60, "note": 30}
+MOST_CHARACTERS: Final = 32_767
+"""What a cell can hold (Microsoft, "Excel specifications and limits")."""
+_MOST_ROWS: Final = 100_000
+"""Rows of a sheet, and columns of a row below: a file of one kilobyte can claim a billion of them,
+and openpyxl makes each."""
+_MOST_COLUMNS: Final = 256
+MOST_BYTES: Final = 200_000_000
+"""Largest workbook that is unpacked: a sheet of 5,000 long texts has a tenth of it."""
+_UNREADABLE: Final = (
+    OSError, BadZipFile, zlib.error, EOFError, ValueError, LookupError, SyntaxError, TypeError,
+    RuntimeError,
+)  # fmt: skip
+"""What openpyxl and zipfile raise for files that are damaged, locked, or no workbooks."""
+_UNWRITABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""Characters that XML 1.0 does not have (section 2.2)."""
+
+
+def write_sheet_xlsx(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
+    """Write a sheet as a workbook.
+
+    Raises:
+        UsageError: a text is longer than a cell can be.
+    """
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.remove(book.worksheets[0])
+    page = book.create_sheet(RATINGS_SHEET)
+    for row in (list(COLUMNS), *(make_cells(each, rater) for each in items)):
+        page.append([_fitting(cell, row[0]) for cell in row])
+    _format_cells(page)
+    _add_choices(page, len(items) + 1)
+    _write_guideline(book.create_sheet("guideline"), study)
+    book.save(path)
+
+
+def _fitting(text: str, item: str) -> str:
+    text = _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    if len(text) > MOST_CHARACTERS:
+        raise UsageError(
+            f"a text of {item} has {len(text):,} characters, and a cell of a workbook holds "
+            f"{MOST_CHARACTERS:,}",
+            where="--format xlsx",
+            hint="write it as csv or page",
+        )
+    return text
+
+
+def _format_cells(page: "Worksheet") -> None:
+    """Make every cell plain text, wrapped, and keep the first line in view."""
+    from openpyxl.styles import Alignment, Font
+    from openpyxl.utils import get_column_letter
+
+    for row in page.iter_rows():
+        for cell in row:
+            if isinstance(cell.value, str):  # begins with =, and is no formula, edited or not
+                cell.data_type, cell.quotePrefix = "s", True
+            cell.alignment = Alignment(wrap_text=True, vertical="top")
+    for cell in page[1]:
+        cell.font = Font(bold=True)
+    for column, name in enumerate(COLUMNS, start=1):
+        page.column_dimensions[get_column_letter(column)].width = WIDTHS.get(name, 12)
+    page.freeze_panes = "C2"
+
+
+def _add_choices(page: "Worksheet", last: int) -> None:
+    """Let ratings be chosen from their values, with their meanings beside."""
+    from openpyxl.utils import get_column_letter
+    from openpyxl.worksheet.datavalidation import DataValidation
+
+    for criterion in CRITERIA:
+        values = ",".join(map(str, criterion.values))
+        choice = DataValidation(type="list", formula1=f'"{values}"', allow_blank=True)
+        choice.promptTitle, choice.prompt = criterion.name, _prompt(criterion.anchors)
+        choice.errorTitle, choice.error = criterion.name, f"one of {values}, or empty"
+        choice.showInputMessage = choice.showErrorMessage = True
+        page.add_data_validation(choice)
+        letter = get_column_letter(COLUMNS.index(criterion.name) + 1)
+        choice.add(f"{letter}2:{letter}{last}")
+
+
+def _prompt(anchors: dict[int, str]) -> str:
+    """Return the meanings, as long as a prompt may be (255 characters)."""
+    return "\n".join(f"{value}: {meaning}" for value, meaning in anchors.items())[:255]
+
+
+def _write_guideline(page: "Worksheet", study: str) -> None:
+    from openpyxl.styles import Alignment, Font
+
+    page.append([f"Study {study}"])
+    for line in INSTRUCTIONS:
+        page.append([line])
+    for criterion in CRITERIA:
+        page.append([])
+        page.append([f"{criterion.name}: {criterion.asks}"])
+        page.cell(page.max_row, 1).font = Font(bold=True)
+        for value, meaning in criterion.anchors.items():
+            page.append([f"{value}: {meaning}"])
+    page.append([])
+    page.append([SOURCE])
+    page.column_dimensions["A"].width = 100
+    for row in page.iter_rows():
+        row[0].alignment = Alignment(wrap_text=True, vertical="top")
+
+
+def read_workbook_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a workbook's ratings, numbered from 1.
+
+    Raises:
+        UsageError: it cannot be read, or unpacks to more than anybody can have filled in.
+    """
+    from openpyxl import load_workbook
+
+    try:
+        with path.open("rb") as file:  # openpyxl leaves a file open that it cannot read
+            _refuse_bomb(path, file)
+            yield from _rows(path, load_workbook(file, read_only=True, data_only=True))
+    except _UNREADABLE as error:
+        hint = "save it as XLSX, as it was written"
+        raise sheet_error(path, str(error) or type(error).__name__, hint) from None
+
+
+def _rows(path: Path, book: "Workbook") -> Iterator[tuple[int, list[str]]]:
+    page = book[RATINGS_SHEET] if RATINGS_SHEET in book.sheetnames else book.worksheets[0]
+    page.reset_dimensions()  # what a file says of its size may be less than it has
+    rows = page.iter_rows(values_only=True, max_col=_MOST_COLUMNS)
+    for line, row in enumerate(rows, start=1):
+        if line > _MOST_ROWS:
+            hint = "give the sheet that was written, filled in"
+            raise sheet_error(path, f"it has more than {_MOST_ROWS:,} rows", hint)
+        yield line, ["" if cell is None else str(cell) for cell in row]
+
+
+def _refuse_bomb(path: Path, file: BinaryIO) -> None:
+    with ZipFile(file) as packed:
+        size = sum(member.file_size for member in packed.infolist())
+    if size > MOST_BYTES:
+        raise sheet_error(
+            path, f"it unpacks to {size:,} bytes", "give the sheet that was written, filled in"
+        )
+
+
+def write_sheet_page(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
+    """Write a sheet as a page that keeps the ratings in the browser and downloads them as CSV."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
+    )
+    style, script = _read_asset("page.css"), _read_asset("page.js")
+    page = environment.from_string(_read_asset("page.html.jinja")).render(
+        study=study,
+        rater=rater,
+        items=items,
+        instructions=INSTRUCTIONS,
+        source=SOURCE,
+        style=style,
+        style_hash=_hash_source(style),
+        script=script,
+        script_hash=_hash_source(script),
+        data=_script_data(items, study, rater),
+    )
+    path.write_text(page, encoding="utf-8", newline="")
+
+
+def _read_asset(name: str) -> str:
+    return resources.files("coreeval.evaluation.annotation").joinpath(name).read_text("utf-8")
+
+
+def _hash_source(text: str) -> str:
+    return b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _script_data(items: Sequence[SheetItem], study: str, rater: str) -> str:
+    """Return what the script reads: in ASCII, and with no `<` that could end its element."""
+    told = {
+        "study": study,
+        "rater": rater,
+        "criteria": [{**each.model_dump(), "values": each.values} for each in CRITERIA],
+        "items": [_item_data(each) for each in items],
+    }
+    return json.dumps(told).replace("<", "\\u003c")
+
+
+def _item_data(each: SheetItem) -> dict[str, object]:
+    return {
+        "item": each.item,
+        "fields": dict(each.fields),
+        "question": each.question,
+        "label": each.label,
+        "meaning": each.meaning,
+        "evidence": [one.model_dump() for one in each.evidence],
+    }

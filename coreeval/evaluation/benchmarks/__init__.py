@@ -1,26 +1,26 @@
 """Loaders: a benchmark's files, whatever their format, as a stream of samples and bad rows."""
 
-from coreeval.evaluation.benchmarks.counts import expected_count
 from coreeval.evaluation.benchmarks.load import (
     Benchmark,
     counts_note,
+    find_row_count,
     fingerprint,
     iter_benchmark,
-    known_split,
+    list_splits,
     load_benchmark,
-    splits_of,
+    resolve_split,
 )
-from coreeval.evaluation.benchmarks.tweeteval import target_of, targets_of
+from coreeval.evaluation.benchmarks.tweeteval import find_target, list_targets
 
 __all__ = [
     "Benchmark",
     "counts_note",
-    "expected_count",
+    "find_row_count",
+    "find_target",
     "fingerprint",
     "iter_benchmark",
-    "known_split",
+    "list_splits",
+    "list_targets",
     "load_benchmark",
-    "splits_of",
-    "target_of",
-    "targets_of",
+    "resolve_split",
 ]

@@ -21,10 +21,15 @@ from typing import NamedTuple
 
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.columns import Columns, text_fields
-from coreeval.evaluation.benchmarks.lines import digest_of, read_lines, shown
-from coreeval.evaluation.benchmarks.rows import Rows, Source, bad_row
-from coreeval.evaluation.benchmarks.table import body, header_of, tab_records
+from coreeval.evaluation.benchmarks.files import display_path, make_digest, read_lines
+from coreeval.evaluation.benchmarks.rows import (
+    BenchmarkFormat,
+    Rows,
+    TableColumns,
+    make_bad_row,
+    text_fields,
+)
+from coreeval.evaluation.benchmarks.tables import read_body, read_header, read_tab_records
 from coreeval.schema import Task
 
 ORIGINAL_TRAIN, ORIGINAL_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
@@ -38,21 +43,21 @@ _DIGITS = 16
 """Of the digest of a premise: two of a benchmark's share one in 1 of 10^13 cases."""
 
 
-class _Place(NamedTuple):
+class _SplitFile(NamedTuple):
     """The file of a split, and the list of the pairs in it that count (None: all)."""
 
     path: Path
     only: Path | None = None
 
 
-def _mrpc_places(config: DatasetConfig) -> dict[str, _Place]:
+def _mrpc_places(config: DatasetConfig) -> dict[str, _SplitFile]:
     root = Path(config.path)
     train, ids = root / ORIGINAL_TRAIN, root / DEV_IDS
     original_dev = train.is_file() and ids.is_file()
     return {
-        "train": _Place(_first(train, root / "train.tsv")),
-        "dev": _Place(train, ids) if original_dev else _Place(root / "dev.tsv"),
-        "test": _Place(_first(root / ORIGINAL_TEST, root / "test.tsv")),
+        "train": _SplitFile(_first(train, root / "train.tsv")),
+        "dev": _SplitFile(train, ids) if original_dev else _SplitFile(root / "dev.tsv"),
+        "test": _SplitFile(_first(root / ORIGINAL_TEST, root / "test.tsv")),
     }
 
 
@@ -60,19 +65,19 @@ def _first(preferred: Path, other: Path) -> Path:
     return preferred if preferred.is_file() else other
 
 
-def _rte_places(config: DatasetConfig) -> dict[str, _Place]:
+def _rte_places(config: DatasetConfig) -> dict[str, _SplitFile]:
     root = Path(config.path)
-    dev = _Place(root / "dev.tsv")
-    return {"train": _Place(root / "train.tsv"), "dev": dev, "test": dev}
+    dev = _SplitFile(root / "dev.tsv")
+    return {"train": _SplitFile(root / "train.tsv"), "dev": dev, "test": dev}
 
 
 def _places(
-    config: DatasetConfig, inside: Callable[[DatasetConfig], dict[str, _Place]]
-) -> dict[str, _Place]:
+    config: DatasetConfig, inside: Callable[[DatasetConfig], dict[str, _SplitFile]]
+) -> dict[str, _SplitFile]:
     """Return the splits that are there; a path to one file is the split that the config names."""
     root = Path(config.path)
     if root.is_file():
-        return {config.split: _Place(root)}
+        return {config.split: _SplitFile(root)}
     places = inside(config)
     there = {split: place for split, place in places.items() if place.path.is_file()}
     if there:
@@ -86,8 +91,8 @@ def _places(
     raise DatasetError(f"{config.format}: {wrong}", where=str(root), hint=hint)
 
 
-def _opened(place: _Place, config: DatasetConfig, columns: Columns) -> Rows:
-    names = header_of(place.path, tab_records)
+def _open_split(place: _SplitFile, config: DatasetConfig, columns: TableColumns) -> Rows:
+    names = read_header(place.path, read_tab_records)
     for column in (columns.label, *columns.fields.values(), *_id_columns(columns)):
         if column not in names:
             unlabelled = ": its rows have no labels" if column == columns.label else ""
@@ -103,7 +108,7 @@ def _opened(place: _Place, config: DatasetConfig, columns: Columns) -> Rows:
     return _rows(place.path, config, columns, names, wanted)
 
 
-def _id_columns(columns: Columns) -> tuple[str, ...]:
+def _id_columns(columns: TableColumns) -> tuple[str, ...]:
     return (_FIRST_ID, _SECOND_ID) if columns.id == _PAIR_ID else ()
 
 
@@ -112,18 +117,22 @@ def _id_pairs(path: Path) -> set[str]:
 
 
 def _rows(
-    path: Path, config: DatasetConfig, columns: Columns, names: list[str], wanted: set[str] | None
+    path: Path,
+    config: DatasetConfig,
+    columns: TableColumns,
+    names: list[str],
+    wanted: set[str] | None,
 ) -> Rows:
-    file = shown(path, config)
-    cluster_of = _shared_sentences(path, names) if columns.id == _PAIR_ID else _premise
-    for number, record in enumerate(body(path, tab_records, len(names)), start=1):
+    file = display_path(path, config)
+    cluster_of = _cluster_by_sentence(path, names) if columns.id == _PAIR_ID else _premise
+    for number, record in enumerate(read_body(path, read_tab_records, len(names)), start=1):
         values = dict(zip(names, record.cells, strict=False))
         ids = [values.get(column, "").strip() for column in (_FIRST_ID, _SECOND_ID)]
         pair = "-".join(ids) if all(ids) else ""
         if wanted is not None and pair not in wanted:
             continue
         if record.defect:
-            yield bad_row(file, record.line, record.defect, record.raw)
+            yield make_bad_row(file, record.line, record.defect, record.raw)
             continue
         values |= {_PAIR_ID: pair, _CLUSTER: cluster_of(values)}
         yield columns.row(values, file=file, line=record.line, number=number, raw=record.raw)
@@ -133,7 +142,7 @@ def _premise(values: Mapping[str, str]) -> str:
     return hashlib.sha256(values["sentence1"].encode()).hexdigest()[:_DIGITS]
 
 
-def _shared_sentences(path: Path, names: list[str]) -> Callable[[Mapping[str, str]], str]:
+def _cluster_by_sentence(path: Path, names: list[str]) -> Callable[[Mapping[str, str]], str]:
     """Return what tells the cluster of a pair: its first sentence, of those tied by pairs."""
     tied: dict[str, str] = {}
 
@@ -142,7 +151,7 @@ def _shared_sentences(path: Path, names: list[str]) -> Callable[[Mapping[str, st
             sentence = other
         return sentence
 
-    for record in body(path, tab_records, len(names)):
+    for record in read_body(path, read_tab_records, len(names)):
         values = dict(zip(names, record.cells, strict=False))
         one, two = (first(values.get(column, "")) for column in (_FIRST_ID, _SECOND_ID))
         if one and two and one != two:
@@ -158,9 +167,9 @@ def _mrpc_files(config: DatasetConfig, split: str) -> list[Path]:
 def _mrpc_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
     first, second = text_fields(config, task, 2)
     fields = {first: "#1 String", second: "#2 String"}
-    columns = Columns(fields=fields, label="Quality", id=_PAIR_ID, cluster=_CLUSTER)
+    columns = TableColumns(fields=fields, label="Quality", id=_PAIR_ID, cluster=_CLUSTER)
     place = _places(config, _mrpc_places)[split]
-    return _opened(place, config, columns)
+    return _open_split(place, config, columns)
 
 
 def _rte_files(config: DatasetConfig, split: str) -> list[Path]:
@@ -170,20 +179,20 @@ def _rte_files(config: DatasetConfig, split: str) -> list[Path]:
 def _rte_rows(config: DatasetConfig, task: Task, split: str) -> Rows:
     first, second = text_fields(config, task, 2)
     fields = {first: "sentence1", second: "sentence2"}
-    columns = Columns(fields=fields, label="label", id="index", cluster=_CLUSTER)
-    return _opened(_places(config, _rte_places)[split], config, columns)
+    columns = TableColumns(fields=fields, label="label", id="index", cluster=_CLUSTER)
+    return _open_split(_places(config, _rte_places)[split], config, columns)
 
 
 _DEV = {"validation": "dev", "val": "dev"}
-MRPC = Source(
+MRPC = BenchmarkFormat(
     splits=lambda config: sorted(_places(config, _mrpc_places)),
     rows=_mrpc_rows,
-    digest=digest_of(_mrpc_files),
+    digest=make_digest(_mrpc_files),
     spellings=_DEV,
 )
-RTE = Source(
+RTE = BenchmarkFormat(
     splits=lambda config: sorted(_places(config, _rte_places)),
     rows=_rte_rows,
-    digest=digest_of(_rte_files),
+    digest=make_digest(_rte_files),
     spellings=_DEV,
 )

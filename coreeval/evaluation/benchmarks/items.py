@@ -1,29 +1,129 @@
-"""Items of a benchmark in any form: those of the CAP paper, and a user's own JSON lines."""
+"""Items of a benchmark in any form: those of the CAP paper, and a user's own JSON lines.
+
+FinQA is read as its authors publish it and as CAP's files have it; ECTSum as its authors publish
+it, a folder of transcripts and one of summaries a split. What a benchmark of items is scored by,
+unless somebody says otherwise, stands in defaults.yaml.
+"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import TypeAdapter
 
 from coreeval.errors import ConfigError, DatasetError
-from coreeval.evaluation.benchmarks import ectsum, finqa
-from coreeval.evaluation.benchmarks.item_files import (
-    Record,
-    found_file,
-    json_lines,
-    json_list,
-    splits_in,
+from coreeval.evaluation.benchmarks.item_records import (
+    ItemEntry,
+    ItemRecord,
+    check_items,
+    find_bracketed_options,
+    find_file,
+    list_splits_in,
+    make_own_entry,
+    read_json_lines,
+    read_json_list,
 )
-from coreeval.evaluation.benchmarks.item_rows import Entry, checked_items, own_item
-from coreeval.evaluation.benchmarks.options import bracketed_options
-from coreeval.schema import BadRow, Item
+from coreeval.schema import BadRow, Item, Value
 
-Read = Callable[[Path], Iterator[Record]]
-Make = Callable[[Record], Entry | str]
+FINQA_QUESTION = "Question:"
+FINQA_PROMPT = (
+    "Read the report and answer the question on it.\n"
+    "Report: {report}\nQuestion: {question}\nAnswer:"
+)
+"""Around an original record, which has no prompt of its own."""
+
+
+def finqa_entry(record: ItemRecord) -> ItemEntry | str:
+    """Return what an item is made of: input and output as they stand, or an original record's."""
+    if "qa" not in record.values:
+        return _finqa_cap_entry(record)
+    asked = record.values["qa"]
+    if not isinstance(asked, dict) or not isinstance(asked.get("question"), str):
+        return "qa has no question"
+    parts = [_join_sentences(record.values.get(key)) for key in ("pre_text", "post_text")]
+    table = _join_table(record.values.get("table_ori") or record.values.get("table"))
+    if None in (*parts, table):
+        return "pre_text, post_text or table is no list"
+    report = "\n".join(filter(None, (parts[0], table, parts[1])))
+    text = FINQA_PROMPT.format(report=report, question=asked["question"])
+    return ItemEntry(
+        input=text,
+        output=_finqa_answer(asked),
+        id=record.values.get("id"),
+        cluster=record.values.get("filename") or _document_name(report),
+    )
+
+
+def _finqa_cap_entry(record: ItemRecord) -> ItemEntry:
+    """The form of CAP's files; what stands before the question is the document."""
+    made = ItemEntry.of(record.values)
+    report, question, _ = str(made.input).rpartition(FINQA_QUESTION)
+    return replace(made, cluster=_document_name(report)) if question else made
+
+
+def _document_name(report: str) -> str:
+    """Return a name for a document that has none: equal texts have the same."""
+    return f"report {sha256(report.encode(errors='replace')).hexdigest()[:16]}"
+
+
+def _finqa_answer(asked: dict[str, object]) -> str:
+    """Return the answer as written; the computed one where none is."""
+    written, computed = asked.get("answer"), asked.get("exe_ans")
+    return str(written or ("" if computed is None else computed))
+
+
+def _join_sentences(value: object) -> str | None:
+    if not isinstance(value, list):
+        return None
+    return " ".join(text for text in map(str, value) if text.strip(" ."))
+
+
+def _join_table(value: object) -> str | None:
+    if not isinstance(value, list) or not all(isinstance(row, list) for row in value):
+        return None
+    return "\n".join(f"|{'|'.join(map(str, row))}|" for row in value)
+
+
+CALLS, SUMMARIES = "ects", "gt_summaries"
+ECTSUM_PROMPT = (
+    "Sum up this earnings call in a few bullet points, one line each.\nCall: {call}\nSummary:"
+)
+"""Around a transcript, which has no prompt of its own."""
+
+
+def has_ectsum_texts(path: Path, split: str) -> bool:
+    """Tell whether a folder has the transcripts of a split."""
+    return (path / split / CALLS).is_dir()
+
+
+def read_ectsum(path: Path, split: str) -> Iterator[ItemRecord]:
+    """Yield a record for each transcript, in the order of names; the name is the id."""
+    for place, call in enumerate(sorted((path / split / CALLS).glob("*.txt")), start=1):
+        summary = path / split / SUMMARIES / call.name
+        try:
+            said, due = (one.read_text(encoding="utf-8") for one in (call, summary))
+        except (OSError, UnicodeDecodeError) as error:
+            yield ItemRecord(place, {"idx": call.stem}, f"{call.name} cannot be read: {error}")
+            continue
+        if not said.strip():
+            yield ItemRecord(place, {"idx": call.stem}, f"{call.name} is empty")
+            continue
+        text = ECTSUM_PROMPT.format(call=" ".join(said.split()))
+        yield ItemRecord(place, {"idx": call.stem, "input": text, "output": due.strip()})
+
+
+Read = Callable[[Path], Iterator[ItemRecord]]
+Make = Callable[[ItemRecord], ItemEntry | str]
 """From a record to what an item is made of, or to what is wrong with it."""
 
 
 @dataclass(frozen=True)
-class Items:
+class BenchmarkItems:
     """One split of a benchmark in memory."""
 
     items: tuple[Item, ...]
@@ -31,7 +131,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ItemLayout:
     """How the items of a benchmark are laid out."""
 
     names: tuple[str, ...]
@@ -42,47 +142,47 @@ class Layout:
     make: Make
 
 
-def _prepared(record: Record) -> Entry:
+def _cap_entry(record: ItemRecord) -> ItemEntry:
     """The form of CAP's files: input, output, sometimes idx."""
-    return Entry.of(record.values, id_key="idx")
+    return ItemEntry.of(record.values, id_key="idx")
 
 
-def _fineval(record: Record) -> Entry | str:
-    entry = _prepared(record)
-    options = bracketed_options(str(entry.input))
+def _fineval_entry(record: ItemRecord) -> ItemEntry | str:
+    entry = _cap_entry(record)
+    options = find_bracketed_options(str(entry.input))
     if not options:
         return "there are no options ['A': …, 'B': …, 'C': …, 'D': …] in the input"
     return entry.with_options(options)
 
 
-LAYOUTS: dict[str, Layout] = {
-    "fineval": Layout(
-        ("ori_{split}.json", "{split}.json"), "mod_{split}.json", json_list, _fineval
+LAYOUTS: dict[str, ItemLayout] = {
+    "fineval": ItemLayout(
+        ("ori_{split}.json", "{split}.json"), "mod_{split}.json", read_json_list, _fineval_entry
     ),
-    "finqa": Layout(
+    "finqa": ItemLayout(
         ("ori_{split}.json", "{split}.json", "finqa_{split}.json"),
         "mod_{split}.json",
-        json_list,
-        finqa.entry,
+        read_json_list,
+        finqa_entry,
     ),
-    "alphafin": Layout(
+    "alphafin": ItemLayout(
         ("research_ori_{split}.json", "{split}.json"),
         "research_mod_{split}.json",
-        json_list,
-        _prepared,
+        read_json_list,
+        _cap_entry,
     ),
-    "ectsum": Layout(
+    "ectsum": ItemLayout(
         ("ori_{split}_samples.json", "{split}.json"),
         "mod_{split}_samples.json",
-        json_list,
-        _prepared,
+        read_json_list,
+        _cap_entry,
     ),
-    "jsonl": Layout(("{split}.jsonl",), "mod_{split}.jsonl", json_lines, own_item),
+    "jsonl": ItemLayout(("{split}.jsonl",), "mod_{split}.jsonl", read_json_lines, make_own_entry),
 }
 """By the name of the benchmark; `jsonl` is a user's own: input, output, options, id."""
 
 
-def load_items(benchmark: str, path: Path, split: str) -> Items:
+def load_items(benchmark: str, path: Path, split: str) -> BenchmarkItems:
     """Read a split whole: each entry as an item, or as what is wrong with it.
 
     Args:
@@ -95,14 +195,14 @@ def load_items(benchmark: str, path: Path, split: str) -> Items:
         ConfigError: there is no such benchmark.
         DatasetError: there is nothing to read, or not one entry is an item.
     """
-    layout = _layout(benchmark)
-    if benchmark == "ectsum" and ectsum.has_texts(path, split):
-        return _gathered(ectsum.texts(path, split), benchmark, path, split, _prepared)
-    file = found_file(path, split, layout.names)
-    return _gathered(layout.read(file), benchmark, file, split, layout.make)
+    layout = _find_layout(benchmark)
+    if benchmark == "ectsum" and has_ectsum_texts(path, split):
+        return _gather_items(read_ectsum(path, split), benchmark, path, split, _cap_entry)
+    file = find_file(path, split, layout.names)
+    return _gather_items(layout.read(file), benchmark, file, split, layout.make)
 
 
-def load_modified(benchmark: str, path: Path, split: str) -> Items:
+def load_modified(benchmark: str, path: Path, split: str) -> BenchmarkItems:
     """Read recorded modified items of a split; each has the id, or else the place, of its item.
 
     Args:
@@ -114,20 +214,20 @@ def load_modified(benchmark: str, path: Path, split: str) -> Items:
         ConfigError: there is no such benchmark.
         DatasetError: there is nothing to read, or not one entry is an item.
     """
-    layout = _layout(benchmark)
-    file = found_file(path, split, (layout.modified, *layout.names))
-    return _gathered(layout.read(file), benchmark, file, split, layout.make)
+    layout = _find_layout(benchmark)
+    file = find_file(path, split, (layout.modified, *layout.names))
+    return _gather_items(layout.read(file), benchmark, file, split, layout.make)
 
 
-def item_splits(benchmark: str, path: Path) -> list[str]:
+def list_item_splits(benchmark: str, path: Path) -> list[str]:
     """Return the names of the splits that a folder has, sorted."""
-    found = splits_in(path, _layout(benchmark).names)
+    found = list_splits_in(path, _find_layout(benchmark).names)
     if benchmark == "ectsum":
-        found += [folder.name for folder in path.glob("*/") if ectsum.has_texts(path, folder.name)]
+        found += [folder.name for folder in path.glob("*/") if has_ectsum_texts(path, folder.name)]
     return sorted(set(found))
 
 
-def _layout(benchmark: str) -> Layout:
+def _find_layout(benchmark: str) -> ItemLayout:
     if benchmark not in LAYOUTS:
         raise ConfigError(
             f"there is no benchmark {benchmark!r} of items",
@@ -136,10 +236,10 @@ def _layout(benchmark: str) -> Layout:
     return LAYOUTS[benchmark]
 
 
-def _gathered(
-    records: Iterator[Record], benchmark: str, file: Path, split: str, make: Make
-) -> Items:
-    found = list(checked_items(records, make, benchmark=benchmark, split=split, file=file.name))
+def _gather_items(
+    records: Iterator[ItemRecord], benchmark: str, file: Path, split: str, make: Make
+) -> BenchmarkItems:
+    found = list(check_items(records, make, benchmark=benchmark, split=split, file=file.name))
     bad = tuple(row for row in found if isinstance(row, BadRow))
     items = tuple(row for row in found if isinstance(row, Item))
     if not items:
@@ -147,4 +247,28 @@ def _gathered(
         raise DatasetError(
             f"not one of {len(found)} entries is an item of {benchmark}{first}", where=str(file)
         )
-    return Items(items, bad)
+    return BenchmarkItems(items, bad)
+
+
+ModificationName = Literal["option_shuffle", "year_shift", "paraphrase"]
+
+
+class ItemDefaults(Value):
+    """The settings of a comparison, by the names that the scores and modifications have."""
+
+    performance: str
+    consistency: str
+    modification: ModificationName
+    train_split: str = "train"
+    test_split: str = "test"
+    alpha: float = 0.01
+    """Added to performance and consistency (CAP paper, section 3.4)."""
+    threshold: float = 0.95
+    """Cosine similarity from which answers mean the same; read by `cosine` alone."""
+
+
+@cache
+def load_defaults() -> dict[str, ItemDefaults]:
+    """Return the defaults by name of the benchmark: those of the CAP paper."""
+    text = (files("coreeval.evaluation.benchmarks") / "defaults.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, ItemDefaults]).validate_python(yaml.safe_load(text))

@@ -1,9 +1,11 @@
-"""From a row of a file to a sample: the checks that all formats share."""
+"""From a row of a file to a sample: its columns, and the checks that all formats share."""
 
-from collections.abc import Callable, Iterator, Mapping
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coreeval.config import DatasetConfig
+from coreeval.errors import DatasetError
 from coreeval.schema import BadRow, Sample, Task
 from coreeval.tasks import make_label_finder
 
@@ -14,7 +16,7 @@ BLANK = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class SourceRow:
     """A row as its file has it, not yet held against the task."""
 
     file: str
@@ -35,12 +37,12 @@ class Row:
     """The row as found, for the report of a bad one."""
 
 
-Found = Row | BadRow
-Rows = Iterator[Found]
+RowOrBad = SourceRow | BadRow
+Rows = Iterator[RowOrBad]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class BenchmarkFormat:
     """How the benchmarks of one format are read."""
 
     splits: Callable[[DatasetConfig], list[str]]
@@ -53,29 +55,29 @@ class Source:
     """Other names for splits, e.g. `validation` for `val`."""
 
 
-def bad_row(file: str, line: int, reason: str, raw: str) -> BadRow:
+def make_bad_row(file: str, line: int, reason: str, raw: str) -> BadRow:
     """Return a row that is no sample, with its text cut short."""
     text = raw.encode("utf-8", "replace").decode()[:SHOWN]
     return BadRow(file=file, line=line, reason=reason, text=text)
 
 
-def checker(task: Task, split: str) -> Callable[[Found], Sample | BadRow]:
+def make_checker(task: Task, split: str) -> Callable[[RowOrBad], Sample | BadRow]:
     """Return a function that turns the rows of one split into samples, one after the other."""
     find, seen = make_label_finder(task), set[str]()
 
-    def check(row: Found) -> Sample | BadRow:
+    def check(row: RowOrBad) -> Sample | BadRow:
         if isinstance(row, BadRow):
             return row
         reason = _defect_of_id(row, seen) or _defect_of_fields(row)
         label = find(row.label)
         if reason is None and label is None:
-            reason = _no_label(row.label, task)
+            reason = _describe_label_defect(row.label, task)
         if reason or label is None:
-            return bad_row(row.file, row.line, str(reason), row.raw)
+            return make_bad_row(row.file, row.line, str(reason), row.raw)
         if row.id is not None:
             seen.add(row.id)
         return Sample(
-            id=row.id or "/".join(_made_id(row, task, split)),
+            id=row.id or "/".join(_make_ids(row, task, split)),
             split=split,
             fields={name: str(text).strip(BLANK) for name, text in row.fields.items()},
             label=label.id,
@@ -86,11 +88,11 @@ def checker(task: Task, split: str) -> Callable[[Found], Sample | BadRow]:
     return check
 
 
-def _made_id(row: Row, task: Task, split: str) -> Iterator[str]:
+def _make_ids(row: SourceRow, task: Task, split: str) -> Iterator[str]:
     return filter(None, (task.name, row.part, split, str(row.number)))
 
 
-def _defect_of_id(row: Row, seen: set[str]) -> str | None:
+def _defect_of_id(row: SourceRow, seen: set[str]) -> str | None:
     if row.id is None:
         return None
     if not row.id.strip():
@@ -98,7 +100,7 @@ def _defect_of_id(row: Row, seen: set[str]) -> str | None:
     return f"the id {row.id!r} is there twice" if row.id in seen else None
 
 
-def _defect_of_fields(row: Row) -> str | None:
+def _defect_of_fields(row: SourceRow) -> str | None:
     return next(filter(None, (_defect(*item) for item in row.fields.items())), None)
 
 
@@ -109,12 +111,12 @@ def _defect(name: str, text: object) -> str | None:
         return f"the field {name} is no text but {type(text).__name__}"
     if not text.strip():
         return f"the field {name} is empty"
-    if not encodable(text):
+    if not is_encodable(text):
         return f"the field {name} holds half a character (a lone surrogate)"
     return None
 
 
-def encodable(text: str) -> bool:
+def is_encodable(text: str) -> bool:
     """Tell whether a text can be written as UTF-8: JSON may hold half a character."""
     try:
         text.encode()
@@ -123,8 +125,101 @@ def encodable(text: str) -> bool:
     return True
 
 
-def _no_label(value: object, task: Task) -> str:
+def _describe_label_defect(value: object, task: Task) -> str:
     if value is None or value == "":
         return "the label is missing"
     names = ", ".join(f"{label.id} {label.name}" for label in task.labels)
     return f"the label {value!r} is none of the task {task.name} ({names})"
+
+
+_OPTIONAL = ("id", "cluster")
+"""What a table may leave out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableColumns:
+    """The columns of a table that make a sample."""
+
+    fields: Mapping[str, str]
+    """Column by the task's field name."""
+    label: str
+    id: str | None
+    """None where the table has no ids of its own."""
+    cluster: str | None = None
+    """None where the table does not say which rows belong together."""
+
+    def row(
+        self, values: Mapping[str, object], *, file: str, line: int, number: int, raw: str
+    ) -> SourceRow:
+        """Return the row that a record's values by column make."""
+        own = None if self.id is None else values.get(self.id)
+        cluster = None if self.cluster is None else values.get(self.cluster)
+        return SourceRow(
+            file=file,
+            line=line,
+            number=number,
+            fields={name: values.get(column) for name, column in self.fields.items()},
+            label=values.get(self.label),
+            id=None if self.id is None else "" if own is None else str(own),
+            cluster="" if cluster is None else str(cluster),
+            raw=raw,
+        )
+
+
+def find_columns(
+    config: DatasetConfig, task: Task, present: Sequence[str], *, where: str
+) -> TableColumns:
+    """Find the columns by `dataset.columns`, else by the task's own names.
+
+    Raises:
+        DatasetError: a column that is not there, or a name in `dataset.columns` that is no field.
+    """
+    ours = (*task.fields, "label", *_OPTIONAL)
+    for name in config.columns:
+        if name not in ours:
+            raise DatasetError(
+                f"dataset.columns names {name!r}, which the task {task.name} does not have",
+                where=where,
+                hint=_suggest_name(name, ours),
+            )
+    asked = {name: config.columns.get(name, name) for name in ours}
+    for name in _OPTIONAL:
+        if name not in config.columns and name not in present:
+            del asked[name]
+    for name, column in asked.items():
+        if column not in present:
+            _require_column(name, column, present, where)
+    return TableColumns(
+        fields={name: asked[name] for name in task.fields},
+        label=asked["label"],
+        id=asked.get("id"),
+        cluster=asked.get("cluster"),
+    )
+
+
+def _require_column(name: str, column: str, present: Sequence[str], where: str) -> None:
+    mapping = f"dataset.columns: {{{name}: ITS COLUMN}}"
+    raise DatasetError(
+        f"there is no column {column!r} for {name!r}",
+        where=where,
+        hint=f"{_suggest_name(column, present)}; or say which one it is with {mapping}",
+    )
+
+
+def _suggest_name(word: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    there = f"there are {', '.join(names)}"
+    return f"did you mean {near[0]!r}? {there}" if near else there
+
+
+def text_fields(config: DatasetConfig, task: Task, count: int) -> tuple[str, ...]:
+    """Return the fields of a task that suits a format with so many texts for each sample."""
+    if len(task.fields) == count:
+        return task.fields
+    wants = ", ".join(task.fields)
+    raise DatasetError(
+        f"{config.format} has {count} text(s) for each sample; the task {task.name} wants {wants}",
+        where=config.path,
+        hint="dataset.format and task must fit each other",
+    )

@@ -1,24 +1,165 @@
-"""A user's own benchmark as CSV, TSV or JSON lines, read line by line."""
+"""A user's own benchmark as CSV, TSV or JSON lines, read line by line, one file for each split.
 
+Tab-separated records are without quoting, comma-separated ones with it.
+"""
+
+import csv
 import json
+import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from pathlib import Path
+from typing import NamedTuple
 
 from coreeval.config import DatasetConfig
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.columns import Columns, columns_of
-from coreeval.evaluation.benchmarks.lines import digest_of, read_lines, shown
-from coreeval.evaluation.benchmarks.places import located
-from coreeval.evaluation.benchmarks.rows import Found, Rows, Source, bad_row
-from coreeval.evaluation.benchmarks.table import (
-    Reader,
-    body,
-    csv_records,
-    header_of,
-    tab_records,
+from coreeval.evaluation.benchmarks.files import TextLine, display_path, make_digest, read_lines
+from coreeval.evaluation.benchmarks.rows import (
+    BenchmarkFormat,
+    RowOrBad,
+    Rows,
+    TableColumns,
+    find_columns,
+    make_bad_row,
 )
 from coreeval.schema import Task
+
+LONGEST = 100
+"""Lines that one quoted record may span; past it, its quotation mark counts as never closed."""
+
+
+class TableRecord(NamedTuple):
+    """The cells of one record, or why it has none."""
+
+    line: int
+    raw: str
+    cells: list[str]
+    defect: str = ""
+
+
+Reader = Callable[[Path], Iterator[TableRecord]]
+
+
+def read_tab_records(path: Path) -> Iterator[TableRecord]:
+    """Yield the records of a tab-separated file; quotation marks are text, blank lines are none."""
+    for line in read_lines(path):
+        if line.raw.strip():
+            yield TableRecord(line.number, line.raw, line.raw.split("\t"), _encoding(line))
+
+
+def read_csv_records(path: Path) -> Iterator[TableRecord]:
+    """Yield the records of a comma-separated file, quoted as in RFC 4180.
+
+    A record that cannot be parsed costs only its first line: reading goes on with the next one.
+    """
+    source, again = read_lines(path), deque[TextLine]()
+
+    def following() -> TextLine | None:
+        return again.popleft() if again else next(source, None)
+
+    while line := following():
+        if not line.raw.strip():
+            continue
+        record, unused = _csv_record(line, following)
+        again.extendleft(reversed(unused))
+        yield record
+
+
+def _csv_record(
+    first: TextLine, following: Callable[[], TextLine | None]
+) -> tuple[TableRecord, list[TextLine]]:
+    """Return the record that starts with a line, and the lines taken that are none of it."""
+    taken = [first]
+    while True:
+        try:
+            cells = next(csv.reader([f"{line.raw}\n" for line in taken], strict=True))
+        except csv.Error as error:
+            open_quote = "unexpected end of data" in str(error)
+            defect = "a quotation mark is never closed" if open_quote else f"not CSV: {error}"
+            more = following() if open_quote and len(taken) < LONGEST else None
+        else:
+            raw = "\n".join(line.raw for line in taken)
+            return TableRecord(first.number, raw, cells, max(map(_encoding, taken))), []
+        if more is None:
+            return TableRecord(first.number, first.raw, [], defect), taken[1:]
+        taken.append(more)
+
+
+def _encoding(line: TextLine) -> str:
+    return "" if line.valid else "the line is not UTF-8"
+
+
+def read_header(path: Path, records: Reader) -> list[str]:
+    """Return the names in a table's first record.
+
+    Raises:
+        DatasetError: the file is empty, its header cannot be read, or it names a column twice.
+    """
+    first = next(records(path), None)
+    if first is None:
+        raise DatasetError("the file is empty", where=str(path))
+    names = [name.strip() for name in first.cells]
+    if first.defect or len(set(names)) < len(names):
+        wrong = first.defect or "a column is named twice"
+        hint = "the first line of the file must name its columns"
+        raise DatasetError(f"the header cannot be used: {wrong}", where=str(path), hint=hint)
+    return names
+
+
+def read_body(path: Path, records: Reader, width: int) -> Iterator[TableRecord]:
+    """Yield the records after the header; one with another number of cells gets a defect."""
+    rows = records(path)
+    next(rows, None)
+    for record in rows:
+        if not record.defect and len(record.cells) != width:
+            wrong = f"{len(record.cells)} columns where the header has {width}"
+            yield record._replace(defect=wrong)
+        else:
+            yield record
+
+
+_SHARD = re.compile(r"(.+)-(\d{5})-of-(\d{5})")
+
+
+def locate_files(config: DatasetConfig, suffix: str) -> dict[str, list[Path]]:
+    """Return the files by split.
+
+    A file is the split that `dataset.split` names. In a folder the names tell: `test.csv`, or
+    `test-00000-of-00002.csv` and its sequels.
+
+    Raises:
+        DatasetError: nothing there, or a part is missing.
+    """
+    root, split = Path(config.path), config.split
+    if root.is_file():
+        return {config.split: [root]}
+    if not root.is_dir():
+        hint = f"looked for a *{suffix} file, or a folder with {split}{suffix}"
+        raise DatasetError("there is no such file or folder", where=str(root), hint=hint)
+    found: dict[str, list[Path]] = {}
+    for path in sorted(root.glob(f"*{suffix}")):
+        shard = _SHARD.fullmatch(path.name.removesuffix(suffix))
+        found.setdefault(shard[1] if shard else path.name.removesuffix(suffix), []).append(path)
+    if not found:
+        hint = f"looked for {split}{suffix}, or for its parts {split}-00000-of-00001{suffix}"
+        raise DatasetError(f"the folder has no *{suffix}", where=str(root), hint=hint)
+    for split, paths in found.items():
+        _check_parts(split, paths, suffix)
+    return found
+
+
+def _check_parts(split: str, paths: list[Path], suffix: str) -> None:
+    shards = [_SHARD.fullmatch(path.name.removesuffix(suffix)) for path in paths]
+    wanted = {int(shard[3]) for shard in shards if shard}
+    numbers = [int(shard[2]) for shard in shards if shard]
+    if wanted and (None in shards or len(wanted) > 1 or numbers != list(range(max(wanted)))):
+        raise DatasetError(
+            f"the parts of the split {split!r} do not make a whole: {len(paths)} of {max(wanted)}",
+            where=str(paths[0].parent),
+            hint="remove what does not belong there, or fetch what is missing",
+        )
+
 
 PEEKED = 50
 """Objects of a JSON lines file whose keys count as its columns: a row may leave some out."""
@@ -26,11 +167,11 @@ PEEKED = 50
 Opener = Callable[[DatasetConfig, Task, list[Path]], Rows]
 
 
-def _delimited(records: Reader) -> Opener:
+def _open_delimited(records: Reader) -> Opener:
     def rows(config: DatasetConfig, task: Task, paths: list[Path]) -> Rows:
-        headers = [header_of(path, records) for path in paths]
+        headers = [read_header(path, records) for path in paths]
         columns = [
-            columns_of(config, task, names, where=str(path))
+            find_columns(config, task, names, where=str(path))
             for path, names in zip(paths, headers, strict=True)
         ]
         return _table_rows(config, list(zip(paths, headers, columns, strict=True)), records)
@@ -39,29 +180,29 @@ def _delimited(records: Reader) -> Opener:
 
 
 def _table_rows(
-    config: DatasetConfig, tables: list[tuple[Path, list[str], Columns]], records: Reader
+    config: DatasetConfig, tables: list[tuple[Path, list[str], TableColumns]], records: Reader
 ) -> Rows:
     counted = count(1)
     for path, names, columns in tables:
-        file = shown(path, config)
-        for record in body(path, records, len(names)):
+        file = display_path(path, config)
+        for record in read_body(path, records, len(names)):
             number = next(counted)
             if record.defect:
-                yield bad_row(file, record.line, record.defect, record.raw)
+                yield make_bad_row(file, record.line, record.defect, record.raw)
                 continue
             values = dict(zip(names, record.cells, strict=True))
             yield columns.row(values, file=file, line=record.line, number=number, raw=record.raw)
 
 
-def _jsonl(config: DatasetConfig, task: Task, paths: list[Path]) -> Rows:
-    columns = [columns_of(config, task, _keys(path), where=str(path)) for path in paths]
+def _open_json(config: DatasetConfig, task: Task, paths: list[Path]) -> Rows:
+    columns = [find_columns(config, task, _keys(path), where=str(path)) for path in paths]
     return _json_rows(config, list(zip(paths, columns, strict=True)))
 
 
-def _json_rows(config: DatasetConfig, files: list[tuple[Path, Columns]]) -> Rows:
+def _json_rows(config: DatasetConfig, files: list[tuple[Path, TableColumns]]) -> Rows:
     number = before = 0
     for path, columns in files:
-        file, before = shown(path, config), number
+        file, before = display_path(path, config), number
         for line in read_lines(path):
             number = before + line.number
             if not line.raw.strip():
@@ -71,10 +212,15 @@ def _json_rows(config: DatasetConfig, files: list[tuple[Path, Columns]]) -> Rows
 
 
 def _json_row(
-    values: dict[str, object] | str, columns: Columns, file: str, line: int, number: int, raw: str
-) -> Found:
+    values: dict[str, object] | str,
+    columns: TableColumns,
+    file: str,
+    line: int,
+    number: int,
+    raw: str,
+) -> RowOrBad:
     if isinstance(values, str):
-        return bad_row(file, line, values, raw)
+        return make_bad_row(file, line, values, raw)
     return columns.row(values, file=file, line=line, number=number, raw=raw)
 
 
@@ -106,17 +252,17 @@ def _objects(path: Path) -> Iterator[dict[str, object]]:
     return (value for value in found if isinstance(value, dict))
 
 
-def _source(suffix: str, opener: Opener) -> Source:
+def _make_format(suffix: str, opener: Opener) -> BenchmarkFormat:
     def files(config: DatasetConfig, split: str) -> list[Path]:
-        return located(config, suffix)[split]
+        return locate_files(config, suffix)[split]
 
-    return Source(
-        splits=lambda config: sorted(located(config, suffix)),
+    return BenchmarkFormat(
+        splits=lambda config: sorted(locate_files(config, suffix)),
         rows=lambda config, task, split: opener(config, task, files(config, split)),
-        digest=digest_of(files),
+        digest=make_digest(files),
     )
 
 
-CSV = _source(".csv", _delimited(csv_records))
-TSV = _source(".tsv", _delimited(tab_records))
-JSONL = _source(".jsonl", _jsonl)
+CSV = _make_format(".csv", _open_delimited(read_csv_records))
+TSV = _make_format(".tsv", _open_delimited(read_tab_records))
+JSONL = _make_format(".jsonl", _open_json)

@@ -14,9 +14,15 @@ from typing import NamedTuple
 from coreeval.config import DatasetConfig
 from coreeval.config.user_files import iter_raw_lines, open_file
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.columns import text_fields
-from coreeval.evaluation.benchmarks.lines import Line, digest_of, read_lines, shown
-from coreeval.evaluation.benchmarks.rows import Found, Row, Rows, Source, bad_row
+from coreeval.evaluation.benchmarks.files import TextLine, display_path, make_digest, read_lines
+from coreeval.evaluation.benchmarks.rows import (
+    BenchmarkFormat,
+    RowOrBad,
+    Rows,
+    SourceRow,
+    make_bad_row,
+    text_fields,
+)
 from coreeval.schema import Task
 from coreeval.tasks import ALL_TARGETS, find_label
 
@@ -26,24 +32,24 @@ _SPELLINGS = {"feminist": "feminism", "hilary": "hillary"}
 _ID = re.compile(r"[^/]+/([^/]+)/[^/]+/[0-9]+")
 
 
-def target_of(sample_id: str) -> str | None:
+def find_target(sample_id: str) -> str | None:
     """Return the stance target in an id made here; None where it has none."""
     match = _ID.fullmatch(sample_id)
     return match and match[1]
 
 
-def targets_of(config: DatasetConfig) -> list[str]:
+def list_targets(config: DatasetConfig) -> list[str]:
     """Return the stance targets that a folder has, in the order that `all` reads them."""
-    return sorted(_spelled(folder.name) for folder in _subfolders(Path(config.path)))
+    return sorted(_spell_target(folder.name) for folder in _subfolders(Path(config.path)))
 
 
-def _spelled(target: str) -> str:
+def _spell_target(target: str) -> str:
     return _SPELLINGS.get(target, target)
 
 
 def _subfolders(root: Path) -> list[Path]:
     inside = (folder for folder in root.iterdir() if folder.is_dir())
-    return sorted((f for f in inside if _has_texts(f)), key=lambda f: _spelled(f.name))
+    return sorted((f for f in inside if _has_texts(f)), key=lambda f: _spell_target(f.name))
 
 
 def _has_texts(folder: Path) -> bool:
@@ -60,15 +66,15 @@ def folders(config: DatasetConfig) -> dict[str, Path]:
             hint=f"dataset.path is a folder with {config.split}{TEXT} and {config.split}{LABELS}",
         )
     if _has_texts(root) and config.target == ALL_TARGETS:
-        hint = f"give the folder above it, or set dataset.target: {_spelled(root.name)}"
+        hint = f"give the folder above it, or set dataset.target: {_spell_target(root.name)}"
         raise DatasetError("this folder has one target, not all", where=str(root), hint=hint)
     if _has_texts(root):
-        return {_spelled(config.target or ""): root}
+        return {_spell_target(config.target or ""): root}
     return _by_target(root, config)
 
 
 def _by_target(root: Path, config: DatasetConfig) -> dict[str, Path]:
-    found = {_spelled(folder.name): folder for folder in _subfolders(root)}
+    found = {_spell_target(folder.name): folder for folder in _subfolders(root)}
     if not found:
         raise DatasetError(
             f"no folder of TweetEval: it has no *{TEXT}",
@@ -77,7 +83,7 @@ def _by_target(root: Path, config: DatasetConfig) -> dict[str, Path]:
         )
     if config.target == ALL_TARGETS:
         return found
-    target = _spelled(config.target or "")
+    target = _spell_target(config.target or "")
     if target not in found:
         wrong = f"there is no target {config.target!r}" if target else "dataset.target is not set"
         hint = f"set dataset.target to one of {', '.join(found)}, or all"
@@ -102,7 +108,7 @@ def _files(config: DatasetConfig, split: str) -> list[Path]:
 def _rows(config: DatasetConfig, task: Task, split: str) -> Rows:
     text_fields(config, task, 1)
     parts = [_part(target, folder, split, task) for target, folder in folders(config).items()]
-    return (row for part in parts for row in _paired(part, config, task))
+    return (row for part in parts for row in _pair_lines(part, config, task))
 
 
 class _Part(NamedTuple):
@@ -120,18 +126,20 @@ def _part(target: str, folder: Path, split: str, task: Task) -> _Part:
     return _Part(target, text, labels, _length(text, labels))
 
 
-def _paired(part: _Part, config: DatasetConfig, task: Task) -> Rows:
-    files = shown(part.text, config), shown(part.labels, config)
+def _pair_lines(part: _Part, config: DatasetConfig, task: Task) -> Rows:
+    files = display_path(part.text, config), display_path(part.labels, config)
     pairs = zip(read_lines(part.text), read_lines(part.labels), strict=False)  # see _length
     for tweet, label in islice(pairs, part.samples):
         yield _row(tweet, label, part.target, files, task)
 
 
-def _row(tweet: Line, label: Line, target: str, files: tuple[str, str], task: Task) -> Found:
+def _row(
+    tweet: TextLine, label: TextLine, target: str, files: tuple[str, str], task: Task
+) -> RowOrBad:
     for line, file in zip((tweet, label), files, strict=True):
         if not line.valid:
-            return bad_row(file, line.number, "the line is not UTF-8", line.raw)
-    return Row(
+            return make_bad_row(file, line.number, "the line is not UTF-8", line.raw)
+    return SourceRow(
         file=files[0],
         line=tweet.number,
         number=tweet.number,
@@ -187,9 +195,9 @@ def _mapping(path: Path) -> Iterator[tuple[str, str]]:
             yield number, rest.split("\t")[0]
 
 
-SOURCE = Source(
+SOURCE = BenchmarkFormat(
     splits=_splits,
     rows=_rows,
-    digest=digest_of(_files),
+    digest=make_digest(_files),
     spellings={"validation": "val", "dev": "val"},
 )

@@ -1,44 +1,48 @@
 """What a score drop is made of: memory, rewriting, label noise; and which samples it comes from."""
 
-from coreeval.evaluation.decomposition.arm_texts import ArmTexts, compare_arm_texts
-from coreeval.evaluation.decomposition.items import (
-    FALSE_SHARE,
-    Flagged,
-    ItemEvidence,
-    Items,
-    find_items,
-)
-from coreeval.evaluation.decomposition.judging import decompose, judge_losses
-from coreeval.evaluation.decomposition.losses import Losses, measure_losses
-from coreeval.evaluation.decomposition.values import (
+from coreeval.evaluation.decomposition.drop_terms import (
     CONTRASTS,
-    DEFINITIONS,
     MIN_SAMPLES,
-    Check,
+    TERM_DEFINITIONS,
+    ArmStep,
     Decomposition,
-    Kind,
-    Parts,
-    Step,
+    DropParts,
+    LossCheck,
+    MemoryKind,
     Term,
     TermName,
     Verdict,
 )
+from coreeval.evaluation.decomposition.item_evidence import (
+    FALSE_SHARE,
+    ItemEvidence,
+    ItemFindings,
+    SampleFlags,
+    find_items,
+)
+from coreeval.evaluation.decomposition.judgement import (
+    ArmTexts,
+    compare_arm_texts,
+    decompose,
+    judge_losses,
+)
+from coreeval.evaluation.decomposition.losses import Losses, measure_losses
 
 __all__ = [
     "CONTRASTS",
-    "DEFINITIONS",
     "FALSE_SHARE",
     "MIN_SAMPLES",
+    "TERM_DEFINITIONS",
+    "ArmStep",
     "ArmTexts",
-    "Check",
     "Decomposition",
-    "Flagged",
+    "DropParts",
     "ItemEvidence",
-    "Items",
-    "Kind",
+    "ItemFindings",
+    "LossCheck",
     "Losses",
-    "Parts",
-    "Step",
+    "MemoryKind",
+    "SampleFlags",
     "Term",
     "TermName",
     "Verdict",

@@ -1,31 +1,187 @@
-"""What one target loses from arm to arm, and what is needed to tell why."""
+"""What one target loses from arm to arm, and what is needed to tell why.
 
-from collections.abc import Mapping
+Every arm shares the draws, so that differences stay paired. What wrong labels can cost macro-F1 is
+bounded here; accuracy loses at most their share.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
-from coreeval.evaluation.coded import Coded
-from coreeval.evaluation.covariates import CovariateDifference, contrast
-from coreeval.evaluation.decomposition.terms import (
-    accuracy_parts,
-    macro_f1_parts,
-    path_of,
-    replicate,
+from coreeval.evaluation.answer_codes import AnswerCodes
+from coreeval.evaluation.covariates import CovariateDifference, compare_values
+from coreeval.evaluation.decomposition.drop_terms import (
+    BACK,
+    CONTRASTS,
+    FRONT,
+    PATH,
+    ArmStep,
+    DropParts,
+    MemoryKind,
+    Term,
+    TermName,
 )
-from coreeval.evaluation.decomposition.values import BACK, FRONT, PATH, Kind, Parts
-from coreeval.evaluation.excess import Standing
-from coreeval.evaluation.scoring.answers import (
+from coreeval.evaluation.excess import TargetStanding
+from coreeval.evaluation.label_scores import (
     FAULTS,
+    AnswerTable,
+    AnswerView,
     Floats,
     Mask,
-    Resampled,
-    View,
+    ViewScores,
+    expand_interval,
     mean_of_templates,
+    resample,
+    two_sided_p,
 )
-from coreeval.evaluation.scoring.classification import DRAWS
-from coreeval.evaluation.statistics import SIGNIFICANCE
+from coreeval.evaluation.scores import DRAWS, Score
+from coreeval.evaluation.statistics import SIGNIFICANCE, detectable_difference
 from coreeval.schema import Arm
+
+
+def macro_f1_cost(table: AnswerTable, view: AnswerView, share: float) -> float:
+    """Return a bound on what wrong labels cost macro-F1, the mean over templates.
+
+    A wrong label costs what correcting it adds: an answer counted as wrong becomes a hit of the
+    label given, and is no longer due for another. Hits are given to the labels that gain most,
+    which is exact since each gain shrinks; every label loses as many that were due as it can, which
+    is more than all can lose together.
+    """
+    costs = [
+        _correct_way(table, way, view.counted[:, place], share)
+        for place, way in enumerate(view.ways)
+        if view.counted[:, place].any()
+    ]
+    return float(np.mean(costs)) if costs else 0.0
+
+
+def _correct_way(table: AnswerTable, way: int, counted: Mask, share: float) -> float:
+    due, said = table.due[counted], table.said[counted, way]
+    hits, dues, given = (
+        np.bincount(each[each < table.labels], minlength=table.labels).astype(np.float64)
+        for each in (due[due == said], due, said)
+    )
+    wrong = int(np.ceil(share * len(due)))
+    size = dues + given
+    fewer = size - np.minimum(wrong, dues - hits)
+    best = _fill_hits(hits, fewer, given - hits, wrong)
+    return float(np.mean(best - 2 * hits / np.maximum(size, 1)))
+
+
+def _fill_hits(hits: Floats, size: Floats, room: Floats, wrong: int) -> Floats:
+    """Return the F1 of each label after hits were given, one by one, to where they add most."""
+    hits, size, room = hits.copy(), size.copy(), room.copy()
+    for _ in range(min(wrong, int(room.sum()))):
+        gain = 2 * (hits + 1) / (size + 1) - 2 * hits / np.maximum(size, 1)
+        best = int(np.argmax(np.where(room > 0, gain, -1.0)))
+        hits[best], size[best], room[best] = hits[best] + 1, size[best] + 1, room[best] - 1
+    return 2 * hits / np.maximum(size, 1)
+
+
+REWRITTEN: Final[tuple[Arm, ...]] = ("semantic", "updated")
+"""The arms whose wrong labels look like memory; one bound is taken to hold for both."""
+
+Arms = tuple[Arm, ...]
+Replicates = Mapping[Arms, Mapping[Arm, ViewScores]]
+"""The scores of each arm on the samples that it shares with some others."""
+Metric = Callable[[ViewScores], Floats]
+Costs = Mapping[Arm, float]
+"""Most that wrong labels cost the score of an arm; empty where nobody judged them."""
+
+
+def replicate(coded: AnswerCodes, *, seed: int, draws: int) -> Replicates:
+    """Score the arms of every term, and those of the path, on the same draws of samples."""
+    views = {arms: each for arms in _groups(coded) if (each := coded.views(arms))}
+    flat = [view for each in views.values() for view in each]
+    found = iter(resample(coded.table, flat, seed=seed, draws=draws))
+    return {arms: {arm: next(found) for arm in arms} for arms in views}
+
+
+def _groups(coded: AnswerCodes) -> Iterable[Arms]:
+    yield from dict.fromkeys([*(tuple(each) for each in CONTRASTS.values()), list_path(coded)])
+
+
+def list_path(coded: AnswerCodes) -> Arms:
+    """Return the arms that were asked, from the original on."""
+    return tuple(arm for arm in PATH if arm in coded.columns)
+
+
+def measure_accuracy_parts(coded: AnswerCodes, found: Replicates, share: float | None) -> DropParts:
+    """Return the parts of what accuracy loses."""
+    costs = dict[Arm, float]() if share is None else dict.fromkeys(REWRITTEN, share)
+    return _make_parts(coded, found, lambda each: each.accuracy, costs)
+
+
+def measure_macro_f1_parts(coded: AnswerCodes, found: Replicates, share: float | None) -> DropParts:
+    """Return the parts of what macro-F1 loses."""
+    costs = {
+        arm: macro_f1_cost(coded.table, view, share)
+        for arm in REWRITTEN
+        for view in coded.views((arm,)) or ()
+        if share is not None
+    }
+    return _make_parts(coded, found, lambda each: each.macro_f1, costs)
+
+
+def _make_parts(coded: AnswerCodes, found: Replicates, metric: Metric, costs: Costs) -> DropParts:
+    terms = {
+        name: _term(name, found[tuple(contrast)], metric, costs)
+        for name, contrast in CONTRASTS.items()
+        if tuple(contrast) in found
+    }
+    path = list_path(coded)
+    return DropParts(
+        terms=terms,
+        steps=_steps(path, found[path], metric) if path in found else (),
+        noise_cost=costs.get("updated"),
+    )
+
+
+def _term(name: TermName, found: Mapping[Arm, ViewScores], metric: Metric, costs: Costs) -> Term:
+    weighted = [
+        weight * mean_of_templates(metric(found[arm]), found[arm])
+        for arm, weight in CONTRASTS[name].items()
+    ]
+    values, shared = np.sum(weighted, axis=0), next(iter(found.values()))
+    answers = max(abs(weight) for weight in CONTRASTS[name].values())
+    lost = expand_interval(values, shared.n, units=shared.units, answers=answers)
+    return Term(
+        lost=lost,
+        beyond_noise=_beyond(lost, name, costs),
+        p_value=two_sided_p(values, shared.n, units=shared.units, answers=answers),
+        detectable=detectable_difference(float(np.nanstd(values[1:], ddof=1)))
+        if shared.units > 1
+        else None,
+    )
+
+
+def _beyond(lost: Score, name: TermName, costs: Costs) -> Score | None:
+    """Return what is lost where wrong labels cost each arm that is taken off as much as they can.
+
+    Those of the control arm count as none: they would make what it leaves smaller.
+    """
+    against = {arm: -weight for arm, weight in CONTRASTS[name].items() if weight < 0}
+    if name == "rewriting" or not against.keys() <= costs.keys():
+        return None
+    if lost.estimate is None or lost.ci_low is None:
+        return lost
+    cost = sum(weight * costs[arm] for arm, weight in against.items())
+    return lost.model_copy(update={"estimate": lost.estimate - cost, "ci_low": lost.ci_low - cost})
+
+
+def _steps(
+    path: Sequence[Arm], found: Mapping[Arm, ViewScores], metric: Metric
+) -> tuple[ArmStep, ...]:
+    n, units = found[path[0]].n, found[path[0]].units
+    values = [mean_of_templates(metric(found[arm]), found[arm]) for arm in path]
+    lost = [expand_interval(one - two, n, units=units, answers=1) for one, two in pairwise(values)]
+    return tuple(
+        ArmStep(arm=arm, score=expand_interval(value, n, units=units), lost=each)
+        for arm, value, each in zip(path, values, [None, *lost], strict=True)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +192,9 @@ class Claim:
     `parts` and in `standing`: what is lost then is lost whatever such answers meant.
     """
 
-    parts: Parts
+    parts: DropParts
     """By accuracy."""
-    standing: Standing | None
+    standing: TargetStanding | None
     """None if one of the four arms was not asked."""
     no_label: CovariateDifference | None
     """Likewise; it differs if the arm behind has more at p <= 0.05, however few they are."""
@@ -54,16 +210,16 @@ class Losses:
     """What one target loses."""
 
     target: str
-    accuracy: Parts
-    macro_f1: Parts
+    accuracy: DropParts
+    macro_f1: DropParts
     noise: float | None
-    claims: Mapping[Kind, Claim]
+    claims: Mapping[MemoryKind, Claim]
     draws: int
     seed: int
 
 
 def measure_losses(
-    coded: Coded, *, noise: float | None = None, seed: int = 7, draws: int = DRAWS
+    coded: AnswerCodes, *, noise: float | None = None, seed: int = 7, draws: int = DRAWS
 ) -> Losses:
     """Take one target's drop from the original to the updated arm apart.
 
@@ -71,22 +227,22 @@ def measure_losses(
     `coreeval.releases.quality.noise_bound`. Terms whose arms were not asked are left out.
     """
     found = replicate(coded, seed=seed, draws=draws)
-    accuracy = accuracy_parts(coded, found, noise)
+    accuracy = measure_accuracy_parts(coded, found, noise)
     path = found.get(PATH, {})
 
-    def claim(kind: Kind) -> Claim:
+    def claim(kind: MemoryKind) -> Claim:
         no_label = _no_label(coded, kind)
         if no_label is None or not no_label.differs:
             return Claim(accuracy, _standing(coded, path, kind), no_label)
         lenient = _lenient(coded, BACK[kind])
         again = replicate(lenient, seed=seed, draws=draws)
-        parts = accuracy_parts(lenient, again, noise)
+        parts = measure_accuracy_parts(lenient, again, noise)
         return Claim(parts, _standing(lenient, again[PATH], kind), no_label)
 
     return Losses(
         target=coded.target,
         accuracy=accuracy,
-        macro_f1=macro_f1_parts(coded, found, noise),
+        macro_f1=measure_macro_f1_parts(coded, found, noise),
         noise=noise,
         claims={kind: claim(kind) for kind in BACK},
         draws=draws,
@@ -94,18 +250,20 @@ def measure_losses(
     )
 
 
-def _standing(coded: Coded, path: Mapping[Arm, Resampled], kind: Kind) -> Standing | None:
+def _standing(
+    coded: AnswerCodes, path: Mapping[Arm, ViewScores], kind: MemoryKind
+) -> TargetStanding | None:
     """Return what a target scores where memory helps, and where it does not."""
     if not path or not next(iter(path.values())).n:
         return None
     scores = {arm: mean_of_templates(found.accuracy, found) for arm, found in path.items()}
     front = np.mean([scores[arm] for arm in FRONT[kind]], axis=0)
-    return Standing(coded.target, path[BACK[kind]].n, front, scores[BACK[kind]])
+    return TargetStanding(coded.target, path[BACK[kind]].n, front, scores[BACK[kind]])
 
 
-def _no_label(coded: Coded, kind: Kind) -> CovariateDifference | None:
+def _no_label(coded: AnswerCodes, kind: MemoryKind) -> CovariateDifference | None:
     """Compare how many answers have no label, on the samples that all four arms have."""
-    views = coded.views(PATH) if path_of(coded) == PATH else None
+    views = coded.views(PATH) if list_path(coded) == PATH else None
     if views is None:
         return None
     by_arm = dict(zip(PATH, views, strict=True))
@@ -116,24 +274,24 @@ def _no_label(coded: Coded, kind: Kind) -> CovariateDifference | None:
     shares = {arm: _no_label_share(coded, by_arm[arm], some) for arm in (*FRONT[kind], back)}
     values = {front: np.mean([shares[arm] for arm in FRONT[kind]], axis=0), back: shares[back]}
     units = np.arange(len(some)) if coded.table.clusters is None else coded.table.clusters
-    found = contrast("no_label", values, {front: 1, back: -1}, units[some])
+    found = compare_values("no_label", values, {front: 1, back: -1}, units[some])
     more = found.means[back] > found.means[front]
     return found.model_copy(update={"differs": bool(more and found.p_value <= SIGNIFICANCE)})
 
 
-def _no_label_share(coded: Coded, view: View, some: Mask) -> Floats:
+def _no_label_share(coded: AnswerCodes, view: AnswerView, some: Mask) -> Floats:
     counted = view.counted[some]
     without = counted & _without(coded, view.ways)[some]
     return np.asarray(100 * without.sum(axis=1) / counted.sum(axis=1))
 
 
-def _without(coded: Coded, ways: tuple[int, ...]) -> Mask:
+def _without(coded: AnswerCodes, ways: tuple[int, ...]) -> Mask:
     """Return which answers are none of the task's labels, refusals apart."""
     codes = [coded.table.labels + FAULTS.index(fault) for fault in ("unparsed", "truncated")]
     return np.isin(coded.table.said[:, list(ways)], codes)
 
 
-def _lenient(coded: Coded, arm: Arm) -> Coded:
+def _lenient(coded: AnswerCodes, arm: Arm) -> AnswerCodes:
     """Return the answers with those of an arm that have no label as right ones."""
     ways, table = tuple(coded.columns[arm].values()), coded.table
     said = table.said.copy()

@@ -15,7 +15,7 @@ from coreeval.evaluation.numleak.sketches import STRATUM_WORDS
 from coreeval.evaluation.numleak.study import Audit
 from coreeval.evaluation.numleak.variants.plots import draw_variants
 from coreeval.evaluation.numleak.verdicts import Verdict, in_words
-from coreeval.evaluation.pictures import figure_of, short
+from coreeval.evaluation.pictures import open_figure, shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ def draw_recall(path: Path, audits: Sequence[Audit]) -> Path:
     models = list(dict.fromkeys(audit.model for audit in audits))
     series = list(dict.fromkeys(audit.series for audit in audits))
     cells = {(audit.model, audit.series): audit for audit in audits}
-    with figure_of(path, 3 + 1.35 * len(series), 1.3 + 0.62 * len(models)) as figure:
+    with open_figure(path, 3 + 1.35 * len(series), 1.3 + 0.62 * len(models)) as figure:
         panel = figure.subplots()
         panel.set_facecolor("#e8e8e8")
         shares = [[_share(cells.get((model, name))) for name in series] for model in models]
@@ -91,8 +91,8 @@ def draw_recall(path: Path, audits: Sequence[Audit]) -> Path:
             for column, name in enumerate(series):
                 if audit := cells.get((model, name)):
                     _cell(panel, column, row, audit)
-        panel.set_xticks(range(len(series)), [short(name, 16) for name in series])
-        panel.set_yticks(range(len(models)), [short(name) for name in models])
+        panel.set_xticks(range(len(series)), [shorten_name(name, 16) for name in series])
+        panel.set_yticks(range(len(models)), [shorten_name(name) for name in models])
         panel.tick_params(length=0)
         figure.colorbar(image, label="within tolerance, of asked", aspect=12)
         figure.suptitle("Recall by model and series", fontsize=10)
@@ -120,7 +120,7 @@ def _panels(
     shown = audits[:_MOST]
     across = min(_ACROSS, len(shown))
     rows = -(-len(shown) // across)
-    with figure_of(path, 0.6 + 2.8 * across, 0.9 + height * rows) as figure:
+    with open_figure(path, 0.6 + 2.8 * across, 0.9 + height * rows) as figure:
         grid = figure.subplots(rows, across, squeeze=False).ravel()
         left = len(audits) - len(shown)
         figure.suptitle(f"{title} (and {left} more)" if left else title, fontsize=10)
@@ -129,7 +129,7 @@ def _panels(
         for panel, audit in zip(grid, shown, strict=False):
             words = in_words(audit.verdict)
             panel.set_title(
-                f"{short(audit.model)}\n{short(audit.series, 20)}: {words}",
+                f"{shorten_name(audit.model)}\n{shorten_name(audit.series, 20)}: {words}",
                 fontsize=8,
                 color=VERDICT_COLOURS[audit.verdict],
             )
@@ -165,7 +165,7 @@ def _calibration(panel: "Axes", audit: Audit) -> None:
     r = audit.measured.overall.pearson_r.estimate
     words = f"n {len(dots)}" + (f", r {r:.2f}" if r == r else "")
     panel.text(0.97, 0.03, words, transform=panel.transAxes, ha="right", fontsize=8)
-    panel.set_xlabel(f"published, {unit.symbol or short(unit.name, 16)}", fontsize=8)
+    panel.set_xlabel(f"published, {unit.symbol or shorten_name(unit.name, 16)}", fontsize=8)
     panel.set_ylabel("said", fontsize=8)
     panel.tick_params(labelsize=7)
 

@@ -5,8 +5,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Final
 
-from coreeval.evaluation.benchmarks.records import Bad, Object, Records, made_of, read_records
-from coreeval.evaluation.benchmarks.rows import encodable
+from coreeval.evaluation.benchmarks.files import (
+    BadRecord,
+    Object,
+    Records,
+    read_records,
+    validate_record,
+)
+from coreeval.evaluation.benchmarks.rows import is_encodable
 from coreeval.evaluation.numleak.points import LARGEST
 from coreeval.evaluation.numleak.replies import VARIANTS, Reply
 
@@ -31,7 +37,7 @@ def read_replies(path: Path) -> Records[Reply]:
         DatasetError: the file cannot be read, is empty, or no line of it is a reply.
     """
     found = read_records(path, _reply, key=_question, twice=_twice)
-    return found.required(path, what="an answer", whats="answers", prose=_PROSE)
+    return found.require_records(path, what="an answer", whats="answers", prose=_PROSE)
 
 
 def _question(reply: Reply) -> tuple[object, ...]:
@@ -48,17 +54,17 @@ def _twice(_: Reply, first: int) -> str:
 # -- one line -------------------------------------------------------------------------------------
 
 
-def _reply(values: Object) -> Reply | Bad:
+def _reply(values: Object) -> Reply | BadRecord:
     """Return the reply in a line, or what is wrong with it."""
     defect = next(_defects(values), None)
-    return Bad(defect) if defect else _made(values)
+    return BadRecord(defect) if defect else _made(values)
 
 
-def _made(values: Mapping[str, object]) -> Reply | Bad:
+def _made(values: Mapping[str, object]) -> Reply | BadRecord:
     known = {key: value for key, value in values.items() if key in _KEYS}
     known |= {key: str(known[key]) for key in ("date", "other_date", "shown_date")
               if isinstance(known.get(key), int)}  # fmt: skip
-    return made_of(Reply, known)
+    return validate_record(Reply, known)
 
 
 def _defects(values: Mapping[str, object]) -> Iterator[str]:
@@ -75,7 +81,7 @@ def _defects(values: Mapping[str, object]) -> Iterator[str]:
             yield f"{key} is larger than {LARGEST:g}"
     for key in _KEYS & values.keys():
         text = values[key]
-        if isinstance(text, str) and not encodable(text):
+        if isinstance(text, str) and not is_encodable(text):
             yield f"{key} holds half a character (a lone surrogate)"
 
 

@@ -1,18 +1,26 @@
-"""Pairs of similar sets out of very many, without comparing each with each.
+"""Pairs of similar texts out of very many, without comparing each with each.
 
 MinHash (Broder 1997): the least of a set's elements under a random hash is that of another set with
 a probability equal to their Jaccard index. Banding (Leskovec, Rajaraman and Ullman, "Mining of
 Massive Datasets", section 3.4): with b bands of r hashes each, two sets of index J are candidates
-with probability 1 - (1 - J^r)^b.
+with probability 1 - (1 - J^r)^b. Each candidate is then compared in full.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from coreeval.evaluation.overlap.shingles import Places, Shingles
+from coreeval.evaluation.overlap.shingles import (
+    FORM_FLOOR,
+    FORM_SHARE,
+    Boilerplate,
+    Places,
+    Shingles,
+    cut_shingles,
+    normalise_words,
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ COARSE = Banding(16, 4)
 CROWD = 10_000
 """Pairs of one bucket beyond which its texts are compared only with the first of either side."""
 _SEED = 20260101
-_WORK = 1 << 16
+_SIGNATURE_WORK = 1 << 16
 """Shingles that are hashed at once: they fit into a core's cache."""
 _BATCH = 20_000
 """Pairs whose hashes are compared at once: bounds memory."""
@@ -46,7 +54,7 @@ Keys = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidatePairs:
     """Pairs that are worth a comparison."""
 
     left: Places
@@ -55,7 +63,7 @@ class Candidates:
     """Buckets of which not every pair is among them."""
 
 
-def signatures(shingles: Shingles, banding: Banding) -> Signatures:
+def sign_sets(shingles: Shingles, banding: Banding) -> Signatures:
     """Return the least hashes of each set, none of which may be empty: texts x hashes.
 
     The hashes are multiply-shift (Dietzfelbinger 1996), from a fixed seed: the same for all sets.
@@ -64,7 +72,7 @@ def signatures(shingles: Shingles, banding: Banding) -> Signatures:
     factors = rng.integers(0, 1 << 63, banding.hashes, np.uint64) * np.uint64(2) + np.uint64(1)
     shifts = rng.integers(0, 1 << 63, banding.hashes, np.uint64)
     found = np.empty((len(shingles.sizes), banding.hashes), np.uint32)
-    for first, end in _runs(shingles.starts):
+    for first, end in _signature_runs(shingles.starts):
         low, high = shingles.starts[first], shingles.starts[end]
         values = shingles.hashes[low:high].astype(np.uint64)
         cuts, hashed = shingles.starts[first:end] - low, np.empty_like(values)
@@ -76,18 +84,18 @@ def signatures(shingles: Shingles, banding: Banding) -> Signatures:
     return found
 
 
-def _runs(starts: Places) -> Iterator[tuple[int, int]]:
+def _signature_runs(starts: Places) -> Iterator[tuple[int, int]]:
     first, texts = 0, len(starts) - 1
     while first < texts:
-        end = int(np.searchsorted(starts, starts[first] + _WORK, side="right")) - 1
+        end = int(np.searchsorted(starts, starts[first] + _SIGNATURE_WORK, side="right")) - 1
         end = min(max(end, first + 1), texts)
         yield first, end
         first = end
 
 
-def candidates(
+def find_candidates(
     left: Signatures, right: Signatures | None, banding: Banding, floor: float
-) -> Candidates:
+) -> CandidatePairs:
     """Return the pairs that share a bucket and at least a share `floor` of all hashes.
 
     Args:
@@ -107,8 +115,8 @@ def candidates(
         found.append(_likely(codes, left, other, floor))
         crowded += full
     known = np.unique(np.concatenate(found))
-    i, j = _places(known, width)
-    return Candidates(i, j, crowded)
+    i, j = _decode_pairs(known, width)
+    return CandidatePairs(i, j, crowded)
 
 
 def _likely(codes: Keys, left: Signatures, right: Signatures, floor: float) -> Keys:
@@ -116,12 +124,12 @@ def _likely(codes: Keys, left: Signatures, right: Signatures, floor: float) -> K
     kept = [np.zeros(0, np.uint64)]
     for start in range(0, len(codes), _BATCH):
         some = codes[start : start + _BATCH]
-        i, j = _places(some, np.uint64(len(right)))
+        i, j = _decode_pairs(some, np.uint64(len(right)))
         kept.append(some[(left[i] == right[j]).mean(axis=1) >= floor])
     return np.concatenate(kept)
 
 
-def _places(codes: Keys, width: np.uint64) -> tuple[Places, Places]:
+def _decode_pairs(codes: Keys, width: np.uint64) -> tuple[Places, Places]:
     if not len(codes):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     return (codes // width).astype(np.int64), (codes % width).astype(np.int64)
@@ -156,7 +164,7 @@ def _pairs(
         middles = begins = starts + lefts[ends] - lefts[starts]
     wide, deep = middles - starts, ends - begins
     fits = wide * deep <= CROWD
-    i, j = _expanded(starts[fits], wide[fits], begins[fits], deep[fits])
+    i, j = _expand_buckets(starts[fits], wide[fits], begins[fits], deep[fits])
     stars = [
         _star(*bounds)
         for bounds in zip(*(each[~fits] for each in (starts, middles, begins, ends)), strict=True)
@@ -172,7 +180,9 @@ def _pairs(
     return left.astype(np.uint64) * width + right.astype(np.uint64), len(stars)
 
 
-def _expanded(starts: Places, wide: Places, begins: Places, deep: Places) -> tuple[Places, Places]:
+def _expand_buckets(
+    starts: Places, wide: Places, begins: Places, deep: Places
+) -> tuple[Places, Places]:
     """Return the places of every pair of every bucket."""
     sizes = wide * deep
     bucket = np.repeat(np.arange(len(sizes)), sizes)
@@ -185,3 +195,118 @@ def _star(start: int, middle: int, begin: int, end: int) -> tuple[Places, Places
     left, right = np.arange(start, middle), np.arange(begin, end)
     i = np.concatenate([left, np.full(len(right), start)])
     return i, np.concatenate([np.full(len(left), begin), right])
+
+
+LEAST = 8
+"""Shingles that a text needs: with fewer, chance alone makes two texts alike."""
+ERRORS = 3
+"""Standard errors below the threshold from which an estimate is not followed up."""
+_COMPARISON_WORK = 1 << 22
+"""Shingles that are compared at once: bounds memory."""
+
+
+@dataclass(frozen=True)
+class NearPairs:
+    """Pairs of places of texts and their resemblance."""
+
+    pairs: tuple[tuple[int, int, float], ...]
+    short: tuple[int, int]
+    """Texts of either side that are too short for it; of one benchmark, the same ones twice."""
+    crowded: int
+    """Buckets in which not each text was compared with each."""
+
+
+@dataclass(frozen=True)
+class _Side:
+    places: Places
+    shingles: Shingles
+    signatures: Signatures
+
+
+def find_near_pairs(
+    left: Sequence[str], right: Sequence[str] | None, threshold: float
+) -> NearPairs:
+    """Return the pairs between two lists of texts, or within one, that resemble each other.
+
+    What many texts of the lists share does not count.
+
+    Args:
+        left: Texts.
+        right: Other texts; None for pairs within the first.
+        threshold: The least Jaccard index of their shingles.
+    """
+    sides = [[normalise_words(text) for text in each] for each in (left, right) if each is not None]
+    boilerplate = Boilerplate(sides)
+    cut = [cut_shingles(each, boilerplate) for each in sides]
+    form = np.unique(np.concatenate([each.frequent(FORM_SHARE, FORM_FLOOR) for each in cut]))
+    return find_similar_sets([each.without(form) for each in cut], threshold, FINE)
+
+
+def find_similar_sets(cut: list[Shingles], threshold: float, banding: Banding) -> NearPairs:
+    """Return the pairs between two lists of sets, or within one, that are alike.
+
+    Args:
+        cut: The sets of either side, or of one; the list is emptied, so that memory is free again.
+        threshold: The least Jaccard index.
+        banding: How candidates are found.
+    """
+    lengths = [len(each.sizes) for each in cut]
+    sides = [_make_side(cut.pop(0), banding) for _ in lengths]
+    one, other = sides[0], sides[-1]
+    error = np.sqrt(threshold * (1 - threshold) / banding.hashes)
+    found = find_candidates(
+        one.signatures,
+        None if len(sides) == 1 else other.signatures,
+        banding,
+        threshold - ERRORS * error,
+    )
+    pairs = [
+        (int(one.places[i]), int(other.places[j]), float(resemblance))
+        for i, j, resemblance in _compare_candidates(one, other, found.left, found.right, threshold)
+    ]
+    short = (lengths[0] - len(one.places), lengths[-1] - len(other.places))
+    return NearPairs(tuple(pairs), short, found.crowded)
+
+
+def _make_side(cut: Shingles, banding: Banding) -> _Side:
+    enough = cut.sizes >= LEAST
+    kept = cut.only(enough)
+    return _Side(np.flatnonzero(enough), kept, sign_sets(kept, banding))
+
+
+def _compare_candidates(
+    one: _Side, other: _Side, left: Places, right: Places, threshold: float
+) -> Iterator[tuple[int, int, float]]:
+    """Yield the candidates at or above the threshold."""
+    for low, high in _comparison_runs(one.shingles.sizes[left] + other.shingles.sizes[right]):
+        yield from _above(one, other, left[low:high], right[low:high], threshold)
+
+
+def _comparison_runs(sizes: Places) -> Iterator[tuple[int, int]]:
+    ends = np.cumsum(sizes)
+    first = 0
+    while first < len(sizes):
+        before = ends[first - 1] if first else 0
+        end = max(int(np.searchsorted(ends, before + _COMPARISON_WORK, side="right")), first + 1)
+        yield first, end
+        first = end
+
+
+def _above(
+    one: _Side, other: _Side, i: Places, j: Places, threshold: float
+) -> Iterator[tuple[int, int, float]]:
+    index = jaccard_index(one.shingles, i, other.shingles, j)
+    keep = np.flatnonzero(index >= threshold)
+    yield from zip(i[keep].tolist(), j[keep].tolist(), index[keep].tolist(), strict=True)
+
+
+def jaccard_index(left: Shingles, i: Places, right: Shingles, j: Places) -> npt.NDArray[np.float64]:
+    """Return the share of the shingles of each pair of texts that both have."""
+    keys = [
+        owners.astype(np.uint64) << 32 | hashes for owners, hashes in (left.rows(i), right.rows(j))
+    ]
+    merged = np.sort(np.concatenate(keys))
+    shared = merged[1:][merged[1:] == merged[:-1]] >> 32
+    both = np.bincount(shared.astype(np.int64), minlength=len(i))
+    index: npt.NDArray[np.float64] = both / np.maximum(left.sizes[i] + right.sizes[j] - both, 1)
+    return index

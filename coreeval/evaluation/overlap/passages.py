@@ -1,19 +1,227 @@
 """Texts that stand inside longer ones: where most of their seeds lie, compared in full.
 
-A passage is about as long as the text, and is compared with it as two whole texts are: by the
-Jaccard index of their shingles. Case, signs and blanks do not count.
+Texts are letters and digits only, each with its place: case, signs and blanks do not count. Seeds
+are runs of letters that longer texts have in common with items, found in an inverted index. A
+passage is about as long as the text, and is compared with it as two whole texts are: by the Jaccard
+index of their shingles.
 """
 
+import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from coreeval.evaluation.overlap.boilerplate import Boilerplate
-from coreeval.evaluation.overlap.letters import Letters, letters_of
-from coreeval.evaluation.overlap.runs import Codes, distinct, hash_runs
-from coreeval.evaluation.overlap.seeds import Match, SeedIndex
-from coreeval.evaluation.overlap.shingles import WIDTH, WIDTH_UNSPACED, chunks_of
+from coreeval.evaluation.overlap.shingles import (
+    WIDTH,
+    WIDTH_UNSPACED,
+    Boilerplate,
+    Codes,
+    Owners,
+    Places,
+    count_distinct,
+    encode,
+    hash_runs,
+    is_unspaced,
+    split_chunks,
+)
+
+UNSPACED_WEIGHT = 3
+"""Letters that a character of Han, kana or Hangul counts as: about as much as it says."""
+_DROPPED = "\x01"
+
+
+@dataclass(frozen=True)
+class Letters:
+    """The letters of many texts, a zero after each text."""
+
+    codes: Codes
+    owners: Owners
+    """The text of each letter."""
+    places: Owners
+    """Where each letter stands in its text, in characters."""
+    starts: Owners
+    """Where each text begins in `codes`, and the end of the last."""
+
+    @property
+    def sizes(self) -> Owners:
+        """How many letters each text has."""
+        return np.diff(self.starts) - 1
+
+    @property
+    def weights(self) -> Owners:
+        """How many letters other than zero each text has, one of Han, kana or Hangul as three."""
+        weight = (self.codes != 0) + (UNSPACED_WEIGHT - 1) * is_unspaced(self.codes)
+        return np.add.reduceat(weight, self.starts[:-1], dtype=np.int64)
+
+    def without(self, boilerplate: Boilerplate) -> "Letters":
+        """Return the texts with a zero in place of each letter of boilerplate."""
+        return replace(self, codes=boilerplate.blank(self.codes))
+
+    def of(self, text: int) -> Codes:
+        """Return the letters of one text."""
+        return self.codes[self.starts[text] : self.starts[text + 1] - 1]
+
+
+def encode_letters(texts: Sequence[str]) -> Letters:
+    """Return the letters and digits of texts, without case and compatible forms."""
+    codes, owners = encode([text.translate(_FOLDED) for text in texts])
+    begins = np.searchsorted(owners, np.arange(len(texts)))
+    places = np.arange(len(codes)) - begins[owners]
+    kept = codes != ord(_DROPPED)
+    starts = np.searchsorted(owners[kept], np.arange(len(texts) + 1))
+    return Letters(codes[kept], owners[kept], places[kept], starts)
+
+
+def find_boilerplate(sides: Sequence[Sequence[str]]) -> Boilerplate:
+    """Return the runs of letters that many texts have."""
+    return Boilerplate(sides, _encode_codes)
+
+
+def _encode_codes(texts: Sequence[str]) -> tuple[Codes, Owners]:
+    letters = encode_letters(texts)
+    return letters.codes, letters.owners
+
+
+class _Folding(dict[int, str]):
+    """What stands for each character: always one, so that places stay."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        folded = unicodedata.normalize("NFKC", character).casefold()
+        found = folded if len(folded) == 1 else character
+        self[code] = found if found.isalnum() else _DROPPED
+        return self[code]
+
+
+_FOLDED = _Folding()
+
+
+SEED, SEED_UNSPACED = 10, 5
+"""Letters of a seed: about two words. With 30 % of its words replaced a third of a text's stay."""
+LEAST = 40
+"""Letters that an item needs, see `UNSPACED_WEIGHT`. About eight words: shorter texts stand in
+long ones by chance."""
+LONGER = 1.25
+"""A text is searched for passages of an item if it is longer by this factor."""
+SEEDS = 0.15
+"""Least share of an item's seeds in a passage that is compared with it, two at least."""
+SHARED, SHARE = 5, 0.005
+"""A seed that more than 5 items and more than 0.5 % of them have is a set phrase: it is dropped."""
+_CELLS = 1 << 26
+
+
+@dataclass(frozen=True)
+class SeedMatch:
+    """Seeds of an item that lie within about its length in a longer text."""
+
+    item: int
+    host: int
+    """The longer text."""
+    start: int
+    """The letter of the longer text that the item's first letter would be."""
+    end: int
+    """The letter after the item's last."""
+
+
+class SeedIndex:
+    """The seeds of items, in order of their hashes.
+
+    Args:
+        items: Texts to find.
+        boilerplate: Passages that do not count.
+    """
+
+    def __init__(self, items: Sequence[str], boilerplate: Boilerplate) -> None:
+        rows, sizes, first = [], [np.zeros(0, np.int64)], 0
+        for chunk in split_chunks(items):
+            letters = encode_letters(chunk).without(boilerplate)
+            rows.append(_seeds(letters, first, letters.weights >= LEAST))
+            sizes.append(letters.sizes)
+            first += len(chunk)
+        self.sizes = np.concatenate(sizes)
+        self._hashes, self._owners, self._offsets = _drop_frequent(
+            rows, max(SHARED, SHARE * len(items))
+        )
+        self._total = np.bincount(self._owners, minlength=len(items))
+        self._known = np.zeros(_CELLS, bool)
+        self._known[_cells(self._hashes)] = True
+
+    def search(self, letters: Letters, first: int | None) -> Iterator[SeedMatch]:
+        """Yield the best match of each item in each of some longer texts.
+
+        Args:
+            letters: The longer texts.
+            first: The place of the first of them among the items; None if they are others.
+        """
+        hashes, whole = hash_runs(letters.codes, SEED, SEED_UNSPACED)
+        at = np.flatnonzero(whole & self._known[_cells(hashes)])
+        low, high = (np.searchsorted(self._hashes, hashes[at], side) for side in ("left", "right"))
+        counts = high - low
+        at = np.repeat(at, counts)
+        within = np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts)
+        seed = np.repeat(low, counts) + within
+        item, host = self._owners[seed], letters.owners[at]
+        keep = letters.sizes[host] >= LONGER * self.sizes[item]
+        if first is not None:
+            keep &= item != host + first
+        yield from self._best(letters, item[keep], at[keep], self._offsets[seed[keep]])
+
+    def _best(
+        self, letters: Letters, item: Places, at: Places, offset: Places
+    ) -> Iterator[SeedMatch]:
+        """Yield for each item and longer text where most of its seeds lie together."""
+        order = np.lexsort((at, letters.owners[at], item))
+        item, at, offset = item[order], at[order], offset[order]
+        host = letters.owners[at]
+        number = np.cumsum(_changes(item) | _changes(host)) if len(item) else item
+        keys = number << 40 | at
+        span = (LONGER * self.sizes[item]).astype(np.int64)
+        ends = np.searchsorted(keys, keys + span)
+        counts = ends - np.arange(len(keys))
+        enough = counts >= np.maximum(2, SEEDS * self._total[item])
+        places = np.flatnonzero(enough)
+        places = places[np.lexsort((-counts[places], number[places]))]
+        for place in places[_changes(number[places])].tolist():
+            last, one, other = int(ends[place]) - 1, int(item[place]), int(host[place])
+            base = int(letters.starts[other])
+            start = int(at[place] - offset[place]) - base
+            end = int(at[last] - offset[last]) - base + int(self.sizes[one])
+            yield SeedMatch(one, other, max(start, 0), min(end, int(letters.sizes[other])))
+
+
+def _seeds(
+    letters: Letters, first: int, long: npt.NDArray[np.bool_]
+) -> tuple[Codes, Places, Places]:
+    """Return the hashes of the seeds of long texts, the place of the text, and that in it."""
+    hashes, whole = hash_runs(letters.codes, SEED, SEED_UNSPACED)
+    at = np.flatnonzero(whole & long[letters.owners])
+    owners = letters.owners[at]
+    return hashes[at], owners + first, at - letters.starts[owners]
+
+
+def _drop_frequent(
+    rows: Sequence[tuple[Codes, Places, Places]], most: float
+) -> tuple[Codes, Places, Places]:
+    """Return seeds in order of their hashes, without those that occur more than `most` times."""
+    empty = (np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    hashes, owners, offsets = map(np.concatenate, zip(empty, *rows, strict=True))
+    order = np.argsort(hashes, kind="stable")
+    hashes, owners, offsets = hashes[order], owners[order], offsets[order]
+    number = np.cumsum(_changes(hashes)) - 1
+    few = np.bincount(number, minlength=1)[number] <= most if len(number) else number > 0
+    return hashes[few], owners[few], offsets[few]
+
+
+def _changes(values: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
+    """Return where a value differs from the one before it; the first does."""
+    return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
+
+
+def _cells(hashes: Codes) -> Places:
+    return (hashes % np.uint64(_CELLS)).astype(np.int64)
+
 
 LEAST_ALIKE = 0.5
 """Least resemblance of a text and a passage: of many passages the best is compared, and between
@@ -52,29 +260,29 @@ def find_passages(
     """
     index = SeedIndex(items, boilerplate)
     least, first = max(threshold, LEAST_ALIKE), 0
-    for chunk in chunks_of(items if hosts is None else hosts):
-        letters = letters_of(chunk).without(boilerplate)
+    for chunk in split_chunks(items if hosts is None else hosts):
+        letters = encode_letters(chunk).without(boilerplate)
         for match in index.search(letters, first if hosts is None else None):
-            item = letters_of([items[match.item]]).without(boilerplate)
+            item = encode_letters([items[match.item]]).without(boilerplate)
             similarity = _resemblance(item, letters, match)
             if similarity >= least:
                 yield _passage(letters, match, first, similarity)
         first += len(chunk)
 
 
-def _passage(letters: Letters, match: Match, first: int, similarity: float) -> Passage:
+def _passage(letters: Letters, match: SeedMatch, first: int, similarity: float) -> Passage:
     base = letters.starts[match.host]
     start, last = letters.places[base + match.start], letters.places[base + match.end - 1]
     return Passage(match.item, first + match.host, similarity, int(start), int(last) + 1)
 
 
-def _resemblance(item: Letters, letters: Letters, match: Match) -> float:
-    whole = _shingles(item.of(0))
-    part = _shingles(letters.of(match.host)[match.start : match.end])
+def _resemblance(item: Letters, letters: Letters, match: SeedMatch) -> float:
+    whole = _shingle_codes(item.of(0))
+    part = _shingle_codes(letters.of(match.host)[match.start : match.end])
     both = len(np.intersect1d(whole, part, assume_unique=True))
     return both / max(len(whole) + len(part) - both, 1)
 
 
-def _shingles(codes: Codes) -> Codes:
+def _shingle_codes(codes: Codes) -> Codes:
     hashes, whole = hash_runs(codes, WIDTH, WIDTH_UNSPACED)
-    return distinct(hashes[whole])[0]
+    return count_distinct(hashes[whole])[0]

@@ -1,21 +1,192 @@
-"""From two benchmarks, or one, to their hits: each pair of texts is of one kind at most."""
+"""From two benchmarks, or one, to their hits: each pair of texts is of one kind at most.
+
+There are six kinds of hit. Paraphrases are texts that say the same in other words, or in another
+language: near by their embeddings.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal, get_args
 
-from coreeval.evaluation.overlap.hits import KINDS, Hit, Kind, Overlap, Search, Span
-from coreeval.evaluation.overlap.letters import boilerplate_of
-from coreeval.evaluation.overlap.near import near_pairs
-from coreeval.evaluation.overlap.normal import key_of
-from coreeval.evaluation.overlap.paraphrases import paraphrase_pairs
-from coreeval.evaluation.overlap.passages import find_passages
-from coreeval.evaluation.overlap.slots import Agreement, Slots
-from coreeval.evaluation.overlap.templates import connected, template_pairs
-from coreeval.evaluation.overlap.texts import Entry, Texts
+import numpy as np
 
-Groups = Mapping[str, Sequence[Entry]]
+from coreeval.evaluation.overlap.minhash import find_near_pairs
+from coreeval.evaluation.overlap.passages import find_boilerplate, find_passages
+from coreeval.evaluation.overlap.shingles import normal_key
+from coreeval.evaluation.overlap.templates import (
+    SlotAgreement,
+    TextSlots,
+    find_template_pairs,
+    group_connected,
+)
+from coreeval.schema import BadRow
+from coreeval.tools.embeddings import Embedder, Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class TextEntry:
+    """One item."""
+
+    id: str
+    text: str
+    """Its fields, a line each."""
+    answer: str | None = None
+    """Its label or reference; None where it has none."""
+
+
+@dataclass(frozen=True)
+class BenchmarkTexts:
+    """The items of one split, and what was none."""
+
+    name: str
+    """What the user called it."""
+    entries: tuple[TextEntry, ...]
+    bad_rows: tuple[BadRow, ...] = ()
+
+
+PARAPHRASE = 0.75
+"""Least cosine of two paraphrases, chosen for all-MiniLM-L6-v2: docs/overlap.md."""
+MOST = 5
+"""Paraphrases of a text that are kept, the likeliest."""
+ROWS = 1024
+"""Texts of either side that are compared at once: bounds memory."""
+
+
+def find_paraphrases(
+    left: Sequence[str], right: Sequence[str] | None, embeds: Embedder, threshold: float
+) -> Iterator[tuple[int, int, float]]:
+    """Yield the pairs between two lists of texts, or within one, whose embeddings are alike.
+
+    Args:
+        left: Texts.
+        right: Other texts; None for pairs within the first.
+        embeds: What embeds.
+        threshold: The least cosine.
+    """
+    one = _normalise_vectors(embeds(left))
+    other = one if right is None else _normalise_vectors(embeds(right))
+    for start in range(0, len(one), ROWS):
+        found = list(_find_near(one[start : start + ROWS], other, threshold))
+        for row, column, cosine in _keep_likeliest(found):
+            if right is not None or start + row < column:
+                yield start + row, column, cosine
+
+
+def _normalise_vectors(vectors: Vectors) -> Vectors:
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(length, 1e-12), np.float32)
+
+
+def _find_near(rows: Vectors, other: Vectors, threshold: float) -> Iterator[tuple[float, int, int]]:
+    for start in range(0, len(other), ROWS):
+        cosines = rows @ other[start : start + ROWS].T
+        for row, column in zip(*np.nonzero(cosines >= threshold), strict=True):
+            yield float(cosines[row, column]), int(row), start + int(column)
+
+
+def _keep_likeliest(found: list[tuple[float, int, int]]) -> Iterator[tuple[int, int, float]]:
+    """Yield the likeliest of each row; one more than asked, since a text may be its own."""
+    kept: dict[int, int] = {}
+    for cosine, row, column in sorted(found, reverse=True):
+        kept[row] = kept.get(row, 0) + 1
+        if kept[row] <= MOST + 1:
+            yield row, column, min(cosine, 1.0)
+
+
+HitKind = Literal["exact", "normalised", "near", "contained", "paraphrase", "template"]
+KINDS: Final[tuple[HitKind, ...]] = get_args(HitKind)
+SAME: Final[tuple[HitKind, ...]] = KINDS[:-1]
+"""Kinds whose texts are one item; those of a template are not."""
+THRESHOLD = 0.4
+"""Resemblance of a near hit: between what chance gives and what edits leave, docs/overlap.md."""
+
+
+@dataclass(frozen=True)
+class PassageSpan:
+    """Where the text of one side of a hit stands inside that of the other."""
+
+    side: Literal["a", "b"]
+    """The side with the longer text."""
+    start: int
+    """In characters of that text."""
+    end: int
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Two texts that are alike, and the items that have them."""
+
+    kind: HitKind
+    similarity: float
+    """Jaccard index of their shingles; 1 if the texts are the same but for case and signs. Of a
+    contained text and the passage; the cosine of paraphrases; of a template, of two of its items
+    whose numbers and names are masked."""
+    a: tuple[TextEntry, ...]
+    """Items with the first text, which may differ in case, signs and blanks; all of a template."""
+    b: tuple[TextEntry, ...]
+    within: PassageSpan | None = None
+    """Of a contained text: where it stands."""
+
+    @property
+    def same_answer(self) -> bool | None:
+        """Whether all its items have one answer; None if one of them has none."""
+        answers = {entry.answer for entry in (*self.a, *self.b)}
+        return None if None in answers else len(answers) == 1
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The two texts; of one that contains the other, the passage."""
+        one, other = self.a[0].text, self.b[0].text
+        if self.within is None:
+            return one, other
+        part = slice(self.within.start, self.within.end)
+        return (one[part], other) if self.within.side == "a" else (one, other[part])
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlapSearch:
+    """How alike two texts are to be."""
+
+    threshold: float = THRESHOLD
+    """The least resemblance of near and contained texts, above 0 and below 1."""
+    embeds: Embedder | None = None
+    """What embeds; without it no paraphrases are looked for."""
+    paraphrase: float = PARAPHRASE
+    """The least cosine of paraphrases."""
+
+
+@dataclass(frozen=True)
+class BenchmarkOverlap:
+    """The hits between two benchmarks, or within one, the surest first."""
+
+    a: BenchmarkTexts
+    b: BenchmarkTexts | None
+    search: OverlapSearch
+    hits: tuple[Hit, ...]
+    short: tuple[int, ...]
+    """Different texts of each benchmark that are too short to be compared but as a whole."""
+    crowded: int
+    """Buckets in which not each text was compared with each."""
+
+    def items(self, kinds: Sequence[HitKind] = SAME) -> tuple[int, ...]:
+        """Return how many items of each benchmark are in a hit of some kinds."""
+        found = [hit for hit in self.hits if hit.kind in kinds]
+        left, right = (
+            {each.id for hit in found for each in side(hit)} for side in (_first_side, _second_side)
+        )
+        return (len(left | right),) if self.b is None else (len(left), len(right))
+
+
+def _first_side(hit: Hit) -> tuple[TextEntry, ...]:
+    return hit.a
+
+
+def _second_side(hit: Hit) -> tuple[TextEntry, ...]:
+    return hit.b
+
+
+Groups = Mapping[str, Sequence[TextEntry]]
 """The entries by what is the same about them, see `key_of`."""
 Pair = tuple[int, int, float]
 """Places of two different texts and how alike they are."""
@@ -23,7 +194,9 @@ _Direction = tuple[Sequence[str] | None, Sequence[str] | None, Literal["a", "b"]
 """Texts to find, those to find them in, and the side of the latter."""
 
 
-def find_overlap(a: Texts, b: Texts | None = None, *, search: Search | None = None) -> Overlap:
+def find_overlap(
+    a: BenchmarkTexts, b: BenchmarkTexts | None = None, *, search: OverlapSearch | None = None
+) -> BenchmarkOverlap:
     """Find what two benchmarks have in common; with one, what it has twice.
 
     Args:
@@ -31,26 +204,26 @@ def find_overlap(a: Texts, b: Texts | None = None, *, search: Search | None = No
         b: The second; None to look within the first.
         search: How alike two texts are to be.
     """
-    how = search or Search()
-    left, right = _grouped(a), None if b is None else _grouped(b)
+    how = search or OverlapSearch()
+    left, right = _group_by_text(a), None if b is None else _group_by_text(b)
     sides = _Sides(left, right)
-    near = near_pairs(*sides.texts, how.threshold)
+    near = find_near_pairs(*sides.texts, how.threshold)
     pairs = _pairs_by_kind(sides, near.pairs, how)
-    whole = _twice(left) if right is None else _shared(left, right)
-    hits = [*whole, *_hits(sides, pairs), *_templates(sides, pairs.template)]
+    whole = _find_repeats(left) if right is None else _find_shared(left, right)
+    hits = [*whole, *_make_hits(sides, pairs), *_find_templates(sides, pairs.template)]
     hits.sort(key=lambda hit: (KINDS.index(hit.kind), -hit.similarity))
     short = near.short[:1] if right is None else near.short
-    return Overlap(a, b, how, tuple(hits), short, near.crowded + pairs.crowded)
+    return BenchmarkOverlap(a, b, how, tuple(hits), short, near.crowded + pairs.crowded)
 
 
-def _grouped(texts: Texts) -> Groups:
-    groups: dict[str, list[Entry]] = {}
+def _group_by_text(texts: BenchmarkTexts) -> Groups:
+    groups: dict[str, list[TextEntry]] = {}
     for entry in texts.entries:
-        groups.setdefault(key_of(entry.text), []).append(entry)
+        groups.setdefault(normal_key(entry.text), []).append(entry)
     return groups
 
 
-def _shared(left: Groups, right: Groups) -> Iterator[Hit]:
+def _find_shared(left: Groups, right: Groups) -> Iterator[Hit]:
     """Yield a hit for each text that both have; exact if an item of each has the very same."""
     for key in (key for key in left if key in right):
         a, b = left[key], right[key]
@@ -58,7 +231,7 @@ def _shared(left: Groups, right: Groups) -> Iterator[Hit]:
         yield Hit("exact" if same else "normalised", 1.0, tuple(a), tuple(b))
 
 
-def _twice(groups: Groups) -> Iterator[Hit]:
+def _find_repeats(groups: Groups) -> Iterator[Hit]:
     """Yield a hit for each text that several items have; exact if two have the very same."""
     for entries in groups.values():
         if len(entries) > 1:
@@ -79,7 +252,7 @@ class _Sides:
         """The first item's text of each."""
         return _first_texts(self.left), None if self.right is None else _first_texts(self.right)
 
-    def entries(self) -> tuple[list[Sequence[Entry]], list[Sequence[Entry]]]:
+    def entries(self) -> tuple[list[Sequence[TextEntry]], list[Sequence[TextEntry]]]:
         """Return the items of each text, by side; those of one benchmark twice."""
         left = list(self.left.values())
         return left, left if self.right is None else list(self.right.values())
@@ -91,7 +264,7 @@ class _Sides:
         places = {key: place for place, key in enumerate(self.left)}
         return {(places[key], at) for at, key in enumerate(self.right) if key in places}
 
-    def compare(self, slots: Slots, pair: Pair) -> Agreement:
+    def compare(self, slots: TextSlots, pair: Pair) -> SlotAgreement:
         """Return whether two texts have the same numbers and names."""
         left, right = self.texts
         return slots.compare(left[pair[0]], (left if right is None else right)[pair[1]])
@@ -104,46 +277,46 @@ def _first_texts(groups: Groups) -> list[str]:
 @dataclass
 class _Pairs:
     near: list[Pair] = field(default_factory=list)
-    contained: list[tuple[Pair, Span]] = field(default_factory=list)
+    contained: list[tuple[Pair, PassageSpan]] = field(default_factory=list)
     paraphrase: list[Pair] = field(default_factory=list)
     template: list[Pair] = field(default_factory=list)
     crowded: int = 0
     """Buckets in which not each text was compared with each."""
 
 
-def _pairs_by_kind(sides: _Sides, alike: Iterable[Pair], how: Search) -> _Pairs:
+def _pairs_by_kind(sides: _Sides, alike: Iterable[Pair], how: OverlapSearch) -> _Pairs:
     """Return the pairs of each kind, given those that are alike as a whole."""
     left, right = sides.texts
-    slots = Slots([*left, *(right or [])])
+    slots = TextSlots([*left, *(right or [])])
     known, found = sides.same(), _Pairs()
     for pair in (each for each in alike if each[:2] not in known):
         differ = sides.compare(slots, pair) == "differ"
         (found.template if differ else found.near).append(pair)
     known.update(pair[:2] for pair in found.near)
-    masked = template_pairs(left, right, slots)
+    masked = find_template_pairs(left, right, slots)
     found.crowded = masked.crowded
     for pair in (each for each in masked.pairs if each[:2] not in known):
         agree = sides.compare(slots, pair) == "agree"
         (found.near if agree else found.template).append(pair)
     known.update(pair[:2] for pair in found.near)
-    found.contained = list(_contained(sides, slots, known, how.threshold))
+    found.contained = list(_find_contained(sides, slots, known, how.threshold))
     known.update(pair[:2] for pair, _ in found.contained)
     if how.embeds is not None:
         known.update(pair[:2] for pair in found.template)
         found.paraphrase = [
             pair
-            for pair in paraphrase_pairs(left, right, how.embeds, how.paraphrase)
+            for pair in find_paraphrases(left, right, how.embeds, how.paraphrase)
             if pair[:2] not in known and sides.compare(slots, pair) != "differ"
         ]
     return found
 
 
-def _contained(
-    sides: _Sides, slots: Slots, known: set[tuple[int, int]], threshold: float
-) -> Iterator[tuple[Pair, Span]]:
+def _find_contained(
+    sides: _Sides, slots: TextSlots, known: set[tuple[int, int]], threshold: float
+) -> Iterator[tuple[Pair, PassageSpan]]:
     """Yield texts of one side that stand inside one of the other, in either direction."""
     left, right = sides.texts
-    boilerplate = boilerplate_of([left] if right is None else [left, right])
+    boilerplate = find_boilerplate([left] if right is None else [left, right])
     directions: tuple[_Direction, ...] = ((left, right, "b"), (right, left, "a"))
     for items, hosts, side in directions:
         if items is None:
@@ -153,12 +326,12 @@ def _contained(
             places = (each.item, each.host) if side == "b" else (each.host, each.item)
             part = texts[each.host][each.start : each.end]
             if places not in known and slots.compare(items[each.item], part) != "differ":
-                yield (*places, each.similarity), Span(side, each.start, each.end)
+                yield (*places, each.similarity), PassageSpan(side, each.start, each.end)
 
 
-def _hits(sides: _Sides, pairs: _Pairs) -> Iterator[Hit]:
+def _make_hits(sides: _Sides, pairs: _Pairs) -> Iterator[Hit]:
     left, right = sides.entries()
-    of_kind: tuple[tuple[Kind, list[Pair]], ...] = (
+    of_kind: tuple[tuple[HitKind, list[Pair]], ...] = (
         ("near", pairs.near),
         ("paraphrase", pairs.paraphrase),
     )
@@ -170,13 +343,13 @@ def _hits(sides: _Sides, pairs: _Pairs) -> Iterator[Hit]:
         yield Hit("contained", similarity, tuple(left[i]), tuple(right[j]), span)
 
 
-def _templates(sides: _Sides, pairs: Sequence[Pair]) -> Iterator[Hit]:
+def _find_templates(sides: _Sides, pairs: Sequence[Pair]) -> Iterator[Hit]:
     """Yield a hit for each template, with all its items; the two likeliest texts come first."""
     left, right = sides.entries()
     side = 0 if sides.right is None else 1
     ranked = sorted(pairs, key=lambda pair: -pair[2])
     degree = {(0, i): similarity for i, _, similarity in reversed(ranked)}
-    for group in connected(((0, i), (side, j)) for i, j, _ in ranked):
+    for group in group_connected(((0, i), (side, j)) for i, j, _ in ranked):
         first, *others = group
         one = [first] if side == 0 else [each for each in group if each[0] == 0]
         rest = others if side == 0 else [each for each in group if each[0] == 1]

@@ -2,20 +2,101 @@
 
 The resemblance of two texts is the Jaccard index of their sets (Broder 1997, "On the resemblance
 and containment of documents"). It survives another order of the parts, such as shuffled options.
+
+Runs that many items of a benchmark share are boilerplate: instructions, templates, set phrases.
+They say how a benchmark asks, not what it asks; texts that are alike in nothing else are no copies.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from coreeval.evaluation.overlap.runs import Codes, distinct, encode, hash_runs
+from coreeval.tools.text import UNSPACED
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.overlap.boilerplate import Boilerplate
+    pass
+
+
+_UNSPACED = ((0x2E80, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+LONGEST_RUN = 32
+"""Most characters of a run."""
+_FACTORS = np.random.default_rng(20260101).integers(0, 1 << 63, LONGEST_RUN, np.uint64) * np.uint64(
+    2
+)
+_FACTORS += np.uint64(1)
+"""Odd numbers without a pattern: one for each place of a run."""
+_MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
+
+Codes = npt.NDArray[np.uint64]
+Owners = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.bool_]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def encode(texts: Sequence[str]) -> tuple[Codes, Owners]:
+    """Return the characters of all texts, a zero after each text, and the text of each."""
+    joined = "\0".join([*texts, ""]).encode("utf-32-le", "surrogatepass")
+    codes = np.frombuffer(joined, np.uint32).astype(np.uint64)
+    return codes, np.repeat(np.arange(len(texts)), [len(text) + 1 for text in texts])
+
+
+def hash_runs(codes: Codes, spaced: int, unspaced: int) -> tuple[Codes, Marks]:
+    """Return a hash of the run that begins at each character, and whether the run is whole.
+
+    Args:
+        codes: Characters; zeros end a text or a part of one.
+        spaced: Characters of a run.
+        unspaced: Characters of a run that begins with Han, kana or Hangul; not more than `spaced`.
+
+    A run is whole if no zero is in it.
+    """
+    padded = np.concatenate([codes, np.zeros(spaced, np.uint64)])
+    ends = np.concatenate([[0], np.cumsum(padded == 0)])
+    apart, size = is_unspaced(codes), len(codes)
+    short = _weigh_runs(padded, range(unspaced), size)
+    long = short + _weigh_runs(padded, range(unspaced, spaced), size)
+    stop = np.arange(size) + np.where(apart, unspaced, spaced)
+    return _scramble(np.where(apart, short, long)), ends[stop] == ends[:size]
+
+
+def count_distinct(values: npt.NDArray[Scalar]) -> tuple[npt.NDArray[Scalar], Owners]:
+    """Return the different values in order, and how often each occurs.
+
+    As `np.unique`, whose hash table is ten times as slow as sorting here.
+    """
+    ordered = np.sort(values)
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
+    return ordered[first], np.diff(np.append(first, len(ordered)))
+
+
+def _weigh_runs(codes: Codes, places: range, size: int) -> Codes:
+    """Return for each of `size` characters the sum of those at some places after it, weighted."""
+    found = np.zeros(size, np.uint64)
+    for place in places:
+        found += codes[place : place + size] * _FACTORS[place]
+    return found
+
+
+def is_unspaced(codes: Codes) -> Marks:
+    """Return which characters are Han, kana or Hangul."""
+    found = np.zeros(len(codes), bool)
+    for low, high in _UNSPACED:
+        found |= (codes >= low) & (codes <= high)
+    return found
+
+
+def _scramble(values: Codes) -> Codes:
+    """Return numbers all of whose bits depend on all bits of theirs."""
+    mixed: Codes = (values ^ (values >> np.uint64(32))) * _MIX[0]
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX[1]
+    return mixed ^ (mixed >> np.uint64(32))
+
 
 WIDTH, WIDTH_UNSPACED = 4, 2
 """Characters of a shingle; two if it begins with Han, kana or Hangul: docs/overlap.md."""
@@ -45,14 +126,14 @@ class Shingles:
         if not len(dropped):
             return self
         at = np.searchsorted(dropped, self.hashes).clip(max=len(dropped) - 1)
-        return self._kept(dropped[at] != self.hashes)
+        return self._keep(dropped[at] != self.hashes)
 
     def only(self, texts: npt.NDArray[np.bool_]) -> "Shingles":
         """Return the sets of the texts that are marked."""
-        kept = self._kept(np.repeat(texts, self.sizes))
+        kept = self._keep(np.repeat(texts, self.sizes))
         return Shingles(kept.hashes, np.append(kept.starts[:-1][texts], kept.starts[-1]))
 
-    def _kept(self, keep: npt.NDArray[np.bool_]) -> "Shingles":
+    def _keep(self, keep: npt.NDArray[np.bool_]) -> "Shingles":
         before = np.concatenate([[0], np.cumsum(keep)])
         return Shingles(self.hashes[keep], before[self.starts])
 
@@ -65,18 +146,18 @@ class Shingles:
 
     def frequent(self, share: float, floor: int) -> Hashes:
         """Return those that more than a share of the texts and more than `floor` have, in order."""
-        hashes, counts = distinct(self.hashes)
+        hashes, counts = count_distinct(self.hashes)
         return hashes[counts > max(floor, share * len(self.sizes))]
 
 
-def shingles_of(texts: Sequence[str], boilerplate: "Boilerplate | None" = None) -> Shingles:
+def cut_shingles(texts: Sequence[str], boilerplate: "Boilerplate | None" = None) -> Shingles:
     """Cut texts, as `plain_words` returns them, into shingles.
 
     Args:
         texts: Texts.
         boilerplate: Passages that are left out.
     """
-    parts = [_cut(chunk, boilerplate) for chunk in chunks_of(texts)]
+    parts = [_cut_chunk(chunk, boilerplate) for chunk in split_chunks(texts)]
     offsets = np.cumsum([0, *(len(part.hashes) for part in parts)])
     starts = [part.starts[:-1] + offset for part, offset in zip(parts, offsets[:-1], strict=True)]
     empty = np.zeros(0, np.uint32)
@@ -86,7 +167,7 @@ def shingles_of(texts: Sequence[str], boilerplate: "Boilerplate | None" = None) 
     )
 
 
-def chunks_of(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+def split_chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the texts in order, about `CHUNK` characters at a time."""
     bounds, room = [], 0
     for place, text in enumerate(texts):
@@ -98,16 +179,103 @@ def chunks_of(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         yield texts[start:end]
 
 
-def _cut(texts: Sequence[str], boilerplate: "Boilerplate | None") -> Shingles:
+def _cut_chunk(texts: Sequence[str], boilerplate: "Boilerplate | None") -> Shingles:
     codes, owners = encode(texts)
     if boilerplate is not None:
         codes = boilerplate.blank(codes)
     hashes, whole = hash_runs(codes, WIDTH, WIDTH_UNSPACED)
-    return sets_of(hashes[whole], owners[whole], len(texts))
+    return collect_sets(hashes[whole], owners[whole], len(texts))
 
 
-def sets_of(hashes: Codes, owners: Places, texts: int) -> Shingles:
+def collect_sets(hashes: Codes, owners: Places, texts: int) -> Shingles:
     """Return the upper half of each hash, once for each text that has it."""
-    found, _ = distinct(owners.astype(np.uint64) << 32 | hashes >> 32)
+    found, _ = count_distinct(owners.astype(np.uint64) << 32 | hashes >> 32)
     starts = np.searchsorted((found >> 32).astype(np.int64), np.arange(texts + 1))
     return Shingles((found & 0xFFFFFFFF).astype(np.uint32), starts.astype(np.int64))
+
+
+RUN, RUN_UNSPACED = 16, 6
+"""Characters of a passage at least: about three words."""
+SHARE, FLOOR = 0.005, 5
+"""A run is boilerplate if more than 5 texts and more than 0.5 % of each side have it: an item that
+one side has many times is not."""
+FORM_SHARE, FORM_FLOOR = 0.2, 10
+"""It is also if more than 10 texts and a fifth of either side have it: an instruction."""
+_CELLS = 1 << 27
+"""Most counters of a side: bounds memory; more runs than that share some."""
+
+Counts = npt.NDArray[np.uint32]
+Encode = Callable[[Sequence[str]], tuple[Codes, Owners]]
+
+
+class Boilerplate:
+    """The runs that many texts have.
+
+    Args:
+        sides: The texts of either side, or of one.
+        encode: What gives the characters of some texts, a zero after each, and the text of each.
+
+    Runs are counted by hash (a count-min sketch of one row, Cormode and Muthukrishnan 2005), four
+    counters a character, so that memory does not grow with the number of different runs.
+    """
+
+    def __init__(self, sides: Sequence[Sequence[str]], encode: Encode = encode) -> None:
+        self._encode = encode
+        characters = sum(len(text) for texts in sides for text in texts)
+        self._cells = min(_CELLS, 1 << int(4 * characters + 1024).bit_length())
+        self._marked = np.ones(self._cells, bool)
+        form = np.zeros(self._cells, bool)
+        for texts in sides:
+            counts = self._counts(texts)
+            self._marked &= counts > max(FLOOR, SHARE * len(texts))
+            form |= counts > max(FORM_FLOOR, FORM_SHARE * len(texts))
+        self._marked |= form
+
+    def _counts(self, texts: Sequence[str]) -> Counts:
+        """Return how many texts have a run, by cell."""
+        counts = np.zeros(self._cells, np.uint32)
+        for chunk in split_chunks(texts):
+            codes, owners = self._encode(chunk)
+            cells, whole = self._runs(codes)
+            once, _ = count_distinct(owners[whole] * self._cells + cells[whole])
+            found, texts_with = count_distinct(once % self._cells)
+            counts[found] += texts_with.astype(np.uint32)
+        return counts
+
+    def _runs(self, codes: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        hashes, whole = hash_runs(codes, RUN, RUN_UNSPACED)
+        return (hashes % np.uint64(self._cells)).astype(np.int64), whole
+
+    def blank(self, codes: Codes) -> Codes:
+        """Return characters with a zero in place of each that is part of boilerplate."""
+        cells, whole = self._runs(codes)
+        begin = np.flatnonzero(whole & self._marked[cells])
+        if not len(begin):
+            return codes
+        width = np.where(is_unspaced(codes[begin]), RUN_UNSPACED, RUN)
+        steps = np.bincount(begin, minlength=len(codes) + RUN + 1).astype(np.int64)
+        steps -= np.bincount(begin + width, minlength=len(codes) + RUN + 1)
+        return np.where(np.cumsum(steps)[: len(codes)] > 0, np.uint64(0), codes)
+
+
+_SIGN = re.compile(r"_|(?<!\d)[^\w\s]|[^\w\s](?!\d)")
+"""A sign, but not one between two digits: 1.5 is not 15, 2-1 not 2+1."""
+_BLANK_BESIDE = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
+
+
+def normalise_words(text: str) -> str:
+    """Return the words of a text, one blank between them and none beside Han, kana or Hangul.
+
+    NFKC (Unicode Standard Annex 15) makes full-width and other compatible forms equal.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = " ".join(_SIGN.sub(" ", folded).split())
+    return _BLANK_BESIDE.sub("", words)
+
+
+def normal_key(text: str) -> str:
+    """Return what two texts have in common that are the same but for form, case, signs, blanks.
+
+    A text of signs alone, such as one of emoji, is its own key.
+    """
+    return normalise_words(text).replace(" ", "") or unicodedata.normalize("NFKC", text).strip()

@@ -1,13 +1,158 @@
-"""Texts that are the same but for numbers, names and short insertions: items of one template."""
+"""Texts that are the same but for numbers, names and short insertions: items of one template.
 
-from collections import defaultdict
+Numbers and names are what a template leaves open, and what tells two of its items apart. Which
+capitalised words are names is told from all texts at once, as in truecasing (Lita et al. 2003):
+those that no text writes in lower case, and that few texts have.
+"""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
 
-from coreeval.evaluation.overlap.minhash import COARSE
-from coreeval.evaluation.overlap.near import NearPairs, resembling
-from coreeval.evaluation.overlap.normal import plain_words
-from coreeval.evaluation.overlap.shingles import shingles_of
-from coreeval.evaluation.overlap.slots import Slots
+from coreeval.evaluation.overlap.minhash import COARSE, NearPairs, find_similar_sets
+from coreeval.evaluation.overlap.shingles import cut_shingles, normalise_words
+
+NUMBER_WORDS = {
+    "two": "2",
+    "three": "3",
+    "four": "4",
+    "five": "5",
+    "six": "6",
+    "seven": "7",
+    "eight": "8",
+    "nine": "9",
+    "ten": "10",
+    "eleven": "11",
+    "twelve": "12",
+    "twenty": "20",
+    "thirty": "30",
+    "forty": "40",
+    "fifty": "50",
+    "hundred": "100",
+    "thousand": "1000",
+}
+"""Words that are numbers; "one" is a pronoun as well and not among them."""
+COMMON_SHARE, COMMON_FLOOR = 0.05, 3
+"""A capitalised word or a number that more than one text in 20 has, and more than 3 of them, does
+not tell items apart: "Which" at the beginning, or whom a whole benchmark is about."""
+NUMBERS, NAMES = 3, 2
+"""Two texts are of different items if one in three of their numbers is replaced by another, or one
+in two of their names: docs/overlap.md has how that was chosen."""
+ENOUGH = 2
+"""Numbers and names that must agree for two texts of a template to be one item; fewer if the texts
+have no others."""
+SPELLING = 0.75
+"""Likeness (difflib's ratio) from which two names are spellings of one: "Jimenez", "Jimenes"."""
+_CACHE_SIZE = 100_000
+"""Texts whose numbers and names are remembered at once: bounds memory."""
+_SLOT = re.compile(
+    r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|[^\W\d_]+(?:['\u2019][^\W\d_]+)*"
+)
+
+
+SlotAgreement = Literal["differ", "agree", "silent"]
+"""Of the numbers and names of two texts: too many are replaced; enough agree; neither."""
+
+
+@dataclass(frozen=True)
+class _SlotValues:
+    numbers: frozenset[str]
+    names: frozenset[str]
+    words: frozenset[str]
+    """All words and numbers, case-folded."""
+    telling: frozenset[str]
+    """Those of the numbers and names that few texts have."""
+
+
+class TextSlots:
+    """What is a number and what a name in some texts.
+
+    Args:
+        texts: All of them; names are told from how all of them are written.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        lower: set[str] = set()
+        counts: Counter[str] = Counter()
+        for text in texts:
+            words = set(_SLOT.findall(text))
+            lower.update(word for word in words if word.islower())
+            counts.update({_value(word) for word in words if not word.islower()})
+        most = max(COMMON_FLOOR, COMMON_SHARE * len(texts))
+        self._common = {word for word, count in counts.items() if count > most}
+        self._names = {word for word in counts if word[0].isalpha()} - self._common - lower
+        self._known: dict[str, _SlotValues] = {}
+
+    def mask(self, text: str) -> str:
+        """Return a text with a zero for each number and an X for each name."""
+        folded = unicodedata.normalize("NFKC", text)
+        return _SLOT.sub(lambda found: self._mask_word(found[0]), folded)
+
+    def _mask_word(self, word: str) -> str:
+        if _is_number(word):
+            return "0"
+        return "X" if self._is_name(word) else word
+
+    def compare(self, one: str, other: str) -> SlotAgreement:
+        """Return whether the numbers and names of two texts are those of one item.
+
+        A number is replaced if each text has one that the other does not: what one text merely
+        leaves out replaces nothing. A name is any word of the other text, in whatever case.
+        """
+        a, b = self._read_cached(one), self._read_cached(other)
+        for mine, others, share in ((a.numbers, b.numbers, NUMBERS), (a.names, b.names, NAMES)):
+            kept = len((mine & b.words) | (others & a.words))
+            changed = _count_replacements(mine - b.words, others - a.words)
+            if changed and share * changed >= changed + kept:
+                return "differ"
+        both = len(a.telling & b.telling)
+        whole = a.numbers | a.names == b.numbers | b.names
+        return "agree" if both >= ENOUGH or (both and whole) else "silent"
+
+    def _read_cached(self, text: str) -> _SlotValues:
+        found = self._known.get(text)
+        if found is None:
+            if len(self._known) >= _CACHE_SIZE:
+                self._known.clear()
+            found = self._known[text] = self._read(text)
+        return found
+
+    def _read(self, text: str) -> _SlotValues:
+        words = _SLOT.findall(unicodedata.normalize("NFKC", text))
+        numbers = frozenset(_value(word) for word in words if _is_number(word))
+        names = frozenset(word.casefold() for word in words if self._is_name(word))
+        folded = numbers | {word.casefold() for word in words}
+        return _SlotValues(numbers, names, folded, (numbers | names) - self._common)
+
+    def _is_name(self, word: str) -> bool:
+        return len(word) > 1 and word[0].isupper() and word.casefold() in self._names
+
+
+def _count_replacements(mine: frozenset[str], others: frozenset[str]) -> int:
+    """Return how many of one text's are replaced by the other's; another spelling is the same."""
+    if not mine or not others:
+        return 0
+    new = [
+        word
+        for word in mine
+        if word[0].isdigit() or not get_close_matches(word, others, 1, SPELLING)
+    ]
+    return min(len(new), len(others))
+
+
+def _is_number(word: str) -> bool:
+    return word[0].isdigit() or word.casefold() in NUMBER_WORDS
+
+
+def _value(word: str) -> str:
+    """Return a number without the commas of thousands, and a word case-folded."""
+    folded = word.casefold()
+    return NUMBER_WORDS.get(folded, folded.replace(",", ""))
+
 
 TEMPLATE = 0.6
 """Least resemblance of two texts whose numbers and names are masked: docs/overlap.md."""
@@ -15,7 +160,9 @@ Node = tuple[int, int]
 """A side and the place of a text there."""
 
 
-def template_pairs(left: Sequence[str], right: Sequence[str] | None, slots: Slots) -> NearPairs:
+def find_template_pairs(
+    left: Sequence[str], right: Sequence[str] | None, slots: TextSlots
+) -> NearPairs:
     """Return the pairs between two lists of texts, or within one, that have one template.
 
     Args:
@@ -24,23 +171,23 @@ def template_pairs(left: Sequence[str], right: Sequence[str] | None, slots: Slot
         slots: What is a number and what a name in them.
     """
     sides = [each for each in (left, right) if each is not None]
-    cut = [shingles_of([plain_words(slots.mask(text)) for text in each]) for each in sides]
-    return resembling(cut, TEMPLATE, COARSE)
+    cut = [cut_shingles([normalise_words(slots.mask(text)) for text in each]) for each in sides]
+    return find_similar_sets(cut, TEMPLATE, COARSE)
 
 
-def connected(pairs: Iterable[tuple[Node, Node]]) -> Iterator[list[Node]]:
+def group_connected(pairs: Iterable[tuple[Node, Node]]) -> Iterator[list[Node]]:
     """Yield what is connected by pairs, each group in the order of its first appearance."""
     leader: dict[Node, Node] = {}
     for one, other in pairs:
-        first, second = _leader(leader, one), _leader(leader, other)
+        first, second = _find_leader(leader, one), _find_leader(leader, other)
         leader[second] = first
     groups: dict[Node, list[Node]] = defaultdict(list)
     for each in leader:
-        groups[_leader(leader, each)].append(each)
+        groups[_find_leader(leader, each)].append(each)
     yield from groups.values()
 
 
-def _leader(leader: dict[Node, Node], each: Node) -> Node:
+def _find_leader(leader: dict[Node, Node], each: Node) -> Node:
     above = leader.setdefault(each, each)
     while above != leader[above]:
         leader[each] = above = leader[above]

@@ -1,12 +1,11 @@
 """CAP: is the score memory? Performance over consistency, compared between two splits."""
 
-from coreeval.evaluation.pcr.comparison import Comparison, Reference, SplitResult, compare
-from coreeval.evaluation.pcr.differences import Adjusted, Difference
-from coreeval.evaluation.pcr.form import Form
+from coreeval.evaluation.pcr.comparison import Comparison, ReferenceResult, SplitResult, compare
+from coreeval.evaluation.pcr.differences import ExcessDifference, SplitDifference
 from coreeval.evaluation.pcr.pairs import Pair, Pairs, read_pairs
 from coreeval.evaluation.pcr.ratio import ALPHA, SCALES, Scale, performance_consistency_ratio
-from coreeval.evaluation.pcr.study import Settings, study
-from coreeval.evaluation.pcr.verdicts import MARGINS, MIN_ITEMS, Verdict
+from coreeval.evaluation.pcr.study import PcrSettings, study
+from coreeval.evaluation.pcr.verdicts import MARGINS, MIN_ITEMS, PcrOptions, Verdict
 from coreeval.evaluation.statistics import INTERVALS, LEVEL, Estimate, Interval
 
 __all__ = [
@@ -16,17 +15,17 @@ __all__ = [
     "MARGINS",
     "MIN_ITEMS",
     "SCALES",
-    "Adjusted",
     "Comparison",
-    "Difference",
     "Estimate",
-    "Form",
+    "ExcessDifference",
     "Interval",
     "Pair",
     "Pairs",
-    "Reference",
+    "PcrOptions",
+    "PcrSettings",
+    "ReferenceResult",
     "Scale",
-    "Settings",
+    "SplitDifference",
     "SplitResult",
     "Verdict",
     "compare",

@@ -1,30 +1,40 @@
-"""PCR of each split, the difference between two of them, the baselines, and the verdict."""
+"""PCR of each split, the difference between two of them, the baselines, and the verdict.
+
+A target that said nothing to compare has a comparison as well, without a number.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import nan
 from typing import TypeVar
 
 import numpy as np
 
-from coreeval.evaluation.pcr.caveats import Basis
 from coreeval.evaluation.pcr.differences import (
-    Adjusted,
-    Difference,
     Effect,
-    adjusted_of,
-    decline,
-    difference_of,
+    ExcessDifference,
+    PointsDifference,
+    SplitDifference,
+    measure_decline,
+    measure_difference,
+    measure_excess_difference,
     ratio_of,
-    replicated,
+    replicate_statistic,
 )
-from coreeval.evaluation.pcr.doses import Dose, doses_of
-from coreeval.evaluation.pcr.form import Form
+from coreeval.evaluation.pcr.pair_scores import Counts
 from coreeval.evaluation.pcr.ratio import SCALES, SLOPES
-from coreeval.evaluation.pcr.references import Unused, exceed
-from coreeval.evaluation.pcr.replicates import Replicates, Resampled
-from coreeval.evaluation.pcr.statuses import Counts
-from coreeval.evaluation.pcr.verdicts import Evidence, Verdict, verdict_of
-from coreeval.evaluation.statistics import Estimate, adjusted, estimate_of
+from coreeval.evaluation.pcr.references import NoReferences, compare_with_references
+from coreeval.evaluation.pcr.replicates import FileReplicates, SplitReplicates
+from coreeval.evaluation.pcr.verdicts import (
+    Basis,
+    Dose,
+    Evidence,
+    PcrOptions,
+    Verdict,
+    estimate_doses,
+    verdict_of,
+)
+from coreeval.evaluation.statistics import Estimate, adjust_benjamini_hochberg, make_estimate
 
 E = TypeVar("E", bound=Effect)
 
@@ -50,7 +60,7 @@ class SplitResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Test:
+class ComparisonTest:
     """What the verdict rests on: that neither PCR nor performance differs."""
 
     basis: Basis
@@ -59,11 +69,11 @@ class Test:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
+class ReferenceResult:
     """A model that is presumed clean, which gets no verdict of its own."""
 
     splits: Mapping[str, SplitResult]
-    difference: Difference
+    difference: SplitDifference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +81,12 @@ class Comparison:
     """One model on one benchmark."""
 
     splits: Mapping[str, SplitResult]
-    difference: Difference
-    adjusted: Adjusted | None = None
+    difference: SplitDifference
+    adjusted: ExcessDifference | None = None
     """None without references."""
     exchangeable: bool = False
     """Whether the splits are vouched to be random parts of one pool."""
-    test: Test
+    test: ComparisonTest
     doses: tuple[Dose, ...]
     verdict: Verdict
     reason: str
@@ -84,13 +94,13 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Compared:
+class _FileDifferences:
     """The differences of one file, before p-values are adjusted over all files."""
 
-    found: Resampled
-    difference: Difference
-    adjusted: Adjusted | None
-    unused: Unused | None = None
+    found: FileReplicates
+    difference: SplitDifference
+    adjusted: ExcessDifference | None
+    unused: NoReferences | None = None
     """Why references are not used, where there are any."""
 
     @property
@@ -105,16 +115,16 @@ class _Compared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _CompareOptions:
     """What all files are compared by."""
 
     compared: tuple[str, str]
-    form: Form
-    references: Mapping[str, Resampled] = field(default_factory=dict)
+    form: PcrOptions
+    references: Mapping[str, FileReplicates] = field(default_factory=dict)
     exchangeable: bool = False
     covariates: str = ""
 
-    def basis(self, one: _Compared) -> Basis:
+    def basis(self, one: _FileDifferences) -> Basis:
         """Return what speaks against a gap in difficulty."""
         if one.adjusted:
             return "references"
@@ -123,11 +133,11 @@ class _Asked:
 
 
 def compare(
-    files: Mapping[str, Resampled],
+    files: Mapping[str, FileReplicates],
     compared: tuple[str, str],
-    form: Form,
+    form: PcrOptions,
     *,
-    references: Mapping[str, Resampled] | None = None,
+    references: Mapping[str, FileReplicates] | None = None,
     exchangeable: bool = False,
     covariates: str = "",
 ) -> dict[str, Comparison]:
@@ -144,7 +154,7 @@ def compare(
         covariates: By what the texts of the splits differ, as a clause; then a vouch does not
             stand.
     """
-    asked = _Asked(
+    asked = _CompareOptions(
         compared=compared,
         form=form,
         references=references or {},
@@ -152,50 +162,54 @@ def compare(
         covariates=covariates,
     )
     with np.errstate(divide="ignore", invalid="ignore"):  # undefined stays nan, and is reported
-        found = _fair([_compared(each, asked) for each in files.values()])
-        fair = adjusted([one.effect.joint_p for one in found])
+        found = _adjust_p_values([_compare_file(each, asked) for each in files.values()])
+        fair = adjust_benjamini_hochberg([one.effect.joint_p for one in found])
         return {
-            name: _concluded(one, p, asked) for name, one, p in zip(files, found, fair, strict=True)
+            name: _conclude(one, p, asked) for name, one, p in zip(files, found, fair, strict=True)
         }
 
 
 def list_references(
-    references: Mapping[str, Resampled], compared: tuple[str, str], form: Form
-) -> dict[str, Reference]:
+    references: Mapping[str, FileReplicates], compared: tuple[str, str], form: PcrOptions
+) -> dict[str, ReferenceResult]:
     """Return what each reference scores, and how its splits differ; p-values stand alone."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
-            name: Reference(
-                splits=_splits(found, form), difference=difference_of(found, compared, form)
+            name: ReferenceResult(
+                splits=_splits(found, form), difference=measure_difference(found, compared, form)
             )
             for name, found in references.items()
         }
 
 
-def _compared(found: Resampled, asked: _Asked) -> _Compared:
-    difference = difference_of(found, asked.compared, asked.form)
+def _compare_file(found: FileReplicates, asked: _CompareOptions) -> _FileDifferences:
+    difference = measure_difference(found, asked.compared, asked.form)
     if not asked.references:
-        return _Compared(found=found, difference=difference, adjusted=None)
+        return _FileDifferences(found=found, difference=difference, adjusted=None)
     form = asked.form
-    beyond = exceed(found, asked.references, asked.compared, alpha=form.alpha, scale=form.scale)
-    if isinstance(beyond, Unused):
-        return _Compared(found=found, difference=difference, adjusted=None, unused=beyond)
-    return _Compared(found=found, difference=difference, adjusted=adjusted_of(beyond))
+    beyond = compare_with_references(
+        found, asked.references, asked.compared, alpha=form.alpha, scale=form.scale
+    )
+    if isinstance(beyond, NoReferences):
+        return _FileDifferences(found=found, difference=difference, adjusted=None, unused=beyond)
+    return _FileDifferences(
+        found=found, difference=difference, adjusted=measure_excess_difference(beyond)
+    )
 
 
-def _fair(found: Sequence[_Compared]) -> list[_Compared]:
+def _adjust_p_values(found: Sequence[_FileDifferences]) -> list[_FileDifferences]:
     """Adjust p-values of each kind over all files."""
-    raw = _fair_effects([one.difference for one in found])
-    own = iter(_fair_effects([one.adjusted for one in found if one.adjusted]))
+    raw = _adjust_effects([one.difference for one in found])
+    own = iter(_adjust_effects([one.adjusted for one in found if one.adjusted]))
     return [
         replace(one, difference=difference, adjusted=next(own) if one.adjusted else None)
         for one, difference in zip(found, raw, strict=True)
     ]
 
 
-def _fair_effects(effects: Sequence[E]) -> list[E]:
-    pcr = adjusted([one.p_value for one in effects])
-    points = adjusted([one.points.p_value for one in effects])
+def _adjust_effects(effects: Sequence[E]) -> list[E]:
+    pcr = adjust_benjamini_hochberg([one.p_value for one in effects])
+    points = adjust_benjamini_hochberg([one.points.p_value for one in effects])
     return [
         replace(one, p_adjusted=p, points=replace(one.points, p_adjusted=other))
         for one, p, other in zip(effects, pcr, points, strict=True)
@@ -205,7 +219,7 @@ def _fair_effects(effects: Sequence[E]) -> list[E]:
 # -- the verdict ----------------------------------------------------------------------------------
 
 
-def _concluded(one: _Compared, p_adjusted: float, asked: _Asked) -> Comparison:
+def _conclude(one: _FileDifferences, p_adjusted: float, asked: _CompareOptions) -> Comparison:
     splits = _splits(one.found, asked.form)
     seen = _evidence(one, splits, p_adjusted, asked)
     verdict, reason = verdict_of(seen)
@@ -216,7 +230,7 @@ def _concluded(one: _Compared, p_adjusted: float, asked: _Asked) -> Comparison:
         difference=one.difference,
         adjusted=one.adjusted,
         exchangeable=asked.exchangeable,
-        test=Test(basis=seen.basis, p_value=one.effect.joint_p, p_adjusted=p_adjusted),
+        test=ComparisonTest(basis=seen.basis, p_value=one.effect.joint_p, p_adjusted=p_adjusted),
         doses=tuple(seen.doses),
         verdict=verdict,
         reason=reason,
@@ -225,12 +239,15 @@ def _concluded(one: _Compared, p_adjusted: float, asked: _Asked) -> Comparison:
 
 
 def _contrary(
-    found: Resampled, verdict: Verdict, splits: Mapping[str, SplitResult], asked: _Asked
+    found: FileReplicates,
+    verdict: Verdict,
+    splits: Mapping[str, SplitResult],
+    asked: _CompareOptions,
 ) -> str:
     """Return why unanswered items may have made a verdict; empty where they cannot have."""
     if verdict in ("inconclusive", "insufficient_signal"):
         return ""
-    others = [_assumed(each, asked) for each in found.extremes]
+    others = [_verdict_if_assumed(each, asked) for each in found.extremes]
     if all(other == verdict for other in others):
         return ""
     rates = " and ".join(
@@ -245,13 +262,16 @@ def _contrary(
     )
 
 
-def _assumed(found: Resampled, asked: _Asked) -> Verdict:
-    one = _compared(found, asked)
+def _verdict_if_assumed(found: FileReplicates, asked: _CompareOptions) -> Verdict:
+    one = _compare_file(found, asked)
     return verdict_of(_evidence(one, _splits(found, asked.form), one.effect.joint_p, asked))[0]
 
 
 def _evidence(
-    one: _Compared, splits: Mapping[str, SplitResult], p_adjusted: float, asked: _Asked
+    one: _FileDifferences,
+    splits: Mapping[str, SplitResult],
+    p_adjusted: float,
+    asked: _CompareOptions,
 ) -> Evidence:
     first, second = (splits[name] for name in asked.compared)
     form, effect = asked.form, one.effect
@@ -266,7 +286,7 @@ def _evidence(
         basis=asked.basis(one),
         references=len(one.adjusted.references) if one.adjusted else 0,
         covariates=asked.covariates if asked.exchangeable else "",
-        doses=doses_of(
+        doses=estimate_doses(
             (first.performance + second.performance) / 2,
             (first.consistency + second.consistency) / 2,
             (effect.points.standard_error, effect.standard_error),
@@ -279,11 +299,11 @@ def _evidence(
     )
 
 
-def _splits(found: Resampled, form: Form) -> dict[str, SplitResult]:
+def _splits(found: FileReplicates, form: PcrOptions) -> dict[str, SplitResult]:
     return {name: _split(each, form) for name, each in found.splits.items()}
 
 
-def _split(found: Replicates, form: Form) -> SplitResult:
+def _split(found: SplitReplicates, form: PcrOptions) -> SplitResult:
     return SplitResult(
         n=found.n,
         clusters=found.clusters,
@@ -292,12 +312,54 @@ def _split(found: Replicates, form: Form) -> SplitResult:
         statuses=found.statuses,
         performance=float(found.seen.performance),
         consistency=float(found.seen.consistency),
-        pcr=estimate_of(replicated(found, ratio_of(form)), form.interval),
-        decline=estimate_of(replicated(found, decline), form.interval),
+        pcr=make_estimate(replicate_statistic(found, ratio_of(form)), form.interval),
+        decline=make_estimate(replicate_statistic(found, measure_decline), form.interval),
     )
 
 
-def _slope(form: Form, *pcr: float) -> float:
+def _slope(form: PcrOptions, *pcr: float) -> float:
     """Return how steep the scale is at the steeper of some values, as a share of that at 0."""
     slope, start = SLOPES[form.scale], SCALES[form.scale](np.zeros(1))
     return float(np.max(slope(np.array(pcr)) / slope(start)))
+
+
+UNDEFINED_ESTIMATE = Estimate(nan, nan, nan)
+
+
+def make_empty_comparison(splits: tuple[str, str], reason: str) -> Comparison:
+    """Return the comparison of a target that has no pair in one split or in both.
+
+    Nothing in it is defined: what the other split scores says nothing by itself.
+    """
+    empty = SplitResult(
+        n=0,
+        clusters=0,
+        scored=0,
+        unanswered=0,
+        statuses=({}, {}),
+        performance=nan,
+        consistency=nan,
+        pcr=UNDEFINED_ESTIMATE,
+        decline=UNDEFINED_ESTIMATE,
+    )
+    points = PointsDifference(
+        estimate=UNDEFINED_ESTIMATE, p_value=nan, p_adjusted=nan, standard_error=nan, detectable=nan
+    )
+    return Comparison(
+        splits=dict.fromkeys(splits, empty),
+        difference=SplitDifference(
+            pcr=UNDEFINED_ESTIMATE,
+            p_value=nan,
+            p_adjusted=nan,
+            standard_error=nan,
+            detectable=nan,
+            points=points,
+            joint_p=nan,
+            discrepancy=UNDEFINED_ESTIMATE,
+        ),
+        test=ComparisonTest(basis="none", p_value=nan, p_adjusted=nan),
+        doses=(),
+        verdict="insufficient_signal",
+        reason=reason,
+        notes=(),
+    )

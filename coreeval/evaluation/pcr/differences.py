@@ -12,28 +12,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from coreeval.evaluation.excess import Excess
-from coreeval.evaluation.pcr.form import Form
-from coreeval.evaluation.pcr.measured import Scores
-from coreeval.evaluation.pcr.permutation import studentised, studentised_performance
+from coreeval.evaluation.pcr.pair_scores import PairScores
 from coreeval.evaluation.pcr.ratio import performance_consistency_ratio
-from coreeval.evaluation.pcr.references import Beyond, Method
-from coreeval.evaluation.pcr.replicates import Replicates, Resampled
+from coreeval.evaluation.pcr.references import Method, ReferenceExcess
+from coreeval.evaluation.pcr.replicates import (
+    FileReplicates,
+    SplitReplicates,
+    studentise_pcr,
+    studentise_performance,
+)
+from coreeval.evaluation.pcr.verdicts import PcrOptions
 from coreeval.evaluation.statistics import (
     Array,
     Estimate,
-    Replicated,
-    detectable,
-    estimate_of,
+    StatisticReplicates,
+    detectable_difference,
     influence_of,
+    make_estimate,
     permutation_p,
     standard_error,
 )
 
-Statistic = Callable[[Scores], Array]
+Statistic = Callable[[PairScores], Array]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Points:
+class PointsDifference:
     """A difference of performance, in hundredths."""
 
     estimate: Estimate
@@ -55,13 +59,13 @@ class Effect:
     standard_error: float
     detectable: float
     """The smallest true difference that so many items show in four studies of five."""
-    points: Points
+    points: PointsDifference
     joint_p: float
     """That neither PCR nor performance differs."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference(Effect):
+class SplitDifference(Effect):
     """The differences as they are."""
 
     discrepancy: Estimate
@@ -69,7 +73,7 @@ class Difference(Effect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adjusted(Effect):
+class ExcessDifference(Effect):
     """The differences beyond what references lead one to expect."""
 
     references: tuple[str, ...]
@@ -78,74 +82,76 @@ class Adjusted(Effect):
     method: Method
 
 
-def difference_of(found: Resampled, compared: tuple[str, str], form: Form) -> Difference:
+def measure_difference(
+    found: FileReplicates, compared: tuple[str, str], form: PcrOptions
+) -> SplitDifference:
     """Return the differences of two splits; p-values are not yet adjusted for other models."""
     first, second = (found.splits[name] for name in compared)
 
-    def minus(statistic: Statistic) -> Replicated:
-        return _minus(replicated(first, statistic), replicated(second, statistic))
+    def minus(statistic: Statistic) -> StatisticReplicates:
+        return _minus(replicate_statistic(first, statistic), replicate_statistic(second, statistic))
 
     pcr, points, lost = minus(ratio_of(form)), minus(_points), minus(_relative)
     by_pcr, by_points = (
         tuple(each(groups) for groups in found.deal())
         for each in (
-            lambda groups: studentised(groups, alpha=form.alpha, scale=form.scale),
-            studentised_performance,
+            lambda groups: studentise_pcr(groups, alpha=form.alpha, scale=form.scale),
+            studentise_performance,
         )
     )
     p_value, error = permutation_p(float(by_pcr[0]), by_pcr[1]), standard_error(pcr)
-    return Difference(
-        pcr=estimate_of(pcr, form.interval),
+    return SplitDifference(
+        pcr=make_estimate(pcr, form.interval),
         p_value=p_value,
         p_adjusted=p_value,
         standard_error=error,
-        detectable=detectable(error),
-        points=_points_of(
-            estimate_of(points, form.interval),
+        detectable=detectable_difference(error),
+        points=_make_points(
+            make_estimate(points, form.interval),
             permutation_p(float(by_points[0]), by_points[1]),
             standard_error(points),
         ),
-        joint_p=joint_p((float(by_points[0]), float(by_pcr[0])), (by_points[1], by_pcr[1])),
-        discrepancy=estimate_of(lost, form.interval),
+        joint_p=joint_p_value((float(by_points[0]), float(by_pcr[0])), (by_points[1], by_pcr[1])),
+        discrepancy=make_estimate(lost, form.interval),
     )
 
 
-def adjusted_of(beyond: Beyond) -> Adjusted:
+def measure_excess_difference(beyond: ReferenceExcess) -> ExcessDifference:
     """Return the differences beyond the references; p-values not yet adjusted for other models."""
     pcr, points = beyond.pcr, beyond.points
-    return Adjusted(
+    return ExcessDifference(
         pcr=pcr.estimate,
         p_value=pcr.p_value,
         p_adjusted=pcr.p_value,
         standard_error=pcr.standard_error,
-        detectable=detectable(pcr.standard_error),
-        points=_points_of(points.estimate, points.p_value, points.standard_error),
-        joint_p=_joint_of(points, pcr),
+        detectable=detectable_difference(pcr.standard_error),
+        points=_make_points(points.estimate, points.p_value, points.standard_error),
+        joint_p=_joint_p_of_excess(points, pcr),
         references=beyond.references,
         shared=beyond.shared,
         method=beyond.method,
     )
 
 
-def _points_of(estimate: Estimate, p_value: float, error: float) -> Points:
-    return Points(
+def _make_points(estimate: Estimate, p_value: float, error: float) -> PointsDifference:
+    return PointsDifference(
         estimate=estimate,
         p_value=p_value,
         p_adjusted=p_value,
         standard_error=error,
-        detectable=detectable(error),
+        detectable=detectable_difference(error),
     )
 
 
-def _joint_of(points: Excess, pcr: Excess) -> float:
+def _joint_p_of_excess(points: Excess, pcr: Excess) -> float:
     if np.isnan([points.p_value, pcr.p_value]).any():
         return float("nan")
     if not points.p_value:  # no spread at all
         return 0.0
-    return joint_p((points.z, pcr.z), (points.drawn, pcr.drawn))
+    return joint_p_value((points.z, pcr.z), (points.drawn, pcr.drawn))
 
 
-def joint_p(seen: tuple[float, float], drawn: tuple[Array, Array]) -> float:
+def joint_p_value(seen: tuple[float, float], drawn: tuple[Array, Array]) -> float:
     """Return the p-value of the larger of two statistics, of which PCR's must agree in sign.
 
     The largest of several has its own distribution over draws (Westfall and Young 1993, section
@@ -165,38 +171,38 @@ def _larger(points: Array, pcr: Array) -> Array:
 # -- statistics of scores -------------------------------------------------------------------------
 
 
-def ratio_of(form: Form) -> Statistic:
+def ratio_of(form: PcrOptions) -> Statistic:
     """Return PCR as a statistic of scores."""
     return lambda scores: performance_consistency_ratio(
         np.asarray(scores.performance), scores.consistency, alpha=form.alpha, scale=form.scale
     )
 
 
-def decline(scores: Scores) -> Array:
+def measure_decline(scores: PairScores) -> Array:
     """Return performance on the originals minus that on the modified items."""
     return np.asarray(scores.performance - scores.modified)
 
 
-def replicated(found: Replicates, statistic: Statistic) -> Replicated:
+def replicate_statistic(found: SplitReplicates, statistic: Statistic) -> StatisticReplicates:
     """Return a statistic of a split with its replicates."""
-    return Replicated(
+    return StatisticReplicates(
         value=float(statistic(found.seen)),
         drawn=statistic(found.drawn),
         influence=influence_of(statistic(found.left_out)),
     )
 
 
-def _points(scores: Scores) -> Array:
+def _points(scores: PairScores) -> Array:
     return np.asarray(100 * scores.performance)
 
 
-def _relative(scores: Scores) -> Array:
+def _relative(scores: PairScores) -> Array:
     """Return the decline as a share of the performance; not defined where that is 0."""
-    return np.asarray(decline(scores) / scores.performance)
+    return np.asarray(measure_decline(scores) / scores.performance)
 
 
-def _minus(first: Replicated, second: Replicated) -> Replicated:
-    return Replicated(
+def _minus(first: StatisticReplicates, second: StatisticReplicates) -> StatisticReplicates:
+    return StatisticReplicates(
         value=first.value - second.value,
         drawn=first.drawn - second.drawn,
         influence=np.concatenate([first.influence, -second.influence]),

@@ -6,7 +6,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Literal, get_args
 
-from coreeval.evaluation.benchmarks.records import Bad, Object, Records, read_records
+from coreeval.evaluation.benchmarks.files import BadRecord, Object, Records, read_records
 
 Options = Mapping[str, str]
 """Text of a multiple-choice option by its letter."""
@@ -72,7 +72,10 @@ def read_pairs(path: Path) -> Pairs:
         DatasetError: the file cannot be read.
     """
     return read_records(
-        path, _pair, key=lambda pair: (pair.model, pair.split, pair.id), twice=_twice
+        path,
+        _parse_pair,
+        key=lambda pair: (pair.model, pair.split, pair.id),
+        twice=_describe_repeat,
     )
 
 
@@ -87,17 +90,17 @@ def pairs_by_model(pairs: Pairs, name: str) -> dict[str, Pairs]:
     }
 
 
-def _twice(pair: Pair, first: int) -> str:
+def _describe_repeat(pair: Pair, first: int) -> str:
     return f"the id {pair.id!r} is there twice in {pair.split!r}, first in line {first}"
 
 
-def _pair(values: Object) -> Pair | Bad:
+def _parse_pair(values: Object) -> Pair | BadRecord:
     """Return the pair in a line, or what is wrong with it."""
     defect = next(_defects(values), None)
-    return Bad(defect) if defect else _made(values)
+    return BadRecord(defect) if defect else _build_pair(values)
 
 
-def _made(values: Object) -> Pair:
+def _build_pair(values: Object) -> Pair:
     split, own, reference, original, modified = (str(values[name]) for name in _TEXTS)
     return Pair(
         split=split,
@@ -105,22 +108,22 @@ def _made(values: Object) -> Pair:
         reference=reference,
         original_output=original,
         modified_output=modified,
-        original_choice=_text(values.get("original_choice")),
-        modified_choice=_text(values.get("modified_choice")),
-        original_options=_lettered(values.get("original_options")),
-        modified_options=_lettered(values.get("modified_options")),
+        original_choice=_as_text(values.get("original_choice")),
+        modified_choice=_as_text(values.get("modified_choice")),
+        original_options=_letter_options(values.get("original_options")),
+        modified_options=_letter_options(values.get("modified_options")),
         original_status=values.get("original_status"),
         modified_status=values.get("modified_status"),
-        cluster=_text(values.get("cluster")),
-        model=_text(values.get("model")),
+        cluster=_as_text(values.get("cluster")),
+        model=_as_text(values.get("model")),
     )
 
 
-def _text(value: object) -> str | None:
+def _as_text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _lettered(value: object) -> Options | None:
+def _letter_options(value: object) -> Options | None:
     """Return options by letter; those of a list are A, B and so on."""
     if isinstance(value, Mapping):
         return dict(value)
@@ -155,7 +158,7 @@ def _text_defects(name: str, value: object) -> Iterator[str]:
         yield f"{name} is no text but {type(value).__name__}"
     elif name in ("id", "split") and not str(value).strip():
         yield f"{name} is empty"
-    elif not _encodable(str(value)):
+    elif not _is_encodable(str(value)):
         yield f"{name} holds half a character (a lone surrogate)"
 
 
@@ -172,7 +175,7 @@ def _option_defects(name: str, value: object) -> Iterator[str]:
         yield from _text_defects(f"an option of {name}", text)
 
 
-def _encodable(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:

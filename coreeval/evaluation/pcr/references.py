@@ -25,9 +25,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from coreeval.evaluation.excess import MIN_LINE, Excess, ReferenceLine
-from coreeval.evaluation.pcr.measured import Scores
+from coreeval.evaluation.pcr.pair_scores import PairScores
 from coreeval.evaluation.pcr.ratio import Scale, performance_consistency_ratio
-from coreeval.evaluation.pcr.replicates import Resampled, draw_jointly
+from coreeval.evaluation.pcr.replicates import FileReplicates, draw_jointly
 from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
 from coreeval.evaluation.statistics import Array
 
@@ -52,7 +52,7 @@ _STEP: Final = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beyond:
+class ReferenceExcess:
     """A model's difference beyond what references lead one to expect."""
 
     pcr: Excess
@@ -64,7 +64,7 @@ class Beyond:
     method: Method
 
 
-class Unused(NamedTuple):
+class NoReferences(NamedTuple):
     """Why the references are not used."""
 
     reason: str
@@ -82,8 +82,8 @@ class _Parts(NamedTuple):
     consistent_wrong: Array
 
 
-def shared_items(
-    target: Resampled, references: Mapping[str, Resampled], split: str
+def list_shared_items(
+    target: FileReplicates, references: Mapping[str, FileReplicates], split: str
 ) -> tuple[str, ...]:
     """Return the ids of the items of a split that the target and all references answered."""
     others = [each.splits[split].items.places for each in references.values()
@@ -94,42 +94,42 @@ def shared_items(
     return tuple(each for each in own if all(each in other for other in others))
 
 
-def exceed(
-    target: Resampled,
-    references: Mapping[str, Resampled],
+def compare_with_references(
+    target: FileReplicates,
+    references: Mapping[str, FileReplicates],
     compared: tuple[str, str],
     *,
     alpha: float,
     scale: Scale,
-) -> Beyond | Unused:
+) -> ReferenceExcess | NoReferences:
     """Return the target's differences beyond those of the references, or why there are none."""
     if len(references) < MIN_REFERENCES:
-        return Unused(
+        return NoReferences(
             f"{len(references)} reference does not tell how far clean models differ: at least "
             f"{MIN_REFERENCES} are needed, {MIN_LINE} are better"
         )
-    ids = {split: shared_items(target, references, split) for split in compared}
+    ids = {split: list_shared_items(target, references, split) for split in compared}
     if few := [f"{len(own)} of {split}" for split, own in ids.items() if len(own) < MIN_ITEMS]:
-        return Unused(
+        return NoReferences(
             f"the references share {' and '.join(few)} items with it, too few to compare them: "
             f"{MIN_ITEMS} are the least"
         )
     models = [target, *references.values()]
     draws = min(DRAWS, target.draws)
     first, second = (
-        _parts(_drawn(models, split, own, draws, target.seed), len(own))
+        _parts(_draw_models(models, split, own, draws, target.seed), len(own))
         for split, own in ids.items()
     )
     gap = float(np.mean((first.performance - second.performance)[1:, 0]))
     if abs(gap) > MOST_GAP:
         points = float(np.mean((_points(first) - _points(second))[1:, 0]))
-        return Unused(
+        return NoReferences(
             f"from {compared[1]} to {compared[0]} their performance changes by {points:+.0f} "
             "points on average, too many to carry over to another model",
             unlike=True,
         )
     pcr = partial(_pcr, alpha=alpha, scale=scale)
-    return Beyond(
+    return ReferenceExcess(
         pcr=_excess(first, second, pcr),
         points=_excess(first, second, _points),
         references=tuple(references),
@@ -138,14 +138,14 @@ def exceed(
     )
 
 
-def _drawn(
-    models: Sequence[Resampled], split: str, ids: Sequence[str], draws: int, seed: int
-) -> Sequence[Scores]:
+def _draw_models(
+    models: Sequence[FileReplicates], split: str, ids: Sequence[str], draws: int, seed: int
+) -> Sequence[PairScores]:
     items = [each.splits[split].items for each in models]
     return draw_jointly(items, ids, split, draws=draws, seed=seed)
 
 
-def _parts(found: Sequence[Scores], n: int) -> _Parts:
+def _parts(found: Sequence[PairScores], n: int) -> _Parts:
     """Return the parts of a split's scores; half an item keeps each from 0 and from 1."""
     tiny, end = np.finfo(float).tiny, 0.5 / n
     m, c, right, both = (
@@ -182,14 +182,14 @@ def _excess(first: _Parts, second: _Parts, score: Callable[[_Parts], Array]) -> 
     change = [one - other for one, other in zip(first, second, strict=True)]
     middle = [(one + other) / 2 for one, other in zip(first, second, strict=True)]
     own = [each[:1] for each in middle]
-    gaps = _carried(own, change, score)
+    gaps = _carry_change(own, change, score)
     unit = _unit(own, score)
     ability = middle[0][:, 0]
     bend = BEND * unit
     return ReferenceLine.of(gaps, ability, bend=bend, scatter=bend).excess(SCATTER * unit)
 
 
-def _carried(
+def _carry_change(
     middle: Sequence[Array], change: Sequence[Array], score: Callable[[_Parts], Array]
 ) -> Array:
     """Return the difference of a score about a middle, for the change of each model."""
@@ -205,5 +205,7 @@ def _unit(middle: Sequence[Array], score: Callable[[_Parts], Array]) -> float:
     """Return how much a score changes by one logit of each part, taken as independent."""
     at = [each[:, :1] for each in middle]
     changes = np.eye(len(at)) * _STEP
-    steps = [_carried(at, [np.full((1, 1), by) for by in row], score).item() for row in changes]
+    steps = [
+        _carry_change(at, [np.full((1, 1), by) for by in row], score).item() for row in changes
+    ]
     return float(np.sqrt(np.sum(np.square(steps)))) / _STEP

@@ -1,39 +1,163 @@
-"""Scores of a file's splits, and of resamples of their items; nothing here knows of PCR yet.
+"""Scores of splits, of resamples of their items, and of items permuted between two splits.
 
 What is resampled are clusters: all items about one document together, any other item by itself.
+
+Plain permutation asks whether the splits are alike in everything; one that is merely harder, with
+the same PCR, then counts as different far too often if it also has another size (a fifth of such
+studies in benchmarks/pcr.py). Divided by its standard error the difference is tested alone: exact
+for alike splits, right in the limit for others (Janssen 1997; Chung and Romano 2013). What is
+permuted are clusters, and the standard error is that of a ratio of sums over clusters, so that
+documents with several questions neither count as many nor pass for alike in size (Cochran 1977,
+section 6.3).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coreeval.evaluation.pcr.measured import Measured, Scores, measured, notes_on
-from coreeval.evaluation.pcr.pairs import Pair
-from coreeval.evaluation.pcr.permutation import Dealt, Group, deal
-from coreeval.evaluation.pcr.statuses import (
+from coreeval.evaluation.metrics import Consistency, Performance
+from coreeval.evaluation.pcr.pair_scores import (
     Counts,
     Flags,
-    assume,
+    PairMeasures,
+    PairScores,
+    assume_outcomes,
     count_statuses,
+    list_score_notes,
+    mark_unanswered,
+    measure_pairs,
     rates_differ,
-    unanswered,
 )
-from coreeval.evaluation.resampling import bootstrap_sums, cluster_sums, leave_one_out
-from coreeval.evaluation.scoring import Consistency, Performance
+from coreeval.evaluation.pcr.pairs import Pair
+from coreeval.evaluation.pcr.ratio import SLOPES, Scale, performance_consistency_ratio
+from coreeval.evaluation.statistics import (
+    Array,
+    bootstrap_sums,
+    cluster_sums,
+    leave_one_out,
+    permute_sums,
+)
+
+
+class GroupScores(NamedTuple):
+    """The scores of a group of items, and how sure they are; arrays over permutations."""
+
+    scores: PairScores
+    spread: tuple[Array, Array, Array]
+    """Variance of M, covariance of M and C, variance of C."""
+
+
+class Permutations(NamedTuple):
+    """Both groups as they are, and as they were dealt out each time."""
+
+    seen: tuple[GroupScores, GroupScores]
+    drawn: tuple[GroupScores, GroupScores]
+
+
+def permute(
+    items: PairMeasures,
+    members: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    clusters: NDArray[np.str_],
+    draws: int,
+    rng: np.random.Generator,
+) -> Permutations:
+    """Permute the clusters of two groups, whose member items are marked, between them."""
+    rows = [
+        cluster_sums(np.column_stack([items.rows[own], np.ones(own.sum())]), clusters[own])
+        for own in members
+    ]
+    pooled = np.concatenate(rows)
+    extended = np.column_stack([pooled[:, :-1], _products(items, pooled[:, :-1], pooled[:, -1])])
+    one, other = extended[: len(rows[0])], extended[len(rows[0]) :]
+    drawn = permute_sums(one, other, draws, rng)
+
+    def groups(sums: tuple[Array, Array]) -> tuple[GroupScores, GroupScores]:
+        return _score_group(items, sums[0]), _score_group(items, sums[1])
+
+    return Permutations(seen=groups((one.sum(axis=0), other.sum(axis=0))), drawn=groups(drawn))
+
+
+def studentise_pcr(groups: tuple[GroupScores, GroupScores], *, alpha: float, scale: Scale) -> Array:
+    """Return PCR of the first group minus that of the second over its standard error.
+
+    By the delta method; 0 where there is no difference, even without any spread.
+    """
+    (first, one), (second, other) = (_measure_pcr(group, alpha, scale) for group in groups)
+    return _divide_by_error(first - second, one + other)
+
+
+def studentise_performance(groups: tuple[GroupScores, GroupScores]) -> Array:
+    """Return M of the first group minus that of the second over its standard error."""
+    first, second = groups
+    gap = first.scores.performance - second.scores.performance
+    return _divide_by_error(gap, np.maximum(first.spread[0] + second.spread[0], 0.0))
+
+
+def _divide_by_error(gap: Array, variance: Array) -> Array:
+    return np.where(gap == 0, 0.0, gap / np.sqrt(variance))
+
+
+def _products(items: PairMeasures, rows: Array, sizes: Array) -> Array:
+    """Return the influence of each cluster on M and on C, its size, and their products.
+
+    The influence is (N - n) times the score minus the score without the cluster, of N items in both
+    groups together: for a mean, the sum of its items less the mean.
+    """
+    without, whole, total = (items.scores(leave_one_out(rows)), items.scores(rows.sum(axis=0)),
+                             sizes.sum())  # fmt: skip
+    m, c = (
+        (total - sizes) * (all_of - each)
+        for all_of, each in (
+            (whole.performance, without.performance),
+            (whole.consistency, without.consistency),
+        )
+    )
+    n = sizes
+    return np.column_stack([m, c, n, m * m, m * c, c * c, m * n, c * n, n * n])
+
+
+_PRODUCTS = 9
+
+
+def _score_group(items: PairMeasures, sums: Array) -> GroupScores:
+    m, c, n, mm, mc, cc, mn, cn, nn = np.moveaxis(sums[..., -_PRODUCTS:], -1, 0)
+    by_m, by_c = m / n, c / n
+    spread = (
+        mm - 2 * by_m * mn + by_m * by_m * nn,
+        mc - by_m * cn - by_c * mn + by_m * by_c * nn,
+        cc - 2 * by_c * cn + by_c * by_c * nn,
+    )
+    variance, both, other = (each / (n * n) for each in spread)
+    return GroupScores(items.scores(sums[..., :-_PRODUCTS]), (variance, both, other))
+
+
+def _measure_pcr(group: GroupScores, alpha: float, scale: Scale) -> tuple[Array, Array]:
+    """Return PCR and its variance."""
+    performance, consistency = group.scores.performance, group.scores.consistency
+    found = np.asarray(
+        performance_consistency_ratio(performance, consistency, alpha=alpha, scale=scale)
+    )
+    by_m = SLOPES[scale](found) / (consistency + alpha)
+    by_c = -by_m * (performance + alpha) / (consistency + alpha)
+    m, both, c = group.spread
+    variance = by_m * by_m * m + 2 * by_m * by_c * both + by_c * by_c * c
+    return found, np.maximum(variance, 0.0)
+
 
 _DRAWN, _DEALT = 1, 2
 """Streams of random numbers under one seed; 0 would be the stream of the bare seed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Items:
+class SplitItems:
     """The items of a split, for whoever resamples them together with those of another model."""
 
-    measured: Measured
+    measured: PairMeasures
     """Of all splits."""
     places: Mapping[str, int]
     """Row of each item in `measured`, by its id."""
@@ -42,7 +166,7 @@ class Items:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replicates:
+class SplitReplicates:
     """What a split scores, and would score with other items."""
 
     n: int
@@ -54,25 +178,25 @@ class Replicates:
     """Items of which a question was not answered."""
     statuses: tuple[Counts, Counts]
     """Of the original and of the modified questions."""
-    seen: Scores
-    drawn: Scores
+    seen: PairScores
+    drawn: PairScores
     """Of each bootstrap draw."""
-    left_out: Scores
+    left_out: PairScores
     """Without each cluster."""
-    items: Items
+    items: SplitItems
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resampled:
+class FileReplicates:
     """The splits of a file, and the two compared ones with their items dealt out anew."""
 
-    splits: Mapping[str, Replicates]
-    deal: Callable[[], Dealt] = field(repr=False)
+    splits: Mapping[str, SplitReplicates]
+    deal: Callable[[], Permutations] = field(repr=False)
     """Permutes the items; remembers the result, since references need none."""
     notes: tuple[str, ...]
     draws: int
     seed: int
-    extremes: tuple["Resampled", ...] = field(default=(), repr=False)
+    extremes: tuple["FileReplicates", ...] = field(default=(), repr=False)
     """Where the splits differ in unanswered items: all of the first split right and of the second
     wrong, then the reverse."""
 
@@ -85,21 +209,22 @@ def resample(
     compared: tuple[str, str],
     draws: int,
     seed: int,
-) -> Resampled:
+) -> FileReplicates:
     """Score all pairs and resample the items of each split, both answers together.
 
     Each split draws from its own stream of random numbers: one more changes nothing for the others.
     """
-    items = measured(pairs, performance, consistency)
-    found = resample_measured(items, pairs, compared=compared, draws=draws, seed=seed)
-    silent = unanswered(pairs)
+    items = measure_pairs(pairs, performance, consistency)
+    found = resample_measures(items, pairs, compared=compared, draws=draws, seed=seed)
+    silent = mark_unanswered(pairs)
     assumed = [
-        assume(items, pairs, performance, *flags) for flags in extremes_of(pairs, silent, compared)
+        assume_outcomes(items, pairs, performance, *flags)
+        for flags in list_extremes(pairs, silent, compared)
     ]
-    return with_extremes(found, assumed, pairs, compared)
+    return add_extremes(found, assumed, pairs, compared)
 
 
-def extremes_of(
+def list_extremes(
     pairs: Sequence[Pair], silent: Flags, compared: tuple[str, str]
 ) -> list[tuple[Flags, Flags]]:
     """Return which unanswered items to take for right and which for wrong, in each extreme.
@@ -113,66 +238,71 @@ def extremes_of(
     return [(silent & first, silent & second), (silent & second, silent & first)]
 
 
-def with_extremes(
-    found: Resampled, assumed: Sequence[Measured], pairs: Sequence[Pair], compared: tuple[str, str]
-) -> Resampled:
+def add_extremes(
+    found: FileReplicates,
+    assumed: Sequence[PairMeasures],
+    pairs: Sequence[Pair],
+    compared: tuple[str, str],
+) -> FileReplicates:
     """Return what was resampled together with the same under other assumptions."""
     made = (
-        resample_measured(each, pairs, compared=compared, draws=found.draws, seed=found.seed)
+        resample_measures(each, pairs, compared=compared, draws=found.draws, seed=found.seed)
         for each in assumed
     )
     return replace(found, extremes=tuple(made))
 
 
-def resample_measured(
-    items: Measured, pairs: Sequence[Pair], *, compared: tuple[str, str], draws: int, seed: int
-) -> Resampled:
+def resample_measures(
+    items: PairMeasures, pairs: Sequence[Pair], *, compared: tuple[str, str], draws: int, seed: int
+) -> FileReplicates:
     """Resample pairs that have been scored; a compared split without any has no number at all."""
     names = np.array([pair.split for pair in pairs], dtype=np.str_)
     clusters = np.array([_cluster(pair) for pair in pairs], dtype=np.str_)
     first, second = (names == name for name in compared)
 
-    def deal_items() -> Dealt:
+    def deal_items() -> Permutations:
         if not (first.any() and second.any()):
-            return _NOT_DEALT
+            return _NO_PERMUTATIONS
         rng = np.random.default_rng([seed, _DEALT])
-        return deal(items, (first, second), clusters, draws, rng)
+        return permute(items, (first, second), clusters, draws, rng)
 
-    return Resampled(
+    return FileReplicates(
         splits={
-            name: _replicates(items, pairs, names == name, clusters, draws, _stream(seed, name))
+            name: _replicate_split(
+                items, pairs, names == name, clusters, draws, _stream(seed, name)
+            )
             for name in dict.fromkeys([*(pair.split for pair in pairs), *compared])
         },
         deal=cache(deal_items),
-        notes=notes_on(pairs, items),
+        notes=list_score_notes(pairs, items),
         draws=draws,
         seed=seed,
     )
 
 
-def _replicates(
-    items: Measured,
+def _replicate_split(
+    items: PairMeasures,
     pairs: Sequence[Pair],
     chosen: NDArray[np.bool_],
     clusters: NDArray[np.str_],
     draws: int,
     rng: np.random.Generator,
-) -> Replicates:
+) -> SplitReplicates:
     own = [(place, pair) for place, pair in enumerate(pairs) if chosen[place]]
     if not own:
         return _NOTHING
     sums = cluster_sums(items.rows[chosen], clusters[chosen])
     mine = [pair for _, pair in own]
-    return Replicates(
+    return SplitReplicates(
         n=len(own),
         clusters=len(sums),
         scored=sum(bool(pair.reference.strip()) for pair in mine),
-        unanswered=int(unanswered(mine).sum()),
+        unanswered=int(mark_unanswered(mine).sum()),
         statuses=count_statuses(mine),
         seen=items.scores(sums.sum(axis=0)),
         drawn=items.scores(bootstrap_sums(sums, draws, rng)),
         left_out=items.scores(leave_one_out(sums)),
-        items=Items(
+        items=SplitItems(
             measured=items,
             places={pair.id: place for place, pair in own},
             clusters={pair.id: str(clusters[place]) for place, pair in own},
@@ -181,8 +311,8 @@ def _replicates(
 
 
 def draw_jointly(
-    several: Sequence[Items], ids: Sequence[str], name: str, *, draws: int, seed: int
-) -> list[Scores]:
+    several: Sequence[SplitItems], ids: Sequence[str], name: str, *, draws: int, seed: int
+) -> list[PairScores]:
     """Return each model's scores of a split's shared items, as they are and for each draw.
 
     All models get the same draws of the same clusters, which are the first model's: what makes an
@@ -208,9 +338,9 @@ def _stream(seed: int, name: str) -> np.random.Generator:
     return np.random.default_rng([seed, _DRAWN, crc32(name.encode())])
 
 
-_UNKNOWN = Scores(*[np.array(np.nan)] * 5)
-_NONE = Scores(*[np.array([np.nan])] * 5)
-_NOTHING = Replicates(
+_UNKNOWN = PairScores(*[np.array(np.nan)] * 5)
+_NONE = PairScores(*[np.array([np.nan])] * 5)
+_NOTHING = SplitReplicates(
     n=0,
     clusters=0,
     scored=0,
@@ -219,7 +349,11 @@ _NOTHING = Replicates(
     seen=_UNKNOWN,
     drawn=_NONE,
     left_out=_NONE,
-    items=Items(measured=Measured(rows=np.zeros((0, 0)), parts=()), places={}, clusters={}),
+    items=SplitItems(
+        measured=PairMeasures(rows=np.zeros((0, 0)), parts=()), places={}, clusters={}
+    ),
 )
-_NOT_DEALT = Dealt(*[(Group(_UNKNOWN, _UNKNOWN[:3]), Group(_UNKNOWN, _UNKNOWN[:3]))] * 2)
+_NO_PERMUTATIONS = Permutations(
+    *[(GroupScores(_UNKNOWN, _UNKNOWN[:3]), GroupScores(_UNKNOWN, _UNKNOWN[:3]))] * 2
+)
 """Of a split without items everything is unknown, and so is what it is compared with."""

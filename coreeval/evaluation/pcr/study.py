@@ -1,21 +1,21 @@
-"""From files of pairs to comparisons: the metric, the consistency and the draws by their names."""
+"""From files of pairs to comparisons: the metric, the consistency and the draws by their names.
+
+An ablation compares again under other choices: does the verdict depend on alpha, the scale or the
+threshold? (CAP: Table 3 and Figure 7).
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final
 
 from coreeval.errors import DatasetError, UsageError
+from coreeval.evaluation.metrics import CONSISTENCY, PERFORMANCE, THRESHOLD, Consistency, cosine
 from coreeval.evaluation.pcr.comparison import Comparison, compare
-from coreeval.evaluation.pcr.form import Form
 from coreeval.evaluation.pcr.pairs import Pair
-from coreeval.evaluation.pcr.replicates import Resampled, resample
-from coreeval.evaluation.scoring import (
-    CONSISTENCY,
-    PERFORMANCE,
-    THRESHOLD,
-    Consistency,
-    cosine,
-)
+from coreeval.evaluation.pcr.ratio import SCALES
+from coreeval.evaluation.pcr.replicates import FileReplicates, resample
+from coreeval.evaluation.pcr.verdicts import PcrOptions
 from coreeval.tools.embeddings import Embedder
 
 COSINE = "cosine"
@@ -26,14 +26,14 @@ DRAWS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class PcrSettings:
     """Everything that decides the numbers."""
 
     metric: str
     consistency: str
     threshold: float = THRESHOLD
     """Cosine similarity from which two answers mean the same."""
-    form: Form = field(default_factory=Form)
+    form: PcrOptions = field(default_factory=PcrOptions)
     draws: int = DRAWS
     """Bootstrap draws, and as many permutations."""
     seed: int = 0
@@ -43,14 +43,14 @@ class Settings:
     """Whether the splits are vouched to be random parts of one pool."""
 
     @property
-    def compared(self) -> tuple[str, str]:
+    def split_pair(self) -> tuple[str, str]:
         """The training split and the test split."""
         return self.train, self.test
 
 
 def study(
     files: Mapping[str, Sequence[Pair]],
-    settings: Settings,
+    settings: PcrSettings,
     *,
     references: Mapping[str, Sequence[Pair]] | None = None,
     embeds: Embedder | None = None,
@@ -71,18 +71,18 @@ def study(
         DatasetError: a file lacks one of the two splits.
     """
     return compare(
-        resampled(files, settings, embeds=embeds),
-        settings.compared,
+        resample_files(files, settings, embeds=embeds),
+        settings.split_pair,
         settings.form,
-        references=resampled(references or {}, settings, embeds=embeds),
+        references=resample_files(references or {}, settings, embeds=embeds),
         exchangeable=settings.exchangeable,
         covariates=covariates,
     )
 
 
-def resampled(
-    files: Mapping[str, Sequence[Pair]], settings: Settings, *, embeds: Embedder | None = None
-) -> dict[str, Resampled]:
+def resample_files(
+    files: Mapping[str, Sequence[Pair]], settings: PcrSettings, *, embeds: Embedder | None = None
+) -> dict[str, FileReplicates]:
     """Score and resample each file; what depends on alpha and scale comes later, at no cost."""
     if settings.metric not in PERFORMANCE:
         raise UsageError(
@@ -93,15 +93,15 @@ def resampled(
     once = partial(
         resample,
         performance=PERFORMANCE[settings.metric],
-        consistency=_consistency(settings, embeds),
-        compared=settings.compared,
+        consistency=_choose_consistency(settings, embeds),
+        compared=settings.split_pair,
         draws=settings.draws,
         seed=settings.seed,
     )
     return {name: once(pairs) for name, pairs in files.items()}
 
 
-def _consistency(settings: Settings, embeds: Embedder | None) -> Consistency:
+def _choose_consistency(settings: PcrSettings, embeds: Embedder | None) -> Consistency:
     if settings.consistency in CONSISTENCY:
         return CONSISTENCY[settings.consistency]
     if settings.consistency != COSINE or embeds is None:
@@ -113,12 +113,83 @@ def _consistency(settings: Settings, embeds: Embedder | None) -> Consistency:
     return cosine(embeds, threshold=settings.threshold)
 
 
-def _require_splits(name: str, pairs: Sequence[Pair], settings: Settings) -> None:
+def _require_splits(name: str, pairs: Sequence[Pair], settings: PcrSettings) -> None:
     there = list(dict.fromkeys(pair.split for pair in pairs))
-    for wanted in settings.compared:
+    for wanted in settings.split_pair:
         if wanted not in there:
             raise DatasetError(
                 f"there is no pair of the split {wanted!r}",
                 where=name,
                 hint=f"there are {', '.join(there)}" if there else "no line of it is a pair",
             )
+
+
+ALPHAS: Final = (0.0, 0.001, 0.01, 0.1)
+"""CAP, Table 3."""
+THRESHOLDS: Final = (0.80, 0.85, 0.90, 0.95, 0.99)
+"""Ours; CAP's Figure 7 varies it too, and 0.95 is what its section 4.2 takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablation:
+    """The comparisons of all files under other choices, everything else as asked."""
+
+    forms: Sequence[tuple[PcrOptions, Mapping[str, Comparison]]]
+    """Each scale with each alpha."""
+    thresholds: Sequence[tuple[float, Mapping[str, Comparison]]]
+    """None but for cosine consistency: the others have no threshold."""
+
+
+def ablate(
+    files: Mapping[str, Sequence[Pair]],
+    found: Mapping[str, FileReplicates],
+    settings: PcrSettings,
+    *,
+    references: Mapping[str, Sequence[Pair]] | None = None,
+    found_references: Mapping[str, FileReplicates] | None = None,
+    embeds: Embedder | None = None,
+) -> Ablation:
+    """Compare again under each scale, alpha and threshold.
+
+    A margin that was given holds for the scale that was asked, the others have their own.
+
+    Args:
+        files: Answers by name.
+        found: What `resampled` made of them.
+        settings: What was asked.
+        references: Answers of models that are presumed clean.
+        found_references: What `resampled` made of them.
+        embeds: Is given the same texts for each threshold: it should remember them.
+    """
+    asked = settings.form
+    forms = [
+        replace(asked, scale=scale, alpha=alpha, margin=asked.margin if own else None)
+        for scale in SCALES
+        for own in [scale == asked.scale]
+        for alpha in sorted({*ALPHAS, asked.alpha})
+    ]
+    again = partial(
+        compare, found, settings.split_pair, references=found_references,
+        exchangeable=settings.exchangeable,
+    )  # fmt: skip
+    return Ablation(
+        forms=[(form, again(form)) for form in forms],
+        thresholds=[
+            (
+                threshold,
+                study(
+                    files,
+                    replace(settings, threshold=threshold),
+                    references=references,
+                    embeds=embeds,
+                ),
+            )
+            for threshold in _list_thresholds(settings)
+        ],
+    )
+
+
+def _list_thresholds(settings: PcrSettings) -> Sequence[float]:
+    if settings.consistency != COSINE:
+        return ()
+    return sorted({*THRESHOLDS, settings.threshold})

@@ -1,15 +1,86 @@
-"""What the differences between two splits say, and by which rule."""
+"""What the differences between two splits say, by which rule, and what a verdict takes for granted.
+
+How much a split known by heart in part would show, and how often such a test would find it, stands
+here too: a verdict of likeness needs it. A caveat is said wherever its verdict is shown.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from coreeval.evaluation.pcr.caveats import CAVEATS, Basis
-from coreeval.evaluation.pcr.doses import QUARTER, Dose
-from coreeval.evaluation.pcr.ratio import Scale
-from coreeval.evaluation.statistics import SIGNIFICANCE, Estimate
+from coreeval.evaluation.pcr.ratio import ALPHA, Scale, performance_consistency_ratio
+from coreeval.evaluation.statistics import SIGNIFICANCE, Estimate, Interval
+
+Basis = Literal["references", "exchangeable_splits", "none"]
+"""What speaks against a gap in difficulty."""
+ABOUT_MEMORY: Final = frozenset({"fine_tuned", "contaminated", "difficulty_or_memory"})
+"""Verdicts that a caveat stands beside."""
+CAVEATS: Final[Mapping[Basis, str]] = {
+    "references": "this holds if the references have not seen either split",
+    "exchangeable_splits": "this holds if the splits are random parts of one pool, as you vouch",
+    "none": "what was seen in training explains it, and a gap in difficulty between the splits "
+    "explains it as well; references tell the two apart",
+}
+"""What stands beside each verdict on memory."""
+
+
+SHARES: Final = (0.1, 0.25, 0.5)
+QUARTER: Final = 0.25
+"""The dose that `comparable` rules out."""
+
+
+class Dose(NamedTuple):
+    """One split of which a share is known by heart: these items are right, and consistent."""
+
+    share: float
+    points: float
+    """What that adds to performance, in hundredths."""
+    difference: float
+    """What it adds to PCR; below 0 where performance exceeds consistency."""
+    found: float
+    """Share of tests of so many items that find it."""
+
+
+def estimate_doses(
+    performance: float,
+    consistency: float,
+    errors: tuple[float, float],
+    *,
+    alpha: float,
+    scale: Scale,
+) -> tuple[Dose, ...]:
+    """Return what each of `SHARES` would do to a model that has seen neither split.
+
+    Args:
+        performance: M, from 0 to 1.
+        consistency: C, from 0 to 1.
+        errors: Standard errors of the difference in points and of that in PCR.
+        alpha: Of PCR.
+        scale: Of PCR.
+    """
+
+    def pcr(share: float) -> float:
+        m, c = (share + (1 - share) * each for each in (performance, consistency))
+        return performance_consistency_ratio(m, c, alpha=alpha, scale=scale)
+
+    found = []
+    for share in SHARES:
+        points, difference = 100 * share * (1 - performance), pcr(share) - pcr(0)
+        found.append(Dose(share, points, difference, _power((points, difference), errors)))
+    return tuple(found)
+
+
+def _power(effects: Sequence[float], errors: Sequence[float]) -> float:
+    """Return the power of the better of two tests, each at half of 5 % (Bonferroni)."""
+    from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # slow to import
+
+    least = -ndtri(SIGNIFICANCE / 4)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.asarray(effects) / np.asarray(errors)
+    return float(ndtr(np.nanmax([*away, -np.inf]) - least)) if np.isfinite(away).any() else np.nan
+
 
 Verdict = Literal[
     "fine_tuned",
@@ -220,3 +291,19 @@ def _p(seen: Evidence) -> str:
     return (
         f"p is {seen.p_value:.4f}, {'not ' * (seen.p_value > SIGNIFICANCE)}at most {SIGNIFICANCE:g}"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PcrOptions:
+    """How PCR is computed and read."""
+
+    alpha: float = ALPHA
+    scale: Scale = "tanh"
+    interval: Interval = "percentile"
+    margin: float | None = None
+    """None: the scale's own, see `MARGINS`."""
+
+    @property
+    def near(self) -> float:
+        """How far from 0 a difference may be to count as none."""
+        return MARGINS[self.scale] if self.margin is None else self.margin

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from coreeval.evaluation.arm_scores import DEFINITIONS as OF_ARMS
+from coreeval.evaluation.scores import ARM_DEFINITIONS as OF_ARMS
 
 _INTERVAL = "95 % interval"
 SAMPLES: Final[Mapping[str, tuple[str, str]]] = {

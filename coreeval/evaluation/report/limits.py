@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from coreeval.evaluation.pcr.caveats import ABOUT_MEMORY, CAVEATS
+from coreeval.evaluation.pcr.verdicts import ABOUT_MEMORY, CAVEATS
 
 Json = Mapping[str, Any]
 FEW: Final = 100
@@ -23,7 +23,7 @@ _ALWAYS: Final = (
 )
 
 
-def limits_of(document: Json) -> list[str]:
+def list_limits(document: Json) -> list[str]:
     """Return sentences about a report, from the report alone."""
     own = [sentence for look in _OWN for sentence in look(document)]
     measured = bool(document["arms"]["targets"])

@@ -12,7 +12,7 @@ from typing import Any
 from coreeval.config import ROLES, Config
 from coreeval.config.load import parse_config
 from coreeval.errors import CassetteError, DatasetError, NotRecorded, UsageError
-from coreeval.evaluation.benchmarks import iter_benchmark, target_of
+from coreeval.evaluation.benchmarks import find_target, iter_benchmark
 from coreeval.graph.cassettes.contents import (
     KNOWLEDGE_KEYS,
     RUN_KEYS,
@@ -361,7 +361,7 @@ def build_cassette_inputs(cassette: Cassette, learnt: list[Sample]) -> CassetteI
     names: dict[Pass, list[NamedEntity]] = {"refresh": [], "control": []}
     for name in cassette.lines(NameLine):
         names[name.stage].append(name.entity)
-    targets = {target_of(line.sample.id) for line in cassette.lines(SampleLine)}
+    targets = {find_target(line.sample.id) for line in cassette.lines(SampleLine)}
     return CassetteInputs(
         names=names,
         offers={

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coreeval.evaluation.embedded import is_classifier
+from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.graph.estimate.call_figures import (
     AFTER_NEWS,
     ARM_SHARES,

@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import fmean
 
 from coreeval.errors import DatasetError, KnowledgeError, UsageError
-from coreeval.evaluation.benchmarks import iter_benchmark, target_of
-from coreeval.evaluation.label_shape import LabelShape
-from coreeval.evaluation.targets import Question, question, questions_about
+from coreeval.evaluation.answer_parsers import LabelShape
+from coreeval.evaluation.benchmarks import find_target, iter_benchmark
+from coreeval.evaluation.targets import TargetQuestion, make_message, questions_about
 from coreeval.graph.bundled import DATASETS
 from coreeval.graph.estimate.call_figures import RETRY_PROMPT
 from coreeval.graph.estimate.model import FigureBasis, KnownRange, estimate_mean
@@ -78,7 +78,7 @@ def count_samples(setup: Setup, limit: int | None, keeper: Keeper | None = None)
     chance, drawn, by_target = random.Random(setup.config.run.seed), list[Sample](), Counter[str]()
     number = 0
     for sample in islice(_iter_samples(setup), limit):
-        by_target[target_of(sample.id) or ""] += 1
+        by_target[find_target(sample.id) or ""] += 1
         if keeper and keeper.kept_of(sample):
             continue
         number += 1
@@ -174,9 +174,9 @@ def _measure_questions(lab: PromptLab, samples: Sequence[Sample], whose: str) ->
     )
 
 
-def measure_question(asked: Question, task: Task) -> int:
+def measure_question(asked: TargetQuestion, task: Task) -> int:
     """Return the characters of a question to a target, with the schema of its answer."""
-    message = question(task, asked.sample.fields, asked.template)
+    message = make_message(task, asked.sample.fields, asked.template)
     return measure_prompt([message], LabelShape(task).schema)
 
 

@@ -20,7 +20,7 @@ from coreeval.config import (
     load_series_config,
 )
 from coreeval.errors import ConfigError, UsageError
-from coreeval.evaluation.embedded import is_classifier
+from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, refuse_strangers
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.probes import Asked, questions_about, sibling_questions

@@ -112,11 +112,11 @@ def suggest_names(word: str, known: Sequence[str]) -> str:
 
 def load_sample_task(setup: Setup, sample: Sample) -> Task:
     """Return a sample's task: with several stance targets, the one of its own target."""
-    from coreeval.evaluation.benchmarks import target_of
+    from coreeval.evaluation.benchmarks import find_target
 
     if setup.config.dataset.target != ALL_TARGETS:
         return setup.task
-    return load_task(setup.config.task, target_of(sample.id) or "")
+    return load_task(setup.config.task, find_target(sample.id) or "")
 
 
 T = TypeVar("T", bound=BaseModel)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from coreeval.evaluation.annotation.results import Difference, Rated
-from coreeval.evaluation.scoring.classification import Score
+from coreeval.evaluation.annotation.ratings import CriterionResult, RatingDifference
+from coreeval.evaluation.scores import Score
 from coreeval.releases.markdown import plain
 from coreeval.releases.release_manifest import PeopleSaid
 
@@ -35,7 +35,7 @@ def ratings_told(said: PeopleSaid | None) -> Iterator[str]:
 _ONE_RATER = "One rater: there is no agreement to measure."
 
 
-def _mean_row(one: Rated) -> str:
+def _mean_row(one: CriterionResult) -> str:
     arms = (_mean(one.arms.get(arm)) for arm in ("original", "semantic", "updated"))
     scale = f"{one.values[0]} to {one.values[-1]}"
     return (
@@ -49,7 +49,7 @@ def _mean(score: Score | None) -> str:
     return f"{score.estimate:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f}, n = {score.n})"
 
 
-def _difference(found: Difference) -> str:
+def _difference(found: RatingDifference) -> str:
     if found.estimate is None:
         return "not measured"
     return f"{found.estimate:+.2f} ({found.ci_low:+.2f} to {found.ci_high:+.2f})"
@@ -62,7 +62,7 @@ def _agreement(said: PeopleSaid) -> str:
 {rows}"""
 
 
-def _agreement_row(one: Rated) -> str:
+def _agreement_row(one: CriterionResult) -> str:
     found = one.reliability
     share = found.agreement.estimate
     pairs = "not measured" if share is None else f"{share:.1%}"

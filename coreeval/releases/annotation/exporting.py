@@ -7,11 +7,26 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from coreeval.errors import UsageError
-from coreeval.evaluation.annotation.drawing import Drawn, draw, order_for
-from coreeval.evaluation.annotation.guideline import CRITERIA, INSTRUCTIONS, SOURCE
-from coreeval.evaluation.annotation.key import KEY, Key, KeyItem, MadeOf, write_key
-from coreeval.evaluation.annotation.page import write_page
-from coreeval.evaluation.annotation.sheets import Form, SheetItem, shown, write_csv
+from coreeval.evaluation.annotation.rating_study import (
+    CRITERIA,
+    INSTRUCTIONS,
+    KEY_FILE,
+    SOURCE,
+    KeyItem,
+    StudyItem,
+    StudyKey,
+    StudySource,
+    draw_study,
+    shuffle_for_rater,
+    write_key,
+)
+from coreeval.evaluation.annotation.sheets import (
+    SheetForm,
+    SheetItem,
+    make_sheet_item,
+    write_sheet_csv,
+    write_sheet_page,
+)
 from coreeval.releases.annotation.pool import pool_of
 from coreeval.releases.exports.material import Material, open_material
 from coreeval.releases.exports.place import appearing
@@ -33,15 +48,15 @@ class Writer(Protocol):
 
 
 def _write_xlsx(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
-    from coreeval.evaluation.annotation.workbook import write_xlsx
+    from coreeval.evaluation.annotation.sheets import write_sheet_xlsx
 
-    write_xlsx(path, items, study=study, rater=rater)
+    write_sheet_xlsx(path, items, study=study, rater=rater)
 
 
-_WRITERS: Final[dict[Form, tuple[str, Writer]]] = {
-    "csv": (".csv", write_csv),
+_WRITERS: Final[dict[SheetForm, tuple[str, Writer]]] = {
+    "csv": (".csv", write_sheet_csv),
     "xlsx": (".xlsx", _write_xlsx),
-    "page": (".html", write_page),
+    "page": (".html", write_sheet_page),
 }
 
 
@@ -50,7 +65,7 @@ class Sheets:
     """What was written."""
 
     out: Path
-    key: Key
+    key: StudyKey
     files: tuple[Path, ...]
     pool: int
     """Samples that could have been drawn."""
@@ -58,7 +73,7 @@ class Sheets:
     @property
     def key_file(self) -> Path:
         """What each item is: not for raters."""
-        return self.out / KEY
+        return self.out / KEY_FILE
 
     @property
     def arms(self) -> dict[str, int]:
@@ -77,7 +92,7 @@ def export_sheets(
     *,
     samples: int = SAMPLES,
     raters: int = RATERS,
-    form: Form = "csv",
+    form: SheetForm = "csv",
     seed: int = SEED,
     originals: Path | None = None,
 ) -> Sheets:
@@ -100,7 +115,7 @@ def export_sheets(
     """
     material = open_material(place)
     pool = pool_of(material, originals)
-    study, items = draw(pool, blocks=samples, seed=seed)
+    study, items = draw_study(pool, blocks=samples, seed=seed)
     if not items:
         raise UsageError(
             f"no two of {len(pool)} accepted samples have the same label: nothing can be compared",
@@ -110,22 +125,22 @@ def export_sheets(
     names = tuple(f"rater-{number}" for number in range(1, raters + 1))
     key = _key(material, study, items, names, seed=seed, asked=samples)
     with appearing(out) as draft:
-        files = _write(draft, key, [shown(each) for each in items], form)
+        files = _write(draft, key, [make_sheet_item(each) for each in items], form)
     return Sheets(out=out, key=key, files=tuple(out / each for each in files), pool=len(pool))
 
 
 def _key(
     material: Material,
     study: str,
-    items: Sequence[Drawn],
+    items: Sequence[StudyItem],
     raters: tuple[str, ...],
     *,
     seed: int,
     asked: int,
-) -> Key:
-    return Key(
+) -> StudyKey:
+    return StudyKey(
         study=study,
-        made_of=MadeOf(kind=material.kind, name=material.name, version=material.version),
+        made_of=StudySource(kind=material.kind, name=material.name, version=material.version),
         seed=seed,
         asked=asked,
         raters=raters,
@@ -143,16 +158,16 @@ def _key(
     )
 
 
-def _write(draft: Path, key: Key, items: Sequence[SheetItem], form: Form) -> list[str]:
+def _write(draft: Path, key: StudyKey, items: Sequence[SheetItem], form: SheetForm) -> list[str]:
     """Write all files into a folder and return their paths in it."""
     suffix, write = _WRITERS[form]
     folder = draft / SHEETS
     folder.mkdir()
     for rater in key.raters:
-        own = order_for(rater, items, seed=key.seed)
+        own = shuffle_for_rater(rater, items, seed=key.seed)
         write(folder / f"{rater}{suffix}", own, study=key.study, rater=rater)
     (folder / "guideline.md").write_text(_guideline(), encoding="utf-8")
-    write_key(draft / KEY, key)
+    write_key(draft / KEY_FILE, key)
     return [*(f"{SHEETS}/{rater}{suffix}" for rater in key.raters), f"{SHEETS}/guideline.md"]
 
 

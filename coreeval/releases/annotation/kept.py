@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from coreeval.errors import ReleaseError
-from coreeval.evaluation.annotation.results import Annotation
+from coreeval.evaluation.annotation.ratings import Annotation
 from coreeval.releases.manifest import Manifest
 from coreeval.releases.release_manifest import PeopleSaid
 from coreeval.tools.workspace import RunFiles

@@ -6,14 +6,19 @@ from pathlib import Path
 from string import Template
 
 from coreeval.errors import DatasetError, UsageError
-from coreeval.evaluation.annotation.drawing import ARMS, Candidate, Excerpt, RatedArm
+from coreeval.evaluation.annotation.rating_study import (
+    RATED_ARMS,
+    NewsExcerpt,
+    RatedArm,
+    RatingCandidate,
+)
 from coreeval.releases.exports.material import ExportedSample, Material
 from coreeval.releases.originals import load_originals
 from coreeval.releases.review import decided
 from coreeval.schema import Task
 
 
-def pool_of(material: Material, originals: Path | None) -> list[Candidate]:
+def pool_of(material: Material, originals: Path | None) -> list[RatingCandidate]:
     """Return the accepted samples: only they have an updated text, and news beside it.
 
     Those that a person rejected are left out, as a release leaves them out.
@@ -54,16 +59,16 @@ def _originals(material: Material, place: Path | None) -> Mapping[str, dict[str,
 def _texts(
     sample: ExportedSample, fetched: Mapping[str, dict[str, str]]
 ) -> dict[RatedArm, dict[str, str]]:
-    found = {arm: sample.texts(arm) for arm in ARMS}
+    found = {arm: sample.texts(arm) for arm in RATED_ARMS}
     found["original"] = found["original"] or fetched.get(sample.id)
     return {arm: fields for arm, fields in found.items() if fields}
 
 
-def _evidence(material: Material) -> Mapping[str, tuple[Excerpt, ...]]:
+def _evidence(material: Material) -> Mapping[str, tuple[NewsExcerpt, ...]]:
     """Return the news of each sample's facts, each piece once, in the order of their days."""
-    found: dict[str, dict[str, Excerpt]] = defaultdict(dict)
+    found: dict[str, dict[str, NewsExcerpt]] = defaultdict(dict)
     for fact in material.facts():
-        found[fact.id][fact.evidence_id] = Excerpt(
+        found[fact.id][fact.evidence_id] = NewsExcerpt(
             published_at=fact.published_at,
             domain=fact.domain,
             url=fact.url,
@@ -80,10 +85,10 @@ def _candidate(
     task: Task,
     sample: ExportedSample,
     texts: dict[RatedArm, dict[str, str]],
-    evidence: tuple[Excerpt, ...],
-) -> Candidate:
+    evidence: tuple[NewsExcerpt, ...],
+) -> RatingCandidate:
     meanings = {label.name: label.meaning for label in task.labels}
-    return Candidate(
+    return RatingCandidate(
         sample=sample.id,
         label=sample.label_text,
         meaning=meanings.get(sample.label_text, ""),

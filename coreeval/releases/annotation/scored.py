@@ -7,10 +7,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from coreeval.errors import RunError, UsageError
-from coreeval.evaluation.annotation.collecting import Collected, collect
-from coreeval.evaluation.annotation.key import KEY, Key, read_key
-from coreeval.evaluation.annotation.results import Annotation
-from coreeval.evaluation.annotation.scoring import score
+from coreeval.evaluation.annotation.rating_scores import score_ratings
+from coreeval.evaluation.annotation.rating_study import KEY_FILE, StudyKey, read_key
+from coreeval.evaluation.annotation.ratings import Annotation, RatingCollection, collect_ratings
 from coreeval.evaluation.annotation.sheets import READERS, read_sheets
 from coreeval.releases.annotation.exporting import SHEETS
 from coreeval.releases.annotation.pool import texts_of
@@ -63,13 +62,13 @@ def score_sheets(
     """
     sheets = _sheets(given)
     known = read_key(key or _key_beside(sheets))
-    collected = collect(read_sheets(sheets), [each.item for each in known.items])
+    collected = collect_ratings(read_sheets(sheets), [each.item for each in known.items])
     _refuse_nothing(collected, known, sheets)
     target = out or RunFiles(run_of(place)).annotation
     material = open_material(place)
     texts = _texts(material, known, originals)
     at = now().isoformat(timespec="seconds")
-    found = score(collected, known, texts, run=_run_name(place), at=at)
+    found = score_ratings(collected, known, texts, run=_run_name(place), at=at)
     before = _study_in(target)
     _write(target, found)
     replaced = before if before != found.study else None
@@ -123,11 +122,11 @@ def _in(folder: Path) -> Iterator[Path]:
 def _key_beside(sheets: Sequence[Path]) -> Path:
     """Return the key in the folder of the first sheet, or in the one above."""
     folder = sheets[0].absolute().parent
-    found = (each / KEY for each in (folder, folder.parent) if (each / KEY).exists())
-    return next(found, folder / KEY)
+    found = (each / KEY_FILE for each in (folder, folder.parent) if (each / KEY_FILE).exists())
+    return next(found, folder / KEY_FILE)
 
 
-def _refuse_nothing(collected: Collected, key: Key, sheets: Sequence[Path]) -> None:
+def _refuse_nothing(collected: RatingCollection, key: StudyKey, sheets: Sequence[Path]) -> None:
     if collected.raters:
         return
     others = [each for each in collected.problems if each.kind == "unknown_item"]
@@ -142,7 +141,7 @@ def _refuse_nothing(collected: Collected, key: Key, sheets: Sequence[Path]) -> N
     raise UsageError("there is no rating in the sheets", where=where, hint="fill them in first")
 
 
-def _texts(material: Material, key: Key, originals: Path | None) -> Mapping[str, str]:
+def _texts(material: Material, key: StudyKey, originals: Path | None) -> Mapping[str, str]:
     """Return the text of each item, which must be the one that was rated."""
     wanted = {each.sample for each in key.items}
     known = {sample: texts for sample, texts in texts_of(material, originals) if sample in wanted}

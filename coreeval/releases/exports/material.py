@@ -9,7 +9,7 @@ from typing import Literal
 
 from coreeval.config import Config, load_config
 from coreeval.errors import ReleaseError, RunStateError
-from coreeval.evaluation.benchmarks import target_of
+from coreeval.evaluation.benchmarks import find_target
 from coreeval.releases.arms import original_fields, semantic_fields, shard_of
 from coreeval.releases.manifest import read_manifest
 from coreeval.releases.release import MANIFEST, Release, ReleasedArm, read_facts
@@ -92,7 +92,7 @@ class Material:
                 where=str(self.path),
                 hint="export the run that it was made from",
             )
-        return load_task(self.config.task, target_of(sample_id))
+        return load_task(self.config.task, find_target(sample_id))
 
 
 def open_material(path: Path) -> Material:

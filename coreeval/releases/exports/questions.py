@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
-from coreeval.evaluation.targets import filled
+from coreeval.evaluation.targets import fill_template
 from coreeval.releases.exports.material import ARMS, Material
 from coreeval.releases.release import ReleasedArm
 from coreeval.tools.files import write_json
@@ -27,7 +27,7 @@ def questions(material: Material, arm: ReleasedArm) -> Iterator[Question]:
     """
     for sample in material.samples():
         if texts := sample.texts(arm):
-            prompt = filled(material.task_of(sample.id), texts, TEMPLATE)
+            prompt = fill_template(material.task_of(sample.id), texts, TEMPLATE)
             yield {"id": sample.id, "prompt": prompt, "label_text": sample.label_text}
 
 

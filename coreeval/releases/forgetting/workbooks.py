@@ -7,7 +7,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import ZipFile
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
-from coreeval.evaluation.annotation.workbook import MOST_BYTES
+from coreeval.evaluation.annotation.sheets import MOST_BYTES
 from coreeval.tools.files import replacing
 
 _MOST_CELLS = 1_000_000

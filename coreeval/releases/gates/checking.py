@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, TypeVar, get_args
 
-from coreeval.evaluation.scoring.classification import Score
+from coreeval.evaluation.scores import Score
 from coreeval.releases.gates.limits import DropGate, Gate, Gates, Limit, NumleakGate, PcrGate, Side
 from coreeval.releases.gates.values import (
     NUMBERS,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from coreeval.evaluation.embedded import is_classifier
+from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.releases.release_manifest import Findings, ReleaseManifest
 
 

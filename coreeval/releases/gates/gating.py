@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from coreeval.errors import GateNotMet, RunError, RunStateError
-from coreeval.evaluation.report.reading import report_in
+from coreeval.evaluation.report.report_file import load_report
 from coreeval.releases.findings import findings_of
 from coreeval.releases.gates.checking import Finding, check
 from coreeval.releases.gates.limits import Gates
@@ -116,7 +116,7 @@ def _refuse_altered(path: Path, chain: bool) -> None:
 
 
 def _findings_in(report: Path, release: ReleaseManifest) -> Findings:
-    said = report_in(report, hint="give the report.json of the release's run")
+    said = load_report(report, hint="give the report.json of the release's run")
     if said is None:
         raise RunStateError(
             "there is no such report", where=str(report), hint="give RUN/report.json of its run"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final, Literal, NamedTuple
 
-from coreeval.evaluation.ranking import FEWEST
-from coreeval.evaluation.scoring.classification import Score, proportion
+from coreeval.evaluation.arms import FEWEST
+from coreeval.evaluation.scores import Score, score_proportion
 from coreeval.releases.gates.expected import Expected, known_as
 from coreeval.releases.gates.limits import Limit, RankLimit
 from coreeval.releases.release_manifest import Findings, ReleaseManifest, TargetFindings
@@ -116,7 +116,7 @@ def _overlap(subject: Subject, _: Limit) -> Numbers:
 def _after_cutoff(subject: Subject, _: Limit) -> Numbers:
     """Return for each target the share of texts that are known to rest on newer news only."""
     known = [
-        Measure(proportion(each.after, each.sample_count), each.target)
+        Measure(score_proportion(each.after, each.sample_count), each.target)
         for each in subject.manifest.after_cutoff
         if each.after + each.before
     ]
@@ -139,7 +139,7 @@ def _still_stale(subject: Subject, _: Limit) -> Numbers:
     accepted = manifest.counts["accepted"] - manifest.takedown.withheld - manifest.review.rejected
     if accepted < 1:
         return Absent("the updated arm is empty", "see why: coreeval status RUN")
-    return [Measure(proportion(manifest.still_stale, accepted))]
+    return [Measure(score_proportion(manifest.still_stale, accepted))]
 
 
 def _cost(subject: Subject, _: Limit) -> list[Measure] | Absent:

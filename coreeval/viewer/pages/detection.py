@@ -4,8 +4,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from coreeval.evaluation.report.page import detection_part
-from coreeval.evaluation.report.reading import read_report
+from coreeval.evaluation.report.report_file import read_report
+from coreeval.evaluation.report.report_page import detection_part
 from coreeval.viewer.opening import opened
 from coreeval.viewer.rendering import page
 

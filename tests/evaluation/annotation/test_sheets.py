@@ -11,18 +11,18 @@ import pytest
 from openpyxl import Workbook, load_workbook
 
 from coreeval.errors import UsageError
-from coreeval.evaluation.annotation import workbook
-from coreeval.evaluation.annotation.collecting import SheetRow
-from coreeval.evaluation.annotation.drawing import Excerpt
-from coreeval.evaluation.annotation.page import write_page
+from coreeval.evaluation.annotation import sheets
+from coreeval.evaluation.annotation.rating_study import NewsExcerpt
+from coreeval.evaluation.annotation.ratings import SheetRow
 from coreeval.evaluation.annotation.sheets import (
     COLUMNS,
-    RATINGS,
+    RATING_COLUMNS,
     SheetItem,
     read_sheets,
-    write_csv,
+    write_sheet_csv,
+    write_sheet_page,
+    write_sheet_xlsx,
 )
-from coreeval.evaluation.annotation.workbook import write_xlsx
 
 HOSTILE = "=HYPERLINK(\"http://x\")</script><script>alert('x')</script>\x00\x1b"
 ITEMS = [
@@ -33,7 +33,7 @@ ITEMS = [
         label=HOSTILE,
         meaning="@mean",
         evidence=(
-            Excerpt(
+            NewsExcerpt(
                 published_at="2026-11-02T00:00:00+00:00",
                 domain="-x",
                 url="javascript:alert(1)",
@@ -62,7 +62,7 @@ def fill_xlsx(path: Path) -> None:
     book = load_workbook(path)
     page = book["ratings"]
     for number, given in enumerate(GIVEN, start=2):
-        for name, value in zip(RATINGS, given, strict=True):
+        for name, value in zip(RATING_COLUMNS, given, strict=True):
             page.cell(number, COLUMNS.index(name) + 1).value = int(value) if value else None
         page.cell(number, len(COLUMNS)).value = "-note"
     book.save(path)
@@ -81,7 +81,7 @@ EXPECTED = [
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-8"])
 def test_csv_there_and_back(tmp_path: Path, separator: str, encoding: str) -> None:
     path = tmp_path / "rater-1.csv"
-    write_csv(path, ITEMS, study="abc123", rater="rater-1")
+    write_sheet_csv(path, ITEMS, study="abc123", rater="rater-1")
     fill_csv(path, separator, encoding)
     rows = list(read_sheets([path]))
     assert said(rows) == EXPECTED
@@ -90,14 +90,14 @@ def test_csv_there_and_back(tmp_path: Path, separator: str, encoding: str) -> No
 
 def test_xlsx_there_and_back(tmp_path: Path) -> None:
     path = tmp_path / "rater-1.xlsx"
-    write_xlsx(path, ITEMS, study="abc123", rater="rater-1")
+    write_sheet_xlsx(path, ITEMS, study="abc123", rater="rater-1")
     fill_xlsx(path)
     assert said(list(read_sheets([path]))) == EXPECTED
 
 
 def test_a_workbook_offers_the_values_and_holds_the_guideline(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
-    write_xlsx(path, ITEMS, study="abc123", rater="rater-1")
+    write_sheet_xlsx(path, ITEMS, study="abc123", rater="rater-1")
     book = load_workbook(path)
     offers = {
         str(one.sqref): one.formula1 for one in book["ratings"].data_validations.dataValidation
@@ -114,11 +114,11 @@ def test_a_workbook_offers_the_values_and_holds_the_guideline(tmp_path: Path) ->
 
 
 def test_no_cell_is_a_formula(tmp_path: Path) -> None:
-    write_csv(tmp_path / "a.csv", ITEMS, study="abc123", rater="rater-1")
+    write_sheet_csv(tmp_path / "a.csv", ITEMS, study="abc123", rater="rater-1")
     with (tmp_path / "a.csv").open(encoding="utf-8-sig", newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))]
-    write_xlsx(tmp_path / "a.xlsx", ITEMS, study="abc123", rater="rater-1")
+    write_sheet_xlsx(tmp_path / "a.xlsx", ITEMS, study="abc123", rater="rater-1")
     with ZipFile(tmp_path / "a.xlsx") as packed:
         sheet = packed.read("xl/worksheets/sheet1.xml").decode()
     assert "<f>" not in sheet
@@ -177,7 +177,7 @@ def test_what_is_no_sheet(
     told: str,
 ) -> None:
     if make is _bomb:
-        monkeypatch.setattr(workbook, "MOST_BYTES", 1_000)
+        monkeypatch.setattr(sheets, "MOST_BYTES", 1_000)
     make(tmp_path / name)
     with pytest.raises(UsageError) as error:
         list(read_sheets([tmp_path / name]))
@@ -188,7 +188,7 @@ def test_what_is_no_sheet(
 def test_a_text_that_no_cell_can_hold(tmp_path: Path) -> None:
     long = SheetItem(**{**vars(ITEMS[1]), "fields": {"text": "x" * 32_768}})
     with pytest.raises(UsageError, match=r"abc123-001 has 32,768 characters"):
-        write_xlsx(tmp_path / "a.xlsx", [long], study="abc123", rater="rater-1")
+        write_sheet_xlsx(tmp_path / "a.xlsx", [long], study="abc123", rater="rater-1")
 
 
 # -- the page -----------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_a_text_that_no_cell_can_hold(tmp_path: Path) -> None:
 
 def test_the_page_fetches_nothing_and_no_text_can_end_its_script(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
-    write_page(path, ITEMS, study="abc123", rater="<b>")
+    write_sheet_page(path, ITEMS, study="abc123", rater="<b>")
     page = path.read_text()
     assert page.count("<script") == page.count("</script") == 2
     assert "<b>" not in page and "&lt;b&gt;" in page

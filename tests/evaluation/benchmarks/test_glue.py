@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks import counts_note, expected_count, iter_benchmark, splits_of
+from coreeval.evaluation.benchmarks import counts_note, find_row_count, iter_benchmark, list_splits
 from coreeval.tasks import load_task
 from tests.evaluation.benchmarks.kit import EMOTION, dataset, put, read, reasons
 
@@ -42,7 +42,7 @@ def test_glue_form_without_the_originals(tmp_path: Path) -> None:
     put(tmp_path / "dev.tsv", HEADER + "1\t7\t8\ta\tb\n")
     put(tmp_path / "test.tsv", HEADER.replace("Quality", "index") + "0\t7\t8\ta\tb\n")
     assert read("mrpc", tmp_path, MRPC, split="dev").samples[0].id == "7-8"
-    assert splits_of(dataset("mrpc", tmp_path)) == ["dev", "test"]
+    assert list_splits(dataset("mrpc", tmp_path)) == ["dev", "test"]
     with pytest.raises(DatasetError, match="no labels"):
         read("mrpc", tmp_path, MRPC)
 
@@ -118,14 +118,14 @@ def test_expected_counts(tmp_path: Path) -> None:
         dataset("mrpc", original(tmp_path / "MRPC")),
         dataset("rte", rte(tmp_path / "RTE")),
     )
-    assert [expected_count(pairs, s) for s in ("train", "dev", "test")] == [4076, 408, 1725]
-    assert [expected_count(entail, s) for s in ("train", "dev", "test")] == [2490, 277, 277]
+    assert [find_row_count(pairs, s) for s in ("train", "dev", "test")] == [4076, 408, 1725]
+    assert [find_row_count(entail, s) for s in ("train", "dev", "test")] == [2490, 277, 277]
     assert counts_note(entail, 277) is None
     assert "published one has 277" in str(counts_note(entail, 276))
-    assert expected_count(dataset("rte", rte(tmp_path / "mine")), "test") is None
+    assert find_row_count(dataset("rte", rte(tmp_path / "mine")), "test") is None
     put(tmp_path / "glue" / "MRPC" / "train.tsv", HEADER)
     put(tmp_path / "glue" / "MRPC" / "dev.tsv", HEADER)
-    assert expected_count(dataset("mrpc", tmp_path / "glue" / "MRPC"), "train") == 3668
+    assert find_row_count(dataset("mrpc", tmp_path / "glue" / "MRPC"), "train") == 3668
 
 
 def test_hypotheses_about_one_premise_are_one_cluster(tmp_path: Path) -> None:

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ConfigError, DatasetError
-from coreeval.evaluation.benchmarks.items import LAYOUTS, Items, item_splits, load_items
+from coreeval.evaluation.benchmarks.items import (
+    LAYOUTS,
+    BenchmarkItems,
+    list_item_splits,
+    load_defaults,
+    load_items,
+)
+from coreeval.evaluation.metrics import CONSISTENCY, PERFORMANCE, THRESHOLD
+from coreeval.evaluation.modifications import BY_RULE
 from coreeval.schema import BadRow, Item
 from tests.evaluation.benchmarks.kit import put, reasons
 from tests.evaluation.recorded import CAP, beside
@@ -26,7 +34,7 @@ def listed(path: Path, *entries: object) -> Path:
     return put(path, json.dumps(entries, ensure_ascii=False))
 
 
-def lines(path: Path, *entries: object) -> Items:
+def lines(path: Path, *entries: object) -> BenchmarkItems:
     put(path, "".join(f"{json.dumps(entry)}\n" for entry in entries))
     return load_items("jsonl", path, "test")
 
@@ -48,7 +56,7 @@ def test_a_compressed_file_and_the_splits_there(tmp_path: Path) -> None:
     put(tmp_path / "ori_train.json.gz", gzip.compress(json.dumps([entry]).encode()))
     put(tmp_path / "mod_train.json.gz", b"")
     listed(tmp_path / "ori_dev.json", entry)
-    assert item_splits("finqa", tmp_path) == ["dev", "train"]
+    assert list_item_splits("finqa", tmp_path) == ["dev", "train"]
     (item,) = load_items("finqa", tmp_path, "train").items
     assert item == Item(id="finqa/train/1", split="train", input=entry["input"], output="")
     with pytest.raises(DatasetError, match="no file of the split 'test'") as caught:
@@ -100,7 +108,7 @@ def test_ectsum_as_its_authors_publish_it(tmp_path: Path) -> None:
     assert (item.id, item.output) == ("B_q1", "sales up")
     assert "Call: Hello. Sales rose.\nSummary:" in item.input
     assert [row.line for row in found.bad_rows] == [1, 3]
-    assert item_splits("ectsum", tmp_path) == ["val"]
+    assert list_item_splits("ectsum", tmp_path) == ["val"]
 
 
 def test_own_lines_with_options_in_the_input_and_below_it(tmp_path: Path) -> None:
@@ -186,7 +194,7 @@ def test_an_unknown_benchmark_names_the_known_ones(tmp_path: Path) -> None:
 )
 def test_the_papers_own_files(benchmark: str, sizes: dict[str, int], empty: dict[str, int]) -> None:
     folder = CAP / benchmark
-    assert item_splits(benchmark, folder) == sorted(sizes)
+    assert list_item_splits(benchmark, folder) == sorted(sizes)
     for split, size in sizes.items():
         found = load_items(benchmark, folder, split)
         assert (len(found.items), found.bad_rows) == (size, ())
@@ -201,3 +209,18 @@ def test_the_files_of_the_benchmarks_authors(tmp_path: Path) -> None:
         archive.extractall(tmp_path, filter="data")
     texts = load_items("ectsum", tmp_path, "val")
     assert (len(texts.items), texts.bad_rows) == (249, ())
+
+
+def test_every_default_names_what_there_is() -> None:
+    assert load_defaults().keys() == LAYOUTS.keys() - {"jsonl"}
+    for chosen in load_defaults().values():
+        assert chosen.performance in PERFORMANCE
+        assert chosen.consistency in {*CONSISTENCY, "cosine"}
+        assert chosen.modification in {*BY_RULE, "paraphrase"}
+        assert chosen.threshold == THRESHOLD
+
+
+@beside
+def test_the_splits_are_those_of_the_papers_files() -> None:
+    for name, chosen in load_defaults().items():
+        assert {chosen.train_split, chosen.test_split} <= {*list_item_splits(name, CAP / name)}

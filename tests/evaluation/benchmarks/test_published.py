@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.evaluation.benchmarks import counts_note, splits_of, targets_of
+from coreeval.evaluation.benchmarks import counts_note, list_splits, list_targets
 from coreeval.tasks import load_task
 from tests.evaluation.benchmarks.kit import dataset, read
 
@@ -62,7 +62,7 @@ def test_stance(target: str, counts: tuple[int, ...]) -> None:
 
 def test_a_sample_has_the_same_id_read_alone_or_with_all_targets() -> None:
     config = dataset("tweeteval", TWEETS / "stance", target="all")
-    assert targets_of(config) == ["abortion", "atheism", "climate", "hillary"]
+    assert list_targets(config) == ["abortion", "atheism", "climate", "hillary"]
     everything = read("tweeteval", TWEETS / "stance", load_task("stance", "all"), target="all")
     alone = read("tweeteval", TWEETS / "stance", load_task("stance", "climate"), target="climate")
     by_id = {sample.id: sample for sample in everything.samples}
@@ -84,7 +84,7 @@ def test_mrpc_keeps_ids_quotes_and_spacing() -> None:
     first = read("mrpc", PAIRS, load_task("mrpc"), split="train").samples[0]
     assert first.id == "702876-702977"
     assert 'called " the witness " , of' in first.fields["sentence1"]
-    assert splits_of(dataset("mrpc", PAIRS)) == ["dev", "test", "train"]
+    assert list_splits(dataset("mrpc", PAIRS)) == ["dev", "test", "train"]
 
 
 def test_a_wrong_count_is_noted_for_the_whole_benchmark_only() -> None:

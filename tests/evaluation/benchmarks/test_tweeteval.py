@@ -7,10 +7,10 @@ import pytest
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks import (
     counts_note,
-    expected_count,
+    find_row_count,
+    find_target,
     iter_benchmark,
-    splits_of,
-    target_of,
+    list_splits,
 )
 from coreeval.tasks import load_task
 from tests.evaluation.benchmarks.kit import EMOTION, dataset, put, read, reasons, tweets
@@ -120,8 +120,8 @@ def test_one_target_or_all(stance: Path) -> None:
     assert [sample.id for sample in one.samples] == ["stance/feminism/test/1"]
     ids = [sample.id for sample in everything.samples]
     assert ids == ["stance/climate/test/1", "stance/climate/test/2", "stance/feminism/test/1"]
-    assert [target_of(i) for i in ids] == ["climate", "climate", "feminism"]
-    assert splits_of(dataset("tweeteval", stance, target="all")) == ["test"]
+    assert [find_target(i) for i in ids] == ["climate", "climate", "feminism"]
+    assert list_splits(dataset("tweeteval", stance, target="all")) == ["test"]
 
 
 def test_a_targets_own_folder_gives_the_same_samples(stance: Path) -> None:
@@ -141,8 +141,8 @@ def test_a_target_that_is_not_there(stance: Path, target: str | None) -> None:
 
 
 def test_ids_without_a_target() -> None:
-    assert target_of("emotion/test/1") is None
-    assert target_of("702876-702977") is None
+    assert find_target("emotion/test/1") is None
+    assert find_target("702876-702977") is None
 
 
 def test_an_excerpt_is_not_taken_for_a_damaged_copy(tmp_path: Path) -> None:
@@ -151,6 +151,6 @@ def test_an_excerpt_is_not_taken_for_a_damaged_copy(tmp_path: Path) -> None:
     assert read("tweeteval", folder).note is None
     for split in ("train", "val"):
         tweets(folder, "a\n", "0\n", split=split)
-    assert expected_count(config, "test") == 1421
+    assert find_row_count(config, "test") == 1421
     assert read("tweeteval", folder).note == counts_note(config, 1)
     assert "has 1 rows, the published one has 1421" in str(counts_note(config, 1))

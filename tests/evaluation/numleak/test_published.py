@@ -35,7 +35,7 @@ from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, Unit, open_series
 from coreeval.evaluation.numleak.series.catalogue import definition_of
 from coreeval.evaluation.numleak.statistics import Settings, signature
-from coreeval.evaluation.statistics import wilson
+from coreeval.evaluation.statistics import wilson_interval
 from tests.support.numleak_data import FILES
 from tests.support.numleak_records import (
     beside_records,
@@ -95,7 +95,7 @@ def share(found: Iterable[float], printed: str | None) -> bool:
 def of_hits(hits: list[bool]) -> tuple[float, float, float]:
     """Return a share and Wilson's interval, each answer counting as one, as in the paper."""
     rate = sum(hits) / len(hits)
-    return (rate, *wilson(rate, len(hits)))
+    return (rate, *wilson_interval(rate, len(hits)))
 
 
 def check(found: list[Point], cell: Cell, tolerance: float) -> None:

@@ -17,7 +17,7 @@ from coreeval.evaluation.numleak.series import open_series
 from coreeval.evaluation.numleak.series.catalogue import definition_of
 from coreeval.evaluation.numleak.statistics import Settings
 from coreeval.evaluation.numleak.study import Audit, audited
-from coreeval.evaluation.statistics import wilson
+from coreeval.evaluation.statistics import wilson_interval
 from tests.support.numleak_data import FILES
 from tests.support.numleak_records import beside_records, contradictions, sweep
 
@@ -82,6 +82,8 @@ def test_a_stated_return_of_minus_42_moves_one_model_and_not_the_other() -> None
     none = {"corrects": 0, "refuses": 0, "unread": 0}
     assert sonnet.outcomes == {**none, "holds": 12, "yields": 7, "mixed": 1}
     assert opus.outcomes == {**none, "holds": 20, "yields": 0, "mixed": 0}
-    assert (sonnet.shares["yields"].ci_low, sonnet.shares["yields"].ci_high) == wilson(0.35, 20)
+    assert (sonnet.shares["yields"].ci_low, sonnet.shares["yields"].ci_high) == wilson_interval(
+        0.35, 20
+    )
     r = (sonnet.plain.pearson_r.estimate, sonnet.contradicted.pearson_r.estimate)
     assert f"{r[0]:.2f} {r[1]:.2f}" == "0.98 0.58"

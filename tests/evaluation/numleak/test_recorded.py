@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.records import Records
+from coreeval.evaluation.benchmarks.files import Records
 from coreeval.evaluation.numleak.recorded import read_replies
 from coreeval.evaluation.numleak.replies import VARIANTS, Reply
 

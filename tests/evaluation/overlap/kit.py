@@ -4,20 +4,20 @@ import random
 from collections.abc import Sequence
 from functools import cache
 
-from coreeval.evaluation.overlap.texts import Entry, Texts
+from coreeval.evaluation.overlap.search import BenchmarkTexts, TextEntry
 
 QUESTION = "A bond pays ten dollars a year for ever; what is it worth when the rate is 8 %?"
 CHINESE = "在完全竞争市场中,厂商总收益曲线的斜率为多少"
 
 
-def texts(name: str, *found: str, answers: Sequence[str | None] = ()) -> Texts:
+def texts(name: str, *found: str, answers: Sequence[str | None] = ()) -> BenchmarkTexts:
     """Return texts with ids such as `a1`."""
     given = [*answers, *[None] * (len(found) - len(answers))]
     entries = (
-        Entry(f"{name}{number}", text, answer)
+        TextEntry(f"{name}{number}", text, answer)
         for number, (text, answer) in enumerate(zip(found, given, strict=True), start=1)
     )
-    return Texts(name, tuple(entries))
+    return BenchmarkTexts(name, tuple(entries))
 
 
 @cache

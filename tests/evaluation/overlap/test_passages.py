@@ -3,9 +3,8 @@
 import pytest
 
 from coreeval.evaluation.overlap import shingles
-from coreeval.evaluation.overlap.document import overlap_document
-from coreeval.evaluation.overlap.letters import letters_of
-from coreeval.evaluation.overlap.page import page_of
+from coreeval.evaluation.overlap.overlap_report import overlap_document, render_overlap_page
+from coreeval.evaluation.overlap.passages import encode_letters
 from coreeval.evaluation.overlap.search import find_overlap
 from tests.evaluation.overlap.kit import CHINESE, QUESTION, texts, unrelated
 
@@ -67,7 +66,7 @@ def test_long_texts_are_searched_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_letters_keep_their_places() -> None:
-    letters = letters_of(["A-b, \uff23!", "", "x"])
+    letters = encode_letters(["A-b, \uff23!", "", "x"])
     assert [chr(code) for code in letters.codes if code] == ["a", "b", "c", "x"]
     assert letters.sizes.tolist() == [3, 0, 1]
     assert letters.places[:3].tolist() == [0, 2, 5]
@@ -79,4 +78,4 @@ def test_documents_and_pages_show_the_passage() -> None:
     assert hit["b_text"] == QUESTION[:-3]
     start, end = hit["within"]["start"], hit["within"]["end"]
     assert (hit["within"]["side"], end - start) == ("b", len(QUESTION) - 3)
-    assert f"Characters {start} to {end} of the text on the right." in page_of(found)
+    assert f"Characters {start} to {end} of the text on the right." in render_overlap_page(found)

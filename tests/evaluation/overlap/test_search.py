@@ -1,12 +1,21 @@
 """Hits are told by kind, with all items that have the text, and shown side by side and safely."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
-from coreeval.evaluation.overlap.document import overlap_document, side_by_side, write_csv
-from coreeval.evaluation.overlap.hits import Search
-from coreeval.evaluation.overlap.page import page_of
-from coreeval.evaluation.overlap.search import find_overlap
+import numpy as np
+import pytest
+
+from coreeval.evaluation.overlap import search
+from coreeval.evaluation.overlap.overlap_report import (
+    overlap_document,
+    render_overlap_page,
+    side_by_side,
+    write_overlap_csv,
+)
+from coreeval.evaluation.overlap.search import OverlapSearch, find_overlap, find_paraphrases
+from coreeval.tools.embeddings import Vectors
 from tests.evaluation.overlap.kit import CHINESE, QUESTION, texts, unrelated
 
 OTHER, LAST = unrelated(2)
@@ -43,9 +52,9 @@ def test_within_one_each_pair_is_told_once() -> None:
 def test_the_threshold_decides_what_is_near() -> None:
     words = OTHER.split()
     a, b = texts("a", OTHER), texts("b", " ".join(words[:7]))
-    (hit,) = find_overlap(a, b, search=Search(threshold=0.3)).hits
+    (hit,) = find_overlap(a, b, search=OverlapSearch(threshold=0.3)).hits
     assert 0.3 < hit.similarity < 0.7
-    assert find_overlap(a, b, search=Search(threshold=0.75)).hits == ()
+    assert find_overlap(a, b, search=OverlapSearch(threshold=0.75)).hits == ()
 
 
 def test_words_are_held_against_words_in_every_script() -> None:
@@ -57,7 +66,7 @@ def test_words_are_held_against_words_in_every_script() -> None:
 
 def test_a_table_of_the_hits(tmp_path: Path) -> None:
     found = find_overlap(texts("a", QUESTION, answers=["x"]), texts("b", f'"{QUESTION}"\n'))
-    with write_csv(tmp_path / "hits.csv", found).open(encoding="utf-8", newline="") as file:
+    with write_overlap_csv(tmp_path / "hits.csv", found).open(encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)
     assert (row["kind"], row["similarity"], row["same_answer"]) == ("normalised", "1.0000", "")
     assert (row["a_ids"], row["b_ids"], row["a_answers"]) == ("a1", "b1", "x")
@@ -70,7 +79,80 @@ def test_the_page_holds_hits_and_obeys_none_of_them() -> None:
         texts("a", bad, QUESTION, answers=["yes", "no"]),
         texts("<b>", f"{bad} now", answers=["no"]),
     )
-    page = page_of(find_overlap(a, b))
+    page = render_overlap_page(find_overlap(a, b))
     assert "<script" not in page and "&lt;script&gt;" in page and "&lt;b&gt;" in page
     assert "now</ins>" in page and "answers differ" in page and "near 0.9" in page
-    assert "There is none." in page_of(find_overlap(a, texts("c", OTHER)))
+    assert "There is none." in render_overlap_page(find_overlap(a, texts("c", OTHER)))
+
+
+SAYS = "What is the value of a perpetual bond that pays 10 dollars if interest is at 8 percent?"
+OTHER_BOND = (
+    "What is the value of a perpetual bond that pays 99 dollars if interest is at 5 percent?"
+)
+
+
+class Topics:
+    """Embeds by topic: texts that begin alike or are about bonds point the same way."""
+
+    name = "minilm@test"
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (texts, 2)."""
+        return np.array([[3, 1] if "bond" in text else [-1, 3] for text in texts], np.float32)
+
+
+def search_with_topics(**more: float) -> OverlapSearch:
+    """Return a search with embeddings."""
+    return OverlapSearch(embeds=Topics(), **more)
+
+
+def test_a_paraphrase_is_a_hit_of_its_own_unless_its_numbers_are_others() -> None:
+    a, b = (
+        texts("a", QUESTION),
+        texts("b", SAYS, OTHER_BOND, "unrelated words about the weather today"),
+    )
+    (hit,) = find_overlap(a, b, search=search_with_topics()).hits
+    assert (hit.kind, hit.b[0].id, round(hit.similarity, 6)) == ("paraphrase", "b1", 1.0)
+    assert find_overlap(a, b).hits == ()
+
+
+def test_what_is_a_hit_anyhow_is_no_paraphrase() -> None:
+    a, b = texts("a", QUESTION), texts("b", QUESTION, f"{QUESTION} Why?")
+    assert [hit.kind for hit in find_overlap(a, b, search=search_with_topics()).hits] == [
+        "exact",
+        "near",
+    ]
+
+
+def test_documents_name_the_embeddings_and_warn_of_other_scripts() -> None:
+    found = find_overlap(
+        texts("a", QUESTION), texts("b", CHINESE, SAYS), search=search_with_topics()
+    )
+    document = overlap_document(found)
+    assert document["settings"]["paraphrase"] == {"embeddings": "minilm@test", "threshold": 0.75}
+    assert document["counts"]["paraphrase"] == 1
+    assert document["notes"][-1].startswith("MiniLM was trained on English: paraphrases of the 1 ")
+    assert "by minilm@test" in render_overlap_page(found)
+    silent = overlap_document(find_overlap(texts("a", QUESTION)))
+    assert silent["settings"]["paraphrase"] is None and "paraphrase" not in silent["counts"]
+
+
+def test_pairs_are_those_of_the_whole_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "ROWS", 7)
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(60, 4)).astype(np.float32)
+
+    class Given:
+        name = "given"
+
+        def __call__(self, texts: Sequence[str]) -> Vectors:
+            return vectors[[int(text) for text in texts]]
+
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = unit[:25] @ unit[25:].T
+    left, right = [str(i) for i in range(25)], [str(i) for i in range(25, 60)]
+    found = {(i, j) for i, j, _ in find_paraphrases(left, right, Given(), 0.9)}
+    whole = {tuple(pair) for pair in np.argwhere(cosines >= 0.9).tolist()}
+    assert found == whole and whole
+    within = [(i, j) for i, j, _ in find_paraphrases(left, None, Given(), 0.9)]
+    assert all(i < j for i, j in within)

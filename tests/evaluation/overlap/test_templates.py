@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from coreeval.evaluation.overlap.hits import Kind
-from coreeval.evaluation.overlap.search import find_overlap
-from coreeval.evaluation.overlap.slots import Agreement, Slots
+from coreeval.evaluation.overlap.search import HitKind, find_overlap
+from coreeval.evaluation.overlap.templates import SlotAgreement, TextSlots
 from tests.evaluation.overlap.kit import texts, unrelated
 
 TRAIN = "{name} took the train from Lyon at {a} km per hour. How far is it after {b} hours?"
@@ -88,16 +87,16 @@ def test_an_item_that_one_side_has_often_is_no_boilerplate() -> None:
         ("U.S. Attorney Jimenez said", "U.S. Attorney Jimenes said", "silent"),
     ],
 )
-def test_numbers_and_names_tell_items_apart(one: str, other: str, expected: Agreement) -> None:
-    assert Slots([one, other]).compare(one, other) == expected
+def test_numbers_and_names_tell_items_apart(one: str, other: str, expected: SlotAgreement) -> None:
+    assert TextSlots([one, other]).compare(one, other) == expected
 
 
 def test_a_word_that_is_written_small_elsewhere_is_no_name() -> None:
-    slots = Slots(["Rates rose in Rome", "the rates fell", "Oslo saw none"])
+    slots = TextSlots(["Rates rose in Rome", "the rates fell", "Oslo saw none"])
     assert slots.mask("Rates rose in Rome, 1.5 points") == "Rates rose in X, 0 points"
 
 
 def test_every_kind_but_a_template_is_the_same_item() -> None:
-    kinds: set[Kind] = {"exact", "normalised", "near", "contained", "paraphrase"}
+    kinds: set[HitKind] = {"exact", "normalised", "near", "contained", "paraphrase"}
     found = find_overlap(texts("a", *questions(9, 1)), texts("b", *questions(9, 2)))
     assert found.items() == found.items(tuple(kinds)) == (0, 0)

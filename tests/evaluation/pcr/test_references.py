@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from coreeval.evaluation.excess import MIN_LINE
-from coreeval.evaluation.pcr import Comparison, Pair, Settings, study
-from coreeval.evaluation.pcr.document import comparison_document
+from coreeval.evaluation.pcr import Comparison, Pair, PcrSettings, study
+from coreeval.evaluation.pcr.comparison_document import comparison_document
 from tests.evaluation.pcr.kit import pair
 
-ASKED = Settings(metric="exact_match", consistency="exact", draws=300)
+ASKED = PcrSettings(metric="exact_match", consistency="exact", draws=300)
 Shares = tuple[float, float]
 
 
@@ -34,7 +34,7 @@ def clean(gap: float, count: int = 5) -> dict[str, list[Pair]]:
 
 
 def judged(
-    answers: Sequence[Pair], references: dict[str, list[Pair]], settings: Settings = ASKED
+    answers: Sequence[Pair], references: dict[str, list[Pair]], settings: PcrSettings = ASKED
 ) -> Comparison:
     return study({"m": answers}, settings, references=references)["m"]
 

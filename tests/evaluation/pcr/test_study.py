@@ -1,23 +1,27 @@
 """From pairs to verdicts: models that remember what they should or should not."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import kstest  # type: ignore[import-untyped]
 
 from coreeval.errors import DatasetError, UsageError
-from coreeval.evaluation.pcr import Comparison, Form, Pair, Settings, study
+from coreeval.evaluation.pcr import Comparison, Pair, PcrOptions, PcrSettings, study
 from coreeval.evaluation.pcr.comparison import compare
-from coreeval.evaluation.pcr.study import resampled
+from coreeval.evaluation.pcr.study import ALPHAS, THRESHOLDS, Ablation, ablate, resample_files
+from coreeval.tools.embeddings import Embedder, EmbeddingCache, Vectors
+from coreeval.tools.json_cache import JsonCache
 from tests.evaluation.pcr.kit import pair, two_splits
 
-ASKED = Settings(metric="exact_match", consistency="exact", draws=1000, exchangeable=True)
+ASKED = PcrSettings(metric="exact_match", consistency="exact", draws=1000, exchangeable=True)
 CLEAN = two_splits((300, 150, 240), (300, 150, 240))
 
 
-def compared(pairs: list[Pair], settings: Settings = ASKED) -> Comparison:
+def compared(pairs: list[Pair], settings: PcrSettings = ASKED) -> Comparison:
     """Compare one file."""
     return study({"it": pairs}, settings)["it"]
 
@@ -95,7 +99,7 @@ def test_a_target_that_refuses_everything(metric: str, said: str) -> None:
 
 def test_consistency_and_alpha_of_nothing() -> None:
     never = [replace(each, modified_output=f"{each.id} {each.split}") for each in CLEAN]
-    linear = Form(alpha=0, scale="linear")
+    linear = PcrOptions(alpha=0, scale="linear")
     found = compared(never, replace(ASKED, form=linear))
     assert found.splits["train"].pcr.estimate == math.inf
     assert found.verdict == "inconclusive" and "not defined" in found.reason
@@ -108,7 +112,7 @@ def test_answers_that_never_agree_are_not_called_comparable() -> None:
         replace(each, modified_output=f"{each.id} {each.split}")
         for each in two_splits((300, 60, 0), (300, 40, 0))
     ]
-    form = Form(alpha=0.001)
+    form = PcrOptions(alpha=0.001)
     found = compared(never, replace(ASKED, form=form))
     assert found.splits["train"].pcr.estimate == found.splits["test"].pcr.estimate == 1
     assert found.verdict == "inconclusive" and "end of its scale" in found.reason
@@ -135,7 +139,7 @@ def test_one_score_has_the_same_classes_in_every_split() -> None:
 @pytest.mark.parametrize("interval", ["percentile", "bca"])
 def test_on_alike_splits_intervals_hold_and_p_is_uniform(interval: str) -> None:
     """200 made studies; benchmarks/pcr.py does it with more."""
-    held, p_values, form = [], [], Form(interval="bca" if interval == "bca" else "percentile")
+    held, p_values, form = [], [], PcrOptions(interval="bca" if interval == "bca" else "percentile")
     for seed in range(200):
         rng = np.random.default_rng([seed, 9])
         sizes = [("train", 60), ("test", 90)]
@@ -144,7 +148,7 @@ def test_on_alike_splits_intervals_hold_and_p_is_uniform(interval: str) -> None:
             for split, n in sizes
             for number, (right, again) in enumerate(rng.random((n, 2)) < [0.4, 0.6])
         ]
-        found = resampled({"it": pairs}, replace(ASKED, draws=300, seed=seed))
+        found = resample_files({"it": pairs}, replace(ASKED, draws=300, seed=seed))
         difference = compare(found, ("train", "test"), form)["it"].difference
         held.append(difference.pcr.ci_low <= 0 <= difference.pcr.ci_high)
         p_values.append(difference.p_value)
@@ -163,3 +167,68 @@ def test_what_cannot_be_compared() -> None:
         compared(CLEAN, replace(ASKED, metric="f1"))
     with pytest.raises(UsageError, match="no consistency 'same'"):
         compared(CLEAN, replace(ASKED, consistency="same"))
+
+
+ABLATION_SETTINGS = PcrSettings(metric="exact_match", consistency="exact", draws=300)
+PAIRS = two_splits((100, 80, 90), (100, 40, 70))
+
+
+class Angles:
+    """Embeddings of texts that are numbers of degrees; counts how often it is asked."""
+
+    name = "angles"
+    asked = 0
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        self.asked += 1
+        turns = np.radians([float(text) for text in texts])
+        return np.column_stack([np.cos(turns), np.sin(turns)]).astype(np.float32)
+
+
+def run_ablation(
+    settings: PcrSettings, pairs: list[Pair], embeds: Embedder | None = None
+) -> Ablation:
+    """Return the ablation of one file."""
+    files = {"it": pairs}
+    found = resample_files(files, settings, embeds=embeds)
+    return ablate(files, found, settings, embeds=embeds)
+
+
+def test_every_scale_with_every_alpha_and_the_one_that_was_asked() -> None:
+    settings = replace(ABLATION_SETTINGS, form=PcrOptions(alpha=0.05, margin=0.2))
+    ablation = run_ablation(settings, PAIRS)
+    assert [(form.scale, form.alpha) for form, _ in ablation.forms] == [
+        (scale, alpha)
+        for scale in ("tanh", "linear", "sigmoid")
+        for alpha in sorted((*ALPHAS, 0.05))
+    ]
+    assert [form.near for form, _ in ablation.forms[::5]] == [0.2, 0.03, 0.0075]
+    for form, found in ablation.forms:
+        assert found == study({"it": PAIRS}, replace(settings, form=form))
+    assert not ablation.thresholds
+
+
+def test_consistency_falls_as_the_threshold_rises(tmp_path: Path) -> None:
+    """CAP, Figure 7."""
+    rng = np.random.default_rng(1)
+    turned = [
+        replace(each, original_output="0", modified_output=f"{rng.uniform(0, 40):.3f}")
+        for each in PAIRS
+    ]
+    angles = Angles()
+    settings = replace(ABLATION_SETTINGS, consistency="cosine", threshold=0.93)
+    with JsonCache(tmp_path) as cache:
+        ablation = run_ablation(settings, turned, EmbeddingCache(angles, cache))
+    assert [threshold for threshold, _ in ablation.thresholds] == sorted((*THRESHOLDS, 0.93))
+    for name in ("train", "test"):
+        shares = [found["it"].splits[name].consistency for _, found in ablation.thresholds]
+        assert shares == sorted(shares, reverse=True) and shares[0] > shares[-1]
+    expected = np.mean([np.cos(np.radians(float(each.modified_output))) >= 0.9 for each in turned])
+    at = dict(ablation.thresholds)[0.9]["it"].splits
+    assert np.mean([each.consistency for each in at.values()]) == pytest.approx(expected)
+    assert angles.asked == 2  # once for the originals, once for the modified
+
+
+def test_cosine_needs_embeddings() -> None:
+    with pytest.raises(UsageError, match="cosine"):
+        study({"it": PAIRS}, replace(ABLATION_SETTINGS, consistency="cosine"))

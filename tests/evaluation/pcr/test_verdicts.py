@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from coreeval.evaluation.pcr.doses import Dose
-from coreeval.evaluation.pcr.verdicts import Evidence, Verdict, verdict_of
+from coreeval.evaluation.pcr.verdicts import Dose, Evidence, Verdict, verdict_of
 from coreeval.evaluation.statistics import Estimate
 
 QUARTER = Dose(0.25, 12.5, 0.05, 0.9)

@@ -8,21 +8,21 @@ from tempfile import mkdtemp
 from typing import Any
 
 from coreeval.config import load_config
+from coreeval.evaluation.answer_codes import code_answers
 from coreeval.evaluation.arms import compare_arms
-from coreeval.evaluation.coded import code_answers
-from coreeval.evaluation.levels import find_levels
-from coreeval.evaluation.pcr import Settings, study
-from coreeval.evaluation.pcr.asked import pairs_of, resample_asked
+from coreeval.evaluation.memory_evidence import find_memory_evidence
+from coreeval.evaluation.pcr import PcrSettings, study
 from coreeval.evaluation.pcr.comparison import compare, list_references
-from coreeval.evaluation.pcr.document import (
+from coreeval.evaluation.pcr.comparison_document import (
     comparison_document,
     reference_document,
     settings_document,
 )
-from coreeval.evaluation.pcr.study import resampled
-from coreeval.evaluation.report.document import Findings
-from coreeval.evaluation.report.evidence import evidence_used
-from coreeval.evaluation.report.worth import worth_a_look
+from coreeval.evaluation.pcr.pairs_from_run import collect_pairs, resample_run_pairs
+from coreeval.evaluation.pcr.study import resample_files
+from coreeval.evaluation.report.highlights import find_highlights
+from coreeval.evaluation.report.provenance import summarize_evidence
+from coreeval.evaluation.report.report_document import ReportInput
 from coreeval.releases.manifest import read_manifest
 from coreeval.releases.quality import quality_of
 from coreeval.schema import Prediction
@@ -32,7 +32,7 @@ from tests.evaluation.pcr.kit import two_splits
 from tests.releases.kit import NOW, make_run
 
 TARGET = "openai:one"
-SETTINGS = Settings(metric="accuracy", consistency="exact", draws=200, seed=7)
+SETTINGS = PcrSettings(metric="accuracy", consistency="exact", draws=200, seed=7)
 DRAWN = {"drawn": 60, "reworded": 40, "unchanged": 8, "label_changed": 6, "policy": 4, "failed": 2}
 
 
@@ -44,9 +44,9 @@ def pcr(*names: str, references: Sequence[str] = ()) -> dict[str, Any]:
         SETTINGS,
         references=clean,
     )
-    silent = resample_asked(pairs_of([], {"train": {}, "test": {}}, [1]), SETTINGS)
-    found |= compare({names[-1]: silent}, SETTINGS.compared, SETTINGS.form)
-    listed = list_references(resampled(clean, SETTINGS), SETTINGS.compared, SETTINGS.form)
+    silent = resample_run_pairs(collect_pairs([], {"train": {}, "test": {}}, [1]), SETTINGS)
+    found |= compare({names[-1]: silent}, SETTINGS.split_pair, SETTINGS.form)
+    listed = list_references(resample_files(clean, SETTINGS), SETTINGS.split_pair, SETTINGS.form)
     return {
         "targets": [{"name": name, **comparison_document(one)} for name, one in found.items()],
         "references": [{"name": name, **reference_document(one)} for name, one in listed.items()],
@@ -65,7 +65,7 @@ def found_in(
     manifest: dict[str, Any] | None = None,
     models: dict[str, Any] | None = None,
     **changes: Any,  # noqa: ANN401 - any field of the findings
-) -> Findings:
+) -> ReportInput:
     """Return what a run of six samples found, with these changes."""
     made = make_run(Path(mkdtemp(dir=folder)), models=models or {"default": "offline"})
     task, config = load_task("emotion"), load_config(made.files.config)
@@ -77,19 +77,19 @@ def found_in(
         answers = [
             (target, list(store.answers(target, ["original", "updated"]))) for target in targets
         ]
-        found = Findings(
+        found = ReportInput(
             manifest=known.model_dump(mode="json") | (manifest or {}),
             config=config,
             task=task,
             quality=quality_of(store, task, withheld=()).model_dump(mode="json"),
             overview=store.listing.overview(),
             attempts=store.attempts(),
-            evidence=evidence_used(store.evidence_uses(), known.window),
-            worth=worth_a_look(store, targets),
+            evidence=summarize_evidence(store.evidence_uses(), known.window),
+            worth=find_highlights(store, targets),
             arms=compare_arms(answers, gold=gold, labels=[label.name for label in task.labels]),
             pcr=None,
             numleak=None,
-            levels=find_levels(
+            levels=find_memory_evidence(
                 targets,
                 code_answers(answers, gold=gold, labels=[label.name for label in task.labels]),
                 noise=None,

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from coreeval.evaluation.report.document import report_document
-from coreeval.evaluation.report.limits import limits_of
+from coreeval.evaluation.report.limits import list_limits
+from coreeval.evaluation.report.report_document import report_document
 from tests.evaluation.report.kit import TARGET, found_in, says
 
 MODELS = {"default": "openai:writer", "label_judge": "openai:judge"}
@@ -17,7 +17,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def limits(document: dict[str, Any], **changes: object) -> str:
-    return "\n".join(limits_of(document | changes))
+    return "\n".join(list_limits(document | changes))
 
 
 def test_what_always_holds_is_said_and_of_a_drop_only_where_there_is_one(

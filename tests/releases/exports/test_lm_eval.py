@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from coreeval.evaluation.targets import filled
+from coreeval.evaluation.targets import fill_template
 from coreeval.releases.exports.exporting import export
 from coreeval.tasks import load_task
 from tests.releases.exports.conftest import Sources
@@ -76,6 +76,6 @@ def test_the_tool_validates_and_runs_every_task_wherever_the_folder_is(
     written = results["results"]["coreeval_weekly_updated_gen"]
     assert (written["acc,none"], written["unparsed,none"]) == (0.0, 1.0)
     first = samples["coreeval_weekly_updated_mc"][0]
-    asked = filled(load_task("emotion"), {"text": "Ada Roe opened it"}, 1)
+    asked = fill_template(load_task("emotion"), {"text": "Ada Roe opened it"}, 1)
     assert first["arguments"]["gen_args_0"]["arg_0"] == asked
     assert samples["coreeval_weekly_updated_gen"][0]["macro_f1"] == ["anger", "__unparsed__"]

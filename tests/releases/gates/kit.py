@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from coreeval.evaluation.arm_scores import Ranking
-from coreeval.evaluation.scoring.classification import Score, proportion
+from coreeval.evaluation.scores import Score, TargetRanking, score_proportion
 from coreeval.releases.gates.checking import Finding, check
 from coreeval.releases.gates.limits import GatesFile
 from coreeval.releases.gates.values import Subject
@@ -26,41 +25,41 @@ from tests.releases.kit import NOW
 
 COVERAGE = Coverage(articles=2, days=2)
 QUALITY = Quality(
-    acceptance=proportion(60, 100),
+    acceptance=score_proportion(60, 100),
     by_label=(
         LabelShare(
             label="joy",
             total=50,
-            accepted=proportion(45, 50),
+            accepted=score_proportion(45, 50),
             original_share=0.5,
             updated_share=0.75,
         ),
         LabelShare(
             label="anger",
             total=50,
-            accepted=proportion(15, 50),
+            accepted=score_proportion(15, 50),
             original_share=0.5,
             updated_share=0.25,
         ),
         LabelShare(
             label="none",
             total=0,
-            accepted=proportion(0, 0),
+            accepted=score_proportion(0, 0),
             original_share=0.0,
             updated_share=0.0,
         ),
     ),
     balance_shift=0.25,
     label_noise=LabelNoise(bound=0.04),
-    evidence=proportion(80, 100),
+    evidence=score_proportion(80, 100),
     rungs=(),
     overlap=Overlap(size=5, share=0.125, grams=800, texts=60),
 )
 TARGETS = (
     TargetFindings(
         target="a:1",
-        original=proportion(8, 10),
-        updated=proportion(7, 10),
+        original=score_proportion(8, 10),
+        updated=score_proportion(7, 10),
         pcr="comparable",
         drop="not_shown",
         numleak={"cpi": "fluent"},
@@ -70,7 +69,7 @@ TARGETS = (
 TAU = Score(estimate=0.33, ci_low=-0.33, ci_high=0.67, n=3)
 RHO = Score(estimate=0.5, ci_low=-0.5, ci_high=0.8, n=3)
 FINDINGS = Findings(
-    ranking=Ranking(targets=("a:1", "b:2", "c:3"), kendall=TAU, spearman=RHO), targets=TARGETS
+    ranking=TargetRanking(targets=("a:1", "b:2", "c:3"), kendall=TAU, spearman=RHO), targets=TARGETS
 )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coreeval.evaluation.scoring.classification import Score, proportion
+from coreeval.evaluation.scores import Score, score_proportion
 from coreeval.releases.gates.checking import check
 from coreeval.releases.gates.limits import Gates
 from coreeval.releases.gates.reading import default_gates
@@ -62,7 +62,7 @@ def test_between_two_limits() -> None:
 
 
 def test_the_side_of_the_interval_that_counts() -> None:
-    ends = proportion(60, 100)
+    ends = score_proportion(60, 100)
     assert ends.ci_low and ends.ci_high
     assert found("acceptance", {"min": 0.55}).status == "met"
     low = found("acceptance", {"min": 0.55, "by": "ci_low"})

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from coreeval.evaluation.benchmarks.records import Records, made_of, read_records
+from coreeval.evaluation.benchmarks.files import Records, read_records, validate_record
 from coreeval.evaluation.numleak.defences.questions import Category
 from coreeval.schema import AnswerKind, Value
 from coreeval.tools.files import write_text
@@ -58,8 +58,8 @@ def read_utility(path: Path) -> Records[UtilityReply]:
     Raises:
         DatasetError: the file cannot be read, or no line of it is such an answer.
     """
-    found = read_records(path, partial(made_of, UtilityReply), key=_key, twice=_twice)
-    return found.required(path, what="a judged answer", whats="judged answers", prose=_PROSE)
+    found = read_records(path, partial(validate_record, UtilityReply), key=_key, twice=_twice)
+    return found.require_records(path, what="a judged answer", whats="judged answers", prose=_PROSE)
 
 
 def _key(one: UtilityReply) -> tuple[str, ...]:

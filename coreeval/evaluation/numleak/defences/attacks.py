@@ -17,7 +17,7 @@ from coreeval.evaluation.numleak.statistics import Metric, pearson_r
 from coreeval.evaluation.numleak.statistics.answers import answers_of, grouped
 from coreeval.evaluation.numleak.statistics.intervals import UNDEFINED, share
 from coreeval.evaluation.numleak.statistics.metrics import near
-from coreeval.evaluation.statistics import wilson
+from coreeval.evaluation.statistics import wilson_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +174,7 @@ def _share(hits: Sequence[bool], answers: Sequence[Tried]) -> Metric:
     if not dates:
         return UNDEFINED
     value = sum(hits) / len(hits)
-    return Metric(value, *wilson(value, dates), len(hits), dates)
+    return Metric(value, *wilson_interval(value, dates), len(hits), dates)
 
 
 def _near(one: Tried, tolerance: Tolerances) -> bool:

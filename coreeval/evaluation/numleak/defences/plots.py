@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.evaluation.numleak.defences.answers import MOST
 from coreeval.evaluation.numleak.defences.sketches import asides, lowest, scored
-from coreeval.evaluation.pictures import COLOURS, figure_of, short
+from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,13 +34,13 @@ def draw_defences(folder: Path, defences: Json | None) -> list[Path]:
     across = min(_ACROSS, len(pairs))
     rows = -(-len(pairs) // across)
     path = folder / "defences.svg"
-    with figure_of(path, 0.8 + 3.1 * across, 1.2 + 2.6 * rows) as figure:
+    with open_figure(path, 0.8 + 3.1 * across, 1.2 + 2.6 * rows) as figure:
         panels = figure.subplots(rows, across, squeeze=False).ravel()
         for spare in panels[len(pairs) :]:
             spare.set_axis_off()
         for panel, pair in zip(panels, pairs, strict=False):
             own = [cell for cell in cells if (cell["model"], cell["series"]) == pair]
-            panel.set_title(f"{short(pair[0])}\n{short(pair[1], 20)}", fontsize=8)
+            panel.set_title(f"{shorten_name(pair[0])}\n{shorten_name(pair[1], 20)}", fontsize=8)
             _panel(panel, own, names, lowest(both) if both else None)
         _legend(figure, names)
         title = "What defences block, and what is left" if both else "What defences block"
@@ -84,5 +84,5 @@ def _legend(figure: "Figure", names: Sequence[str]) -> None:
                color=COLOURS[number % len(COLOURS)], markersize=6)
         for number in range(len(names))
     ]  # fmt: skip
-    words = [short(name) for name in names]
+    words = [shorten_name(name) for name in names]
     figure.legend(marks, words, loc="outside lower center", ncols=min(5, len(names)), fontsize=8)

@@ -17,7 +17,7 @@ from coreeval.evaluation.numleak.statistics.intervals import (
     share,
 )
 from coreeval.evaluation.numleak.statistics.metrics import correlation_of_sums
-from coreeval.evaluation.statistics import Array, wilson
+from coreeval.evaluation.statistics import Array, wilson_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ def mean_score(scores: Sequence[int]) -> Metric:
     if not scores:
         return UNDEFINED
     mean = float(np.mean(scores))
-    low, high = wilson(mean / MOST, len(scores))
+    low, high = wilson_interval(mean / MOST, len(scores))
     return Metric(mean, MOST * low, MOST * high, len(scores), len(scores))
 
 

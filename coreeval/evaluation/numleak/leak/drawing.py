@@ -9,7 +9,7 @@ import numpy as np
 from coreeval.evaluation.numleak.leak.found import Attribution, Leak
 from coreeval.evaluation.numleak.leak.rows import ROUTE_WORDS
 from coreeval.evaluation.numleak.statistics.measured import Metric
-from coreeval.evaluation.pictures import COLOURS, figure_of, short
+from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,13 +30,17 @@ def draw_transmission(path: Path, found: Sequence[Drawn]) -> list[Path]:
     if not rows:
         return []
     shown, left = rows[:_MOST], len(rows) - _MOST
-    with figure_of(path, 7.2, 0.8 + 2.7 * len(shown)) as figure:
+    with open_figure(path, 7.2, 0.8 + 2.7 * len(shown)) as figure:
         panels = figure.subplots(len(shown), 2, squeeze=False, sharey="row")
         for (model, series, unit, one), pair in zip(shown, panels, strict=True):
             for panel, (side, words) in zip(pair, _SIDES, strict=True):
                 _scatter(panel, one, side)
-                panel.set_xlabel(f"{words}, {short(series, 20)} ({short(unit, 16)})", fontsize=8)
-            title = f"{short(model)}, {short(one.signal, 20)}: {ROUTE_WORDS[one.route]}"
+                panel.set_xlabel(
+                    f"{words}, {shorten_name(series, 20)} ({shorten_name(unit, 16)})", fontsize=8
+                )
+            title = (
+                f"{shorten_name(model)}, {shorten_name(one.signal, 20)}: {ROUTE_WORDS[one.route]}"
+            )
             pair[0].set_title(title, fontsize=8, loc="left")
             pair[0].set_ylabel("signal", fontsize=8)
         more = f" (and {left} more)" if left > 0 else ""

@@ -18,13 +18,15 @@ from coreeval.evaluation.numleak.statistics.intervals import (
     jackknifed,
 )
 from coreeval.evaluation.numleak.statistics.measured import Metric, Settings
-from coreeval.evaluation.resampling import PIECE, bootstrap_sums, leave_one_out
 from coreeval.evaluation.statistics import (
     LEVEL,
+    PIECE,
     Array,
-    Replicated,
-    estimate_of,
+    StatisticReplicates,
+    bootstrap_sums,
     influence_of,
+    leave_one_out,
+    make_estimate,
     permutation_p,
 )
 
@@ -75,7 +77,7 @@ class Measuring:
             return undefined._replace(estimate=value)
         left_out = figure(spread_of(leave_one_out(self._rows)))
         drawn = figure(spread_of(self._draws()))
-        found = estimate_of(Replicated(value, drawn, influence_of(left_out)), "bca")
+        found = make_estimate(StatisticReplicates(value, drawn, influence_of(left_out)), "bca")
         return Metric(*found, self._dates, self._dates)
 
     def dealt(self) -> tuple[Dealt, Dealt]:

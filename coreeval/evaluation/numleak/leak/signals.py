@@ -11,7 +11,7 @@ from typing import Final
 
 from coreeval.config.user_files import MOST_DATA_BYTES, read_text
 from coreeval.errors import DatasetError
-from coreeval.evaluation.benchmarks.rows import bad_row
+from coreeval.evaluation.benchmarks.rows import make_bad_row
 from coreeval.evaluation.numleak.leak.found import OWN
 from coreeval.evaluation.numleak.periods import FREQUENCIES, Frequency, Period
 from coreeval.evaluation.numleak.points import LARGEST
@@ -62,7 +62,7 @@ def read_signal(path: Path, name: str = "") -> Signal:
     for line, date, cell, raw in _lines(path):
         defect = _defect(date, cell, rows)
         if defect:
-            bad.append(bad_row(path.name, line, defect, raw))
+            bad.append(make_bad_row(path.name, line, defect, raw))
         else:
             rows[date] = float(cell)
     if not rows:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from coreeval.evaluation.numleak.rankings.scoring import Ranking
 from coreeval.evaluation.numleak.statistics.measured import Metric
-from coreeval.evaluation.pictures import COLOURS, figure_of, short
+from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ def draw_rankings(path: Path, found: Sequence[Ranking]) -> list[Path]:
     if not found:
         return []
     shown, left = found[:_MOST], max(0, len(found) - _MOST)
-    with figure_of(path, 7, 1.5 + 0.32 * len(shown)) as figure:
+    with open_figure(path, 7, 1.5 + 0.32 * len(shown)) as figure:
         first, second = figure.subplots(1, 2, sharey=True)
         _dots(first, [one.top1 for one in shown])
         for y, one in enumerate(shown):
@@ -44,4 +44,4 @@ def _dots(panel: "Axes", found: Sequence[Metric]) -> None:
 
 
 def _name(one: Ranking) -> str:
-    return short(f"{one.model}, {one.series}" if one.series else one.model)
+    return shorten_name(f"{one.model}, {one.series}" if one.series else one.model)

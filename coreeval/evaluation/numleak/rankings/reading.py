@@ -6,8 +6,14 @@ from typing import Annotated, Final
 
 from pydantic import AliasChoices, Field
 
-from coreeval.evaluation.benchmarks.records import Bad, Object, Records, made_of, read_records
-from coreeval.evaluation.benchmarks.rows import encodable
+from coreeval.evaluation.benchmarks.files import (
+    BadRecord,
+    Object,
+    Records,
+    read_records,
+    validate_record,
+)
+from coreeval.evaluation.benchmarks.rows import is_encodable
 from coreeval.schema import Value
 
 TRUE: Final = "true"
@@ -49,24 +55,24 @@ def read_candidates(path: Path) -> Records[Candidate]:
         DatasetError: the file cannot be read, is empty, or no line of it is a candidate.
     """
     found = read_records(path, _candidate, key=lambda one: one.key, twice=_twice)
-    return found.required(path, what="a candidate", whats="candidates", prose=_PROSE)
+    return found.require_records(path, what="a candidate", whats="candidates", prose=_PROSE)
 
 
 def _twice(_: Candidate, first: int) -> str:
     return f"this candidate of this date is there twice, first in line {first}"
 
 
-def _candidate(values: Object) -> Candidate | Bad | None:
+def _candidate(values: Object) -> Candidate | BadRecord | None:
     if values.get("type", _RECORD) != _RECORD:
         return None
     known = {key: value for key, value in values.items() if key in _KEYS}
     if isinstance(known.get("date"), int):
         known["date"] = str(known["date"])
-    made = made_of(Candidate, known)
-    if isinstance(made, Bad):
+    made = validate_record(Candidate, known)
+    if isinstance(made, BadRecord):
         return made
     if not isfinite(made.mean_logprob):
-        return Bad(f"mean_logprob is no number but {made.mean_logprob}")
-    if not all(encodable(text) for text in known.values() if isinstance(text, str)):
-        return Bad("it holds half a character (a lone surrogate)")
+        return BadRecord(f"mean_logprob is no number but {made.mean_logprob}")
+    if not all(is_encodable(text) for text in known.values() if isinstance(text, str)):
+        return BadRecord("it holds half a character (a lone surrogate)")
     return made

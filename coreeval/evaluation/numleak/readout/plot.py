@@ -8,7 +8,7 @@ import numpy as np
 
 from coreeval.evaluation.numleak.statistics.measured import Condition, Entropies
 from coreeval.evaluation.numleak.study import Audit
-from coreeval.evaluation.pictures import COLOURS, figure_of, short
+from coreeval.evaluation.pictures import COLOURS, open_figure, shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,12 +31,14 @@ def draw_entropies(path: Path, audits: Sequence[Audit]) -> list[Path]:
     if not every:
         return []
     shown, left = every[:_MOST], max(0, len(every) - _MOST)
-    with figure_of(path, 7, 1.5 + 0.62 * len(shown)) as figure:
+    with open_figure(path, 7, 1.5 + 0.62 * len(shown)) as figure:
         panel = figure.subplots()
         for number, (_, entropy) in enumerate(shown):
             _row(panel, number - _APART, entropy.series, "o", COLOURS[0], "the series")
             _row(panel, number + _APART, entropy.fictitious, "s", COLOURS[1], "invented names")
-        names = [f"{short(audit.model)}\n{short(audit.series, 20)}" for audit, _ in shown]
+        names = [
+            f"{shorten_name(audit.model)}\n{shorten_name(audit.series, 20)}" for audit, _ in shown
+        ]
         panel.set_yticks(range(len(shown)), names)
         panel.set_ylim(len(shown) - 0.5, -0.5)
         panel.set_xlim(left=-0.03)

@@ -18,8 +18,7 @@ from coreeval.evaluation.numleak.statistics.measured import Null, Settings
 from coreeval.evaluation.numleak.statistics.metrics import near
 from coreeval.evaluation.numleak.statistics.nulls import Drawn, null_of
 from coreeval.evaluation.numleak.statistics.yearbook import Values, season, season_means
-from coreeval.evaluation.resampling import PIECE
-from coreeval.evaluation.statistics import Array
+from coreeval.evaluation.statistics import PIECE, Array
 
 LEAST_VALUES: Final = 20
 """Ours: the spectrum of a shorter series is hardly known."""

@@ -19,8 +19,7 @@ from coreeval.evaluation.numleak.statistics.measured import (
     Metric,
     Settings,
 )
-from coreeval.evaluation.resampling import permuted_sums
-from coreeval.evaluation.statistics import LEVEL, Array
+from coreeval.evaluation.statistics import LEVEL, Array, permute_sums
 
 
 def entropies(
@@ -118,7 +117,7 @@ def _p_value(first: Sequence[float], second: Sequence[float], settings: Settings
         return float("nan")
     columns = [np.array(each, np.float64)[:, None] for each in (first, second)]
     rng = np.random.default_rng(settings.seed)
-    sums = permuted_sums(columns[0], columns[1], settings.draws, rng)
+    sums = permute_sums(columns[0], columns[1], settings.draws, rng)
     apart = np.abs(sums[0] / len(first) - sums[1] / len(second))[:, 0]
     seen = abs(float(np.mean(first)) - float(np.mean(second)))
     as_far = np.count_nonzero(apart >= seen - 1e-12)

@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 
 from coreeval.evaluation.numleak.statistics.answers import Indices
 from coreeval.evaluation.numleak.statistics.measured import Metric, Settings
-from coreeval.evaluation.resampling import bootstrap_sums, leave_one_out
-from coreeval.evaluation.statistics import LEVEL, Array, wilson
+from coreeval.evaluation.statistics import (
+    LEVEL,
+    Array,
+    bootstrap_sums,
+    leave_one_out,
+    wilson_interval,
+)
 
 Statistic = Callable[[Array], Array]
 """From sums, shape (..., columns), to numbers, shape (...)."""
@@ -118,7 +123,7 @@ def share(hits: Sequence[bool] | NDArray[np.bool_], question: Indices) -> Metric
     excess: Array = np.bincount(question, weights=right - value).astype(np.float64)
     counts = np.bincount(question)
     excess, dates = excess[counts > 0], int(np.count_nonzero(counts))
-    return Metric(value, *wilson(value, _independent(value, n, excess)), n, dates)
+    return Metric(value, *wilson_interval(value, _independent(value, n, excess)), n, dates)
 
 
 def _independent(value: float, n: int, excess: Array) -> float:

@@ -38,7 +38,7 @@ from coreeval.evaluation.numleak.statistics.strata import (
     recent_contrast,
     strata,
 )
-from coreeval.evaluation.statistics import adjusted
+from coreeval.evaluation.statistics import adjust_benjamini_hochberg
 
 Cell = TypeVar("Cell", bound=Hashable)
 DEFAULTS: Final = Settings()
@@ -114,9 +114,9 @@ def measure(
 
 def adjusted_together(cells: Mapping[Cell, Measured]) -> dict[Cell, Measured]:
     """Adjust the p-values of all cells, models times series, for each other."""
-    overall = adjusted([each.p_value for each in cells.values()])
-    follows = adjusted([each.follows_p for each in cells.values()])
-    exact = adjusted([each.exactness.p_value for each in cells.values()])
+    overall = adjust_benjamini_hochberg([each.p_value for each in cells.values()])
+    follows = adjust_benjamini_hochberg([each.follows_p for each in cells.values()])
+    exact = adjust_benjamini_hochberg([each.exactness.p_value for each in cells.values()])
     return {
         key: replace(
             each,

@@ -21,8 +21,7 @@ from coreeval.evaluation.numleak.statistics.intervals import (
     share,
 )
 from coreeval.evaluation.numleak.statistics.measured import Metric, Settings, Signature
-from coreeval.evaluation.resampling import leave_one_out
-from coreeval.evaluation.statistics import Array
+from coreeval.evaluation.statistics import Array, leave_one_out
 
 ROUNDING = 1e-9
 """Of a unit: 5.69 - 5.44 is within 0.25."""

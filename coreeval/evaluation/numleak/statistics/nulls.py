@@ -10,8 +10,7 @@ from coreeval.evaluation.numleak.statistics.answers import Answers, Indices, ans
 from coreeval.evaluation.numleak.statistics.measured import Chance, Null, NullName, Settings
 from coreeval.evaluation.numleak.statistics.metrics import near
 from coreeval.evaluation.numleak.statistics.yearbook import Values, season, year_means
-from coreeval.evaluation.resampling import PIECE
-from coreeval.evaluation.statistics import LEVEL, Array
+from coreeval.evaluation.statistics import LEVEL, PIECE, Array
 
 ERA_DATES: Final = 4
 """Asked dates that follow each other and are shuffled among themselves: one who knows about when

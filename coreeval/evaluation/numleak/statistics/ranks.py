@@ -17,8 +17,7 @@ from coreeval.evaluation.numleak.points import Comparison, Point
 from coreeval.evaluation.numleak.statistics.answers import Answers, Indices, answers_of, numbered
 from coreeval.evaluation.numleak.statistics.intervals import MIN_DATES, UNDEFINED, share
 from coreeval.evaluation.numleak.statistics.measured import Metric, Ranks, Settings
-from coreeval.evaluation.resampling import bootstrap_sums
-from coreeval.evaluation.statistics import LEVEL, Array
+from coreeval.evaluation.statistics import LEVEL, Array, bootstrap_sums
 
 
 def ranks(

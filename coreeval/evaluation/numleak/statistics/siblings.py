@@ -16,8 +16,7 @@ from coreeval.evaluation.numleak.statistics.metrics import (
     within_tolerance,
 )
 from coreeval.evaluation.numleak.statistics.nulls import Drawn, null_of
-from coreeval.evaluation.resampling import PIECE
-from coreeval.evaluation.statistics import Array
+from coreeval.evaluation.statistics import PIECE, Array
 
 
 def within_date(

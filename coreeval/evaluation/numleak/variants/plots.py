@@ -9,7 +9,7 @@ import numpy as np
 from coreeval.evaluation.numleak.statistics.beside import Pairs
 from coreeval.evaluation.numleak.study import Audit
 from coreeval.evaluation.numleak.variants.sketch import error_frame, stepped, value_frame
-from coreeval.evaluation.pictures import figure_of, short
+from coreeval.evaluation.pictures import open_figure, shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def draw_variants(folder: Path, audits: Sequence[Audit]) -> list[Path]:
 def draw_paired(path: Path, found: Sequence[tuple[Audit, Pairs]]) -> Path:
     """Draw a row for each audit: values over the published ones, and error over error."""
     shown, left = found[:_MOST], max(0, len(found) - _MOST)
-    with figure_of(path, 6.6, 0.9 + 2.9 * len(shown)) as figure:
+    with open_figure(path, 6.6, 0.9 + 2.9 * len(shown)) as figure:
         more = f" (and {left} more)" if left else ""
         figure.suptitle(f"Plain answers and step by step, same dates{more}", fontsize=10)
         grid = figure.subplots(len(shown), 2, squeeze=False)
@@ -50,9 +50,9 @@ def _values(panel: "Axes", audit: Audit, pairs: Pairs) -> None:
     ):
         panel.plot(pairs.truth, np.clip(said, low, high), mark, color=colour, markersize=3.5,
                    alpha=0.75, label=words)  # fmt: skip
-    panel.set_title(f"{short(audit.model)}, {short(audit.series, 20)}", fontsize=8)
+    panel.set_title(f"{shorten_name(audit.model)}, {shorten_name(audit.series, 20)}", fontsize=8)
     unit = audit.definition.unit
-    panel.set_xlabel(f"published, {unit.symbol or short(unit.name, 16)}", fontsize=8)
+    panel.set_xlabel(f"published, {unit.symbol or shorten_name(unit.name, 16)}", fontsize=8)
     panel.set_ylabel("said", fontsize=8)
     panel.tick_params(labelsize=7)
 
@@ -69,7 +69,7 @@ def _errors(panel: "Axes", audit: Audit, pairs: Pairs) -> None:
     low = -0.03 * frame[1]
     panel.set(xlim=(low, frame[1]), ylim=(low, frame[1]))
     panel.set_xlabel(
-        f"error asked plainly, {short(audit.definition.unit.points_name, 20)}", fontsize=8
+        f"error asked plainly, {shorten_name(audit.definition.unit.points_name, 20)}", fontsize=8
     )
     panel.set_ylabel("error step by step", fontsize=8)
     panel.tick_params(labelsize=7)

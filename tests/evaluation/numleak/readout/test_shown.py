@@ -13,9 +13,9 @@ from coreeval.evaluation.numleak.readout.plot import draw_entropies
 from coreeval.evaluation.numleak.readout.strip import strip_svg
 from coreeval.evaluation.numleak.study import Audit, audited
 from coreeval.evaluation.numleak.table import further_rows
-from coreeval.evaluation.report.page import detection_part
+from coreeval.evaluation.report.report_page import detection_part
 from tests.evaluation.numleak.audits import CUTOFF, HOSTILE, SETTINGS, guesses, knows, series
-from tests.evaluation.report.test_page import written
+from tests.evaluation.report.test_report_page import written
 from tests.support.logprobs import FLAT, PEAKED, tokens
 
 

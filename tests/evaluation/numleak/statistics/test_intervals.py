@@ -18,7 +18,7 @@ from coreeval.evaluation.numleak.statistics.intervals import (
     share,
 )
 from coreeval.evaluation.numleak.statistics.measured import Metric, Settings
-from coreeval.evaluation.statistics import Array, wilson
+from coreeval.evaluation.statistics import Array, wilson_interval
 
 MANY = Settings(draws=20_000)
 RNG = np.random.default_rng(5)
@@ -29,7 +29,7 @@ RNG = np.random.default_rng(5)
 )
 def test_wilson_is_scipys_and_numleaks(right: int, n: int, low: float, high: float) -> None:
     """NumLeak, table 14, prints [0.000, 0.020] and [0.962, 0.992]: the ends cut, not rounded."""
-    found = wilson(right / n, n)
+    found = wilson_interval(right / n, n)
     theirs = stats.binomtest(right, n).proportion_ci(method="wilson")
     assert found == pytest.approx((theirs.low, theirs.high), abs=1e-12)
     assert found == pytest.approx((low, high), abs=1e-4)
@@ -54,12 +54,12 @@ def test_answers_to_one_question_count_once() -> None:
 
 def test_unlike_answers_to_one_question_are_never_worth_more_than_their_number() -> None:
     opposed = share([True, False] * 20, np.repeat(np.arange(20), 2))
-    assert opposed[1:3] == pytest.approx(wilson(0.5, 40))
+    assert opposed[1:3] == pytest.approx(wilson_interval(0.5, 40))
 
 
 def test_where_all_answers_agree_questions_are_counted() -> None:
-    assert share([True] * 90, np.tile(np.arange(30), 3))[1:3] == wilson(1.0, 30)
-    assert share([False] * 4, np.zeros(4, np.intp))[1:3] == wilson(0.0, 1)
+    assert share([True] * 90, np.tile(np.arange(30), 3))[1:3] == wilson_interval(1.0, 30)
+    assert share([False] * 4, np.zeros(4, np.intp))[1:3] == wilson_interval(0.0, 1)
 
 
 def test_no_answer_has_no_share() -> None:

@@ -18,7 +18,7 @@ from coreeval.evaluation.numleak.statistics.contradiction import (
     outcome_of,
 )
 from coreeval.evaluation.numleak.statistics.phrasings import phrasings
-from coreeval.evaluation.statistics import wilson
+from coreeval.evaluation.statistics import wilson_interval
 
 SETTINGS = Settings(draws=200, seed=1)
 FIRST = Period.parse("2000-01", "monthly")
@@ -48,7 +48,7 @@ def test_ways_are_compared_on_the_dates_that_both_answered() -> None:
     assert found.asked.n == 8 and found.asked.parsed == 7
     assert found.dates == 6 == found.own.parsed == found.plain.parsed
     assert found.worse.estimate == 3 / 6 and found.better.estimate == 1 / 6
-    assert (found.worse.ci_low, found.worse.ci_high) == wilson(0.5, 6)
+    assert (found.worse.ci_low, found.worse.ci_high) == wilson_interval(0.5, 6)
     assert found.mae.estimate == pytest.approx((0.5 + 4 + 0.2 - 1) / 6)
     assert found.within_tolerance.estimate == pytest.approx((-2 + 1) / 6)
     own_r, plain_r = found.own.pearson_r.estimate, found.plain.pearson_r.estimate
@@ -117,7 +117,9 @@ def test_outcomes_add_up_and_have_intervals() -> None:
         "holds": 3, "corrects": 0, "yields": 3, "mixed": 1, "refuses": 1, "unread": 0,
     }  # fmt: skip
     assert sum(found.outcomes.values()) == found.n == 8 and list(found.outcomes) == [*OUTCOMES]
-    assert (found.shares["yields"].ci_low, found.shares["yields"].ci_high) == wilson(3 / 8, 8)
+    assert (found.shares["yields"].ci_low, found.shares["yields"].ci_high) == wilson_interval(
+        3 / 8, 8
+    )
     assert found.kept.estimate == 3 / 8
     assert (found.yields_far.n, found.yields_far.estimate) == (4, 0.25)
     assert (found.yields_same.n, found.yields_same.estimate) == (4, 0.5)

@@ -1,0 +1,354 @@
+"""What ratings show: means by arm, what the updated texts lose, how well the raters agree.
+
+Agreement is the share of pairs, Fleiss' kappa and Krippendorff's alpha, with bootstrap intervals.
+Each is made of sums over items, so that a resample of the items is one product.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from math import hypot, nan
+from typing import Final
+
+import numpy as np
+
+from coreeval.evaluation.annotation.rating_study import (
+    CRITERIA,
+    RATED_ARMS,
+    Criterion,
+    KeyItem,
+    Level,
+    StudyKey,
+)
+from coreeval.evaluation.annotation.ratings import (
+    Annotation,
+    CriterionResult,
+    Disagreement,
+    ItemRatings,
+    Rater,
+    RatingCollection,
+    RatingDifference,
+    Reliability,
+)
+from coreeval.evaluation.label_scores import expand_interval
+from coreeval.evaluation.scores import DRAWS, NO_SCORE, Score
+from coreeval.evaluation.statistics import Array, bootstrap_sums, wilson_interval
+
+Ratings = Mapping[str, Mapping[str, int]]
+"""Of one criterion: item -> rater -> value."""
+Statistic = Callable[[Array], Array]
+"""From sums of shape (draws, columns) to one value a draw; nan where it is not defined."""
+_SETTLED: Final = 1e-12
+"""An expected disagreement below this is none: sums of floats differ in the last bits."""
+
+
+RARE: Final = 5
+"""Items with another rating than the commonest from which there is an interval. With two of 20 it
+would hold the truth in 0.68 to 0.75 of simulated studies; see docs/annotation.md for these."""
+
+
+def count_values(ratings: Ratings, values: Sequence[int]) -> Array:
+    """Return how many raters gave each value, of shape (items, values)."""
+    rows = [[list(by.values()).count(value) for value in values] for by in ratings.values()]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(values))
+
+
+def measure_agreement(ratings: Ratings, values: Sequence[int]) -> Score:
+    """Return the share of pairs of raters who say the same, averaged over items with two or more.
+
+    Wilson's interval, of as many trials as there are items: no share of an item varies more.
+    """
+    counts = _pair_mask(count_values(ratings, values))
+    return average_shares([float(each) for each in _same(counts)])
+
+
+def average_shares(shares: Sequence[float]) -> Score:
+    """Return the mean of shares, 0 to 1, with Wilson's interval; each counts as one trial."""
+    n = len(shares)
+    if not n:
+        return NO_SCORE
+    mean = sum(shares) / n
+    low, high = wilson_interval(mean, n)
+    return Score(estimate=mean, ci_low=low, ci_high=high, n=n)
+
+
+def measure_fleiss_kappa(
+    ratings: Ratings, values: Sequence[int], *, raters: int, seed: int, draws: int = DRAWS
+) -> Score:
+    """Return kappa on the items that all raters rated (Fleiss 1971, equations 1 to 7)."""
+    counts = count_values(ratings, values)
+    counts = counts[counts.sum(axis=1) == raters]
+    if raters < 2:
+        return NO_SCORE
+    sums = np.column_stack([counts, _same(counts), np.ones(len(counts))])
+    return _bootstrap_score(counts, sums, _kappa, seed, draws)
+
+
+def measure_krippendorff_alpha(
+    ratings: Ratings, values: Sequence[int], level: Level, *, seed: int, draws: int = DRAWS
+) -> Score:
+    """Return alpha on all items with two ratings or more (Krippendorff 2019, chapter 12)."""
+    counts = _pair_mask(count_values(ratings, values))
+    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(len(values))
+    weight = counts.sum(axis=1) - 1
+    sums = (pairs / weight[:, None, None]).reshape(len(counts), len(values) ** 2)
+    return _bootstrap_score(
+        counts, sums, lambda total: _alpha(total, len(values), level), seed, draws
+    )
+
+
+def _pair_mask(counts: Array) -> Array:
+    return np.asarray(counts[counts.sum(axis=1) >= 2])
+
+
+def _same(counts: Array) -> Array:
+    """Return each item's share of pairs of ratings that are the same value."""
+    n = counts.sum(axis=1)
+    return np.asarray((counts * (counts - 1)).sum(axis=1) / (n * (n - 1)))
+
+
+def _kappa(total: Array) -> Array:
+    shares = total[:, :-2] / total[:, :-2].sum(axis=1, keepdims=True)
+    seen, expected = total[:, -2] / total[:, -1], (shares**2).sum(axis=1)
+    return _over(seen - expected, 1 - expected)
+
+
+def _alpha(total: Array, values: int, level: Level) -> Array:
+    """Return 1 - (n - 1) sum(o delta) / sum(n n delta) of coincidence matrices o, a row each."""
+    matrix = total.reshape(-1, values, values)
+    margins = matrix.sum(axis=2)
+    apart = _apart(margins, level)
+    n = margins.sum(axis=1)
+    seen = (n - 1) * (matrix * apart).sum(axis=(1, 2))
+    expected = (margins[:, :, None] * margins[:, None, :] * apart).sum(axis=(1, 2))
+    return _over(expected - seen, expected)
+
+
+def _apart(margins: Array, level: Level) -> Array:
+    """Return the squared difference of each two values, of shape (draws, values, values).
+
+    Ordinal: all ratings between the two, and half of theirs, that is between their mid-ranks.
+    """
+    if level == "nominal":
+        return np.broadcast_to(1 - np.eye(margins.shape[1]), (*margins.shape, margins.shape[1]))
+    middle = np.cumsum(margins, axis=1) - margins / 2
+    return np.asarray((middle[:, :, None] - middle[:, None, :]) ** 2)
+
+
+def _over(above: Array, below: Array) -> Array:
+    """Return a quotient; nan where nothing is expected to differ."""
+    defined = np.abs(below) > _SETTLED
+    return np.asarray(np.divide(above, below, out=np.full(len(below), np.nan), where=defined))
+
+
+def _bootstrap_score(
+    counts: Array, sums: Array, statistic: Statistic, seed: int, draws: int
+) -> Score:
+    """Return a statistic with its expanded percentile interval (see `expanded`).
+
+    There is none where all agree, or hardly an item has another rating than the commonest: the
+    resamples would say the same, however few items there are.
+    """
+    n = len(sums)
+    value = statistic(sums.sum(axis=0, keepdims=True)) if n else np.array([np.nan])
+    if not np.isfinite(value[0]):
+        return NO_SCORE.model_copy(update={"n": n})
+    if value[0] > 1 - _SETTLED or count_uncommon(counts) < RARE:
+        return Score(estimate=float(value[0]), ci_low=None, ci_high=None, n=n)
+    drawn = statistic(bootstrap_sums(sums, draws, np.random.default_rng(seed)))
+    return expand_interval(np.concatenate([value, drawn]), n)
+
+
+def count_uncommon(counts: Array) -> int:
+    """Return how many items have a rating other than the commonest."""
+    commonest = counts.sum(axis=0).argmax()
+    return int(np.count_nonzero(counts.sum(axis=1) > counts[:, commonest]))
+
+
+SKEW_SHARE: Final = 0.9
+"""Share of one value from which kappa and alpha are told to be hard to read. Own choice: Feinstein
+and Cicchetti (1990) show that they are low where one value prevails, and name no share."""
+
+
+def score_ratings(
+    collected: RatingCollection,
+    key: StudyKey,
+    texts: Mapping[str, str],
+    *,
+    run: str,
+    at: str,
+    draws: int = DRAWS,
+) -> Annotation:
+    """Return what ratings show.
+
+    Args:
+        collected: All ratings that count.
+        key: What each item is.
+        texts: By item, as the raters saw them.
+        run: Name of the run.
+        at: When they are scored, ISO.
+        draws: Of the bootstrap, which starts from the key's seed.
+    """
+    return Annotation(
+        study=key.study,
+        made_of=key.made_of,
+        run=run,
+        scored_at=at,
+        scale=key.scale,
+        items=len(key.items),
+        raters=tuple(_score_rater(name, collected) for name in collected.raters),
+        criteria=tuple(_score_criterion(each, collected, key, draws) for each in CRITERIA),
+        disagreements=tuple(_list_disagreements(collected, key, texts)),
+        remarks=collected.remarks,
+        problems=collected.problems,
+        ratings=tuple(_make_item_ratings(each, collected) for each in key.items),
+        seed=key.seed,
+        draws=draws,
+    )
+
+
+def _score_rater(name: str, collected: RatingCollection) -> Rater:
+    given = {
+        criterion: [by[name] for by in items.values() if name in by]
+        for criterion, items in collected.ratings.items()
+    }
+    due = sum(len(items) for items in collected.ratings.values())
+    count = sum(map(len, given.values()))
+    means = {key: sum(some) / len(some) if some else None for key, some in given.items()}
+    return Rater(name=name, ratings=count, missing=due - count, means=means)
+
+
+def _make_item_ratings(one: KeyItem, collected: RatingCollection) -> ItemRatings:
+    ratings = {name: dict(items[one.item]) for name, items in collected.ratings.items()}
+    shown = one.model_dump(include={"item", "sample", "arm", "label"})
+    return ItemRatings(**shown, ratings=ratings)
+
+
+def _score_criterion(
+    criterion: Criterion, collected: RatingCollection, key: StudyKey, draws: int
+) -> CriterionResult:
+    ratings = collected.ratings[criterion.name]
+    by_arm = {
+        arm: {each.item: ratings[each.item] for each in key.items if each.arm == arm}
+        for arm in RATED_ARMS
+    }
+    told = Counter(chain.from_iterable(by.values() for by in ratings.values()))
+    raters = len(collected.raters)
+    means = {arm: _score_mean(some, criterion) for arm, some in by_arm.items() if some}
+    every = _measure_reliability(criterion, ratings, raters, key.seed, draws)
+    return CriterionResult(
+        criterion=criterion.name,
+        level=criterion.level,
+        values=criterion.values,
+        ratings=told.total(),
+        prevalence={value: told[value] / max(told.total(), 1) for value in criterion.values},
+        arms=means,
+        difference=_difference(means.get("updated", NO_SCORE), means.get("original", NO_SCORE)),
+        reliability=every,
+        of_updated=_measure_reliability(criterion, by_arm["updated"], raters, key.seed, draws),
+        notes=tuple(
+            _notes(told, raters, every, count_uncommon(count_values(ratings, criterion.values)))
+        ),
+    )
+
+
+def _score_mean(ratings: Ratings, criterion: Criterion) -> Score:
+    """Return the mean over items of their mean rating.
+
+    The interval is Wilson's of the mean as a share of the scale, each item one trial: no rating
+    between the ends of a scale varies more than one of either end, and it keeps a width where all
+    are the same. It is about other texts, rated by these raters.
+    """
+    low, span = criterion.values[0], criterion.values[-1] - criterion.values[0]
+    found = average_shares(
+        [(sum(by.values()) / len(by) - low) / span for by in ratings.values() if by]
+    )
+    if not found.n:
+        return found
+    mean, least, most = (low + span * each for each in _numbers(found))
+    return Score(estimate=mean, ci_low=least, ci_high=most, n=found.n)
+
+
+def _numbers(score: Score) -> tuple[float, float, float]:
+    """Return a number and the ends of its interval; nan for what there is not."""
+    parts = (score.estimate, score.ci_low, score.ci_high)
+    number, low, high = (nan if part is None else part for part in parts)
+    return number, low, high
+
+
+def _difference(first: Score, second: Score) -> RatingDifference:
+    """Return the first mean minus the second (interval: Newcombe 1998, method 10)."""
+    n = (first.n, second.n)
+    if not all(n):
+        return RatingDifference(estimate=None, ci_low=None, ci_high=None, n=n)
+    (one, one_low, one_high), (two, two_low, two_high) = _numbers(first), _numbers(second)
+    return RatingDifference(
+        estimate=one - two,
+        ci_low=one - two - hypot(one - one_low, two_high - two),
+        ci_high=one - two + hypot(one_high - one, two - two_low),
+        n=n,
+    )
+
+
+def _measure_reliability(
+    criterion: Criterion, ratings: Ratings, raters: int, seed: int, draws: int
+) -> Reliability:
+    items = sum(bool(by) for by in ratings.values())
+    if raters < 2:
+        return Reliability(items=items, agreement=NO_SCORE, kappa=NO_SCORE, alpha=NO_SCORE)
+    values = criterion.values
+    return Reliability(
+        items=items,
+        agreement=measure_agreement(ratings, values),
+        kappa=measure_fleiss_kappa(ratings, values, raters=raters, seed=seed, draws=draws),
+        alpha=measure_krippendorff_alpha(ratings, values, criterion.level, seed=seed, draws=draws),
+    )
+
+
+def _notes(told: Counter[int], raters: int, found: Reliability, rare: int) -> Iterator[str]:
+    """Yield what a reader of kappa and alpha must know; `rare` items differ from the commonest."""
+    if not told:
+        yield "nobody has rated it"
+    elif raters < 2:
+        yield "one rater: there is a mean, and no agreement"
+    elif not found.agreement.n:
+        yield "no text was rated by two raters: there is no agreement"
+    else:
+        value, count = told.most_common(1)[0]
+        yield from _note_skew(value, count / told.total(), found, rare)
+
+
+def _note_skew(value: int, share: float, found: Reliability, rare: int) -> Iterator[str]:
+    """Yield what a value that prevails does to kappa and alpha."""
+    if share == 1:
+        yield f"all ratings are {value}: the raters agree, and kappa and alpha are not defined"
+        return
+    if share >= SKEW_SHARE:
+        yield (
+            f"{share:.0%} of the ratings are {value}: by chance alone raters would agree often, so "
+            "that kappa and alpha can be low where nearly all pairs agree"
+        )
+    if found.agreement.estimate == 1:
+        yield "all raters say the same of every text, so that kappa and alpha have no interval"
+    elif rare < RARE:
+        yield f"{rare} texts have another rating than {value}: too few for an interval of agreement"
+
+
+def _list_disagreements(
+    collected: RatingCollection, key: StudyKey, texts: Mapping[str, str]
+) -> Iterator[Disagreement]:
+    spans = {each.name: each.values[-1] - each.values[0] for each in CRITERIA}
+    found = [
+        (spread / spans[name], one, name)
+        for one in key.items
+        for name, items in collected.ratings.items()
+        if (spread := _range(list(items[one.item].values())))
+    ]
+    for _, one, name in sorted(found, key=lambda each: -each[0]):
+        shown = one.model_dump(include={"item", "sample", "arm", "label"})
+        ratings = dict(collected.ratings[name][one.item])
+        yield Disagreement(**shown, criterion=name, ratings=ratings, text=texts[one.item])
+
+
+def _range(values: Sequence[int]) -> int:
+    return max(values) - min(values) if values else 0

@@ -1,0 +1,272 @@
+"""A study of ratings: its questions, the samples that each rater gets in which arm, and its key.
+
+There are four criteria, each value of which has its meaning. A block is two or three samples of one
+label, each of which has the same arms; each is shown in another one of them, by lot. What stands
+beside a text (label, evidence) belongs to its sample, and which of its texts is shown does not
+depend on it. Arms are so compared as in a randomised trial: on other samples, of the same labels,
+of the same pool. The key tells which text each item is. Raters must not have it.
+"""
+
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeVar
+
+from pydantic import ValidationError
+
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
+from coreeval.errors import UsageError
+from coreeval.schema import Value
+from coreeval.tools.files import write_json
+
+RatedArm = Literal["original", "semantic", "updated"]
+RATED_ARMS: Final[tuple[RatedArm, ...]] = ("original", "semantic", "updated")
+T = TypeVar("T")
+
+
+class NewsExcerpt(Value):
+    """A piece of news on what a sample is about."""
+
+    published_at: str
+    domain: str
+    url: str
+    snippet: str
+    """Empty where it may not be quoted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatingCandidate:
+    """A sample that could be rated: it has an updated text, and so all beside it."""
+
+    sample: str
+    label: str
+    meaning: str
+    question: str
+    """What the label answers."""
+    texts: dict[RatedArm, dict[str, str]]
+    """Its texts by arm, by field."""
+    evidence: tuple[NewsExcerpt, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyItem:
+    """A sample that is rated, in one of its arms, under a name that tells neither."""
+
+    item: str
+    arm: RatedArm
+    candidate: RatingCandidate
+
+
+def draw_study(
+    candidates: Sequence[RatingCandidate], *, blocks: int, seed: int
+) -> tuple[str, list[StudyItem]]:
+    """Draw blocks in proportion to the labels; return the study's name and its items in order.
+
+    Args:
+        candidates: Each has an original and an updated text; some have a semantic one.
+        blocks: Originals that are wanted, and as many updated texts; fewer if there are not enough.
+        seed: Of all that is left to chance.
+    """
+    rng = random.Random(seed)
+    made = list(_make_blocks(candidates, rng))
+    chosen = [pair for block in _sample_evenly(made, blocks, rng) for pair in block]
+    rng.shuffle(chosen)
+    study = _name_study(chosen, seed)
+    return study, [
+        StudyItem(item=f"{study}-{n:03d}", arm=arm, candidate=candidate)
+        for n, (arm, candidate) in enumerate(chosen, start=1)
+    ]
+
+
+def _make_blocks(
+    candidates: Sequence[RatingCandidate], rng: random.Random
+) -> Iterator[list[tuple[RatedArm, RatingCandidate]]]:
+    """Yield the pool in blocks: neighbours in a random order of the samples of each label.
+
+    Those with all three arms come first; one or two of them that make no block go with the others.
+    One of a label that is left over then is in none.
+    """
+    left = rng.sample(candidates, len(candidates))
+    for arms in (RATED_ARMS, ("original", "updated")):
+        for pool in _group_by_label(each for each in left if _has_arms(each, arms)):
+            whole = pool[: len(pool) - len(pool) % len(arms)]
+            used = {each.sample for each in whole}
+            left = [each for each in left if each.sample not in used]
+            for start in range(0, len(whole), len(arms)):
+                yield list(zip(rng.sample(arms, len(arms)), whole[start:], strict=False))
+
+
+def _group_by_label(candidates: Iterable[RatingCandidate]) -> list[list[RatingCandidate]]:
+    """Return the samples of each label, in the order of labels."""
+    found = defaultdict[str, list[RatingCandidate]](list)
+    for each in candidates:
+        found[each.label].append(each)
+    return [found[label] for label in sorted(found)]
+
+
+def _has_arms(candidate: RatingCandidate, arms: Sequence[RatedArm]) -> bool:
+    return all(arm in candidate.texts for arm in arms)
+
+
+def _sample_evenly(items: Sequence[T], wanted: int, rng: random.Random) -> list[T]:
+    """Return items at equal distances from a random start (systematic sampling)."""
+    if wanted >= len(items):
+        return list(items)
+    step = len(items) / wanted
+    start = rng.random() * step
+    return [items[min(int(start + n * step), len(items) - 1)] for n in range(wanted)]
+
+
+def _name_study(chosen: Sequence[tuple[RatedArm, RatingCandidate]], seed: int) -> str:
+    """Return six signs that tell a study from another."""
+    told = f"{seed} " + " ".join(f"{candidate.sample}:{arm}" for arm, candidate in chosen)
+    return hashlib.sha256(told.encode()).hexdigest()[:6]
+
+
+def shuffle_for_rater(rater: str, items: Sequence[T], *, seed: int) -> list[T]:
+    """Return the items in a rater's own order, so that weariness falls on others each time."""
+    return random.Random(f"{seed} {rater}").sample(items, len(items))
+
+
+Level = Literal["nominal", "ordinal"]
+CriterionName = Literal["fluency", "coherence", "factuality", "accuracy"]
+
+
+class Criterion(Value):
+    """One question that is asked of each text."""
+
+    name: CriterionName
+    asks: str
+    anchors: dict[int, str]
+    """What each value means, the worst first."""
+    level: Level
+    """How far apart two values are: all the same, or by how many ratings lie between them."""
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The values that may be given, the worst first."""
+        return tuple(self.anchors)
+
+
+CRITERIA: Final[tuple[Criterion, ...]] = (
+    Criterion(
+        name="fluency",
+        asks="Is the language in order: grammar, spelling, ease?",
+        anchors={
+            1: "Many mistakes; they make it hard to read.",
+            2: "A few mistakes that hold a reader up; what is meant stays clear.",
+            3: "Correct and natural; reads easily.",
+        },
+        level="ordinal",
+    ),
+    Criterion(
+        name="coherence",
+        asks="Does it hang together and say clearly what it means?",
+        anchors={
+            1: "No thread; hard to tell what it is about.",
+            2: "There is a thread, but parts are loose, roundabout or vague.",
+            3: "One clear thread, said directly.",
+        },
+        level="ordinal",
+    ),
+    Criterion(
+        name="factuality",
+        asks="Is what it states as fact right?",
+        anchors={
+            0: "Something that matters is wrong or misleading.",
+            1: "All of it is right, or it states nothing that could be wrong.",
+        },
+        level="nominal",
+    ),
+    Criterion(
+        name="accuracy",
+        asks="Does the label that is given fit the text?",
+        anchors={
+            0: "The label does not fit, or misleads.",
+            1: "The label fits.",
+        },
+        level="nominal",
+    ),
+)
+SOURCE: Final = (
+    "CoreEval paper, Appendix D, Table 13, in other words. Fluency and coherence go from 1 to 3 as "
+    "in that table; section 3.6 of the paper writes 0 to 2."
+)
+INSTRUCTIONS: Final[tuple[str, ...]] = (
+    "Rate every text by itself. Texts of several origins are mixed; do not try to tell them apart.",
+    "Take a text as what it is: in a tweet, slang, tags, emoji and @user are no mistakes, nor are "
+    "spaces before signs where a benchmark writes them so.",
+    "The excerpts are news on what a text may be about. A text may use them, say something else, "
+    "or be older than they are: that alone is no fault. Look up what they do not settle.",
+    "Feelings, opinions and the author's private life cannot be checked: they are no wrong facts.",
+    "Rate alone. Leave a rating empty if you cannot decide, and say why in the note.",
+)
+
+
+KEY_FILE = "key.json"
+
+
+class KeyItem(Value):
+    """What one item of the sheets is."""
+
+    item: str
+    sample: str
+    arm: RatedArm
+    label: str
+    text_sha256: str
+    """Of the sample's texts in this arm, as releases have it."""
+
+
+class StudySource(Value):
+    """The run or the release whose texts are rated."""
+
+    kind: Literal["run", "release"]
+    name: str
+    version: str
+
+
+class StudyKey(Value):
+    """What the sheets of one study hold."""
+
+    version: Literal[1] = 1
+    study: str
+    made_of: StudySource
+    seed: int
+    asked: int
+    """Samples that were wanted in each arm."""
+    raters: tuple[str, ...]
+    scale: str
+    """Where the criteria and their values come from."""
+    items: tuple[KeyItem, ...]
+
+
+def write_key(path: Path, key: StudyKey) -> None:
+    """Write a key that only its owner may read."""
+    write_json(path, key.model_dump(mode="json"))
+    path.chmod(0o600)
+
+
+def read_key(path: Path) -> StudyKey:
+    """Read a key.
+
+    Raises:
+        UsageError: there is none, or it is damaged.
+    """
+    try:
+        return StudyKey.model_validate_json(read_bytes(path, most_bytes=MOST_DATA_BYTES))
+    except OSError as error:
+        raise UsageError(
+            f"the key of the sheets cannot be read: {error.strerror or error}",
+            where=str(path),
+            hint=f"give the {KEY_FILE} that `coreeval annotate export` wrote: --key FILE",
+        ) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UsageError(
+            f"the key of the sheets is damaged: {first['msg']}",
+            where=str(path),
+            hint="restore it from a copy: without it nobody knows which text an item is",
+        ) from None

@@ -1,0 +1,291 @@
+"""Ratings, from the rows of sheets and their errors to the values of annotation.json."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from coreeval.evaluation.annotation.rating_study import (
+    CRITERIA,
+    Criterion,
+    CriterionName,
+    Level,
+    RatedArm,
+    StudySource,
+)
+from coreeval.evaluation.scores import Score
+from coreeval.schema import Value
+
+ProblemKind = Literal[
+    "unknown_item", "no_rater", "not_a_rating", "double", "contradiction", "missing", "empty"
+]
+"""An item of no or another study; a row without a rater's name; a value that may not be given; the
+same rating twice; two ratings of one rater that differ, neither of which counts; no rating; a rater
+who has rated nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetRow:
+    """One row of a sheet as it was filled in."""
+
+    where: str
+    """File and line."""
+    item: str
+    rater: str
+    cells: Mapping[str, str]
+    """What stands under each criterion; empty where there is no rating."""
+    note: str = ""
+
+
+class RatingProblem(Value):
+    """Something that keeps a rating from counting, or that a reader must know."""
+
+    kind: ProblemKind
+    rater: str = ""
+    item: str = ""
+    criterion: str = ""
+    where: str = ""
+    """File and line; empty for what is missing everywhere."""
+    said: str = ""
+    """What stands there."""
+
+
+class Remark(Value):
+    """What a rater noted beside an item."""
+
+    item: str
+    rater: str
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatingCollection:
+    """All ratings that count, and all that was wrong."""
+
+    ratings: Mapping[CriterionName, Mapping[str, Mapping[str, int]]]
+    """criterion -> item -> rater -> value; every item of the key is there, in its order."""
+    raters: tuple[str, ...]
+    """Who gave at least one rating that counts."""
+    problems: tuple[RatingProblem, ...]
+    remarks: tuple[Remark, ...]
+
+
+@dataclass
+class _RatingCell:
+    """What one rater said of one item by one criterion, wherever it stands."""
+
+    values: list[int] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+
+
+_About = tuple[CriterionName, str, str]
+"""Criterion, item, rater."""
+
+
+def collect_ratings(rows: Iterable[SheetRow], items: Sequence[str]) -> RatingCollection:
+    """Return the ratings of sheets.
+
+    Args:
+        rows: Of all sheets.
+        items: The study's, as the key has them.
+    """
+    problems: list[RatingProblem] = []
+    remarks: list[Remark] = []
+    said: dict[_About, _RatingCell] = defaultdict(_RatingCell)
+    seen: dict[str, None] = {}
+    known = set(items)
+    for row in rows:
+        if wrong := _find_row_problem(row, known):
+            problems.append(wrong)
+            continue
+        seen[row.rater] = None
+        if row.note:
+            remarks.append(Remark(item=row.item, rater=row.rater, note=row.note))
+        for criterion in CRITERIA:
+            problems += _take_rating(row, criterion, said[criterion.name, row.item, row.rater])
+    problems += _find_repeats(said)
+    counting = {about: cell.values[0] for about, cell in said.items() if len({*cell.values}) == 1}
+    raters = tuple(rater for rater in seen if any(about[2] == rater for about in counting))
+    problems += _find_missing(said, items, raters, seen)
+    return RatingCollection(
+        ratings=_group_by_criterion(counting, items),
+        raters=raters,
+        problems=tuple(problems),
+        remarks=tuple(remarks),
+    )
+
+
+def _find_row_problem(row: SheetRow, known: Collection[str]) -> RatingProblem | None:
+    """Return what is wrong with a row that is about nothing or by nobody."""
+    if row.item not in known:
+        return RatingProblem(kind="unknown_item", rater=row.rater, item=row.item, where=row.where)
+    if not row.rater:
+        return RatingProblem(kind="no_rater", item=row.item, where=row.where)
+    return None
+
+
+def _take_rating(row: SheetRow, criterion: Criterion, into: _RatingCell) -> Iterator[RatingProblem]:
+    """Put a row's rating where it belongs; yield what is none."""
+    said = row.cells.get(criterion.name, "").strip()
+    if not said:
+        return
+    value = _parse_rating(said)
+    if value in criterion.values:
+        into.values.append(value)
+        into.places.append(row.where)
+        return
+    yield RatingProblem(
+        kind="not_a_rating",
+        rater=row.rater,
+        item=row.item,
+        criterion=criterion.name,
+        where=row.where,
+        said=said,
+    )
+
+
+def _parse_rating(said: str) -> int:
+    """Return a whole number, be it written as 3.0; one that is no rating for anything else."""
+    whole, _, rest = said.replace(",", ".").partition(".")
+    short = len(whole) < 4 and whole.isascii() and whole.isdigit()
+    return int(whole) if short and not rest.strip("0") else -1
+
+
+def _find_repeats(said: Mapping[_About, _RatingCell]) -> Iterator[RatingProblem]:
+    for (criterion, item, rater), cell in said.items():
+        if len(cell.values) < 2:
+            continue
+        yield RatingProblem(
+            kind="double" if len({*cell.values}) == 1 else "contradiction",
+            rater=rater,
+            item=item,
+            criterion=criterion,
+            where="; ".join(cell.places),
+            said=", ".join(map(str, cell.values)),
+        )
+
+
+def _find_missing(
+    said: Mapping[_About, _RatingCell],
+    items: Sequence[str],
+    raters: Sequence[str],
+    seen: Iterable[str],
+) -> Iterator[RatingProblem]:
+    """Yield the ratings that nobody gave; a rater without any is named once."""
+    yield from (RatingProblem(kind="empty", rater=rater) for rater in seen if rater not in raters)
+    for rater in raters:
+        for item in items:
+            for criterion in CRITERIA:
+                cell = said.get((criterion.name, item, rater))
+                if cell is None or not cell.values:
+                    yield RatingProblem(
+                        kind="missing", rater=rater, item=item, criterion=criterion.name
+                    )
+
+
+def _group_by_criterion(
+    counting: Mapping[_About, int], items: Sequence[str]
+) -> Mapping[CriterionName, Mapping[str, Mapping[str, int]]]:
+    found: dict[CriterionName, dict[str, dict[str, int]]] = {
+        criterion.name: {item: {} for item in items} for criterion in CRITERIA
+    }
+    for (criterion, item, rater), value in counting.items():
+        found[criterion][item][rater] = value
+    return found
+
+
+class RatingDifference(Value):
+    """Mean of the updated texts minus that of the originals; other samples of the same labels."""
+
+    estimate: float | None
+    ci_low: float | None
+    ci_high: float | None
+    n: tuple[int, int]
+    """Updated texts, originals."""
+
+
+class Reliability(Value):
+    """How well raters agree by one criterion."""
+
+    items: int
+    """Rated by at least one."""
+    agreement: Score
+    """Share of pairs of raters who say the same; n: items that two or more rated."""
+    kappa: Score
+    """Fleiss'; n: items that all rated."""
+    alpha: Score
+    """Krippendorff's; n: items that two or more rated."""
+
+
+class CriterionResult(Value):
+    """What all ratings by one criterion show."""
+
+    criterion: CriterionName
+    level: Level
+    """Of alpha: what two different values count."""
+    values: tuple[int, ...]
+    ratings: int
+    prevalence: dict[int, float]
+    """Share of all ratings by value."""
+    arms: dict[RatedArm, Score]
+    """Mean rating; n: texts that anybody rated."""
+    difference: RatingDifference
+    reliability: Reliability
+    of_updated: Reliability
+    """The same on the updated texts alone."""
+    notes: tuple[str, ...]
+
+
+class Rater(Value):
+    """One rater."""
+
+    name: str
+    ratings: int
+    missing: int
+    """Ratings that do not count or were not given."""
+    means: dict[CriterionName, float | None]
+
+
+class ItemRatings(Value):
+    """One item with all its ratings."""
+
+    item: str
+    sample: str
+    arm: RatedArm
+    label: str
+    ratings: dict[CriterionName, dict[str, int]]
+    """By criterion, by rater."""
+
+
+class Disagreement(Value):
+    """A text of which raters do not say the same."""
+
+    item: str
+    sample: str
+    arm: RatedArm
+    label: str
+    criterion: CriterionName
+    ratings: dict[str, int]
+    text: str
+
+
+class Annotation(Value):
+    """annotation.json: what people said of a run's texts."""
+
+    version: Literal[1] = 1
+    study: str
+    made_of: StudySource
+    run: str
+    """Name of the run whose texts were rated; empty where it is not at hand."""
+    scored_at: str
+    scale: str
+    items: int
+    raters: tuple[Rater, ...]
+    criteria: tuple[CriterionResult, ...]
+    disagreements: tuple[Disagreement, ...]
+    """Those that are furthest apart first."""
+    remarks: tuple[Remark, ...]
+    problems: tuple[RatingProblem, ...]
+    ratings: tuple[ItemRatings, ...]
+    seed: int
+    draws: int

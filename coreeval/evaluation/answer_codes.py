@@ -1,0 +1,123 @@
+"""A target's answers as codes: two bytes an answer, a line a sample, a column a way of asking."""
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from coreeval.evaluation.label_scores import FAULTS, MISSING, AnswerTable, AnswerView, Mask, Numbers
+from coreeval.evaluation.scores import ARMS
+from coreeval.schema import Arm
+from coreeval.tools.stores.run_records import TargetAnswer
+
+Way = tuple[Arm, int]
+"""An arm, and the number of the template that it was asked with."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerCodes:
+    """All that one target said of the samples of a benchmark."""
+
+    target: str
+    keys: tuple[str, ...]
+    """Sample ids, in the order of the table's lines."""
+    labels: tuple[str, ...]
+    """Label names, in the order of their codes."""
+    ways: tuple[Way, ...]
+    """What the table's columns are, by arm."""
+    table: AnswerTable
+
+    @cached_property
+    def columns(self) -> dict[Arm, dict[int, int]]:
+        """For each arm that was asked, the column of each template."""
+        found: dict[Arm, dict[int, int]] = {}
+        for column, (arm, template) in enumerate(self.ways):
+            found.setdefault(arm, {})[template] = column
+        return found
+
+    def views(self, arms: Sequence[Arm]) -> tuple[AnswerView, ...] | None:
+        """Return each arm on what all of them share: templates, and samples without a refusal.
+
+        None where an arm was not asked, or where they have no template in common.
+        """
+        if not all(arm in self.columns for arm in arms):
+            return None
+        own = [self.columns[arm] for arm in arms]
+        templates = tuple(each for each in own[0] if all(each in other for other in own))
+        ways = [tuple(columns[each] for each in templates) for columns in own]
+        counted: Mask = np.all([self.table.is_counted[:, list(way)] for way in ways], axis=0)
+        return tuple(AnswerView(templates, way, counted) for way in ways) if templates else None
+
+
+def code_answers(
+    answers: Iterable[tuple[str, Iterable[TargetAnswer]]],
+    *,
+    gold: Mapping[str, str],
+    labels: Sequence[str],
+    clusters: Mapping[str, str] | None = None,
+) -> Iterator[AnswerCodes]:
+    """Yield each target's answers as codes, all with the same lines; one without any is left out.
+
+    Args:
+        answers: Each target with one answer for each arm, template and sample.
+        gold: The label names of the whole benchmark by sample id.
+        labels: The label names of the task.
+        clusters: The cluster of each sample by id; None if each is its own.
+    """
+    places = {key: place for place, key in enumerate(gold)}
+    codes = _codes_of(labels)
+    units = _units(gold, clusters)
+    due = np.fromiter((codes["answered", label] for label in gold.values()), np.int16, len(gold))
+    for target, said in answers:
+        if columns := _columns(target, said, places, codes):
+            every = np.column_stack([np.frombuffer(each, np.int16) for each in columns.values()])
+            table = AnswerTable(due, every, len(labels), units)
+            yield AnswerCodes(target, tuple(gold), tuple(labels), tuple(columns), table)
+
+
+def find_clusters(samples: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str, str]:
+    """Return the cluster of each sample, from its id, the benchmark's own cluster and its texts.
+
+    Without a cluster of their own, samples with the same texts are one: their answers are too.
+    """
+    return {key: cluster or "\x1f".join(texts.values()) for key, cluster, texts in samples}
+
+
+def _units(gold: Mapping[str, str], clusters: Mapping[str, str] | None) -> Numbers | None:
+    """Return the number of each sample's cluster; None if each is its own."""
+    if clusters is None:
+        return None
+    places = dict[str, int]()
+    found = [places.setdefault(clusters[key], len(places)) for key in gold]
+    return np.array(found, np.int64) if len(places) < len(found) else None
+
+
+def _codes_of(labels: Sequence[str]) -> dict[tuple[str, str], int]:
+    """Return the code of each kind of answer with its label."""
+    known = [("answered", label) for label in labels]
+    return {said: code for code, said in enumerate([*known, *((fault, "") for fault in FAULTS)])}
+
+
+def _columns(
+    target: str,
+    said: Iterable[TargetAnswer],
+    places: Mapping[str, int],
+    codes: Mapping[tuple[str, str], int],
+) -> dict[Way, "array[int]"]:
+    """Put a target's answers, as codes, at the places of their samples; ways in their order."""
+    found: dict[tuple[str, int], array[int]] = {}
+    for source, template, key, answer, kind in said:
+        column = found.get((source, template))
+        if column is None:
+            column = found[source, template] = array("h", [MISSING]) * len(places)
+        place, code = places.get(key), codes.get((kind, answer))
+        if place is None or code is None or column[place] != MISSING:
+            raise ValueError(
+                "a second prediction, or one of no known sample or label: "
+                f"{target!r} said {answer!r} of {key!r} in the arm {source}"
+            )
+        column[place] = code
+    ways = [(arm, number) for arm in ARMS for number in sorted({each for _, each in found})]
+    return {way: found[way] for way in ways if way in found}

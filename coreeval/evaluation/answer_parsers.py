@@ -1,0 +1,301 @@
+"""What an answer in free text says: a label of the task, or one of a question's options.
+
+A target's label comes as JSON, as the bare word, or said in a sentence. An option is one letter, or
+none if that is not clear: the surest ways of saying it are looked for first, and the first that is
+found decides. An answer that names several letters in that way is unclear, whatever else it says.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Final, Literal, cast
+
+from pydantic import BeforeValidator, create_model
+
+from coreeval.models.answer_text import extract_final_answer, extract_json, iter_objects
+from coreeval.models.answers import InvalidAnswer, OutputSchema
+from coreeval.schema import Task, Value
+
+_LONGEST_LABEL_ANSWER: Final = 4000
+"""Characters of an answer that are looked at, from its end."""
+_NEAR: Final = 120
+"""Characters before a label that tell whether it is the one."""
+_MOST_NAMED: Final = 100
+"""Labels in one sentence; one that names more claims none."""
+_LATEX: Final = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|fbox)\b")
+_DECORATION: Final = re.compile(r"(?:[^\w\s]|_(?!\w)|(?<!\w)_|\ufe0f)+")
+"""What may stand round a bare label: quotes, Markdown, brackets, full stops, emoji."""
+_KEYS: Final = ("label", "answer", "final_answer", "prediction", "class", "category")
+"""Where an object has its label, the surest first."""
+_ASIDE: Final = frozenset({"reason", "reasoning", "explanation", "rationale", "text", "input"})
+_NOT: Final = re.compile(
+    r"(?:\b(?:not|no|nor|never|neither|can't|cannot|rather than|instead of|without|than|whether"
+    r"|either|if)\b|n't\b)(?:(?!\bbut\b)[^.,;:!?\n])*$",
+    re.IGNORECASE,
+)
+_SUBJECT: Final = (
+    r"\b(?:it|this|that|answer|label|emotion|sentiment|feeling|tone|mood|stance|tweet|text|message"
+    r"|post|author|writer|speaker|sentences?|pair|they|class|category|relation(?:ship)?|prediction"
+    r"|verdict|choice)\b"
+)
+_FILLER: Final = (
+    r"[\s:=-]{0,20}(?:\b(?:the|a|an|of|in|label|emotion|class|clearly|mainly)\b\s*){0,4}$"
+)
+_CLAIM: Final = re.compile(
+    rf"(?:{_SUBJECT}[^.!?\n,;]{{0,40}}?(?:\b(?:is|are|as|be)\b|'s\b)|\bit's\b"
+    r"|\b(?:classif\w+|label(?:ed|led)?|categori[sz]ed?)\b[^.!?\n,;]{0,40}\bas\b"
+    r"|\b(?:expresses|conveys|shows|say|choose|pick|but|therefore)\b"
+    r"|\b(?:author|writer|speaker|user|they|he|she) feels?\b"
+    r"|(?:^\W*|\b(?:argues?|is) )in\b|\b(?:answer|label) ?-|[:=]|->)"
+    rf"{_FILLER}",
+    re.IGNORECASE,
+)
+"""What says, before a label, that it is the one."""
+_FINAL: Final = re.compile(
+    rf"\b(?:answer|label|verdict|prediction|emotion|sentiment|stance)\b"
+    rf"(?: is| would be|[:=])+{_FILLER}",
+    re.IGNORECASE,
+)
+"""What says so above all else."""
+_DENIED_BEHIND: Final = re.compile(
+    r"\s+(?:is|are|was|does|would|can)(?:n't|\s*not)\b", re.IGNORECASE
+)
+_OPENING: Final = re.compile(
+    r"[^\w]*(?:(?:mostly|probably|likely|clearly|mainly)\s+|\w[.):]\s*)?[^\w]*", re.IGNORECASE
+)
+_STOP: Final = re.compile(r"[\"'*_`)]*\s*(?:[.,;:!(\n]|$)")
+_SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]*")
+
+
+class TargetAnswer(Value):
+    """What every target answers; the schema that is sent narrows it to the task's labels."""
+
+    label: str
+
+
+class LabelShape(OutputSchema[TargetAnswer]):
+    """Exactly one of a task's label names.
+
+    A label is known whatever its case, and however its words are joined. A model that says nothing
+    but a label, as templates ask for, has answered although it is no JSON; so has one that says in
+    a sentence which label it is. An answer that names two, or denies one, is none.
+    """
+
+    def __init__(self, task: Task) -> None:
+        names = tuple(label.name for label in task.labels)
+        self._by_key = {_label_key(name): name for name in names}
+        longest_first = sorted(self._by_key, key=len, reverse=True)
+        joined = (r"[\s_-]+".join(map(re.escape, key.split())) for key in longest_first)
+        self._named_in = re.compile(rf"(?<![\w-])(?:{'|'.join(joined)})(?![\w-])", re.IGNORECASE)
+        one_of = cast("type[str]", Literal[names])  # made at run time: mypy sees a str
+        known = Annotated[one_of, BeforeValidator(self._find_label)]  # type: ignore[valid-type]
+        super().__init__(create_model("LabelAnswer", __base__=TargetAnswer, label=known))
+
+    def parse(self, text: str, *, mend: bool = False) -> TargetAnswer:
+        """Read an answer, as JSON, as a bare label or as a sentence that says which label it is.
+
+        Raises:
+            InvalidAnswer: it is none of them, or names several.
+        """
+        said = extract_final_answer(text)[-_LONGEST_LABEL_ANSWER:]
+        objects = [value for value, _, _ in iter_objects(said)]
+        found = {self._in_object(one) for one in objects} if objects else {self._in_words(said)}
+        name = found.pop() if len(found) == 1 else None
+        if name is not None:
+            return TargetAnswer(label=name)
+        if objects:
+            raise InvalidAnswer(
+                f"its object has no one label of {', '.join(self._by_key.values())}"
+            )
+        return super().parse(text, mend=mend)
+
+    def _find_label(self, value: object) -> object:
+        """Return a label as the task spells it."""
+        return self._by_key.get(_label_key(value), value) if isinstance(value, str) else value
+
+    def _in_object(self, value: object) -> str | None:
+        """Return the label of an object: under a key for it, else the only one in its values."""
+        if isinstance(value, list):
+            found = {self._in_object(one) for one in value}
+            return found.pop() if len(found) == 1 else None
+        if not isinstance(value, dict):
+            return self._by_key.get(_label_key(value)) if isinstance(value, str) else None
+        for key in _KEYS:
+            if key in value:
+                return self._in_object(value[key])
+        told = {self._in_object(one) for key, one in value.items() if key.lower() not in _ASIDE}
+        told.discard(None)
+        return told.pop() if len(told) == 1 else None
+
+    def _in_words(self, said: str) -> str | None:
+        """Return the label that words say; None where they name several, or none for sure."""
+        text = _LATEX.sub("", extract_json(said))
+        if name := self._by_key.get(_label_key(_DECORATION.sub(" ", text))):
+            return None if "?" in text else name
+        claimed = set(self._find_claims(text))
+        return claimed.pop() if len(claimed) == 1 else None
+
+    def _find_claims(self, text: str) -> Iterator[str]:
+        """Yield each label that a sentence claims; of a sentence with a question none."""
+        for sentence in _SENTENCE.findall(text):
+            if "?" in sentence:
+                continue
+            places = [found for found in self._named_in.finditer(sentence)
+                      if not _is_denied(sentence, found)]  # fmt: skip
+            if len(places) > _MOST_NAMED:
+                continue
+            final = [found for found in places if _is_claim(_FINAL, sentence, found)]
+            sure = any(
+                _is_claim(_CLAIM, sentence, found) or _opens_sentence(sentence, found)
+                for found in places
+            )
+            told = final or (places if sure else [])
+            yield from (self._by_key[_label_key(found[0])] for found in told)
+
+
+def _is_denied(sentence: str, found: re.Match[str]) -> bool:
+    """Whether a label is named to say that it is not the one."""
+    return bool(_NOT.search(_before(sentence, found))) or bool(
+        _DENIED_BEHIND.match(sentence, found.end())
+    )
+
+
+def _opens_sentence(sentence: str, found: re.Match[str]) -> bool:
+    """Whether a sentence begins with a label and a stop behind it: "Joy. The author smiles."."""
+    opens = _OPENING.fullmatch(sentence, 0, found.start())
+    return bool(opens and _STOP.match(sentence, found.end()))
+
+
+def _is_claim(words: re.Pattern[str], sentence: str, found: re.Match[str]) -> bool:
+    before = _before(sentence, found).rstrip("\"'*_`\u201c\u2018 (")
+    return words.search(before) is not None
+
+
+def _before(sentence: str, found: re.Match[str]) -> str:
+    return sentence[max(0, found.start() - _NEAR) : found.start()]
+
+
+def _label_key(text: str) -> str:
+    return re.sub(r"[\s_-]+", " ", text).strip().casefold()
+
+
+OptionPatterns = tuple[re.Pattern[str], ...]
+"""Patterns that are as sure as each other; what they name are groups."""
+_WRAP = r"""(?:[\s"'\u2018-\u201d`*_(\[{【「《<:$\\=]|boxed|textbf|text|mathrm){0,16}"""
+"""What may stand between the words before a letter and the letter: marks, Markdown, LaTeX."""
+_END = r"""(?=\s*(?:\Z|[.:,;、)\]}'"\u2019\u201d*。」】>\n])|\s[-\u2013\u2014]\s)"""
+_EMOJI = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
+_CORRECT = (
+    r"(?=['\"*_`)\]]*\s+(?i:is|are|would be|must be|should be|seems)\s+(?i:(?:the|most|likely)\s+)*"
+    r"(?i:(?:(?:correct|right|best|true)\b|(?:final\s+)?(?:answer|choice|option)\b)))"
+)
+"""What says behind a letter that it is the answer."""
+_ELSEWHERE = (
+    r"(?i:\b(?:antwort|r\u00e9ponse|respuesta|risposta|resposta)\b"
+    r"(?:\s+(?:richtige|korrekte|correcte|correcta|corretta|correta|ist|lautet|est|es|\u00e8|\u00e9))*)"
+)
+"""The answer is, in other languages."""
+_IS = r"(?i:\s+(?:is|are|would be|should be|must be|will be|option|choice|letter|the|correct))*"
+_SHALL = r"(?:\s|应该|应当|应|可能|就|则|只能|最终|更|选项|选择|选|[是为]){0,4}"
+_REJECTED_OPTION = re.compile(
+    r"\s*\?|[\s.)\]:]*(?:\w+\s+){0,4}?(?:is|are)\s+(?:wrong|incorrect|false|not\s+(?:the\s+)?"
+    r"(?:correct|right|answer))\b",
+    re.IGNORECASE,
+)
+"""Behind a letter that is asked about, or is not the answer."""
+_IS_WORD = re.compile(r" (?!(?:is|would be|must be|should be|seems) )[a-z]")
+"""Behind the article A or the pronoun I."""
+_LISTED = re.compile(r"\A(?:[>#\u2022*-]+\s+)+")
+_ANSWER_IS = re.compile(
+    r"\A(?:the\s+)?(?:(?:final|correct|right|best)\s+)?answer(?:\s+is)?\s*:?\s+", re.IGNORECASE
+)
+_SURE_KEYS: Final = ("answer", "final_answer", "choice", "option", "label")
+_REASONS: Final = frozenset({"reason", "reasoning", "explanation", "rationale", "analysis"})
+_LONGEST_OPTION_ANSWER: Final = 20_000
+"""Characters of an answer that are looked at, from its end."""
+_SIGNS = " \t\n\r.。\"'`*,;"
+
+
+def read_choice(text: str, options: Mapping[str, str]) -> str:
+    """Return the letter of the option that an answer chooses; empty where that is not clear.
+
+    Clear are a letter alone, "the answer is (B)", "答案:B", "选B", a letter with its mark or its
+    option behind it at the beginning, and the very text of one option. Full-width letters are like
+    others, small ones are none, and neither the article A nor the pronoun I is a choice.
+    """
+    answer = extract_final_answer(text)[-_LONGEST_OPTION_ANSWER:]
+    if objects := [value for value, _, _ in iter_objects(answer) if isinstance(value, dict)]:
+        found = {letter for one in objects for letter in _choices_in_object(one, options)}
+        return found.pop() if len(found) == 1 else ""
+    said = _LISTED.sub("", unicodedata.normalize("NFKC", answer).strip())
+    for way in _option_patterns("".join(options)):
+        if found := {letter for pattern in way for letter in _find_letters(pattern, said)}:
+            return found.pop() if len(found) == 1 else ""
+    return _match_option_text(said, options)
+
+
+def _choices_in_object(value: Mapping[str, object], options: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the texts of an object choose, under a key for the answer or else under any."""
+    sure = [key for key in _SURE_KEYS if key in value][:1]
+    for key in sure or [key for key in value if key.lower() not in _REASONS]:
+        inner = value[key]
+        for text in inner if isinstance(inner, list) else [inner]:
+            if isinstance(text, str):
+                yield read_choice(text, options)
+
+
+def _find_letters(pattern: re.Pattern[str], said: str) -> Iterator[str]:
+    for match in pattern.finditer(said):
+        names = "".join(name for name in match.groups() if name)
+        if _REJECTED_OPTION.match(said[match.end() :]):
+            continue
+        if names not in ("A", "I") or not _IS_WORD.match(said[match.end() :]):
+            yield from (sign for sign in names if sign.isupper())
+
+
+@cache
+def _option_patterns(letters: str) -> tuple[OptionPatterns, ...]:
+    """Return the ways to name a letter, the surest first."""
+    one = f"[{letters}]"
+    joint = r"(?:\s*[、,/&+和与及或]\s*|\s+(?:and|or)\s+)?"
+    named = rf"(?<![A-Za-z0-9])({one}(?:{joint}{one})*)(?![A-Za-z0-9])"
+    ways = (
+        (rf"\A{_WRAP}{named}[\s.。)\]}}'\"*`】」>{_EMOJI}]*\Z",),
+        (
+            rf"答案{_SHALL}{_WRAP}(?:选项|选择|选)?{_WRAP}{named}",
+            rf"(?i:\banswers?\b){_IS}{_WRAP}(?i:(?:option|choice)\s+)?{_WRAP}{named}",
+            rf"{_ELSEWHERE}{_WRAP}{named}",
+            rf"(?i:\Ait(?:'s|\s+is)\s+){_WRAP}{named}{_END[:-1]}|\s*!)",
+            rf"(?i:\bnot\s+){_WRAP}[{letters}]{_WRAP}(?i:\s+but\s+){_WRAP}{named}",
+            rf"(?:\A|[.!?:;\n]\s*|(?i:\b(?:so|thus|therefore|hence|but|only|option|choice),?\s+)){_WRAP}{named}{_CORRECT}",
+        ),
+        (
+            rf"\A{_WRAP}(?:选项|选择|选|(?i:option|choice)\s)?{_WRAP}{named}{_END}",
+            rf"(?s:\A{_WRAP}({one})['\"]?\s*[:,].*?[\s\[(,'\"]((?!\1){one})['\"]?\s*[:\],])",
+        ),
+        (
+            rf"(?<![不未可以挑供被])(?:选择|选)(?:\s|答案|[是为]){{0,3}}{_WRAP}{named}",
+            rf"(?<!不)[是为]{_WRAP}(?:选项)?{_WRAP}{named}{_END}",
+            rf"(?i:\b(?:choice|option)){_IS}{_WRAP}{named}{_END}",
+            rf"(?i:\b(?:choose|chose|select|pick|go with)\s+(?:option\s+)?){_WRAP}{named}",
+        ),
+        (rf"(?:选项|(?i:\b(?:option|choice)\s)){_WRAP}{named}", rf"(?<!\w)\({named}\)"),
+    )
+    return tuple(tuple(map(re.compile, way)) for way in ways)
+
+
+def _match_option_text(said: str, options: Mapping[str, str]) -> str:
+    """Return the letter of the one option whose text the answer is, its letter before it or not."""
+    bare = _strip_signs(_ANSWER_IS.sub("", said))
+    found = [
+        letter
+        for letter, option in options.items()
+        if bare == _strip_signs(option)
+        or (said[:1] == letter and _strip_signs(said[1:]).startswith(_strip_signs(option)))
+    ]
+    return found[0] if len(found) == 1 else ""
+
+
+def _strip_signs(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).split()).strip(_SIGNS).casefold()

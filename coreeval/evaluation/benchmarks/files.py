@@ -1,0 +1,216 @@
+"""Lines of a text file as they are, and files of records, a JSON object a line.
+
+Lines are cut at LF only and decoded one by one. In a file of records every line is a record, passed
+over, or a bad one.
+"""
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from coreeval.config import DatasetConfig
+from coreeval.config.user_files import iter_raw_lines, open_file
+from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks.rows import make_bad_row
+from coreeval.schema import BadRow
+
+BOM = b"\xef\xbb\xbf"
+CHUNK = 1 << 20
+
+
+class TextLine(NamedTuple):
+    """One line without its end."""
+
+    number: int
+    raw: str
+    """The text; undecodable bytes are shown as replacement characters."""
+    valid: bool
+    """False where the bytes are not UTF-8."""
+
+
+def read_lines(path: Path) -> Iterator[TextLine]:
+    """Yield the lines of a file; U+2028 and other separators inside a line do not split it."""
+    with _open_text(path) as file:
+        try:
+            yield from decode_lines(iter_raw_lines(file))
+        except OSError as error:
+            raise _read_error(path, error) from None
+
+
+def decode_lines(raw_lines: Iterable[bytes]) -> Iterator[TextLine]:
+    """Yield lines that were cut already, each with its end, decoded one by one."""
+    for number, raw in enumerate(raw_lines, start=1):
+        cut = raw.removeprefix(BOM) if number == 1 else raw
+        yield _decode_line(number, cut.removesuffix(b"\n").removesuffix(b"\r"))
+
+
+def _open_text(path: Path) -> BinaryIO:
+    try:
+        return open_file(path)
+    except OSError as error:
+        raise _read_error(path, error) from None
+
+
+def _read_error(path: Path, error: OSError) -> DatasetError:
+    return DatasetError(
+        f"the file cannot be read: {error.strerror or error}",
+        where=str(path),
+        hint="check the path, and that the file may be read",
+    )
+
+
+def _decode_line(number: int, raw: bytes) -> TextLine:
+    try:
+        return TextLine(number, raw.decode("utf-8"), valid=True)
+    except UnicodeDecodeError:
+        return TextLine(number, raw.decode("utf-8", "replace"), valid=False)
+
+
+def file_digest(paths: Iterable[Path]) -> str:
+    """Return the sha256 over the names, sizes and bytes of files, read in pieces."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        with _open_text(path) as file:
+            while piece := file.read(CHUNK):
+                digest.update(piece)
+    return digest.hexdigest()
+
+
+def make_digest(
+    files: Callable[[DatasetConfig, str], list[Path]],
+) -> Callable[[DatasetConfig, str], str]:
+    """Return the digest function of a format from the one that lists a split's files."""
+    return lambda config, split: file_digest(files(config, split))
+
+
+def display_path(path: Path, config: DatasetConfig) -> str:
+    """Return how messages call a file: relative to the dataset's folder."""
+    root = Path(config.path)
+    return path.relative_to(root).as_posix() if path != root else path.name
+
+
+R = TypeVar("R")
+M = TypeVar("M", bound=BaseModel)
+Object = dict[str, Any]
+_ENDING: Final = ".gz"
+
+
+@dataclass(frozen=True)
+class BadRecord:
+    """Why an object is no record."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records(Generic[R]):
+    """The records of a file in its order, and what else is in it."""
+
+    good: tuple[R, ...]
+    bad: tuple[BadRow, ...]
+    passed_over: int = 0
+    """Lines that are not meant to be records."""
+
+    def require_records(self, path: Path, *, what: str, whats: str, prose: str) -> "Records[R]":
+        """Return them if there is one.
+
+        Args:
+            path: The file, for messages.
+            what: What a record is called.
+            whats: Several.
+            prose: What a line looks like.
+
+        Raises:
+            DatasetError: the file is empty, or no line of it is a record.
+        """
+        if self.good:
+            return self
+        lines = len(self.bad) + self.passed_over
+        if not lines:
+            raise DatasetError(f"the file of {whats} is empty", where=str(path), hint=prose)
+        first = f"; line {self.bad[0].line}: {self.bad[0].reason}" if self.bad else ""
+        raise DatasetError(
+            f"none of its {lines} lines is {what}{first}", where=str(path), hint=prose
+        )
+
+
+def read_records(
+    path: Path,
+    make: Callable[[Object], R | BadRecord | None],
+    *,
+    key: Callable[[R], Hashable],
+    twice: Callable[[R, int], str],
+) -> Records[R]:
+    """Read JSON lines, plain or .gz, without blank ones; of records with one key the first counts.
+
+    Args:
+        path: The file.
+        make: Makes a record of an object; None passes it over.
+        key: What a record is about.
+        twice: Says that a record is there twice, and where it was first.
+
+    Raises:
+        DatasetError: the file cannot be read.
+    """
+    good, bad, passed, seen = list[R](), list[BadRow](), 0, dict[Hashable, int]()
+    with _open_records(path) as file:
+        for line in decode_lines(iter_raw_lines(file)):
+            if not line.raw.strip():
+                continue
+            found = parse_object(line)
+            made = found if isinstance(found, BadRecord) else make(found)
+            if made is None:
+                passed += 1
+                continue
+            if not isinstance(made, BadRecord):
+                first = seen.setdefault(key(made), line.number)
+                if first == line.number:
+                    good.append(made)
+                    continue
+                made = BadRecord(twice(made, first))
+            bad.append(make_bad_row(path.name, line.number, made.reason, line.raw))
+    return Records(good=tuple(good), bad=tuple(bad), passed_over=passed)
+
+
+def parse_object(line: TextLine) -> Object | BadRecord:
+    """Return the JSON object in a line, or why there is none."""
+    if not line.valid:
+        return BadRecord("the line is not UTF-8")
+    try:
+        values = json.loads(line.raw)
+    except (ValueError, RecursionError) as error:
+        return BadRecord(f"not JSON: {error}")
+    return values if isinstance(values, dict) else BadRecord("JSON, but no object")
+
+
+def validate_record(model: type[M], values: Mapping[str, object]) -> M | BadRecord:
+    """Return an object as a checked value, or the first thing that is wrong with it."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        return BadRecord(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}")
+
+
+@contextmanager
+def _open_records(path: Path) -> Iterator[BinaryIO]:
+    """Open a file, packed or not; what goes wrong while it is read is told as well."""
+    try:
+        with open_file(path) as file:
+            packed = path.suffix.lower() == _ENDING
+            yield gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[misc]
+    except (OSError, EOFError, zlib.error) as error:
+        raise DatasetError(
+            f"the file cannot be read: {getattr(error, 'strerror', None) or error}",
+            where=str(path),
+            hint="check the path, and that the file may be read and is whole",
+        ) from None

@@ -1,0 +1,265 @@
+"""The records of a file of items, and the checks that make an item of each.
+
+Files are JSON lists and JSON lines, one for each split. The options of a multiple-choice question
+are found as its text shows them.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from coreeval.config.user_files import MOST_DATA_BYTES, open_file
+from coreeval.errors import DatasetError
+from coreeval.evaluation.benchmarks.files import read_lines
+from coreeval.evaluation.benchmarks.rows import is_encodable, make_bad_row
+from coreeval.schema import BadRow, Item
+
+PLACE = "{split}"
+"""Where a file's name has the name of its split."""
+SUFFIXES = ("", ".gz")
+
+
+class ItemRecord(NamedTuple):
+    """One entry of a file: what it holds, or why it holds nothing."""
+
+    line: int
+    """Line of the file, or place in its list, from 1."""
+    values: dict[str, object]
+    defect: str = ""
+
+
+def find_file(path: Path, split: str, names: Sequence[str]) -> Path:
+    """Return the file of a split: the path itself if it is one, else the first name that is there.
+
+    Raises:
+        DatasetError: there is none.
+    """
+    if path.is_file():
+        return path
+    wanted = [name.replace(PLACE, split) for name in names]
+    for place in (path / f"{name}{suffix}" for name in wanted for suffix in SUFFIXES):
+        if place.is_file():
+            return place
+    raise DatasetError(
+        f"there is no file of the split {split!r}",
+        where=str(path),
+        hint=f"looked for {', '.join(wanted)} (.gz too); the splits there: "
+        f"{', '.join(list_splits_in(path, names)) or 'none'}",
+    )
+
+
+def list_splits_in(path: Path, names: Sequence[str]) -> list[str]:
+    """Return the names of the splits that a folder has files of, by the first name that fits."""
+    files = [file.name.removesuffix(".gz") for file in path.glob("*")]
+    for before, after in (name.split(PLACE) for name in names):
+        if found := {
+            file.removeprefix(before).removesuffix(after)
+            for file in files
+            if file.startswith(before) and file.endswith(after)
+        }:
+            return sorted(found)
+    return []
+
+
+def read_json_list(path: Path) -> Iterator[ItemRecord]:
+    """Yield the objects of a file that is one JSON list.
+
+    Raises:
+        DatasetError: the file cannot be read, or is no such list.
+    """
+    try:
+        with open_file(path) as file:
+            unpacked = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+            content = unpacked.read(MOST_DATA_BYTES + 1)
+        if len(content) > MOST_DATA_BYTES:
+            raise ValueError(f"it is larger than {MOST_DATA_BYTES >> 20} MiB")
+        values = json.loads(content.decode("utf-8-sig"))
+    except (OSError, ValueError, EOFError, RecursionError) as error:
+        raise DatasetError(f"the file is no JSON: {error}", where=str(path)) from None
+    if not isinstance(values, list):
+        hint = "one list of objects is wanted, as in [{...}, {...}]"
+        raise DatasetError("the file holds no JSON list", where=str(path), hint=hint)
+    for place, value in enumerate(values, start=1):
+        yield _record(place, value)
+
+
+def read_json_lines(path: Path) -> Iterator[ItemRecord]:
+    """Yield the objects of a file with one on each line; blank lines are passed over.
+
+    Raises:
+        DatasetError: the file cannot be read.
+    """
+    for line in read_lines(path):
+        if not line.valid:
+            yield ItemRecord(line.number, {}, "the line is not UTF-8")
+        elif line.raw.strip():
+            try:
+                yield _record(line.number, json.loads(line.raw))
+            except (ValueError, RecursionError) as error:
+                yield ItemRecord(line.number, {}, f"not JSON: {error}")
+
+
+def _record(place: int, value: object) -> ItemRecord:
+    if isinstance(value, dict):
+        return ItemRecord(place, value)
+    return ItemRecord(place, {}, "JSON, but no object")
+
+
+_FINEVAL = re.compile(
+    r"\['A'\s*:(.*?),\s*'B'\s*:(.*?),\s*'C'\s*:(.*?),\s*'D'\s*:(.*)\]", flags=re.DOTALL
+)
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class OptionSpan(NamedTuple):
+    """Where a text stands in another."""
+
+    start: int
+    end: int
+
+
+def find_bracketed_options(text: str) -> dict[str, str]:
+    """Return the options of FinEval's form `['A': one, 'B': two, …]`; none where it has not it."""
+    found = _FINEVAL.search(text)
+    return dict(zip("ABCD", map(str.strip, found.groups()), strict=True)) if found else {}
+
+
+def letter_options(texts: list[str]) -> dict[str, str]:
+    """Give each text a letter, from A on; 26 at most."""
+    return dict(zip(_LETTERS, texts, strict=False))
+
+
+def find_option_spans(text: str, options: Mapping[str, str]) -> dict[str, OptionSpan] | None:
+    """Return where each option's text stands, each behind its letter and in their order.
+
+    None where they do not stand so. Of several such lists the last counts.
+    """
+    patterns = [_option_pattern(letter, option) for letter, option in options.items()]
+    for first in reversed([*patterns[0].finditer(text)]):
+        found, at = [OptionSpan(*first.span(1))], first.end()
+        for pattern in patterns[1:]:
+            if not (match := pattern.search(text, at)):
+                break
+            found.append(OptionSpan(*match.span(1)))
+            at = match.end()
+        if len(found) == len(patterns):
+            return dict(zip(options, found, strict=True))
+    return None
+
+
+def _option_pattern(letter: str, option: str) -> re.Pattern[str]:
+    after = r"(?![A-Za-z0-9])" if option[-1:].isascii() and option[-1:].isalnum() else ""
+    return re.compile(rf"(?<![^\W_]){re.escape(letter)}[^\w\n]{{1,6}}({re.escape(option)}){after}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemEntry:
+    """What an item is made of, not yet checked."""
+
+    input: object
+    output: object
+    id: object = None
+    options: Mapping[str, str] | None = None
+    cluster: object = None
+    """The document that the item is about."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, object], *, id_key: str = "id") -> Self:
+        """Take the keys input and output, and the id under a key of its own."""
+        return cls(input=values.get("input"), output=values.get("output"), id=values.get(id_key))
+
+    def with_options(self, options: Mapping[str, str]) -> Self:
+        """Return the entry with the text of each option letter."""
+        return replace(self, options=options)
+
+
+def make_own_entry(record: ItemRecord) -> ItemEntry | str:
+    """Return the entry of a user's own line: input, output, and what it has of the other keys.
+
+    Options are a list of texts, lettered from A on, or an object from letter to text. Where the
+    input does not show them, they are put below it, a line each.
+    """
+    entry, given = ItemEntry.of(record.values), record.values.get("options")
+    entry = replace(entry, cluster=record.values.get("cluster"))
+    if not given:
+        return entry
+    options = _read_options(given)
+    if isinstance(options, str) or not isinstance(entry.input, str):
+        return options if isinstance(options, str) else entry
+    if find_option_spans(entry.input, options):
+        return entry.with_options(options)
+    below = "\n".join(f"{letter}. {text}" for letter, text in options.items())
+    return replace(entry, input=f"{entry.input.rstrip()}\n{below}", options=options)
+
+
+def _read_options(given: object) -> dict[str, str] | str:
+    """Return options by letter, or what is wrong with them."""
+    found = letter_options(given) if isinstance(given, list) else given
+    if not isinstance(found, dict) or len(found) != len(
+        given if isinstance(given, list) else found
+    ):
+        return "options is no list of at most 26 texts and no object from letter to text"
+    if len(found) < 2 or not all(isinstance(text, str) and text.strip() for text in found.values()):
+        return "options needs two texts or more, and none may be blank"
+    if not all(len(letter) == 1 and letter.isupper() for letter in found):
+        return "options are named by single capital letters"
+    return {letter: text.strip() for letter, text in found.items()}
+
+
+def check_items(
+    records: Iterator[ItemRecord],
+    make: Callable[[ItemRecord], ItemEntry | str],
+    *,
+    benchmark: str,
+    split: str,
+    file: str,
+) -> Iterator[Item | BadRow]:
+    """Yield each record as an item, or as what is wrong with it; ids are there once."""
+    seen: set[str] = set()
+    for record in records:
+        entry = record.defect or make(record)
+        reason = entry if isinstance(entry, str) else _entry_defect(entry, seen)
+        if isinstance(entry, str) or reason:
+            yield make_bad_row(file, record.line, str(reason), str(record.values or ""))
+            continue
+        own = f"{benchmark}/{split}/{record.line}" if entry.id is None else str(entry.id)
+        seen.add(own)
+        yield Item(
+            id=own,
+            split=split,
+            input=str(entry.input),
+            output=str(entry.output),
+            options=dict(entry.options or {}),
+            cluster=str(entry.cluster or ""),
+        )
+
+
+def _entry_defect(entry: ItemEntry, seen: set[str]) -> str | None:
+    for name, value in (("input", entry.input), ("output", entry.output)):
+        if not isinstance(value, str):
+            kind = "missing" if value is None else f"no text but {type(value).__name__}"
+            return f"{name} is {kind}"
+        if not is_encodable(value):
+            return f"{name} holds half a character (a lone surrogate)"
+    if not str(entry.input).strip():
+        return "input is empty"
+    if reason := _name_defect(entry, seen):
+        return reason
+    answer = str(entry.output).strip()
+    if entry.options and answer and answer not in entry.options:
+        return f"the output {answer!r} is none of the options {', '.join(entry.options)}"
+    return None
+
+
+def _name_defect(entry: ItemEntry, seen: set[str]) -> str | None:
+    if not is_encodable(str(entry.cluster or "")):
+        return "cluster holds half a character (a lone surrogate)"
+    if entry.id is not None and not str(entry.id).strip():
+        return "the id is empty"
+    if entry.id is not None and str(entry.id) in seen:
+        return f"the id {str(entry.id)!r} is there twice"
+    return None

@@ -1,0 +1,342 @@
+"""Which samples a target seems to remember, with so many of them flagged falsely and no more.
+
+A sample's score is the mean share of templates that a target is right with on texts that would be
+remembered, less that on texts that would not, shrunk by how little its templates say: with a
+Beta-binomial prior of rates the posterior mean of that difference is m / (m + s) of it, for m
+templates and a prior as strong as s of them. Scores of the same shape that memory has no part in
+stand beside it.
+
+A sample's p-value is the rank of its score among those (conformal p-values, which Benjamini and
+Hochberg's procedure takes: Bates, Candès, Lei, Romano and Sesia 2023, Annals of Statistics 51,
+149-178); those flagged are held to a share of false ones for each kind of memory apart, since a
+sample that stands out in one does not in the other. That share holds if the arms are alike but for
+memory: the same check as for a target's verdict comes before any flag.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from coreeval.evaluation.answer_codes import AnswerCodes
+from coreeval.evaluation.decomposition.drop_terms import (
+    BACK,
+    MIN_SAMPLES,
+    PATH,
+    LossCheck,
+    MemoryKind,
+)
+from coreeval.evaluation.label_scores import Floats, Mask, Numbers
+from coreeval.evaluation.statistics import adjust_benjamini_hochberg
+from coreeval.schema import Arm, Value
+
+
+class ArmContrast(NamedTuple):
+    """Arms that would be remembered, and arms that would not."""
+
+    front: tuple[Arm, ...]
+    back: tuple[Arm, ...]
+
+
+class ContrastPair(NamedTuple):
+    """A contrast, and one in which an arm that is not remembered stands in its front."""
+
+    seen: ArmContrast
+    unseen: ArmContrast
+
+
+CONTRAST_PAIRS: Final[Mapping[MemoryKind, ContrastPair]] = {
+    "wording": ContrastPair(
+        ArmContrast(("original",), ("semantic", "updated")),
+        ArmContrast(("semantic",), ("control", "updated")),
+    ),
+    "facts": ContrastPair(
+        ArmContrast(("original", "semantic", "control"), ("updated",)),
+        ArmContrast(("original", "semantic", "updated"), ("control",)),
+    ),
+}
+"""A text's first rewriting is held against the second, as in `surface_unexplained`, and the updated
+arm changes places with the control arm, which was rewritten just so: without a control arm nothing
+says how many samples chance singles out."""
+
+
+@dataclass(frozen=True, eq=False)
+class KindScores:
+    """One kind of score, of the samples at `Scored.places`."""
+
+    seen: Floats
+    unseen: Floats
+    top: float
+    """The highest that a score can be."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleScores:
+    """The scores of all samples that every needed arm has."""
+
+    places: Numbers
+    """Lines of the table."""
+    kinds: Mapping[MemoryKind, KindScores]
+
+
+def score_items(coded: AnswerCodes) -> SampleScores | None:
+    """Score every sample; None if fewer than 20 have an answer in all four arms."""
+    views = coded.views(PATH)
+    if views is None:
+        return None
+    counted, due = views[0].counted, coded.table.due[:, None]
+    places = np.flatnonzero(counted.any(axis=1))
+    if len(places) < MIN_SAMPLES:
+        return None
+    hits = {
+        arm: (counted & (coded.table.said[:, list(view.ways)] == due)).sum(axis=1)[places]
+        for arm, view in zip(PATH, views, strict=True)
+    }
+    asked = counted.sum(axis=1)[places]
+    weight = shrinkage(np.stack(list(hits.values())), asked)
+    share = {arm: each / asked for arm, each in hits.items()}
+    return SampleScores(
+        places, {kind: _score_kind(bout, share, weight) for kind, bout in CONTRAST_PAIRS.items()}
+    )
+
+
+def _score_kind(bout: ContrastPair, share: Mapping[Arm, Floats], weight: Floats) -> KindScores:
+    seen, unseen = (
+        weight
+        * (
+            np.mean([share[arm] for arm in contrast.front], axis=0)
+            - np.mean([share[arm] for arm in contrast.back], axis=0)
+        )
+        for contrast in bout
+    )
+    return KindScores(_round_equal(seen), _round_equal(unseen), float(_round_equal(weight).max()))
+
+
+def shrinkage(hits: Numbers, asked: Numbers) -> Floats:
+    """Return m / (m + s) for each sample, from hits of shape (arms, samples) out of those asked.
+
+    1 / (1 + s) is how far two templates of a text agree beyond chance: the pairwise estimator of
+    Ridout, Demétrio and Firth (1999), Biometrics 55, 137-148, over all texts. With a single
+    template, which tells nothing of it, 1.
+    """
+    pairs = float((asked * (asked - 1)).sum()) * len(hits)
+    if not pairs:
+        return np.ones(len(asked))
+    mean = hits.sum() / (asked.sum() * len(hits))
+    both = (hits * (hits - 1)).sum() / pairs
+    spread = mean * (1 - mean)
+    alike = float(np.clip((both - mean * mean) / spread, 0, 1)) if spread else 0.0
+    return np.asarray(asked * alike / (asked * alike + 1 - alike))
+
+
+def _round_equal(values: Floats) -> Floats:
+    """Return values of which those that differ in their last bits only are equal."""
+    return np.round(values, 9)
+
+
+FALSE_SHARE: Final = 0.1
+"""Ours: a list to look at may be wrong in one of ten."""
+ItemRow = Mapping[str, str | int | float | None]
+
+
+class SampleFlags(Value):
+    """The samples that seem remembered in one way."""
+
+    ids: tuple[str, ...]
+    """The surest first."""
+    expected_false: float
+    """How many of them are not remembered, at most, on average."""
+    highest: int
+    """Samples with the highest score that there can be."""
+    by_chance: int
+    """How many have it without being remembered."""
+    least: int
+    """How many must have it before any of them can be flagged."""
+
+
+class ItemEvidence(Value):
+    """What is said of single samples of one target."""
+
+    target: str
+    n: int
+    """Samples with an answer that counts in every arm that was asked."""
+    templates: int
+    base: str | None
+    """Where the base rate is from, `control`; None where nothing can be told."""
+    false_share: float
+    kinds: dict[MemoryKind, SampleFlags]
+    """Without those of which nothing can be told."""
+    note: str
+    """How far this reaches, for a reader."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemFindings:
+    """The evidence, and the table that it rests on."""
+
+    found: ItemEvidence
+    columns: tuple[str, ...]
+    rows: Sequence[ItemRow]
+    """A line a sample with an answer: id, label; for each arm and template (`original_1`) 1 for a
+    right answer, 0 for a wrong one, None for none or a refusal; for each kind `score_KIND`,
+    `p_KIND`, `q_KIND` (None without evidence) and `flagged_KIND`, 0 or 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """One kind of evidence for each line of the table; nan without any."""
+
+    score: Floats
+    p: Floats
+    q: Floats
+    flagged: Mask
+
+
+def find_items(
+    coded: AnswerCodes,
+    checks: Mapping[MemoryKind, LossCheck] = {},
+    *,
+    false_share: float = FALSE_SHARE,
+) -> ItemFindings:
+    """Score every sample and flag those that seem remembered, at most `false_share` falsely.
+
+    Nothing is said of a kind of memory without a check, or if a harder arm would explain it; no
+    sample is flagged if the target loses no more than others do.
+    """
+    scored = score_items(coded)
+    open_questions = {kind: tuple(_open_questions(checks.get(kind))) for kind in BACK}
+    told = {kind for kind, why in open_questions.items() if not why}
+    levels = _levels(len(coded.keys), scored, checks, told, false_share) if scored else {}
+    flagged = {
+        kind: _flag_samples(coded, level, scored.kinds[kind], false_share)
+        for kind, level in levels.items()
+        if scored
+    }
+    templates = len({template for _, template in coded.ways})
+    names = [f"{arm}_{template}" for arm, template in coded.ways]
+    columns = [f"{level}_{kind}" for kind in levels for level in ("score", "p", "q", "flagged")]
+    return ItemFindings(
+        found=ItemEvidence(
+            target=coded.target,
+            n=len(scored.places) if scored else 0,
+            templates=templates,
+            base="control" if flagged else None,
+            false_share=false_share,
+            kinds=flagged,
+            note="; ".join(_notes(scored, flagged, checks, open_questions, templates)),
+        ),
+        columns=("id", "label", *names, *columns),
+        rows=tuple(_rows(coded, names, levels)),
+    )
+
+
+def _open_questions(check: LossCheck | None) -> Iterator[str]:
+    """Yield why nothing can be said of single samples."""
+    if check is None:
+        yield "no other targets or texts were compared"
+        return
+    yield from check.unlike
+    if check.no_label and check.no_label.differs:
+        yield "answers without a label are more frequent on the arm behind"
+
+
+def _levels(
+    lines: int,
+    scored: SampleScores,
+    checks: Mapping[MemoryKind, LossCheck],
+    told: Collection[MemoryKind],
+    false_share: float,
+) -> dict[MemoryKind, _Levels]:
+    """Return the evidence of each kind that can be told, on all lines of a table."""
+    found: dict[MemoryKind, _Levels] = {}
+    for kind, scores in scored.kinds.items():
+        if kind not in told:
+            continue
+        p_values = (1 + _at_least(scores.unseen, scores.seen)) / (1 + len(scores.unseen))
+        score, p, q = np.full((3, lines), np.nan)
+        for values, own in (
+            (score, scores.seen),
+            (p, p_values),
+            (q, adjust_benjamini_hochberg(p_values.tolist())),
+        ):
+            values[scored.places] = own
+        flagged = (q <= false_share) & (score > 0) & checks[kind].exceeds
+        found[kind] = _Levels(score, p, q, flagged)
+    return found
+
+
+def _at_least(values: Floats, ends: Floats) -> Numbers:
+    """Return how many values are at least each end."""
+    return np.asarray(len(values) - np.searchsorted(np.sort(values), ends, side="left"))
+
+
+def _flag_samples(
+    coded: AnswerCodes, levels: _Levels, scores: KindScores, false_share: float
+) -> SampleFlags:
+    some = np.flatnonzero(levels.flagged)
+    some = some[np.argsort(-levels.score[some], kind="stable")]
+    n, chance = len(scores.seen), int((scores.unseen >= scores.top).sum())
+    return SampleFlags(
+        ids=tuple(coded.keys[place] for place in some),
+        expected_false=float(levels.q[some].max() * len(some)) if len(some) else 0.0,
+        highest=int((scores.seen >= scores.top).sum()),
+        by_chance=chance,
+        least=int(np.ceil((1 + chance) / (1 + n) * n / false_share)),
+    )
+
+
+def _notes(
+    scored: SampleScores | None,
+    kinds: Mapping[MemoryKind, SampleFlags],
+    checks: Mapping[MemoryKind, LossCheck],
+    open_questions: Mapping[MemoryKind, Sequence[str]],
+    templates: int,
+) -> Iterator[str]:
+    """Yield how far the lists reach, a sentence each."""
+    if scored is None:
+        yield (
+            f"fewer than {MIN_SAMPLES} samples have an answer in all four arms: nothing is said of "
+            "single samples"
+        )
+        return
+    for kind, why in open_questions.items():
+        if why:
+            yield f"{kind}: no sample is flagged, since a harder arm cannot be ruled out ({why[0]})"
+    for kind, each in kinds.items():
+        if not checks[kind].exceeds:
+            yield f"{kind}: no sample is flagged, since other targets may lose as much"
+            continue
+        yield (
+            f"{kind}: {each.highest} of {len(scored.places)} samples have the highest score, "
+            f"{each.by_chance} would without being remembered, {each.least} must before any can be "
+            "flagged"
+        )
+    if kinds and templates == 1:
+        yield "one template and one draw cannot single out samples unless so many stand out"
+
+
+def _rows(
+    coded: AnswerCodes, names: Sequence[str], levels: Mapping[MemoryKind, _Levels]
+) -> Iterator[dict[str, str | int | float | None]]:
+    table = coded.table
+    right, counted = table.said == table.due[:, None], table.is_counted
+    for place in np.flatnonzero(table.is_asked.any(axis=1)):
+        row: dict[str, str | int | float | None] = {
+            "id": coded.keys[place],
+            "label": coded.labels[table.due[place]],
+        }
+        for way, name in enumerate(names):
+            row[name] = int(right[place, way]) if counted[place, way] else None
+        for kind, level in levels.items():
+            row |= _level_row(kind, level, int(place))
+        yield row
+
+
+def _level_row(kind: MemoryKind, level: _Levels, place: int) -> dict[str, str | int | float | None]:
+    known = not np.isnan(level.score[place])
+    values = {"score": level.score, "p": level.p, "q": level.q}
+    row: dict[str, str | int | float | None] = {
+        f"{name}_{kind}": float(each[place]) if known else None for name, each in values.items()
+    }
+    return row | {f"flagged_{kind}": int(level.flagged[place])}

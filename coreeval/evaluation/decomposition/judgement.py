@@ -1,0 +1,395 @@
+"""From what targets lose to verdicts: a loss is memory if no harder arm explains it.
+
+Whether an arm is harder is looked for in its texts, and in what other targets lose on it; what the
+parts of a drop show, and by which rule, stands in `RULES`.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from coreeval.evaluation.answer_codes import AnswerCodes
+from coreeval.evaluation.covariates import (
+    MOST,
+    CovariateCheck,
+    compare_measures,
+    describe_difference,
+)
+from coreeval.evaluation.decomposition.drop_terms import (
+    BACK,
+    CLAIMS,
+    MIN_SAMPLES,
+    PATH,
+    Decomposition,
+    DropParts,
+    LossCheck,
+    MemoryKind,
+    Term,
+    TermName,
+    Verdict,
+)
+from coreeval.evaluation.decomposition.losses import Claim, Losses, measure_losses
+from coreeval.evaluation.excess import MIN_OTHERS, measure_excess
+from coreeval.evaluation.scores import DRAWS, NO_SCORE, Score
+from coreeval.evaluation.statistics import SIGNIFICANCE, adjust_holm
+from coreeval.evaluation.text_measures import measure_texts
+from coreeval.schema import Arm, Value
+
+Why = tuple[str, ...]
+ONE_SIDED: Final = 1.6449 / 1.9600
+"""Half a 90 % interval over half a 95 % one, of a normal distribution."""
+
+
+class DropCase(NamedTuple):
+    """What a verdict is about."""
+
+    losses: Losses
+    checks: Mapping[MemoryKind, LossCheck]
+
+
+Rule = Callable[[DropCase], Why | None]
+"""Why the rule holds, or None."""
+
+_MEMORY: Final[Mapping[MemoryKind, str]] = {
+    "wording": "memory of the words",
+    "facts": "memory of facts",
+}
+
+
+def verdict_of(losses: Losses, checks: Mapping[MemoryKind, LossCheck]) -> tuple[Verdict, Why]:
+    """Return the verdict and its reasons."""
+    case = DropCase(losses, checks)
+    return next((verdict, why) for verdict, rule in RULES if (why := rule(case)) is not None)
+
+
+def _few_samples(case: DropCase) -> Why | None:
+    terms = case.losses.accuracy.terms
+    losses = [terms[name].lost.n for name, _ in CLAIMS.values() if name in terms]
+    if losses and max(losses) >= MIN_SAMPLES:
+        return None
+    if not losses:
+        return ("no two of the arms original, semantic and updated were asked alike",)
+    return (
+        f"the arms share at most {max(losses)} samples; {MIN_SAMPLES} are the least for a verdict",
+    )
+
+
+def _remembered(case: DropCase) -> Why | None:
+    """Hold if something is lost beyond label noise and rewriting that no harder arm explains."""
+    found = tuple(
+        f"{_lost(case, kind)}: {_MEMORY[kind]}, {_excess(case.checks[kind])}"
+        for kind in _list_claims(case)
+        if not [*_explanations(case, kind)]
+    )
+    return found or None
+
+
+def _arms_differ(case: DropCase) -> Why | None:
+    """Hold if something is lost beyond label noise and rewriting that a harder arm may explain."""
+    found = tuple(
+        f"{_lost(case, kind)}: {_MEMORY[kind]} explains it, and so does a harder arm, since "
+        f"{'; '.join(_explanations(case, kind))}"
+        for kind in _list_claims(case)
+    )
+    return found or None
+
+
+def _list_claims(case: DropCase) -> list[MemoryKind]:
+    return [kind for kind in CLAIMS if _holds(case.losses.accuracy, kind)]
+
+
+def _holds(parts: DropParts, kind: MemoryKind) -> bool:
+    """Tell whether a loss is above 0 beyond label noise, and what the control arm leaves of it."""
+    found = [_beyond(parts.terms.get(name)) for name in CLAIMS[kind]]
+    return all(each is not None and _above_one_sided(each) for each in found)
+
+
+def _explanations(case: DropCase, kind: MemoryKind) -> Iterator[str]:
+    """Yield what else than memory explains a loss."""
+    claim, check = case.losses.claims[kind], case.checks[kind]
+    yield from check.unlike
+    if claim.lenient and claim.no_label and not _holds(claim.parts, kind):
+        named = describe_difference(claim.no_label, dict.fromkeys(claim.no_label.means, 1))
+        yield f"answers without a label would explain it if they were right ({named})"
+    if check.p_value is not None and not check.exceeds:
+        yield f"the other targets may lose as much: {_excess(check)}"
+
+
+def _excess(check: LossCheck) -> str:
+    return (
+        f"{_span(check.excess)} beyond what {len(check.others)} other targets lose "
+        f"(adjusted p {check.p_adjusted:.3f})"
+    )
+
+
+def _lost(case: DropCase, kind: MemoryKind) -> str:
+    (name, raw), (rest, left) = (
+        (name, _beyond(case.losses.accuracy.terms.get(name))) for name in CLAIMS[kind]
+    )
+    return f"{name} ({_span(raw)}), of which the control arm leaves {_words(rest)} ({_span(left)})"
+
+
+def _not_separable(case: DropCase) -> Why | None:
+    """Hold where something is lost and no control arm, or too little of one, says to what."""
+    parts = case.losses.accuracy
+    lost = tuple(
+        f"{name} ({_span(raw)}) is lost beyond label noise; {_without_control(parts, beside)}"
+        for name, beside in CLAIMS.values()
+        if (raw := _beyond(parts.terms.get(name)))
+        and _above(raw)
+        and _beyond(parts.terms.get(beside)) is None
+    )
+    return lost or None
+
+
+def _without_control(parts: DropParts, beside: TermName) -> str:
+    if beside not in parts.terms:
+        return (
+            "without a control arm rewriting cannot be told from memory: run.control_window adds "
+            "one"
+        )
+    return (
+        f"the control arm shares {parts.terms[beside].lost.n} samples with the others, and "
+        f"{MIN_SAMPLES} are the least that tell rewriting from memory"
+    )
+
+
+def _nothing(case: DropCase) -> Why:
+    parts = case.losses.accuracy
+    return tuple(
+        f"{_decisive(parts, name, beside)}: nothing beyond label noise and rewriting is shown; a "
+        f"loss of {_detectable(parts, name, beside):.3f} would be found in 80 % of such tests"
+        for name, beside in CLAIMS.values()
+        if _beyond(parts.terms.get(name))
+    )
+
+
+def _decisive(parts: DropParts, name: TermName, beside: TermName) -> str:
+    """Return the term that decides, with its interval: what the control arm leaves of a loss.
+
+    A loss that is not above 0 itself decides whatever the control arm leaves of it.
+    """
+    raw, left = _beyond(parts.terms.get(name)), _beyond(parts.terms.get(beside))
+    if left is None or raw is None or not _above_one_sided(raw):
+        return f"{_words(name)} ({_span(raw)})"
+    return f"{_words(beside)} ({_span(left)}; {_words(name)} alone {_span(raw)})"
+
+
+def _words(name: TermName) -> str:
+    return name.replace("_", " ")
+
+
+def _detectable(parts: DropParts, *names: TermName) -> float:
+    """Return the smallest true loss that shows in all of some terms."""
+    found = [parts.terms[name].detectable for name in names if name in parts.terms]
+    return max(each for each in found if each is not None)
+
+
+RULES: Final[tuple[tuple[Verdict, Rule], ...]] = (
+    ("too_few", _few_samples),
+    ("remembered", _remembered),
+    ("arms_differ", _arms_differ),
+    ("no_control", _not_separable),
+    ("not_shown", _nothing),
+)
+"""The first that holds gives the verdict."""
+
+
+def _beyond(term: Term | None) -> Score | None:
+    """Return what is lost beyond label noise; all of it where nobody judged labels."""
+    if term is None or term.lost.n < MIN_SAMPLES:
+        return None
+    return term.beyond_noise or term.lost
+
+
+def _above(score: Score) -> bool:
+    return score.ci_low is not None and score.ci_low > 0
+
+
+def _above_one_sided(score: Score) -> bool:
+    """Tell whether a score is above 0 by a one-sided test at 5 %, the level of the excess too.
+
+    Memory loses, it never gains; the end of the 90 % interval is taken from that of the 95 % one.
+    """
+    if score.estimate is None or score.ci_low is None:
+        return False
+    return score.estimate - ONE_SIDED * (score.estimate - score.ci_low) > 0
+
+
+def _span(score: Score | None) -> str:
+    if score is None or score.estimate is None or score.ci_low is None or score.ci_high is None:
+        return "n/a"
+    return f"{score.estimate:+.3f}, {score.ci_low:+.3f} to {score.ci_high:+.3f}, n {score.n}"
+
+
+WEIGHTS: Final[Mapping[MemoryKind, Mapping[str, int]]] = {
+    "wording": {"original": 1, "semantic": -2, "control": 1},
+    "facts": {"control": 1, "updated": -1},
+}
+"""The arms of `surface_unexplained` and of `unexplained`: what the first rewording changes in a
+text less what the next rewriting does, and the new facts against older ones."""
+
+
+class ArmTexts(Value):
+    """How the texts of the arms differ, for each kind of memory."""
+
+    n: int
+    """Samples compared: at most 2,000 of those with a text in all four arms."""
+    kinds: dict[MemoryKind, CovariateCheck]
+    """Empty with fewer than 20 samples."""
+
+
+def compare_arm_texts(
+    texts: Mapping[Arm, Mapping[str, str]], clusters: Mapping[str, str] | None = None
+) -> ArmTexts:
+    """Compare the texts of the four arms on the samples that all of them have.
+
+    Args:
+        texts: By arm, the text of each sample by id; no more of them are needed than
+            `covariates.MOST` that all arms have.
+        clusters: The cluster of each sample by id; None if each is its own.
+    """
+    own = [texts.get(arm, {}) for arm in PATH]
+    keys = [key for key in own[0] if all(key in other for other in own)][:MOST]
+    if len(keys) < MIN_SAMPLES:
+        return ArmTexts(n=len(keys), kinds={})
+    measured = measure_texts({arm: [texts[arm][key] for key in keys] for arm in PATH})
+    units = None if clusters is None else [clusters[key] for key in keys]
+    return ArmTexts(
+        n=len(keys),
+        kinds={
+            kind: compare_measures(measured, weights, clusters=units)
+            for kind, weights in WEIGHTS.items()
+        },
+    )
+
+
+def decompose(
+    coded: AnswerCodes, *, noise: float | None = None, seed: int = 7, draws: int = DRAWS
+) -> Decomposition:
+    """Take the drop of a single target apart; alone it is never said to remember anything.
+
+    See `measure_losses` for `noise`, and `judge_losses` for several targets.
+    """
+    return judge_losses([measure_losses(coded, noise=noise, seed=seed, draws=draws)])[0]
+
+
+def judge_losses(
+    found: Sequence[Losses], *, texts: ArmTexts | None = None, references: Collection[str] = ()
+) -> tuple[Decomposition, ...]:
+    """Return the verdict about each target, from its own losses, the texts and the other targets.
+
+    Args:
+        found: What each target loses, all with the same seed and number of draws.
+        texts: How the texts of the arms differ; None if nobody looked, which leaves every loss
+            unexplained.
+        references: Targets that are presumed to remember nothing: the others are held against them
+            alone if there are four.
+    """
+    checks: dict[MemoryKind, dict[str, LossCheck]] = {
+        kind: _checks(kind, found, texts, frozenset(references)) for kind in BACK
+    }
+    return tuple(
+        _judge_target(each, {kind: of[each.target] for kind, of in checks.items()})
+        for each in found
+    )
+
+
+def _judge_target(losses: Losses, checks: Mapping[MemoryKind, LossCheck]) -> Decomposition:
+    verdict, reasons = verdict_of(losses, checks)
+    return Decomposition(
+        target=losses.target,
+        accuracy=losses.accuracy,
+        macro_f1=losses.macro_f1,
+        noise=losses.noise,
+        verdict=verdict,
+        reasons=reasons,
+        checks=dict(checks),
+        draws=losses.draws,
+        seed=losses.seed,
+    )
+
+
+def _checks(
+    kind: MemoryKind, found: Sequence[Losses], texts: ArmTexts | None, references: frozenset[str]
+) -> dict[str, LossCheck]:
+    """Return what else may explain each target's loss, p-values adjusted over all of them.
+
+    References are a family of their own: nobody asks whether they remember anything.
+    """
+    tested = {each.target: _compare_with_others(kind, each, found, references) for each in found}
+    fair = dict[str, float]()
+    for family in (references, {each.target for each in found} - references):
+        some = {
+            name: held.p for name, held in tested.items() if name in family and held.p is not None
+        }
+        fair |= zip(some, adjust_holm(list(some.values())), strict=True)
+    unlike = tuple(_unlike_texts(kind, texts))
+    return {
+        each.target: _make_check(
+            each.claims[kind], tested[each.target], fair.get(each.target), unlike
+        )
+        for each in found
+    }
+
+
+class _OtherTargets(NamedTuple):
+    """A target held against others."""
+
+    others: tuple[str, ...]
+    excess: Score
+    p: float | None
+
+
+def _compare_with_others(
+    kind: MemoryKind, own: Losses, found: Sequence[Losses], references: frozenset[str]
+) -> _OtherTargets:
+    """Hold a target against the references if there are four, else against all others.
+
+    Those whose answers lack a label more often on the arm behind say nothing about its difficulty.
+    """
+    there = [
+        standing
+        for each in found
+        if each is not own
+        and not each.claims[kind].lenient
+        and (standing := each.claims[kind].standing) is not None
+    ]
+    clean = [each for each in there if each.target in references]
+    others = clean if len(clean) >= MIN_OTHERS else there
+    names, standing = tuple(each.target for each in others), own.claims[kind].standing
+    if standing is None or len(others) < MIN_OTHERS:
+        return _OtherTargets(names, NO_SCORE, None)
+    return _OtherTargets(names, *measure_excess(standing, others))
+
+
+def _make_check(
+    claim: Claim, held: _OtherTargets, fair: float | None, unlike: tuple[str, ...]
+) -> LossCheck:
+    few = () if held.p is not None else (_too_few(held.others),)
+    return LossCheck(
+        no_label=claim.no_label,
+        others=held.others,
+        excess=held.excess,
+        p_value=held.p,
+        p_adjusted=fair,
+        exceeds=fair is not None and fair <= SIGNIFICANCE,
+        unlike=unlike + few,
+    )
+
+
+def _too_few(others: Sequence[str]) -> str:
+    return (
+        f"{len(others)} other targets answered all four arms, and {MIN_OTHERS} are the least that "
+        "tell a harder arm from memory: name more under models.targets, such as models that cannot "
+        "know the benchmark, with `role: reference`"
+    )
+
+
+def _unlike_texts(kind: MemoryKind, texts: ArmTexts | None) -> Iterator[str]:
+    """Yield why the texts leave open that an arm is harder."""
+    if texts is None:
+        yield "the texts of the arms were not compared"
+    elif kind not in texts.kinds:
+        yield f"{texts.n} samples have a text in all four arms, too few to compare"
+    else:
+        yield from (f"the arms differ in {each}" for each in texts.kinds[kind].sentences)

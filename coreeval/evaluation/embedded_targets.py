@@ -1,0 +1,341 @@
+"""Embedded targets, `offline:NAME`: small classifiers fitted here, for a run without any model.
+
+`offline:classifier` knows its train split and nothing else. The three others are one classifier,
+fitted on half of the train split, with different memories (docs/targets.md): `offline:clean` has
+none, `offline:finetuned` has seen the train split, `offline:contaminated` the test split. They show
+what a report says of memory, on targets of which it is known. `offline:reference-1` to `-6` have
+none either and learned from less and less of that half: clean references of different abilities.
+Deterministic: same data and seed, same answers.
+
+The classifier is logistic regression on words, and on what two texts share. The memory keeps texts
+word for word and stands for contamination where no model can be contaminated. It is more brittle
+than a model's: other words for the same facts, and it remembers nothing.
+"""
+
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import combinations
+from random import Random
+from typing import TYPE_CHECKING, Protocol
+
+from coreeval.errors import ConfigError, DatasetError
+from coreeval.schema import Prediction, Sample, Task
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+
+Fields = Mapping[str, str]
+"""Texts by the name of their field."""
+
+WORDS = ("word", (1, 2))
+PIECES = ("char_wb", (3, 5))
+WORD = re.compile(r"\w+(?:'\w+)*")
+NEGATIONS = frozenset(
+    ("no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot")
+)
+"""Besides every word that ends in n't."""
+
+
+class Classifier(Protocol):
+    """What scikit-learn's classifiers and pipelines have in common here."""
+
+    def fit(self, fields: Sequence[Fields], labels: Sequence[str]) -> object:
+        """Learn from texts and their labels."""
+        ...
+
+    def predict(self, fields: Sequence[Fields]) -> Sequence[str]:
+        """Label texts."""
+        ...
+
+
+def make_classifier(names: Sequence[str], seed: int) -> Classifier:
+    """Return a classifier, not fitted yet, on tf-idf and for several fields on their overlap.
+
+    Classes are weighted by their rarity because the score to compare is the macro-F1.
+    """
+    features = _pair_features if len(names) > 1 else _text_features
+    return _logistic(features(names), seed)
+
+
+def measure_overlap(first: str, second: str) -> dict[str, float]:
+    """Return how much two texts share: words, word pairs and triples, numbers, negation, length."""
+    one, two = split_words(first), split_words(second)
+    found = {
+        f"{measure}_{n}": value
+        for n in (1, 2, 3)
+        for measure, value in _shares(_grams(one, n), _grams(two, n)).items()
+    }
+    here, there = ({word for word in words if word[0].isdigit()} for words in (one, two))
+    negated = [any(word in NEGATIONS or word.endswith("n't") for word in ws) for ws in (one, two)]
+    return found | {
+        "numbers_jaccard": _shares(here, there)["jaccard"],
+        "numbers_equal": float(here == there),
+        "numbers_nested": float(here <= there or there <= here),
+        "negation_agrees": float(negated[0] == negated[1]),
+        "length_ratio": min(len(one), len(two)) / max(len(one), len(two), 1),
+        "length_difference": float(abs(len(one) - len(two))),
+    }
+
+
+def split_words(text: str) -> list[str]:
+    """Return lower-case words; the `didn 't` of tokenised texts is one of them."""
+    return WORD.findall(text.lower().replace("\u2019", "'").replace(" 't", "'t"))
+
+
+def _grams(words: Sequence[str], n: int) -> set[tuple[str, ...]]:
+    return {tuple(words[at : at + n]) for at in range(len(words) - n + 1)}
+
+
+def _shares(one: Set[object], two: Set[object]) -> dict[str, float]:
+    """Return Jaccard and containment each way; an empty set is contained in every other."""
+    both = len(one & two)
+    first, second = (both / len(grams) if grams else 1.0 for grams in (one, two))
+    jaccard = both / len(one | two) if one or two else 1.0
+    return {"jaccard": jaccard, "first_in_second": first, "second_in_first": second}
+
+
+def _logistic(features: object, seed: int) -> Classifier:
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+    from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+
+    model = LogisticRegression(class_weight="balanced", max_iter=1000, random_state=seed)
+    pipeline: Classifier = make_pipeline(features, model)
+    return pipeline
+
+
+def _text_features(names: Sequence[str]) -> object:
+    """Return tf-idf of words and of pieces of words, which carry hashtags and spelling."""
+    from sklearn.pipeline import make_union
+
+    return make_union(*(_tfidf(name, *kind) for name in names for kind in (WORDS, PIECES)))
+
+
+def _pair_features(names: Sequence[str]) -> object:
+    """Return tf-idf of the words of each field, and the overlap of every two fields."""
+    from sklearn.feature_extraction import DictVectorizer  # type: ignore[import-untyped]
+    from sklearn.pipeline import make_pipeline, make_union
+    from sklearn.preprocessing import (  # type: ignore[import-untyped]
+        FunctionTransformer,
+        StandardScaler,
+    )
+
+    def overlaps(rows: Sequence[Fields]) -> list[dict[str, float]]:
+        return [
+            {
+                f"{one}_{two}_{name}": value
+                for one, two in combinations(names, 2)
+                for name, value in measure_overlap(row[one], row[two]).items()
+            }
+            for row in rows
+        ]
+
+    scaled = (FunctionTransformer(overlaps), DictVectorizer(sparse=False), StandardScaler())
+    return make_union(make_pipeline(*scaled), *(_tfidf(name, *WORDS) for name in names))
+
+
+def _tfidf(field: str, analyzer: str, lengths: tuple[int, int]) -> object:
+    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
+
+    return TfidfVectorizer(
+        preprocessor=lambda row: row[field].lower(),
+        analyzer=analyzer,
+        ngram_range=lengths,
+        sublinear_tf=True,
+    )
+
+
+RUN = 5
+"""Words in a row that are remembered together."""
+RECALLED = 0.8
+"""Share of a text's runs that must stand in one remembered text for that to be recalled: on
+TweetEval emotion 1 of 178 texts reworded by rules still has it (docs/targets.md)."""
+
+
+class TextMemory:
+    """Texts with their labels, kept as hashed runs of words.
+
+    Args:
+        samples: What was seen; of equal texts the first label stays.
+    """
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._labels = [sample.label_text for sample in samples]
+        self._known = _hash_runs([sample.fields for sample in samples])
+
+    def recall(self, fields: Sequence[Fields]) -> list[str | None]:
+        """Return the label of the remembered text that each of some texts is, or None."""
+        runs = _hash_runs(fields)
+        shared = (runs @ self._known.T).tocsr()
+        whole = runs.getnnz(axis=1)
+        return [self._best(shared[row], float(whole[row])) for row in range(len(fields))]
+
+    def _best(self, shared: "csr_matrix", whole: float) -> str | None:
+        if not shared.nnz or shared.data.max() < RECALLED * whole:
+            return None
+        return self._labels[int(shared.indices[shared.data == shared.data.max()].min())]
+
+
+def split_train(train: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
+    """Return the half of a train split that classifiers are fitted on, and the half to compare.
+
+    `offline:clean` has seen nothing of the second. A text decides by its words, so that copies of
+    it are in one half.
+    """
+    halves: tuple[list[Sample], list[Sample]] = ([], [])
+    for sample in train:
+        halves[is_held_out(sample)].append(sample)
+    return halves
+
+
+def is_held_out(sample: Sample) -> bool:
+    """Tell whether a sample of the train split is in the half to compare."""
+    said = " ".join(word for text in sample.fields.values() for word in split_words(text))
+    return zlib.crc32(said.encode()) % 2 == 1
+
+
+def _hash_runs(fields: Sequence[Fields]) -> "csr_matrix":
+    """Return which runs of words each text has, a row a text."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    hashing = HashingVectorizer(
+        analyzer=lambda one: list(_runs(one)), norm=None, alternate_sign=False, binary=True
+    )
+    return hashing.transform(fields)
+
+
+def _runs(fields: Fields) -> Iterator[str]:
+    """Yield each field's runs of words; a text that is shorter is one run."""
+    for name, text in fields.items():
+        said = split_words(text)
+        for start in range(max(1, len(said) - RUN + 1)):
+            yield " ".join((name, *said[start : start + RUN]))
+
+
+@dataclass(frozen=True)
+class OfflineTarget:
+    """A fitted classifier that answers with label names, and with those that it remembers."""
+
+    name: str
+    """As the config spells it, e.g. `offline:classifier`."""
+    classifier: Classifier
+    memory: TextMemory | None = None
+
+    def predict(self, fields: Sequence[Fields]) -> list[str]:
+        """Label texts, given as text by field name."""
+        if not fields:
+            return []
+        labels = [str(label) for label in self.classifier.predict(fields)]
+        recalled = self.memory.recall(fields) if self.memory else [None] * len(fields)
+        return [known or label for known, label in zip(recalled, labels, strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingData:
+    """What an embedded target may learn from."""
+
+    train: Sequence[Sample]
+    test: Callable[[], Sequence[Sample]]
+    """Gives the samples of the run; only a contaminated target looks at them."""
+
+
+def fit_target(name: str, task: Task, seen: TrainingData, *, seed: int) -> OfflineTarget:
+    """Fit the embedded target of a name such as `offline:classifier`.
+
+    Raises:
+        ConfigError: there is no embedded target of this name.
+        DatasetError: the train split has no samples or only one class.
+    """
+    check_embedded(name)
+    kind = EMBEDDED[name.removeprefix("offline:")]
+    remembered = kind.remembers(seen)
+    return OfflineTarget(
+        name=name,
+        classifier=_fit_classifier(task, kind.fitted_on(seen), seed),
+        memory=TextMemory(remembered) if remembered else None,
+    )
+
+
+def is_classifier(name: str) -> bool:
+    """Tell whether `offline:NAME` is one of these; personas of NumLeak are named alike."""
+    return name.partition(":")[::2] in {("offline", each) for each in EMBEDDED}
+
+
+def check_embedded(name: str) -> None:
+    """Check that there is an embedded target of a name such as `offline:classifier`.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if not is_classifier(name):
+        known = ", ".join(f"offline:{each}" for each in sorted(EMBEDDED))
+        raise ConfigError(
+            f"there is no embedded target {name!r}", where="models.targets", hint=f"known: {known}"
+        )
+
+
+@dataclass(frozen=True)
+class _TargetKind:
+    fitted_on: Callable[[TrainingData], Sequence[Sample]]
+    remembers: Callable[[TrainingData], Sequence[Sample]]
+
+
+def _half(seen: TrainingData) -> Sequence[Sample]:
+    return split_train(seen.train)[0]
+
+
+def _part_of_half(number: int) -> Callable[[TrainingData], Sequence[Sample]]:
+    """Return what draws the samples that a reference learns from, the later the fewer.
+
+    From nine tenths of the half down to four, so that abilities differ as those of models do.
+    """
+
+    def part(seen: TrainingData) -> Sequence[Sample]:
+        known = _half(seen)
+        return Random(number).sample(known, k=len(known) * (10 - number) // 10)
+
+    return part
+
+
+EMBEDDED = {
+    "classifier": _TargetKind(lambda seen: seen.train, lambda _: ()),
+    "clean": _TargetKind(_half, lambda _: ()),
+    "finetuned": _TargetKind(_half, lambda seen: seen.train),
+    "contaminated": _TargetKind(_half, lambda seen: seen.test()),
+    **{f"reference-{n}": _TargetKind(_part_of_half(n), lambda _: ()) for n in range(1, 7)},
+}
+"""Embedded targets by the NAME of `offline:NAME`: what each is fitted on, and what it remembers."""
+
+
+def _fit_classifier(task: Task, samples: Sequence[Sample], seed: int) -> Classifier:
+    _require_classes(task, samples)
+    classifier = make_classifier(task.fields, seed)
+    classifier.fit([sample.fields for sample in samples], [one.label_text for one in samples])
+    return classifier
+
+
+def predict_samples(
+    target: OfflineTarget, samples: Sequence[Sample], *, source: str
+) -> tuple[Prediction, ...]:
+    """Ask an embedded target about samples that carry the texts of a source; it has no template."""
+    answers = target.predict([sample.fields for sample in samples])
+    return tuple(
+        Prediction(
+            target=target.name, source=source, sample_id=sample.id, template=0, answer=answer
+        )
+        for sample, answer in zip(samples, answers, strict=True)
+    )
+
+
+def _require_classes(task: Task, samples: Sequence[Sample]) -> None:
+    classes = {sample.label_text for sample in samples}
+    if len(classes) >= 2:
+        return
+    found = f"only the label {classes.pop()!r}" if classes else "no samples"
+    raise DatasetError(
+        f"an embedded target cannot be fitted for {task.name!r}: its train split has {found}",
+        where="dataset.train_split",
+        hint="name a split with two labels or more, or take offline targets out of models.targets",
+    )

@@ -1,0 +1,267 @@
+"""Scores of labels given to the same samples in several ways, with intervals from one bootstrap.
+
+A way is one arm asked with one template. Samples are resampled with all that was said of them, so
+that templates stay together and arms stay paired. What is resampled are sums over samples: of many
+samples, sums over groups of them, so that time and memory do not grow with the draws.
+
+The bootstrap is too narrow for few samples: its variance is n - 1 over n of the true one, and it
+knows no tails of Student's t. The expanded percentile interval mends both (Hesterberg 2015, The
+American Statistician 69, 371-386); from a few hundred samples on it is the plain one. A loss that
+rests on a handful of answers, or on none, has draws that hardly differ: they know nothing of an
+answer that happened not to be among so few samples. Where arms are compared the variance of one
+such answer is added, 1 over n squared (docs/calibration.md: what that mends).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import hypot, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coreeval.evaluation.scores import LEVEL, NO_SCORE, Score
+from coreeval.evaluation.statistics import ensure_width
+from coreeval.schema import AnswerKind
+
+Codes = NDArray[np.int16]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+Weights = NDArray[np.float32]
+"""How often each group counts, a line a draw; float32 holds whole numbers up to 2^24."""
+
+MISSING = -1
+"""The code of what was not asked; labels have the codes from 0."""
+FAULTS: tuple[AnswerKind, ...] = ("unparsed", "truncated", "refused")
+"""Kinds of answers without a label, in the order of their codes, which follow those of labels. The
+first two are predictions of their own, wrong and no class of the F1; a refusal is no prediction."""
+GROUPS = 5000
+"""Most that is resampled. More samples are put by chance into so many groups, which are resampled:
+that misses the variance by a fiftieth (its standard error, sqrt(2 / GROUPS)), less than the draws
+do."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerTable:
+    """What was said of each sample."""
+
+    due: Codes
+    """Label of the benchmark, shape (samples,)."""
+    said: Codes
+    """What was said in each way, shape (samples, ways)."""
+    labels: int
+    """How many labels the task has."""
+    clusters: Numbers | None = None
+    """The number of each sample's cluster, from 0, shape (samples,); None if each is its own."""
+
+    @property
+    def is_asked(self) -> Mask:
+        """Where there is an answer of any kind, shape (samples, ways)."""
+        return np.asarray(self.said != MISSING)
+
+    @property
+    def is_counted(self) -> Mask:
+        """Where there is a prediction: an answer that is no refusal."""
+        return np.asarray(self.is_asked & (self.said != self.labels + FAULTS.index("refused")))
+
+    def kinds(self, ways: Sequence[int], some: Mask) -> dict[AnswerKind, int]:
+        """Return how many answers of each kind some samples have in some ways."""
+        said = self.said[some][:, list(ways)]
+        found: dict[AnswerKind, int] = {
+            "answered": int(((said != MISSING) & (said < self.labels)).sum())
+        }
+        for place, kind in enumerate(FAULTS):
+            found[kind] = int((said == self.labels + place).sum())
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerView:
+    """One arm asked with some templates, and which of its answers count."""
+
+    templates: tuple[int, ...]
+    ways: tuple[int, ...]
+    counted: Mask
+    """Shape (samples, templates)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ViewScores:
+    """The scores of a view: on the samples as they are, then for each draw."""
+
+    macro_f1: Floats
+    """Shape (1 + draws, templates); nan where a draw has no sample of a template."""
+    accuracy: Floats
+    """The same."""
+    each: Numbers
+    """Samples that count for each template, shape (templates,)."""
+    n: int
+    """Samples that count for one template at least."""
+    units: int
+    """Clusters that these samples are in: as many as n if each is its own."""
+
+    @property
+    def is_used(self) -> Mask:
+        """Templates that have a sample at all: those that are averaged."""
+        return np.asarray(self.each > 0)
+
+
+def resample(
+    table: AnswerTable, views: Sequence[AnswerView], *, seed: int, draws: int
+) -> list[ViewScores]:
+    """Score views on the same draws of clusters (Davison and Hinkley 1997, section 3.8)."""
+    chance = np.random.default_rng(seed)
+    units = np.arange(len(table.due)) if table.clusters is None else table.clusters
+    number = int(units.max(initial=-1)) + 1
+    groups = units if number <= GROUPS else (chance.permutation(number) % GROUPS)[units]
+    weights = _weights(chance, min(number, GROUPS), draws)
+    known = dict[tuple[int, bytes], tuple[Floats, Floats]]()
+
+    def scores(way: int, counted: Mask) -> tuple[Floats, Floats]:
+        key = way, counted.tobytes()  # views of samples that all arms share are alike
+        if key not in known:
+            known[key] = _scores(weights @ _sums(table, groups, table.said[:, way], counted))
+        return known[key]
+
+    return [_score_view(view, units, scores) for view in views]
+
+
+def average_templates(values: Floats, found: ViewScores) -> Score:
+    """Return the mean over templates of one of a view's scores, with its percentile interval."""
+    return score_share_draws(mean_of_templates(values, found), found.n)
+
+
+def mean_of_templates(values: Floats, found: ViewScores) -> Floats:
+    """Return the mean over the templates that have a sample, shape (1 + draws,)."""
+    if not found.is_used.any():
+        return np.full(len(values), np.nan)
+    return np.asarray(values[:, found.is_used].mean(axis=1))
+
+
+def score_draws(values: Floats, n: int) -> Score:
+    """Return a score from its value and those of the draws; one sample gives no interval."""
+    if n == 0:
+        return NO_SCORE
+    if n == 1:
+        return Score(estimate=float(values[0]), ci_low=None, ci_high=None, n=1)
+    value, tail = float(values[0]), (1 - LEVEL) / 2
+    low, high = map(float, np.nanquantile(values[1:], [tail, 1 - tail]))
+    return Score(estimate=value, ci_low=low, ci_high=high, n=n)
+
+
+def score_share_draws(values: Floats, n: int) -> Score:
+    """Return the same of a score from 0 to 1; if no draw differs its interval is Wilson's."""
+    found = score_draws(values, n)
+    if found.estimate is None or found.ci_low is None or found.ci_high is None:
+        return found
+    low, high = ensure_width(found.estimate, found.ci_low, found.ci_high, n)
+    return Score(estimate=found.estimate, ci_low=low, ci_high=high, n=n)
+
+
+def _weights(chance: np.random.Generator, groups: int, draws: int) -> Weights:
+    """Draw as many groups as there are, again and again; the first line takes each once."""
+    found = np.ones((1 + draws, groups), np.float32)
+    for line in found[1:]:
+        line[:] = np.bincount(chance.integers(groups, size=groups), minlength=groups)
+    return found
+
+
+def _score_view(
+    view: AnswerView, units: Numbers, scores: Callable[[int, Mask], tuple[Floats, Floats]]
+) -> ViewScores:
+    some = view.counted.any(axis=1)
+    found = [scores(way, view.counted[:, place]) for place, way in enumerate(view.ways)]
+    return ViewScores(
+        macro_f1=np.stack([f1 for f1, _ in found], axis=1),
+        accuracy=np.stack([right for _, right in found], axis=1),
+        each=view.counted.sum(axis=0),
+        n=int(some.sum()),
+        units=len(np.unique(units[some])),
+    )
+
+
+def _sums(table: AnswerTable, groups: Numbers, said: Codes, counted: Mask) -> Weights:
+    """Return what one way's scores need of each group: how often it is counted, then by label.
+
+    Shape (groups, 1 + 2 labels): hits of each label, then how often it is due or given.
+    """
+    number, labels = int(groups.max(initial=-1)) + 1, table.labels
+
+    def by_label(codes: Codes, some: Mask) -> Numbers:
+        cells = groups[some] * labels + codes[some]
+        return np.bincount(cells, minlength=number * labels).reshape(number, labels)
+
+    given = counted & (said < labels)
+    size = by_label(table.due, counted) + by_label(said, given)
+    hits = by_label(said, given & (said == table.due))
+    every = np.bincount(groups[counted], minlength=number)
+    return np.column_stack([every, hits, size]).astype(np.float32)
+
+
+def _scores(sums: Weights) -> tuple[Floats, Floats]:
+    """Return macro-F1 and accuracy for each line of sums.
+
+    The F1 is scikit-learn's `f1_score(labels=…, average="macro", zero_division=0)`.
+    """
+    number, by_label = sums[:, 0].astype(np.float64), sums[:, 1:].astype(np.float64)
+    hits, size = np.split(by_label, 2, axis=1)
+    f1 = np.mean(2 * hits / np.maximum(size, 1), axis=1)
+    right = hits.sum(axis=1) / np.maximum(number, 1)
+    return np.where(number == 0, np.nan, f1), np.where(number == 0, np.nan, right)
+
+
+def expand_interval(values: Floats, n: int, *, units: int | None = None, answers: int = 0) -> Score:
+    """Return a score from its value and those of the draws; one sample gives no interval.
+
+    Args:
+        values: The value, then those of the draws.
+        n: Number of samples.
+        units: Number of clusters that they are in; None if each is its own.
+        answers: How often one sample's answer counts in a difference; 0 for the score of one arm.
+    """
+    from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]  # slow to import
+
+    if n == 0:
+        return NO_SCORE
+    free = (n if units is None else units) - 1
+    if free < 1:
+        return Score(estimate=float(values[0]), ci_low=None, ci_high=None, n=n)
+    tail = float(ndtr(stdtrit(free, (1 - LEVEL) / 2) * np.sqrt((free + 1) / free)))
+    low, high = map(float, np.nanquantile(values[1:], [tail, 1 - tail]))
+    value, least = float(values[0]), answers / n
+    if not answers:
+        low, high = ensure_width(value, low, high, free + 1)
+    else:
+        low = value - hypot(max(value - low, 0.0), least)
+        high = value + hypot(max(high - value, 0.0), least)
+    return Score(estimate=value, ci_low=low, ci_high=high, n=n)
+
+
+def score_difference(first: Floats, second: Floats, shared: ViewScores) -> Score:
+    """Return second minus first, averaged over templates; the same samples count for both."""
+    gained = mean_of_templates(second, shared) - mean_of_templates(first, shared)
+    return expand_interval(gained, shared.n, units=shared.units, answers=1)
+
+
+def two_sided_p(
+    values: Floats, n: int, *, units: int | None = None, answers: int = 0
+) -> float | None:
+    """Return the p-value of 0: one less the level of the interval that just holds it.
+
+    A difference that is no larger than what one answer makes has 1.
+
+    One is added to the draws on either side (Phipson and Smyth 2010), so that none is 0.
+    """
+    from scipy.special import ndtri, stdtr
+
+    value, least = float(values[0]), answers / n if n else 0.0
+    free = (n if units is None else units) - 1
+    if free < 1 or not np.isfinite(value):
+        return None
+    if abs(value) <= least:
+        return 1.0
+    reached = float(np.sign(value)) * sqrt(value**2 - least**2)
+    known = values[1:][np.isfinite(values[1:])] - (value - reached)
+    beyond = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
+    share = (1 + beyond) / (1 + len(known))
+    return float(min(1.0, 2 * stdtr(free, ndtri(share) / np.sqrt((free + 1) / free))))

@@ -1,0 +1,85 @@
+"""The words of a text, and the script it is written in.
+
+Scripts without spaces between words (Chinese, Japanese, Thai, …) give a word for each character:
+taken whole, a sentence of theirs would be one word, and to the usual tokenizer of ROUGE nothing.
+"""
+
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana, Han
+)
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_PIECE = re.compile(rf"[{_UNSPACED}]|[^{_UNSPACED}]+")
+_ARTICLE = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA")
+
+
+def find_ascii_words(text: str) -> list[str]:
+    """Return runs of a-z and 0-9 in lower case: the tokens of rouge-score without its stemmer."""
+    return _ASCII_WORD.findall(text.lower())
+
+
+def find_words(text: str) -> list[str]:
+    """Return runs of letters and digits of any script in lower case."""
+    return _WORD.findall(unicodedata.normalize("NFC", text).lower())
+
+
+def has_only_ascii_letters(text: str) -> bool:
+    """Tell whether a text has no letter beyond A to Z; other marks do not matter."""
+    return text.isascii() or not any(char.isalpha() and not char.isascii() for char in text)
+
+
+def split_spaces(text: str) -> Iterator[str]:
+    """Yield what stands between single spaces, case and punctuation kept, for Jaccard.
+
+    CAP's published code splits so: two spaces running, and an empty text, have an empty word.
+    """
+    for chunk in text.strip().split(" "):
+        yield from _PIECE.findall(chunk) or [chunk]
+
+
+def normalise_squad(text: str) -> str:
+    """Return a text as SQuAD compares it: lower case, without ASCII punctuation and a, an, the.
+
+    The gold letter `A` becomes the empty text, as does an answer without a letter or digit.
+    """
+    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def find_script(text: str) -> str:
+    """Return the script of most letters, as Unicode names it (LATIN, CJK, …); empty without any."""
+    found = Counter(_script_of(char) for char in text if char.isalpha())
+    return found.most_common(1)[0][0] if found else ""
+
+
+@cache
+def _script_of(letter: str) -> str:
+    name = unicodedata.name(letter, "UNKNOWN").split()[0].split("-")[0]
+    return "CJK" if name in _EAST_ASIAN else name
+
+
+def list_script_notes(references: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
+    """Return a note on answers in another script than their reference, if there are any.
+
+    Such an answer shares hardly a word with its reference and scores 0 however right it is.
+    """
+    scripts = {text: find_script(text) for text in {*references, *outputs}}
+    pairs = Counter(
+        (there, here)
+        for reference, output in zip(references, outputs, strict=True)
+        if (there := scripts[reference]) and (here := scripts[output]) and there != here
+    )
+    return tuple(
+        f"{count} of {len(outputs)} answers are written in {here} letters, their references in "
+        f"{there}: they can hardly match, right or wrong"
+        for (there, here), count in pairs.most_common()
+    )

@@ -1,0 +1,332 @@
+"""Modifications of items (CAP paper, section 3.5): the answer stays what it was, or moves along.
+
+Option shuffle: the content of the options changes places, the right letter moves along. Label
+order: a classification prompt offers its labels in another order. Year shift: every year of an item
+moves by the same number of years, the reasoning stays. Paraphrase: an item's input in other words,
+by a model, held to what it said before.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from random import Random
+from typing import Protocol, TypeVar
+
+import numpy as np
+from pydantic import BaseModel
+
+from coreeval.errors import NoValidAnswer
+from coreeval.evaluation.benchmarks.item_records import OptionSpan, find_option_spans
+from coreeval.evaluation.metrics.text import split_spaces
+from coreeval.evaluation.years import FIRST, LAST, Year, find_years
+from coreeval.models import InvalidAnswer, OutputSchema
+from coreeval.prompts import Prompt, load_built_in_prompt, to_prompt_json
+from coreeval.schema import Item, Text, Value
+from coreeval.tools.embeddings import Embedder
+
+TRIES = 1000
+"""Random orders that are tried; of distinct texts one in e is right."""
+
+
+def derange(texts: Sequence[str], *, seed: int, key: str) -> list[int] | None:
+    """Return an order of the texts' places in which no place has its own text again.
+
+    Equal texts count as one, so a place gets no text that it had. Drawn evenly among all such
+    orders, unless equal texts make them so rare that groups of equal ones are moved on instead; the
+    same for the same seed and key. None where there is no such order.
+    """
+    most = max(Counter(texts).values(), default=1)
+    if 2 * most > len(texts):
+        return None
+    random, order = Random(f"{seed}:{key}"), list(range(len(texts)))
+    for _ in range(TRIES):
+        random.shuffle(order)
+        if all(texts[place] != texts[came] for place, came in enumerate(order)):
+            return order
+    grouped = sorted(order, key=texts.__getitem__)
+    moved = dict(zip(grouped, grouped[most:] + grouped[:most], strict=True))
+    return [moved[place] for place in range(len(texts))]
+
+
+class ItemTwin(Value):
+    """The modified twin of an item, under the same id."""
+
+    item: Item
+    changes: dict[str, str]
+    """What became what: an option's letter, a year, a label's place; empty for a paraphrase."""
+
+
+class NoTwin(Value):
+    """Why an item has no modified twin; it takes no part in a comparison."""
+
+    id: str
+    reason: str
+
+
+_BETWEEN = re.compile(r"[\W\d_]*(?:(?:or|and|either|或|和|或者)[\W\d_]*)?", re.IGNORECASE)
+MOST_BETWEEN = 12
+"""Characters between two labels of one list: `", "`, `" or "`, a line with a bullet."""
+
+
+def shuffle_label_order(item: Item, labels: Sequence[str], *, seed: int) -> ItemTwin | NoTwin:
+    """Let every label of the list in the input stand where another one stood; the answer stays.
+
+    The list is the last place where all labels follow each other with nothing but marks, numbers,
+    `or` and `and` between them.
+    """
+    found = _label_list(item.input, labels)
+    if not found:
+        return NoTwin(id=item.id, reason=f"the input does not list {', '.join(labels)}")
+    names = [match.group() for match in found]
+    order = derange([name.casefold() for name in names], seed=seed, key=item.id)
+    if order is None:
+        return NoTwin(id=item.id, reason="there is only one label")
+    text = item.input
+    for match, came in reversed([*zip(found, order, strict=True)]):
+        text = text[: match.start()] + names[came] + text[match.end() :]
+    changes = {names[place]: names[came] for place, came in enumerate(order)}
+    return ItemTwin(item=item.model_copy(update={"input": text}), changes=changes)
+
+
+def _label_list(text: str, labels: Sequence[str]) -> list[re.Match[str]]:
+    longest_first = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
+    found = [*re.finditer(rf"(?<!\w)(?:{longest_first})(?!\w)", text, flags=re.IGNORECASE)]
+    for start in range(len(found) - len(labels), -1, -1):
+        run = found[start : start + len(labels)]
+        if len({match.group().casefold() for match in run}) == len(labels) and _is_label_gap(
+            text, run
+        ):
+            return run
+    return []
+
+
+def _is_label_gap(text: str, run: list[re.Match[str]]) -> bool:
+    gaps = [text[one.end() : two.start()] for one, two in pairwise(run)]
+    return all(len(gap) <= MOST_BETWEEN and _BETWEEN.fullmatch(gap) for gap in gaps)
+
+
+_REFERS = re.compile(
+    r"\b(?:all|none|any|both|either|neither|some) of the (?:above|below|others?|other options)\b"
+    r"|\b(?:options?|answers?|choices?) [A-Z]\b|\b[A-Z] (?:and|or|nor) [A-Z]\b"
+    r"|以上(?:选项|[都均皆全各])|上述(?:选项|[都均皆全各])|[A-Z][、和或及][A-Z]"
+)
+"""An option about other options, by their place: moved, it would say something else."""
+
+
+def shuffle_options(item: Item, *, seed: int) -> ItemTwin | NoTwin:
+    """Give every option letter the text of another one, and the answer its new letter.
+
+    The paper's authors only see to it that the order differs; here no option stays where it was.
+    """
+    letters, texts = list(item.options), list(item.options.values())
+    answer = item.output.strip()
+    if reason := _find_obstacle(item, answer):
+        return NoTwin(id=item.id, reason=reason)
+    order = derange([" ".join(text.split()) for text in texts], seed=seed, key=item.id)
+    spans = find_option_spans(item.input, item.options)
+    if order is None or spans is None:
+        reason = "options are equal" if spans else "the input does not show the options"
+        return NoTwin(id=item.id, reason=reason)
+    options = {letter: texts[came] for letter, came in zip(letters, order, strict=True)}
+    moved = {letters[came]: letter for letter, came in zip(letters, order, strict=True)}
+    twin = item.model_copy(
+        update={
+            "input": _replace_spans(
+                item.input, {spans[letter]: options[letter] for letter in letters}
+            ),
+            "options": options,
+            "output": moved.get(answer, item.output),
+        }
+    )
+    return ItemTwin(item=twin, changes=moved)
+
+
+def _find_obstacle(item: Item, answer: str) -> str:
+    if len(item.options) < 2:
+        return "it has no options"
+    if answer and answer not in item.options:
+        return f"the output {answer!r} is none of the option letters"
+    if any(_REFERS.search(text) for text in item.options.values()):
+        return "an option speaks of others by their place"
+    return ""
+
+
+def _replace_spans(text: str, by_span: dict[OptionSpan, str]) -> str:
+    for span in sorted(by_span, reverse=True):
+        text = text[: span.start] + by_span[span] + text[span.end :]
+    return text
+
+
+FLOOR = 0.9
+"""Least cosine similarity of the two inputs by MiniLM; see docs/scoring.md for what it rests on."""
+PIECE = 150
+"""Words of a piece: with their parts and punctuation, what MiniLM reads at once."""
+_NUMBER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]*\d+(?:[.,]\d+)*[A-Za-z0-9]*")
+"""With the letters that it is written together with: `FY14`, and what a lost mark left behind."""
+_BLANK = "____"
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class ParaphraseClient(Protocol):
+    """What answers: the models' Asker in a role of its own, through the call store."""
+
+    async def ask(
+        self,
+        messages: Sequence[dict[str, str]],
+        shape: OutputSchema[Answer],
+        *,
+        check: Callable[[Answer], None],
+    ) -> Answer:
+        """Return a valid answer; raise NoValidAnswer where there is none."""
+        ...
+
+
+class Paraphrase(Value):
+    """What the model answers."""
+
+    input: Text
+
+
+class Paraphraser:
+    """Puts items into other words; what changes numbers or drifts off is asked for again.
+
+    Args:
+        asker: The model.
+        embeds: Says how near the new text is to the old one.
+        floor: Least cosine similarity that passes.
+        prompt: The wording; the built-in one by default.
+    """
+
+    def __init__(
+        self,
+        asker: ParaphraseClient,
+        embeds: Embedder,
+        *,
+        floor: float = FLOOR,
+        prompt: Prompt | None = None,
+    ) -> None:
+        self._asker = asker
+        self._embeds = embeds
+        self._floor = floor
+        self._prompt = prompt or load_built_in_prompt("paraphraser")
+        self._shape = OutputSchema(Paraphrase)
+
+    async def __call__(self, item: Item) -> ItemTwin | NoTwin:
+        """Return the item in other words, or why there is none.
+
+        Raises:
+            ModelCallError: the model was not reached.
+        """
+        shown = {"input": item.input, "keep": dict(_count_fixed_parts(item))}
+        messages = self._prompt.fill(item=to_prompt_json(shown))
+        try:
+            said = await self._asker.ask(
+                messages, self._shape, check=lambda answer: self._check(item, answer.input)
+            )
+        except NoValidAnswer as error:
+            return NoTwin(id=item.id, reason=str(error))
+        return ItemTwin(item=item.model_copy(update={"input": said.input}), changes={})
+
+    def _check(self, item: Item, text: str) -> None:
+        if " ".join(text.split()) == " ".join(item.input.split()):
+            raise InvalidAnswer("it is the input itself")
+        if changed := _count_fixed_parts(item) - _count_fixed_parts(item, text) or _count_numbers(
+            text
+        ) - _count_numbers(item.input):
+            raise InvalidAnswer(f"numbers or options were changed: {', '.join(changed)}")
+        if (near := similarity(item.input, text, self._embeds)) < self._floor:
+            raise InvalidAnswer(
+                f"it is too far from the input: stay nearer to its words (similarity {near:.3f}, "
+                f"at least {self._floor})"
+            )
+
+
+def similarity(first: str, second: str, embeds: Embedder) -> float:
+    """Return the cosine similarity of two texts of any length.
+
+    A text's vector is the mean over its pieces: a small model reads no more than a few hundred
+    words, and the end of a long text would not count.
+    """
+    one, other = (embeds(_pieces(text)).astype(np.float64).mean(axis=0) for text in (first, second))
+    length = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / length if length else 0.0
+
+
+def _pieces(text: str) -> list[str]:
+    tokens = [*split_spaces(" ".join(text.split()))]
+    return [" ".join(tokens[at : at + PIECE]) for at in range(0, len(tokens), PIECE)]
+
+
+def _count_numbers(text: str) -> Counter[str]:
+    return Counter(_NUMBER.findall(text))
+
+
+def _count_fixed_parts(item: Item, text: str | None = None) -> Counter[str]:
+    """Return what must stay, as often as it occurs: numbers, blanks, and the texts of options."""
+    where = item.input if text is None else text
+    marks = (mark for mark in (*item.options.values(), _BLANK) if mark in where)
+    return _count_numbers(where) | Counter({mark: where.count(mark) for mark in marks})
+
+
+SHIFTS = (-56, -28, 28, 56)
+"""After 28 years the calendar repeats from 1901 to 2099: weekdays and leap days stay right."""
+DECADE_SHIFTS = (-60, -40, -20, 20, 40, 60)
+"""Where decades are named; leap days stay right, weekdays do not."""
+
+
+def shift_years(item: Item, *, seed: int) -> ItemTwin | NoTwin:
+    """Move all years of the input by one shift, drawn by seed and item; the output stays.
+
+    An item whose answer is one of its years is left alone: the right answer would move too.
+    """
+    years = [*find_years(item.input)]
+    if not years:
+        return NoTwin(id=item.id, reason="it names no year")
+    if {year.value for year in years} & {year.value for year in find_years(item.output)}:
+        return NoTwin(id=item.id, reason="its answer is one of its years")
+    shifts = _list_possible_shifts(years)
+    if not shifts:
+        reason = f"its years reach too far to stay within {FIRST} and {LAST}"
+        return NoTwin(id=item.id, reason=reason)
+    shift = Random(f"{seed}:{item.id}").choice(shifts)
+    twin = item.model_copy(update={"input": _shift_text(item.input, years, shift)})
+    changes = {str(value): str(value + shift) for value in sorted({year.value for year in years})}
+    return ItemTwin(item=twin, changes=changes)
+
+
+def _list_possible_shifts(years: Sequence[Year]) -> list[int]:
+    """Return the shifts after which every year is still written as one and read as the same."""
+    shifts = DECADE_SHIFTS if any(year.decade for year in years) else SHIFTS
+    return [
+        shift for shift in shifts if all(_is_shiftable(year, year.value + shift) for year in years)
+    ]
+
+
+def _is_shiftable(year: Year, moved: int) -> bool:
+    return FIRST < moved <= LAST and (year.end - year.start == 4 or 1970 <= moved <= 2069)
+
+
+def _shift_text(text: str, years: Sequence[Year], shift: int) -> str:
+    for year in reversed(years):
+        digits = str(year.value + shift)[4 - (year.end - year.start) :]
+        text = text[: year.start] + digits + text[year.end :]
+    return text
+
+
+BY_RULE: dict[str, Callable[..., ItemTwin | NoTwin]] = {
+    "option_shuffle": shuffle_options,
+    "year_shift": shift_years,
+}
+"""By name, those that need no model: `modify(item, seed=7)`."""
+
+__all__ = [
+    "BY_RULE",
+    "ItemTwin",
+    "NoTwin",
+    "Paraphraser",
+    "derange",
+    "shift_years",
+    "shuffle_label_order",
+    "shuffle_options",
+]

@@ -1,0 +1,214 @@
+"""Reading a benchmark for comparison: whatever the loaders read, and tables without a task.
+
+A source is written `[FORMAT:]PATH[@SPLIT]`, or is the YAML config of a run. Without a format the
+file's ending tells it. Where two ways of reading would do, the more telling one is taken: a task's
+fields and labels, then fields that are named, then items with input and output.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coreeval.config import DatasetConfig, load_config
+from coreeval.errors import DatasetError, UsageError
+from coreeval.evaluation.benchmarks.arrow import read_parquet_records
+from coreeval.evaluation.benchmarks.item_records import ItemRecord, read_json_lines
+from coreeval.evaluation.benchmarks.items import LAYOUTS, load_items
+from coreeval.evaluation.benchmarks.load import FORMATS, load_benchmark
+from coreeval.evaluation.benchmarks.rows import is_encodable, make_bad_row
+from coreeval.evaluation.benchmarks.tables import (
+    Reader,
+    locate_files,
+    read_body,
+    read_csv_records,
+    read_header,
+    read_tab_records,
+)
+from coreeval.evaluation.overlap.search import BenchmarkTexts, TextEntry
+from coreeval.schema import BadRow
+from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
+
+CONFIGS = (".yaml", ".yml")
+ANSWERS = ("label", "output", "answer")
+"""Columns that hold an item's answer where no task says which does, likeliest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How sources are to be read."""
+
+    task: str | None = None
+    """A built-in task or a task file; its fields are compared."""
+    fields: tuple[str, ...] = ()
+    """Fields or columns that are compared; all of the task's if none is named."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    name: str
+    format: str
+    path: Path
+    split: str | None
+
+
+def read_texts(source: str, how: ReadOptions) -> BenchmarkTexts:
+    """Read one benchmark.
+
+    Raises:
+        UsageError: the source does not say how it is read.
+        CoreEvalError: there is nothing to read, or it does not fit the format or the task.
+    """
+    found = _parse_source(source)
+    if found.format == "config":
+        return _read_config(found, how)
+    task = how.task or (found.format if found.format in BUILT_IN else None)
+    if task and found.format in FORMATS:
+        return _read_samples(found, how, _dataset(found, task), task)
+    if how.fields and found.format in _TABLES:
+        return _read_table(found, how.fields)
+    if found.format in LAYOUTS:
+        return _read_items(found, how)
+    options = "--task TASK" if found.format not in _TABLES else "--field COLUMN or --task TASK"
+    raise UsageError(
+        f"what the texts of {found.format} files are must be said",
+        where=source,
+        hint=f"give {options}; or a config of it",
+    )
+
+
+def _parse_source(source: str) -> _Source:
+    kinds = {*FORMATS, *LAYOUTS}
+    kind, colon, rest = source.partition(":")
+    kind, place = (kind, rest) if colon and kind in kinds else ("", source)
+    path, at, split = place.rpartition("@")
+    if not at or Path(place).exists():
+        path, split = place, ""
+    ending = Path(path).suffix
+    kind = kind or ("config" if ending in CONFIGS else ending.removeprefix("."))
+    if kind not in {*kinds, "config"}:
+        raise UsageError(
+            "the source does not say its format",
+            where=source,
+            hint=f"write FORMAT:PATH[@SPLIT], where FORMAT is one of {', '.join(sorted(kinds))}",
+        )
+    return _Source(source, kind, Path(path), split or None)
+
+
+# -- samples --------------------------------------------------------------------------------------
+
+
+def _dataset(source: _Source, task: str) -> DatasetConfig:
+    every = source.format == "tweeteval" and task == "stance"
+    return DatasetConfig(
+        format=source.format,
+        path=str(source.path),
+        split=source.split or "test",
+        target=ALL_TARGETS if every else None,
+    )
+
+
+def _read_config(source: _Source, how: ReadOptions) -> BenchmarkTexts:
+    config = load_config(source.path)
+    if config.dataset is None or config.task is None:
+        raise DatasetError("the config names no dataset and task", where=str(source.path))
+    return _read_samples(source, how, config.dataset, how.task or config.task)
+
+
+def _read_samples(
+    source: _Source, how: ReadOptions, dataset: DatasetConfig, name: str
+) -> BenchmarkTexts:
+    task = load_task(name, dataset.target)
+    fields = _check_fields(how.fields, task.fields, source.name)
+    read = load_benchmark(dataset, task, split=source.split)
+    entries = [
+        TextEntry(each.id, _join_texts(each.fields[field] for field in fields), each.label_text)
+        for each in read.samples
+    ]
+    return BenchmarkTexts(source.name, tuple(entries), read.bad_rows)
+
+
+def _read_items(source: _Source, how: ReadOptions) -> BenchmarkTexts:
+    _check_fields(how.fields, ("input",), source.name)
+    split = source.split or (source.path.stem if source.path.is_file() else "test")
+    read = load_items(source.format, source.path, split)
+    entries = (TextEntry(each.id, each.input, each.output.strip() or None) for each in read.items)
+    return BenchmarkTexts(source.name, tuple(entries), read.bad_rows)
+
+
+def _check_fields(asked: Sequence[str], fields: Sequence[str], where: str) -> Sequence[str]:
+    for field in asked:
+        if field not in fields:
+            hint = f"there are {', '.join(fields)}"
+            raise UsageError(f"there is no field {field!r}", where=where, hint=hint)
+    return asked or fields
+
+
+def _join_texts(texts: Iterator[str]) -> str:
+    return "\n".join(texts)
+
+
+# -- tables without a task ------------------------------------------------------------------------
+
+
+def _read_delimited(path: Path, reader: Reader) -> Iterator[ItemRecord]:
+    names = read_header(path, reader)
+    for row in read_body(path, reader, len(names)):
+        yield ItemRecord(row.line, dict(zip(names, row.cells, strict=False)), row.defect)
+
+
+_TABLES = {
+    "jsonl": read_json_lines,
+    "csv": lambda path: _read_delimited(path, read_csv_records),
+    "tsv": lambda path: _read_delimited(path, read_tab_records),
+    "parquet": read_parquet_records,
+}
+
+
+def _read_table(source: _Source, fields: Sequence[str]) -> BenchmarkTexts:
+    dataset = DatasetConfig(
+        format=source.format,
+        path=str(source.path),
+        split=source.split or "test",
+    )
+    files = locate_files(dataset, f".{source.format}")
+    if dataset.split not in files:
+        hint = f"the splits there are {', '.join(files)}"
+        raise DatasetError(f"there is no split {dataset.split!r}", where=source.name, hint=hint)
+    seen: set[str] = set()
+    found = [
+        _entry(path, row, fields, seen)
+        for path in files[dataset.split]
+        for row in _TABLES[source.format](path)
+    ]
+    entries = tuple(row for row in found if isinstance(row, TextEntry))
+    bad = tuple(row for row in found if isinstance(row, BadRow))
+    if not entries:
+        first = f"; the first: {bad[0].reason}" if bad else ""
+        raise DatasetError(f"not one of {len(bad)} rows is a text{first}", where=source.name)
+    return BenchmarkTexts(source.name, entries, bad)
+
+
+def _entry(
+    path: Path, row: ItemRecord, fields: Sequence[str], seen: set[str]
+) -> TextEntry | BadRow:
+    texts, own = [row.values.get(field) for field in fields], row.values.get("id")
+    number = f"{path.name}:{row.line}" if own is None else str(own)
+    twice = f"the id {number!r} is there twice" if number in seen else ""
+    reason = row.defect or twice or next(filter(None, map(_defect, fields, texts)), "")
+    if reason:
+        return make_bad_row(path.name, row.line, reason, str(row.values or ""))
+    seen.add(number)
+    return TextEntry(number, _join_texts(map(str, texts)), _find_answer(row.values))
+
+
+def _defect(field: str, text: object) -> str:
+    if not isinstance(text, str):
+        return f"{field} is missing" if text is None else f"{field} is no text"
+    if not text.strip():
+        return f"{field} is empty"
+    return "" if is_encodable(text) else f"{field} holds half a character (a lone surrogate)"
+
+
+def _find_answer(values: Mapping[str, object]) -> str | None:
+    given = (values[name] for name in ANSWERS if values.get(name) is not None)
+    return next((str(value) for value in given), None)

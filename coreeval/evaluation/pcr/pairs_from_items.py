@@ -1,0 +1,224 @@
+"""Pairs from a benchmark's items: each item with its modified twin, the questions and the answers.
+
+An item whose questions were not both answered is a pair as well, with its statuses: were it left
+out, a model that declines what is hard in one split would look as if it remembered that split.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from random import Random
+
+from coreeval.evaluation.answer_parsers import read_choice
+from coreeval.evaluation.benchmarks.items import BenchmarkItems
+from coreeval.evaluation.modifications import BY_RULE, ItemTwin, NoTwin
+from coreeval.evaluation.pcr.pairs import Pair, Status
+from coreeval.schema import AnswerKind, BadRow, Item
+from coreeval.tools.files import write_text
+
+Modify = Callable[[Item], ItemTwin | NoTwin]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemSample:
+    """Items of a split, drawn by chance, in the split's order."""
+
+    split: str
+    total: int
+    """Items that the split has."""
+    items: tuple[Item, ...]
+    bad_rows: tuple[BadRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twins:
+    """What is asked of a split: pairs of an item and its modified twin."""
+
+    drawn: ItemSample
+    pairs: tuple[tuple[Item, Item], ...]
+    left_out: tuple[NoTwin, ...]
+    """Items without a twin."""
+
+    @property
+    def identical_count(self) -> int:
+        """Recorded twins whose text is that of their item."""
+        return sum(item.input == twin.input for item, twin in self.pairs)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many items were left out for each reason, the commonest first."""
+        counts: dict[str, int] = {}
+        for one in self.left_out:
+            counts[one.reason] = counts.get(one.reason, 0) + 1
+        return dict(sorted(counts.items(), key=lambda each: -each[1]))
+
+
+def draw_items(found: BenchmarkItems, split: str, *, most: int, seed: int) -> ItemSample:
+    """Draw so many items of a split, the same ones for the same seed."""
+    items, chance = found.items, Random(f"{seed}:{split}")
+    places = sorted(chance.sample(range(len(items)), min(most, len(items))))
+    return ItemSample(
+        split=split,
+        total=len(items),
+        items=tuple(items[place] for place in places),
+        bad_rows=found.bad_rows,
+    )
+
+
+def make_rule(name: str, *, seed: int) -> Modify:
+    """Return a modification that needs no model."""
+    return lambda item: BY_RULE[name](item, seed=seed)
+
+
+def make_lookup(found: Sequence[Item]) -> Modify:
+    """Return the modification that somebody made before: an item's twin has its id."""
+    twins: Mapping[str, Item] = {twin.id: twin for twin in found}
+
+    def modify(item: Item) -> ItemTwin | NoTwin:
+        twin = twins.get(item.id)
+        if twin is None:
+            return NoTwin(id=item.id, reason="there is no recorded modified item for it")
+        return ItemTwin(item=twin, changes={})
+
+    return modify
+
+
+def match_twins(drawn: ItemSample, outcomes: Iterable[ItemTwin | NoTwin]) -> Twins:
+    """Put each item beside what became of it, in the order of the items."""
+    made = list(zip(drawn.items, outcomes, strict=True))
+    return Twins(
+        drawn=drawn,
+        pairs=tuple((item, one.item) for item, one in made if isinstance(one, ItemTwin)),
+        left_out=tuple(one for _, one in made if isinstance(one, NoTwin)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAnswer:
+    """What a target said to one text; no text where it declined or was cut short."""
+
+    kind: AnswerKind
+    text: str = ""
+
+
+Answers = Mapping[str, ItemAnswer]
+"""By the text that was asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitCounts:
+    """What became of a split's questions: two an item, the original and the modified text."""
+
+    items: int
+    """Items that were asked about."""
+    compared: int
+    """Of them, those with two answers; the others are pairs too, see `Pair.original_status`."""
+    kinds: Mapping[AnswerKind, int]
+    """Questions by what came of them."""
+    unclear: int
+    """Answers of which no option's letter could be read; 0 where there are no options."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetPairs:
+    """What one target said: the pairs, and what became of the questions."""
+
+    pairs: tuple[Pair, ...]
+    splits: Mapping[str, SplitCounts]
+
+    @property
+    def silence(self) -> str:
+        """Why there is nothing to compare: a split without a pair; empty where there is none."""
+        told = [
+            f"none of {asked.items} items of {name} has two answers "
+            f"({_describe_counts(asked.kinds)})"
+            for name, asked in self.splits.items()
+            if not asked.compared
+        ]
+        return "; ".join(told)
+
+
+def _describe_counts(kinds: Mapping[AnswerKind, int]) -> str:
+    counts = [f"{number} {kind}" for kind, number in kinds.items() if number]
+    return f"of {sum(kinds.values())} questions: {', '.join(counts) or 'nothing to ask'}"
+
+
+def pair_answers(twins: Iterable[Twins], answers: Answers, *, letters: bool = False) -> TargetPairs:
+    """Return the pairs of a target's answers; what was not answered is an empty output.
+
+    Args:
+        twins: What was asked.
+        answers: What was said.
+        letters: Whether the letter that an answer chooses stands for it, where it is clear.
+    """
+    pairs, splits = list[Pair](), dict[str, SplitCounts]()
+    for each in twins:
+        own = [_read_letters(pair) if letters else pair for pair in _pairs(each, answers)]
+        pairs += own
+        splits[each.drawn.split] = _count_split(each, own, answers)
+    return TargetPairs(pairs=tuple(pairs), splits=splits)
+
+
+def _pairs(twins: Twins, answers: Answers) -> Iterator[Pair]:
+    texts = Counter(item.input for item, _ in twins.pairs)
+    for item, twin in twins.pairs:
+        first, second = answers[item.input], answers[twin.input]
+        yield Pair(
+            split=twins.drawn.split,
+            id=item.id,
+            reference=item.output,
+            original_output=first.text,
+            modified_output=second.text,
+            original_choice=_choice(first, item),
+            modified_choice=_choice(second, twin),
+            original_options=item.options or None,
+            modified_options=twin.options or None,
+            original_status=_status(first),
+            modified_status=_status(second),
+            cluster=item.cluster or (item.input if texts[item.input] > 1 else None),
+        )
+
+
+def _status(answer: ItemAnswer) -> Status | None:
+    """Return what became of a question; None leaves it to the words of the answer."""
+    return None if answer.kind == "answered" else answer.kind
+
+
+def _read_letters(pair: Pair) -> Pair:
+    return replace(
+        pair,
+        original_output=pair.original_choice or pair.original_output,
+        modified_output=pair.modified_choice or pair.modified_output,
+    )
+
+
+def _choice(answer: ItemAnswer, item: Item) -> str | None:
+    return read_choice(answer.text, item.options) if item.options else None
+
+
+def _count_split(twins: Twins, pairs: Sequence[Pair], answers: Answers) -> SplitCounts:
+    both = [tuple(answers[one.input].kind for one in pair) for pair in twins.pairs]
+    kinds = Counter(kind for each in both for kind in each)
+    whole = [each == ("answered", "answered") for each in both]
+    choices = [
+        choice
+        for pair, answered in zip(pairs, whole, strict=True)
+        if answered
+        for choice in (pair.original_choice, pair.modified_choice)
+    ]
+    order: tuple[AnswerKind, ...] = ("answered", "refused", "truncated", "unparsed")
+    return SplitCounts(
+        items=len(twins.pairs),
+        compared=sum(whole),
+        kinds={kind: kinds[kind] for kind in order},
+        unclear=choices.count(""),
+    )
+
+
+def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
+    """Write pairs as the file that `read_pairs` reads, in one replacement."""
+    known = ({key: value for key, value in asdict(pair).items() if value is not None}
+             for pair in pairs)  # fmt: skip
+    write_text(path, "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in known))

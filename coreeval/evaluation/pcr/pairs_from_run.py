@@ -1,0 +1,139 @@
+"""Pairs from a run: what its targets answered, each item with its answers to every template."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from coreeval.evaluation.metrics import CONSISTENCY, PERFORMANCE, PerItem
+from coreeval.evaluation.pcr.pair_scores import (
+    PairMeasures,
+    assume_outcomes,
+    average_measures,
+    mark_unanswered,
+    measure_pairs,
+)
+from coreeval.evaluation.pcr.pairs import Pair
+from coreeval.evaluation.pcr.replicates import (
+    FileReplicates,
+    add_extremes,
+    list_extremes,
+    resample_measures,
+)
+from coreeval.evaluation.pcr.study import PcrSettings
+from coreeval.tools.stores.run_records import TargetAnswer
+
+Labels = Mapping[str, Mapping[str, str]]
+"""For each split the items to compare, by id with the name of their label."""
+SOURCES: Final[Mapping[str, tuple[str, str]]] = {
+    "train": ("train", "train_semantic"),
+    "test": ("original", "semantic"),
+}
+"""For each split what the items are asked as, and reworded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPairs:
+    """The items of both splits that a target has answered in full."""
+
+    by_template: Mapping[int, Sequence[Pair]]
+    """The same items in the same order for each template."""
+    notes: tuple[str, ...]
+    """On those that are left out."""
+
+
+def collect_pairs(
+    answers: Iterable[TargetAnswer],
+    labels: Labels,
+    templates: Sequence[int],
+    clusters: Mapping[str, str] | None = None,
+) -> RunPairs:
+    """Put a target's answers together; items without an answer to each text are left out.
+
+    A refusal or an answer without a label is an empty output: wrong, and two are consistent.
+
+    Args:
+        answers: All that the target said of the items.
+        labels: The items to compare.
+        templates: The numbers of the templates that it was asked with.
+        clusters: The document that each item is about, by id; None if each is its own.
+    """
+    known = {item for items in labels.values() for item in items}
+    said = {
+        (source, template, item): (answer, kind)
+        for source, template, item, answer, kind in answers
+        if item in known
+    }
+    whole = {
+        split: [
+            item
+            for item in items
+            if all((source, n, item) in said for source in SOURCES[split] for n in templates)
+        ]
+        for split, items in labels.items()
+    }
+
+    def pair(split: str, item: str, template: int) -> Pair:
+        original, modified = (said[source, template, item] for source in SOURCES[split])
+        return Pair(
+            split=split,
+            id=item,
+            reference=labels[split][item],
+            original_output=original[0],
+            modified_output=modified[0],
+            original_status=original[1],
+            modified_status=modified[1],
+            cluster=(clusters or {}).get(item),
+        )
+
+    return RunPairs(
+        by_template={
+            n: [pair(split, item, n) for split, items in whole.items() for item in items]
+            for n in templates
+        },
+        notes=tuple(
+            f"{len(items) - len(whole[split])} of {len(items)} reworded {split} items are left "
+            "out: they are not answered in full"
+            for split, items in labels.items()
+            if len(whole[split]) < len(items)
+        ),
+    )
+
+
+def resample_run_pairs(asked: RunPairs, settings: PcrSettings) -> FileReplicates:
+    """Score a target's answers to every template, and resample whole items."""
+    several = len(asked.by_template) > 1
+    each = [
+        _measure_template(pairs, settings, f"template {number}: " if several else "")
+        for number, pairs in asked.by_template.items()
+    ]
+    pairs = next(iter(asked.by_template.values()))
+    found = resample_measures(
+        average_measures(each),
+        pairs,
+        compared=settings.split_pair,
+        draws=settings.draws,
+        seed=settings.seed,
+    )
+    silent = np.logical_or.reduce([mark_unanswered(own) for own in asked.by_template.values()])
+    assumed = [
+        average_measures(
+            [
+                assume_outcomes(one, own, PERFORMANCE[settings.metric], *flags)
+                for one, own in zip(each, asked.by_template.values(), strict=True)
+            ]
+        )
+        for flags in list_extremes(pairs, silent, settings.split_pair)
+    ]
+    found = add_extremes(found, assumed, pairs, settings.split_pair)
+    return replace(found, notes=(*asked.notes, *found.notes))
+
+
+def _measure_template(pairs: Sequence[Pair], settings: PcrSettings, whose: str) -> PairMeasures:
+    found = measure_pairs(pairs, PERFORMANCE[settings.metric], CONSISTENCY[settings.consistency])
+    return replace(found, parts=tuple(_name_notes(part, whose) for part in found.parts))
+
+
+def _name_notes(part: PerItem, whose: str) -> PerItem:
+    return replace(part, notes=tuple(f"{whose}{note}" for note in part.notes))

@@ -1,0 +1,235 @@
+"""How a run was made, in words, and what its new facts rest on.
+
+The benchmark, the news, the roles, the targets, the settings; and of the evidence, how many
+articles, of whom, how old, how surely dated.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import PurePath
+from statistics import median
+from typing import Any, Final, get_args
+
+from coreeval.config import ROLES, Config, ModelConfig
+from coreeval.prompts import load_built_in_prompt
+from coreeval.schema import Precision, RoleName, Task, Value, Window
+from coreeval.tools.stores.run_figures import EvidenceUse
+
+Json = Mapping[str, Any]
+DOES: Final[Mapping[RoleName, str]] = {
+    "extractor": "finds what a text mentions, and what must stay",
+    "replacer": "chooses the news and the facts that change",
+    "rewriter": "says the original in other words",
+    "composer": "writes the updated text",
+    "fact_judge": "judges whether the news carries what was written",
+    "label_judge": "labels texts without being told their label",
+}
+JUDGE: Final = "utility_judge"
+"""What the calls of those are noted as who score what defences cost."""
+JUDGES: Final = "scores how useful answers stay under a defence"
+DATED: Final[Mapping[Precision, str]] = {
+    "exact": "stated by the page",
+    "url": "a date in the address",
+    "cluster": "that of another report of the same event",
+    "crawl": "when GDELT saw the page, which may be later than its publication",
+}
+ON_REJECT: Final = {
+    "drop": "rejected samples are not in the updated arm",
+    "semantic": "rejected samples stand in the updated arm with their reworded text; no score uses "
+    "them",
+    "original": "rejected samples stand in the updated arm with their original text; no score uses "
+    "them",
+}
+
+
+def describe_benchmark(config: Config, task: Task, manifest: Json) -> Json:
+    """Return what was refreshed; of a path only the last part, since a report travels."""
+    dataset = config.dataset
+    return {
+        "description": task.description,
+        "format": dataset.format,
+        "source": _name_source(config),
+        "split": dataset.split,
+        "target": dataset.target,
+        "fields": list(task.fields),
+        "labels": [label.name for label in task.labels],
+        "limit": manifest["limit"],
+        "data_sha256": manifest["fingerprints"]["data"],
+    }
+
+
+def describe_notes(config: Config, manifest: Json) -> list[str]:
+    """Return what is odd about the benchmark, without the folders that it lies in."""
+    return [note.replace(config.dataset.path, _name_source(config)) for note in manifest["notes"]]
+
+
+def _name_source(config: Config) -> str:
+    path = config.dataset.path
+    return path if config.dataset.format == "hf" else PurePath(path).name
+
+
+def describe_settings(config: Config) -> Json:
+    """Return what decides how samples end."""
+    return {
+        "max_attempts": config.run.max_attempts,
+        "on_reject": config.run.on_reject,
+        "seed": config.run.seed,
+        "min_precision": config.knowledge.min_precision,
+        "backends": list(config.knowledge.backends),
+        "safety": config.safety.flag_policies(),
+    }
+
+
+def describe_roles(config: Config, prompts: Json) -> list[Json]:
+    """Return who played each role, with which parameters and which wording."""
+    models = config.models
+    team = [
+        _describe_role(role, DOES[role], models.for_role(role), prompts.get(role)) for role in ROLES
+    ]
+    judges = config.detect.judges if models.targets else ()
+    wording = load_built_in_prompt("series_judge").version
+    return team + [_describe_role(JUDGE, JUDGES, judge, wording) for judge in judges]
+
+
+def _describe_role(role: str, does: str, model: ModelConfig, prompt: str | None) -> Json:
+    return {
+        "role": role,
+        "does": does,
+        "model": model.model,
+        "by_rules": model.is_rule_based,
+        "parameters": list(_list_parameters(model)),
+        "prompt": None if model.is_rule_based else prompt,
+    }
+
+
+def describe_targets(config: Config, manifest: Json) -> list[Json]:
+    """Return each model under test, with what is known of its dates."""
+    known = {each["target"]: each for each in manifest["cutoffs"] or ()}
+    fresh = {each["target"]: each for each in manifest["after_cutoff"]}
+    return [
+        {
+            "target": target.model,
+            "role": target.role,
+            "embedded": target.is_embedded,
+            "parameters": list(_list_parameters(target)),
+            "cutoff": known.get(target.model, {}).get("cutoff"),
+            "released": known.get(target.model, {}).get("released"),
+            "fresh": fresh.get(target.model),
+        }
+        for target in config.models.targets
+    ]
+
+
+def _list_parameters(model: ModelConfig) -> Iterator[str]:
+    """Yield what was set; the rest is the provider's default."""
+    if model.is_rule_based:
+        return
+    for name in ("temperature", "seed", "reasoning_effort"):
+        if (value := getattr(model, name)) is not None:
+            yield f"{name.replace('_', ' ')} {value}"
+    yield f"at most {model.max_tokens} tokens"
+    yield from (f"{name} {value}" for name, value in model.extra.items())
+
+
+TOP = 10
+"""Domains that are named."""
+BINS = 16
+"""Most spans into which the window is cut for the picture."""
+_STEPS = (1, 7, 14, 28, 91, 182, 364, 728)
+"""Days that such a span may have: a day, weeks, about months, about years."""
+
+
+class DomainShare(Value):
+    """One publisher."""
+
+    domain: str
+    articles: int
+    samples: int
+    """Accepted samples that cite it; one that cites two of its articles counts twice."""
+
+
+class WindowSpan(Value):
+    """A part of the window."""
+
+    start: str
+    articles: int
+
+
+class EvidenceAges(Value):
+    """How old the articles were at the end of the window, in days."""
+
+    youngest: float
+    median: float
+    oldest: float
+
+
+class EvidenceUsed(Value):
+    """The evidence that the replaced facts of accepted samples cite, each article once."""
+
+    articles: int
+    facts: int
+    precision: dict[Precision, int]
+    """Articles by how surely their publication time is known."""
+    domains: tuple[DomainShare, ...]
+    """The most cited ones."""
+    domains_in_all: int
+    ages: EvidenceAges | None
+    """None where nothing is cited."""
+    span_days: int
+    """Days of each part but the last, which ends with the window."""
+    spans: tuple[WindowSpan, ...]
+    """When they were published: the window in parts of equal length."""
+
+
+def summarize_evidence(cited: Iterable[EvidenceUse], window: Window) -> EvidenceUsed:
+    """Add up cited evidence; where nothing is cited all is 0."""
+    found = list(cited)
+    times = [datetime.fromisoformat(each.published_at) for each in found]
+    precision = Counter(each.precision for each in found)
+    step = _step(window)
+    return EvidenceUsed(
+        articles=len(found),
+        facts=sum(each.facts for each in found),
+        precision={name: precision[name] for name in get_args(Precision) if precision[name]},
+        domains=_domains(found),
+        domains_in_all=len({each.domain for each in found}),
+        ages=_ages(times, window) if times else None,
+        span_days=step,
+        spans=_spans(times, window, step) if times else (),
+    )
+
+
+def _domains(found: Sequence[EvidenceUse]) -> tuple[DomainShare, ...]:
+    articles, samples = Counter[str](), Counter[str]()
+    for each in found:
+        articles[each.domain] += 1
+        samples[each.domain] += each.samples
+    ranked = sorted(samples, key=lambda name: (-samples[name], name))[:TOP]
+    return tuple(
+        DomainShare(domain=name, articles=articles[name], samples=samples[name]) for name in ranked
+    )
+
+
+def _ages(times: Sequence[datetime], window: Window) -> EvidenceAges:
+    ages = [(window.end - time) / timedelta(days=1) for time in times]
+    return EvidenceAges(
+        youngest=round(min(ages), 1), median=round(median(ages), 1), oldest=round(max(ages), 1)
+    )
+
+
+def _step(window: Window) -> int:
+    days = (window.end - window.start) / timedelta(days=1)
+    return next((step for step in _STEPS if days / step <= BINS), int(days // BINS) + 1)
+
+
+def _spans(times: Sequence[datetime], window: Window, step: int) -> tuple[WindowSpan, ...]:
+    """Count articles by part; what kept samples cite may be older, and counts in the first."""
+    length = timedelta(days=step)
+    last = max(0, -(-(window.end - window.start) // length) - 1)
+    counted = Counter(min(max(0, (time - window.start) // length), last) for time in times)
+    starts = [window.start + place * length for place in range(last + 1)]
+    return tuple(
+        WindowSpan(start=start.date().isoformat(), articles=counted[place])
+        for place, start in enumerate(starts)
+    )

@@ -1,0 +1,44 @@
+"""Reading a run's report.json again: as it was written, nothing is computed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from coreeval.config.user_files import MOST_DATA_BYTES, read_bytes
+from coreeval.errors import RunCorrupt
+from coreeval.tools.workspace import RunFiles, command
+
+_NO_DROPS: dict[str, list[Any]] = {"targets": []}
+"""What a report from before drops were taken apart says of them."""
+
+_NO_ORDER: dict[str, Any] = {"ranking": None}
+"""What one from before targets were ranked says of their order."""
+
+
+def read_report(files: RunFiles) -> dict[str, Any] | None:
+    """Return a run's report; None before there is one.
+
+    Raises:
+        RunCorrupt: it is damaged.
+    """
+    return load_report(files.report_json, hint=f"write it anew: {command('evaluate', files.root)}")
+
+
+def load_report(path: Path, *, hint: str) -> dict[str, Any] | None:
+    """Return the report in a file, be it a copy; None where there is no file.
+
+    Raises:
+        RunCorrupt: it is damaged, or no report.
+    """
+    try:
+        report = json.loads(read_bytes(path, most_bytes=MOST_DATA_BYTES))
+        drops = report.get("decomposition") or _NO_DROPS
+        arms = {**_NO_ORDER, **report["arms"]}
+        _ = arms["targets"], drops["targets"]
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
+        raise RunCorrupt(
+            f"{path.name} is damaged, or no report of a run: {error}", where=str(path), hint=hint
+        ) from None
+    return {"pcr": None, "numleak": None, **report, "arms": arms, "decomposition": drops}

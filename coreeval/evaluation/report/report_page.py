@@ -1,0 +1,197 @@
+"""The page of a report, those of its parts that other pages show, and how numbers look on it."""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from coreeval.evaluation.numleak.leak.section import leak_section
+from coreeval.evaluation.numleak.readout.strip import strip_svg
+from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
+from coreeval.evaluation.report.provenance import DATED, ON_REJECT
+from coreeval.meanings import OUTCOMES, RUNGS
+from coreeval.tools.text import visible_value
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+IntervalJson = Mapping[str, Any]
+NOT_DEFINED: Final = "n/a"
+MARGIN: Final = 2.0
+"""Per cent of an axis that is kept free at each end, so that no mark is cut."""
+
+
+def percent(share: float | None) -> str:
+    """Return a share of one; what is not defined has no number."""
+    return NOT_DEFINED if share is None else f"{100 * share:.1f} %"
+
+
+def figure(value: float | None, sign: str = "") -> str:
+    """Return a number with three decimals."""
+    return NOT_DEFINED if value is None else f"{value:{sign}.3f}"
+
+
+def points(difference: float | None) -> str:
+    """Return a difference of two shares in percentage points."""
+    return NOT_DEFINED if difference is None else f"{100 * difference:+.1f}"
+
+
+def p_value(value: float | None) -> str:
+    """Return a p-value; a smaller one than three decimals show is not 0."""
+    return "< 0.001" if value is not None and value < 0.001 else figure(value)
+
+
+def share_span(found: IntervalJson) -> str:
+    """Return the ends of an interval of shares; one sample has none."""
+    return _span(found, percent)
+
+
+def points_span(found: IntervalJson) -> str:
+    """Return the ends of an interval of a difference, in percentage points."""
+    return _span(found, points)
+
+
+def figure_span(found: IntervalJson, sign: str = "") -> str:
+    """Return the ends of an interval; one that is not defined has none."""
+    return _span(found, lambda end: figure(end, sign))
+
+
+def _span(found: IntervalJson, form: Callable[[float | None], str]) -> str:
+    if found["ci_low"] is None:
+        return ""
+    return f"{form(found['ci_low'])} … {form(found['ci_high'])}"
+
+
+def number(value: int) -> str:
+    """Return a count with its thousands set apart."""
+    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def usd(value: float | None) -> str:
+    """Return US dollars; small sums with as many digits as say something."""
+    if value is None:
+        return "unknown (no price known)"
+    return f"{value:.2f} USD" if value == 0 or value >= 1 else f"{value:.4f} USD"
+
+
+def words(name: str) -> str:
+    """Return a name of ours as words."""
+    return name.replace("_", " ")
+
+
+def place(value: float, axis: tuple[float, float]) -> str:
+    """Return where a value lies on an axis, for SVG; what lies beyond it lies at its end."""
+    low, high = axis
+    share = (min(max(value, low), high) - low) / ((high - low) or 1)
+    return f"{MARGIN + (100 - 2 * MARGIN) * share:.2f}%"
+
+
+def extent(value: float, axis: tuple[float, float]) -> str:
+    """Return how long a value is on an axis, for SVG."""
+    low, high = axis
+    return f"{(100 - 2 * MARGIN) * value / ((high - low) or 1):.2f}%"
+
+
+def axis_round(values: Sequence[float | None], least: float) -> tuple[float, float]:
+    """Return an axis from -x to x that has room for all that is defined, and for `least`."""
+    furthest = max([least, *(abs(value) for value in values if value is not None)])
+    steps = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1, 2, 5, 10)
+    step = next((each for each in steps if furthest <= each), furthest)
+    return -step, step
+
+
+Json = Mapping[str, Any]
+
+
+def report_page(document: Json) -> str:
+    """Return a report as one page that needs nothing else; text from outside is escaped."""
+    style = "".join(_style(name) for name in ("report.css", "marks.css"))
+    return (
+        _environment()
+        .get_template("report.html.jinja")
+        .render(
+            **document,
+            of=document,
+            style=style,
+            style_hash=b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+            axes=axes_of(document),
+        )
+    )
+
+
+def detection_part(document: Json) -> str:
+    """Return what a report says of targets, for a page that has its own frame and style."""
+    named = {"about": DETECTION, "axes": axes_of(document)}
+    return _environment().get_template("part.html.jinja").render(**document, **named)
+
+
+def axes_of(document: Json) -> Mapping[str, tuple[float, float]]:
+    """Return the axes that several targets share."""
+    pcr, targets = document["pcr"], document["arms"]["targets"]
+    apart = document["decomposition"]["targets"]
+    return {
+        "share": (0.0, 1.0),
+        "r": (-1.0, 1.0),
+        "lost": axis_round([*_ends(_losses(apart))], 0.05),
+        "drop": axis_round([*_ends(_drops(targets))], 0.05),
+        "pcr": axis_round(
+            [*_ends(each["adjusted"] or each["difference"] for each in pcr["targets"])]
+            if pcr
+            else [],
+            1.2 * pcr["settings"]["margin"] if pcr else 0.05,
+        ),
+    }
+
+
+def _drops(targets: list[Json]) -> Iterator[Json]:
+    for target in targets:
+        for pair in target["all_samples"]["comparisons"]:
+            yield pair["macro_f1_difference"]
+
+
+def _losses(targets: list[Json]) -> Iterator[Json]:
+    for target in targets:
+        for term in target["accuracy"]["terms"].values():
+            yield term["lost"]
+
+
+def _ends(found: Iterator[Json]) -> Iterator[float | None]:
+    for each in found:
+        yield from (each[end] for end in ("estimate", "ci_low", "ci_high"))
+
+
+def _style(name: str) -> str:
+    folder = resources.files("coreeval.evaluation.report").joinpath("static")
+    return folder.joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from coreeval.evaluation.numleak.defences.sketches import tradeoffs
+    from coreeval.evaluation.numleak.defences.table import agreement_line
+
+    own = PackageLoader("coreeval.evaluation.report")
+    made = Environment(
+        loader=ChoiceLoader([own, PackageLoader("coreeval.evaluation.numleak", "")]),
+        autoescape=True,
+        finalize=visible_value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    shown = (
+        percent, points, figure, p_value, share_span,
+        points_span, figure_span, number, usd, words, place,
+        extent, tradeoffs, agreement_line,
+    )  # fmt: skip
+    made.filters |= {each.__name__: each for each in shown}
+    made.filters["strip"] = lambda entropy: Markup(strip_svg(entropy))  # numbers alone
+    told = {"outcomes": OUTCOMES, "rungs": RUNGS, "dated": DATED, "on_reject": ON_REJECT}
+    made.globals |= {"about": DEFINITIONS, "meanings": told, "leak_section": leak_section}
+    return made

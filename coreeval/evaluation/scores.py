@@ -1,0 +1,162 @@
+"""Numbers with their n and interval, and the tables of them that a report has of the arms.
+
+Nothing here computes an interval from draws, and nothing imports numpy: releases, gates and pages
+read these values without it.
+"""
+
+from collections.abc import Mapping
+from math import sqrt
+from statistics import NormalDist
+from typing import get_args
+
+from coreeval.schema import AnswerKind, Arm, Value
+
+LabelPair = tuple[str, str]
+"""(label of the benchmark, answer); an invalid answer is the empty string."""
+
+LEVEL = 0.95
+_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+DRAWS = 2000
+"""Bootstrap draws; another seed then moves an end by about a fiftieth of the width (measured)."""
+
+
+class Score(Value):
+    """A number with what it rests on; all None where there is nothing to score."""
+
+    estimate: float | None
+    ci_low: float | None
+    ci_high: float | None
+    n: int
+
+
+NO_SCORE = Score(estimate=None, ci_low=None, ci_high=None, n=0)
+
+
+def score_accuracy(pairs: Mapping[LabelPair, int]) -> Score:
+    """Return the share of right answers, given how often each pair occurs, with its interval."""
+    hits = sum(times for (gold, answer), times in pairs.items() if gold == answer)
+    return score_proportion(hits, sum(pairs.values()))
+
+
+def score_proportion(hits: int, n: int) -> Score:
+    """Return a share with its interval.
+
+    Wilson (1927), no continuity correction: it keeps a width when all are hits or none is.
+    """
+    if not n:
+        return NO_SCORE
+    share = hits / n
+    centre = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z * sqrt(share * (1 - share) / n + (_Z / (2 * n)) ** 2) / (1 + _Z**2 / n)
+    return Score(
+        estimate=share,
+        ci_low=centre - half if hits else 0.0,
+        ci_high=centre + half if hits < n else 1.0,
+        n=n,
+    )
+
+
+ARMS: tuple[Arm, ...] = get_args(Arm)
+ARM_COMPARISONS: tuple[tuple[Arm, Arm], ...] = (
+    ("original", "semantic"),
+    ("semantic", "updated"),
+    ("original", "updated"),
+)
+"""What is lost by rewording (surface memory), by new facts (knowledge), and by both."""
+RANKED_ARMS: tuple[Arm, Arm] = ("original", "updated")
+"""The arms on which the order of targets is compared."""
+ARM_DEFINITIONS = {
+    "macro_f1": "mean of the F1 of each label of the task, 0 for a label neither given nor due; "
+    "the mean over the task's templates (CoreEval paper, section 4.2)",
+    "accuracy": "share of right answers; the mean over the task's templates",
+    "intervals": "percentile bootstrap over samples (clusters of them where the benchmark has "
+    "some), each drawn with its answers to all templates and in all arms; accuracy with one "
+    "template: Wilson score interval; a difference: expanded percentile interval (Hesterberg 2015)",
+    "difference": "second arm minus first on the samples both have (negative: the score drops), "
+    "without those that either was refused for",
+    "unparsed": "answers that are no label of the task: wrong, and no class of the F1",
+    "truncated": "answers cut off at the length limit: wrong, and no class of the F1",
+    "refused": "questions that the target or its endpoint declined: in no score, counted here",
+    "n": "samples with an answer that is no refusal, to one template at least",
+    "ranking": "rank correlation of the targets' macro-F1 on original and updated, each target on "
+    "the samples that it answered in both; n counts targets",
+}
+
+
+class TemplateScore(Value):
+    """How a target did with one template on some samples of one arm."""
+
+    template: int
+    """Number in the task, from 1; 0 for a target that is shown none."""
+    macro_f1: Score
+    accuracy: Score
+    answers: dict[AnswerKind, int]
+    """By kind: answered, refused, truncated, unparsed."""
+
+
+class ArmScore(Value):
+    """How a target did on some samples of one arm, with all templates."""
+
+    arm: Arm
+    macro_f1: Score
+    accuracy: Score
+    answers: dict[AnswerKind, int]
+    """Of all templates, by kind: answered, refused, truncated, unparsed."""
+    templates: tuple[TemplateScore, ...]
+
+
+class LabelCoverage(Value):
+    """How many of a label's samples both arms have, of how many in the benchmark."""
+
+    label: str
+    shared: int
+    total: int
+
+
+class ArmComparison(Value):
+    """Two arms on the samples that both have."""
+
+    first: ArmScore
+    second: ArmScore
+    macro_f1_difference: Score
+    accuracy_difference: Score
+    coverage: tuple[LabelCoverage, ...]
+
+
+class ArmScores(Value):
+    """The arms each on all its samples, then in pairs on shared ones."""
+
+    arms: tuple[ArmScore, ...]
+    comparisons: tuple[ArmComparison, ...]
+
+
+class TargetScores(Value):
+    """One target, with and without the samples whose own label no judge could recover."""
+
+    target: str
+    all_samples: ArmScores
+    recoverable: ArmScores
+
+
+class TargetRanking(Value):
+    """Whether targets stand in the same order on the original arm and on the updated one."""
+
+    targets: tuple[str, ...]
+    kendall: Score
+    """Kendall's tau-b of their macro-F1, -1 to 1; `n` is the number of targets."""
+    spearman: Score
+    """Spearman's rho of the same."""
+
+
+class ArmTable(Value):
+    """All targets on all arms, and how the numbers were made."""
+
+    targets: tuple[TargetScores, ...]
+    ranking: TargetRanking | None = None
+    """None with fewer than three targets that answered both arms."""
+    unrecoverable: int
+    """Samples of the benchmark that ended as label_unrecoverable."""
+    level: float = LEVEL
+    draws: int
+    seed: int
+    definitions: dict[str, str] = ARM_DEFINITIONS

@@ -1,0 +1,192 @@
+"""The report's page: what it says, what it says is not there, and words from outside."""
+
+import hashlib
+import json
+import re
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markupsafe import escape
+
+from coreeval.evaluation.numleak.document import numleak_document
+from coreeval.evaluation.report.report_document import write_report
+from coreeval.tools.workspace import RunFiles
+from tests.evaluation.numleak.audits import SETTINGS as AUDITING
+from tests.evaluation.numleak.audits import knows, refuses, series
+from tests.evaluation.report.kit import TARGET, found_in, pcr, says
+
+HOSTILE = 'replay:<script>alert("1")</script>'
+
+
+def page(folder: Path, found: dict[str, Any] | None, audits: dict[str, Any] | None = None) -> str:
+    """Return the page, and look that the document beside it has the same."""
+    return written(folder, pcr=found, numleak=audits)
+
+
+def written(folder: Path, **changes: Any) -> str:  # noqa: ANN401 - any field of the findings
+    """Write a report, and return its page."""
+    findings = found_in(folder, **changes)
+    files = RunFiles(folder)
+    write_report(findings, files)
+    assert json.loads(files.report_json.read_text(encoding="utf-8"))["pcr"] == findings.pcr
+    return files.report_html.read_text(encoding="utf-8")
+
+
+def test_each_target_has_its_numbers_its_verdict_and_the_reason(tmp_path: Path) -> None:
+    found = pcr("openai:one", "openai:silent")
+    html = page(tmp_path, found)
+    first, silent = found["targets"]
+    assert first["verdict"] == "difficulty_or_memory"
+    assert {"difficulty or memory", "inconclusive"} <= verdicts_in(html)
+    assert "a gap in\ndifficulty between them explains a difference as well" in html
+    for number in (first["splits"]["train"]["pcr"], first["splits"]["test"]["pcr"]):
+        assert f"{number:.3f}" in html
+    assert f"{first['difference']['estimate']:+.3f}" in html
+    assert first["reason"].split(":")[0] in html
+    assert silent["difference"]["estimate"] is None and "n/a" in html
+    assert re.search(r"60 items drawn, 40 reworded\s+\(8 unchanged, 6 with another label", html)
+
+
+def test_with_references_the_page_shows_what_exceeds_theirs(tmp_path: Path) -> None:
+    found = pcr("openai:one", "openai:silent", references=("a:1", "a:2", "a:3"))
+    html = page(tmp_path, found)
+    first = found["targets"][0]
+    assert first["verdict"] == "fine_tuned" and "fine tuned" in verdicts_in(html)
+    assert f"{first['adjusted']['estimate']:+.3f}" in html
+    assert "The 3 references (a:1, a:2, a:3) are presumed to have" in html
+    assert html.count("(reference)") == 6
+
+
+def verdicts_in(html: str) -> set[str]:
+    return set(re.findall(r'<strong class="pill [a-z]+">([a-z ]+)</strong>', html))
+
+
+def test_the_picture_has_a_mark_for_each_target_that_has_a_number(tmp_path: Path) -> None:
+    html = page(tmp_path, pcr("openai:one", "openai:two", "openai:silent"))
+    picture = re.search(r'id="pcr-differences".*?</table>', html, re.DOTALL)
+    assert picture
+    assert picture[0].count("<circle") == 2
+    places = [float(x) for x in re.findall(r' (?:c?x|x1|x2)="([\d.-]+)%"', picture[0])]
+    assert places and all(0 <= x <= 100 for x in places)
+
+
+@pytest.mark.parametrize("names", [(HOSTILE, "openai:silent"), ("openai:one", HOSTILE)])
+def test_names_are_escaped(tmp_path: Path, names: tuple[str, str]) -> None:
+    html = page(tmp_path, pcr(*names))
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_without_it_or_without_a_target_there_is_nothing_to_show(tmp_path: Path) -> None:
+    assert "Is the score memory?" not in page(tmp_path, None)
+    none = pcr("openai:silent") | {"targets": []}
+    assert "No target was asked" in page(tmp_path, none)
+
+
+# -- dated series ---------------------------------------------------------------------------------
+
+
+def test_audits_have_their_figures_their_verdicts_and_their_reasons(tmp_path: Path) -> None:
+    tides = series()
+    said = [*knows(HOSTILE, tides), *refuses("openai:mute", tides)]
+    found = numleak_document(said, {"tides": tides}, AUDITING, {})
+    html = page(tmp_path, None, found)
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["numleak"] == found
+    assert "Are dated values remembered?" in html
+    assert {"memorized", "refusing"} <= verdicts_in(html)
+    assert str(escape(found["series"][0]["reasons"][0])) in html
+    assert "Within 0.25 percentage points." in html
+    assert "<script" not in html and "&lt;script&gt;" in html
+
+
+def test_other_ways_of_asking_have_their_tables(tmp_path: Path) -> None:
+    tides = series()
+    plain = knows(HOSTILE, tides)
+    ways: list[dict[str, Any]] = [
+        {"variant": "step_by_step"},
+        {"variant": "phrasing", "phrasing": "<i>own</i>"},
+        {"variant": "contradiction", "stated": 40.0},
+    ]
+    said = [*plain, *(one.model_copy(update=way) for way in ways for one in plain)]
+    found = numleak_document(said, {"tides": tides}, AUDITING, {})
+    html = page(tmp_path, None, found)
+    text = told(html)
+    assert "tides, step by step" in text and "Told a wrong value first" in text
+    assert "&lt;i&gt;own" in html and "<i>own" not in html
+    assert "The publisher's file continued" not in html
+    assert "The same values" not in page(
+        tmp_path, None, numleak_document(plain, {"tides": tides}, AUDITING, {})
+    )
+
+
+def test_without_audits_there_is_nothing_to_show(tmp_path: Path) -> None:
+    assert "Are dated values remembered?" not in page(tmp_path, None)
+    none = numleak_document([], {}, AUDITING, {})
+    assert "No target with words for numbers was asked" in page(tmp_path, None, none)
+
+
+# -- the run --------------------------------------------------------------------------------------
+
+
+def told(html: str) -> str:
+    """Return a page as its reader has it: no tags, single blanks."""
+    return " ".join(re.sub(r"<[^>]*>", " ", html.partition("<body>")[2]).split())
+
+
+def test_counts_and_shares_are_those_of_the_run(tmp_path: Path) -> None:
+    html = told(written(tmp_path))
+    assert "3 of 6 samples of emotion , split test, now rest on news from 2026-11-01" in html
+    assert "accepted rewritten with recent facts, checked and judged 3" in html
+    assert "no knowledge no recent news fitted it 1" in html
+    assert "50.0 % 18.8 % … 81.2 %" in html, "Wilson's interval of 3 of 6"
+    assert "4 replaced facts of accepted samples cite 2 articles of 1 publishers" in html
+    assert "composer writes the updated text offline rules" in html
+    assert "0123456789ab" not in html, "no prompt was sent where rules played"
+    assert "fingerprint" in html and "f00d" in html
+
+
+def test_what_is_not_there_is_said_and_has_no_empty_table(tmp_path: Path) -> None:
+    html = written(tmp_path)
+    assert "What was not measured" in html and "No model under test is configured" in html
+    assert "No model was called." in html
+    assert not re.search(r"<tbody>\s*</tbody>", html)
+
+
+def test_scores_have_their_intervals_and_the_drop_its_own(tmp_path: Path) -> None:
+    labels = ("anger", "joy", "joy")
+    said = [says(n, source, label if source == "original" or n == 2 else "sadness")
+            for n, label in enumerate(labels, 1) for source in ("original", "updated")]  # fmt: skip
+    html = written(tmp_path, said=said, models={"default": "offline", "targets": [TARGET]})
+    assert "Targets on the arms" in html and "original → updated" in html
+    assert "1 target of 1 got the original right" in html
+    assert "What was not measured" in html and "detect.pcr" in html
+    assert f"Neither cutoff nor release of {TARGET} is known" in html
+
+
+def test_one_file_without_scripts_or_anything_from_elsewhere(tmp_path: Path) -> None:
+    html = page(tmp_path, pcr("openai:one", "openai:silent"))
+    assert not re.search(r"<script|<link|<img|<iframe| style=| on[a-z]+=|javascript:", html)
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    assert policy.startswith("default-src 'none'")
+    (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in policy, "a browser would refuse the page's own style"
+
+
+def test_each_underlined_number_leads_to_what_it_means(tmp_path: Path) -> None:
+    html = page(tmp_path, pcr("openai:one", "openai:silent"))
+    terms = set(re.findall(r'class="term" href="#([^"]+)"', html))
+    there = re.findall(r'id="([^"]+)"', html)
+    assert terms and terms <= set(there)
+    assert len(there) == len(set(there))
+    assert set(re.findall(r'<li><a href="#([^"]+)"', html)) <= set(there)
+
+
+def test_no_folder_of_this_machine_is_in_the_page(tmp_path: Path) -> None:
+    found = found_in(tmp_path)
+    note = f"{found.config.dataset.path}: the split test has 6 rows"
+    html = written(tmp_path, config=found.config, manifest={"notes": [note]})
+    assert "bench: the split test has 6 rows" in html
+    assert str(tmp_path) not in html
