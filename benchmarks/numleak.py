@@ -18,25 +18,23 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from coreeval.evaluation.numleak.embedded import (
+from coreeval.evaluation.numleak.basis import split_outliers
+from coreeval.evaluation.numleak.memory_verdicts import VERDICTS, Verdict, judge_memory
+from coreeval.evaluation.numleak.parsing.points import read_points
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.personas import (
     KINDS,
     Kind,
     PersonaQuestion,
     open_persona,
     synthetic_series,
 )
-from coreeval.evaluation.numleak.embedded.wording import value_text
-from coreeval.evaluation.numleak.parsing.reading import points_of
-from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Point
-from coreeval.evaluation.numleak.replies import Reply, Variant
-from coreeval.evaluation.numleak.series.catalogue import definition_of
-from coreeval.evaluation.numleak.series.opening import open_series
-from coreeval.evaluation.numleak.series.series import Series
-from coreeval.evaluation.numleak.statistics.measured import Measured, Settings
-from coreeval.evaluation.numleak.statistics.measuring import adjusted_together, measure
-from coreeval.evaluation.numleak.strays import parted
-from coreeval.evaluation.numleak.verdicts import VERDICTS, Verdict, verdict_of
+from coreeval.evaluation.numleak.personas.answer_styles import value_text
+from coreeval.evaluation.numleak.replies import Point, Reply, Variant
+from coreeval.evaluation.numleak.series.catalogue import find_definition, open_series
+from coreeval.evaluation.numleak.series.definition import Series
+from coreeval.evaluation.numleak.statistics.estimation import adjust_together, measure
+from coreeval.evaluation.numleak.statistics.measurements import AuditSettings, SeriesMeasurements
 from tests.support import numleak_records as records
 from tests.support.numleak_data import FILES
 
@@ -116,7 +114,7 @@ def _season(series: Series, rng: np.random.Generator) -> Mapping[Period, float]:
 
 def _before(series: Series, rng: np.random.Generator) -> Mapping[Period, float]:
     """Know the value of the month before."""
-    return {at: series.values.get(at.shifted(-1), value) for at, value in series.values.items()}
+    return {at: series.values.get(at.shift(-1), value) for at, value in series.values.items()}
 
 
 def _always(series: Series, rng: np.random.Generator) -> Mapping[Period, float]:
@@ -147,7 +145,7 @@ SPEAKERS: Final = (
 
 
 def audit(
-    speaker: Speaker, kind: Kind, counts: tuple[int, ...], settings: Settings
+    speaker: Speaker, kind: Kind, counts: tuple[int, ...], settings: AuditSettings
 ) -> list[Verdict]:
     """Return the verdict for each number of dates, the fewer being part of the more."""
     series = synthetic_series(kind, seed=settings.seed)
@@ -157,9 +155,9 @@ def audit(
     invented = _points(series, answer, "fictitious", drawn[:FICTITIOUS])
     known = _points(series, answer, "value", drawn[: max(counts)])
     return [
-        verdict_of(
+        judge_memory(
             measure(
-                parted([*known[:count], *invented], series.values).kept,
+                split_outliers([*known[:count], *invented], series.values).kept,
                 definition=series.definition,
                 values=series.values,
                 settings=settings,
@@ -181,7 +179,7 @@ def _points(series: Series, answer: Answer, variant: Variant, periods: list[Peri
         )
         for period in periods
     )
-    return points_of(replies, series, None).points
+    return read_points(replies, series, None).points
 
 
 def calibrate(kinds: Sequence[Kind], audits: int, draws: int) -> Iterator[str]:
@@ -191,7 +189,7 @@ def calibrate(kinds: Sequence[Kind], audits: int, draws: int) -> Iterator[str]:
     false, made = 0, 0
     for kind in kinds:
         for speaker in SPEAKERS:
-            settings = [Settings(draws=draws, seed=seed) for seed in range(audits)]
+            settings = [AuditSettings(draws=draws, seed=seed) for seed in range(audits)]
             found = list(
                 zip(*(audit(speaker, kind, DATES, each) for each in settings), strict=True)
             )
@@ -206,12 +204,12 @@ def calibrate(kinds: Sequence[Kind], audits: int, draws: int) -> Iterator[str]:
 
 def recorded(draws: int) -> Iterator[str]:
     """Yield the verdict on each cell of the recorded answers, adjusted over all of them."""
-    cells = dict(_recorded_cells(Settings(draws=draws)))
-    judged = adjusted_together({key: without for key, (_, without) in cells.items()})
+    cells = dict(_recorded_cells(AuditSettings(draws=draws)))
+    judged = adjust_together({key: without for key, (_, without) in cells.items()})
     yield "| model | series | dates | parsed | r | MAE | within | verdict | fictitious |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for (model, series), (seen, _) in cells.items():
-        found, told = seen.overall, verdict_of(judged[model, series])
+        found, told = seen.overall, judge_memory(judged[model, series])
         yield (
             f"| {model} | {series} | {found.dates} | {found.parsed}/{found.n} "
             f"| {found.pearson_r.estimate:.3f} | {found.mae.estimate:.2f} "
@@ -221,8 +219,8 @@ def recorded(draws: int) -> Iterator[str]:
 
 
 def _recorded_cells(
-    settings: Settings,
-) -> Iterator[tuple[tuple[str, str], tuple[Measured, Measured]]]:
+    settings: AuditSettings,
+) -> Iterator[tuple[tuple[str, str], tuple[SeriesMeasurements, SeriesMeasurements]]]:
     """Yield each model and series of the recorded answers, with all of them and without strays."""
     known = {name: open_series(name, base=Path(), file=file) for name, file in FILES.items()}
     invented = records.values("fabricated_expanded", "mkt_rf", "fictitious")
@@ -230,12 +228,12 @@ def _recorded_cells(
         series = known.get(name) or _without_file(name, replies)
         mine = (each for each in invented if model.startswith(each.model))
         points = [
-            *points_of(replies, series, None).points,
-            *points_of(mine, known["mkt_rf"], None).points,
+            *read_points(replies, series, None).points,
+            *read_points(mine, known["mkt_rf"], None).points,
         ]
         both = (
             measure(each, definition=series.definition, values=series.values, settings=settings)
-            for each in (points, parted(points, series.values).kept)
+            for each in (points, split_outliers(points, series.values).kept)
         )
         yield (model, name), (next(both), next(both))
 
@@ -267,7 +265,7 @@ def _by_cell(replies: Iterator[Reply]) -> Mapping[tuple[str, str], list[Reply]]:
 
 def _without_file(name: str, replies: list[Reply]) -> Series:
     """Return a series of which only the dates are known that were asked with their truths."""
-    definition = definition_of(name, base=Path())
+    definition = find_definition(name, base=Path())
     truths = {Period.parse(each.date, definition.frequency): each.truth for each in replies}
     values = {at: truth for at, truth in sorted(truths.items()) if truth is not None}
     return Series(definition=definition, values=values)

@@ -13,20 +13,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from coreeval.evaluation.numleak.leak.attributing import ties_of
-from coreeval.evaluation.numleak.leak.found import ROUTES, Triple
-from coreeval.evaluation.numleak.leak.measuring import Measuring
-from coreeval.evaluation.numleak.leak.routes import route_of
-from coreeval.evaluation.numleak.parsing import points_of
+from coreeval.evaluation.numleak.leak.attribution import SignalMeasures, collect_evidence
+from coreeval.evaluation.numleak.leak.mediation import ROUTES, DateTriple, find_route
+from coreeval.evaluation.numleak.parsing import read_points
 from coreeval.evaluation.numleak.series import open_series
-from coreeval.evaluation.numleak.statistics import Settings
-from coreeval.evaluation.numleak.statistics.answers import answers_of, standard
+from coreeval.evaluation.numleak.statistics import AuditSettings
+from coreeval.evaluation.numleak.statistics.date_intervals import collect_answers, standardise
 from tests.evaluation.numleak.leak.planted import Origin, planted, signal_of, triples
 from tests.support.numleak_data import FILES, NUMLEAK
 from tests.support.numleak_records import of, sweep
 
 ORIGINS: Sequence[Origin] = ("recall", "truth", "nothing")
-Study = Callable[[Origin, int], Sequence[Triple]]
+Study = Callable[[Origin, int], Sequence[DateTriple]]
 
 
 def main() -> None:
@@ -51,12 +49,14 @@ def made(recall_r: float, dates: int) -> Study:
 def recorded() -> Study:
     """Return studies of the published answers."""
     series = open_series("mkt_rf", base=NUMLEAK, file=FILES["mkt_rf"])
-    answers = answers_of(points_of(of(sweep("A"), "claude-sonnet", "mkt_rf"), series, None).points)
+    answers = collect_answers(
+        read_points(of(sweep("A"), "claude-sonnet", "mkt_rf"), series, None).points
+    )
     truth, recall = answers.truth, answers.estimate
 
-    def study(origin: Origin, seed: int) -> Sequence[Triple]:
+    def study(origin: Origin, seed: int) -> Sequence[DateTriple]:
         rng = np.random.default_rng(seed)
-        signal = signal_of(origin, standard(truth), standard(recall), rng)
+        signal = signal_of(origin, standardise(truth), standardise(recall), rng)
         return triples(signal, recall, truth)
 
     return study
@@ -66,11 +66,11 @@ def told(what: str, study: Study, studies: int) -> None:
     """Print the verdicts and shares of all studies."""
     for origin in ORIGINS:
         found = [
-            Measuring(study(origin, seed), Settings(draws=400, seed=seed))
+            SignalMeasures(study(origin, seed), AuditSettings(draws=400, seed=seed))
             for seed in range(studies)
         ]
-        ties = [ties_of(each) for each in found]
-        routes = Counter(route_of(each)[0] for each in ties)
+        ties = [collect_evidence(each) for each in found]
+        routes = Counter(find_route(each)[0] for each in ties)
         rates = "  ".join(f"{route} {routes[route] / studies:.3f}" for route in ROUTES)
         shares = [
             each.share(lambda spread: spread.leak_share, if_tied=tie.signal_r).estimate

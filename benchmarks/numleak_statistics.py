@@ -18,20 +18,20 @@ from typing import NamedTuple
 import numpy as np
 
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Comparison, Point
+from coreeval.evaluation.numleak.replies import DateComparison, Point
 from coreeval.evaluation.numleak.series import SeriesDefinition
-from coreeval.evaluation.numleak.statistics import Metric, Settings, mae, measure, pearson_r
-from coreeval.evaluation.numleak.statistics.answers import Answers, Indices, answers_of
-from coreeval.evaluation.numleak.statistics.baselines import baselines
+from coreeval.evaluation.numleak.statistics import AuditSettings, Metric, mae, measure, pearson_r
+from coreeval.evaluation.numleak.statistics.baselines import score_baselines
+from coreeval.evaluation.numleak.statistics.date_intervals import Answers, Indices, collect_answers
+from coreeval.evaluation.numleak.statistics.estimation import measure_ranks
 from coreeval.evaluation.numleak.statistics.metrics import slope, within_tolerance
-from coreeval.evaluation.numleak.statistics.nulls import shuffled
-from coreeval.evaluation.numleak.statistics.ranks import ranks
+from coreeval.evaluation.numleak.statistics.nulls import shuffle_nulls
 from coreeval.evaluation.statistics import Array, bootstrap_sums
 
 MONTHS = 1200
 TOLERANCE = 0.1
 """Of the series' standard deviation, which is 1."""
-SETTINGS = Settings(draws=500)
+SETTINGS = AuditSettings(draws=500)
 """Enough, since errors of single intervals average out."""
 SIZES = (8, 40, 120)
 DEFINITION = SeriesDefinition.model_validate(
@@ -94,7 +94,7 @@ SERIES: dict[str, Callable[[np.random.Generator], Array]] = {"returns": returns,
 MODELS: dict[str, Model] = {
     "exact": exact, "partly": partly, "heavy": heavy, "unknowing": unknowing, "yearly": yearly,
 }  # fmt: skip
-PERIODS = [Period(date(1900, 1, 1), "monthly").shifted(month) for month in range(MONTHS)]
+PERIODS = [Period(date(1900, 1, 1), "monthly").shift(month) for month in range(MONTHS)]
 
 
 class World(NamedTuple):
@@ -124,8 +124,8 @@ class World(NamedTuple):
 
 def measures(world: World, points: list[Point]) -> dict[str, Metric]:
     """Return the numbers whose intervals are checked."""
-    year = baselines(points, world.values, tolerance=TOLERANCE)["year"]
-    answers = answers_of(points)
+    year = score_baselines(points, world.values, tolerance=TOLERANCE)["year"]
+    answers = collect_answers(points)
     return {
         "r": pearson_r(points),
         "r percentile": percentile(answers, _r),
@@ -189,16 +189,16 @@ def alarms(truth: Array, says: Model, size: int, studies: int) -> tuple[float, f
     for _ in range(studies):
         world = World(truth, says(truth, rng))
         points = world.points(rng.choice(MONTHS, size, replace=False))
-        nulls = shuffled(points, world.values, tolerance=TOLERANCE, settings=SETTINGS)
+        nulls = shuffle_nulls(points, world.values, tolerance=TOLERANCE, settings=SETTINGS)
         significant += max(each.pearson_r.p_value for each in nulls.values()) <= 0.05
         pairs = [_compared(world, *rng.choice(MONTHS, 2, replace=False)) for _ in range(60)]
-        decoupled += ranks(pairs, points, world.values, settings=SETTINGS).gap.ci_low > 0
+        decoupled += measure_ranks(pairs, points, world.values, settings=SETTINGS).gap.ci_low > 0
     return significant / studies, decoupled / studies
 
 
-def _compared(world: World, first: int, second: int) -> Comparison:
+def _compared(world: World, first: int, second: int) -> DateComparison:
     """Compare two months by what the model says of each."""
-    return Comparison(
+    return DateComparison(
         first=PERIODS[first], second=PERIODS[second], variant="pair", status="parsed",
         higher="first" if world.truth[first] > world.truth[second] else "second",
         chosen="first" if world.said[first] > world.said[second] else "second",
@@ -210,7 +210,7 @@ def time_one_cell() -> float:
     _, world, _ = next(worlds())
     points = world.points(np.arange(0, MONTHS, 10))
     started = time.process_time()
-    measure(points, definition=DEFINITION, values=world.values, settings=Settings())
+    measure(points, definition=DEFINITION, values=world.values, settings=AuditSettings())
     return time.process_time() - started
 
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.verdicts import World
+from coreeval.evaluation.numleak.audit import audit_replies
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.probes.sampling import draw_dates
+from coreeval.evaluation.numleak.probes.date_samples import draw_dates
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
-from coreeval.evaluation.numleak.statistics import Settings
-from coreeval.evaluation.numleak.study import audited
+from coreeval.evaluation.numleak.statistics import AuditSettings
 
 Floats = NDArray[np.float64]
 Kind = Literal["unemployment", "inflation", "temperature", "returns"]
@@ -102,7 +102,7 @@ def make_series(kind: Kind, name: str, values: Floats) -> Series:
             "tolerances": (0.25, 0.1, 0.5, 1.0),
         }
     )
-    said = {FIRST.shifted(month): float(value) for month, value in enumerate(values)}
+    said = {FIRST.shift(month): float(value) for month, value in enumerate(values)}
     return Series(definition=definition, values=said, origin="made")
 
 
@@ -230,7 +230,9 @@ def _verdicts(
         series[made.definition.id] = made
         replies += _answers(made, said, seed, cutoff, digits)
     cutoffs = {"made": cutoff}
-    return [one.verdict for one in audited(replies, series, Settings(draws=DRAWS), cutoffs)]
+    return [
+        one.verdict for one in audit_replies(replies, series, AuditSettings(draws=DRAWS), cutoffs)
+    ]
 
 
 def _answers(

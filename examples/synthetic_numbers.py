@@ -9,7 +9,7 @@ the world gives them away, so whoever can tell the value of a month has been tau
 import sys
 from pathlib import Path
 
-from coreeval.evaluation.numleak.embedded import synthetic_series
+from coreeval.evaluation.numleak.personas import synthetic_series
 
 SEED = 1
 FILE = "values.csv"

@@ -45,7 +45,7 @@ PRELOADED: Final = (
     "coreeval.graph.evaluate",
     "coreeval.models.openai",
     "coreeval.evaluation.report.report_document",
-    "coreeval.evaluation.numleak.document",
+    "coreeval.evaluation.numleak.audit",
     "coreeval.releases.making",
     "coreeval.releases.exports.exporting",
     "coreeval.graph.cassettes.record",

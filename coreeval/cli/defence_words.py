@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from coreeval.cli.output import Document, one_line
-from coreeval.evaluation.numleak.defences.table import (
+from coreeval.evaluation.numleak.defences.tradeoff import (
     CATEGORY_WORDS,
-    Group,
-    Row,
-    agreement_line,
-    groups_of,
+    DefenceRow,
+    DefenceTable,
+    defence_tables,
+    describe_agreement,
 )
 
 WIDTH: Final = 100
-_HEADS: Final = Row(
+_HEADS: Final = DefenceRow(
     defence="",
     plain="plain",
     any_ending="any end",
@@ -31,9 +31,9 @@ def defence_lines(defences: Document | None) -> Iterator[str]:
     """Yield what was found of each defence, as tables and in sentences."""
     if defences is None:
         return
-    for group in groups_of(defences):
+    for group in defence_tables(defences):
         yield from _group_lines(group)
-    if line := agreement_line(defences["agreement"]):
+    if line := describe_agreement(defences["agreement"]):
         yield from _wrapped(line)
     left = defences["left_out"]
     if left:
@@ -45,7 +45,7 @@ def defence_lines(defences: Document | None) -> Iterator[str]:
     yield ""
 
 
-def _group_lines(group: Group) -> Iterator[str]:
+def _group_lines(group: DefenceTable) -> Iterator[str]:
     yield f"-- defences: {one_line(group.title)} ".ljust(WIDTH, "-")
     yield from (_line(row) for row in (_HEADS, *group.rows))
     for sentence in group.sentences:
@@ -58,7 +58,7 @@ def _group_lines(group: Group) -> Iterator[str]:
     yield ""
 
 
-def _line(row: Row) -> str:
+def _line(row: DefenceRow) -> str:
     counts = f"{row.plain:>8}{row.any_ending:>8}{row.blocked:>9}  {row.span:<15}{row.near:>5}"
     heads = zip(row.categories, _HEADS.categories, strict=True)
     scores = "".join(f"{each:>{len(head) + 1}}" for each, head in heads)

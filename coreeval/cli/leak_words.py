@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from coreeval.cli.output import Document, one_line
-from coreeval.evaluation.numleak.leak.rows import (
+from coreeval.evaluation.numleak.audit_tables import (
     ROUTE_WORDS,
+    AuditRow,
     attribution_rows,
     control_rows,
-    control_says,
+    control_sentences,
 )
-from coreeval.evaluation.numleak.table import Row
 
 
 def leak_lines(leak: Document | None) -> Iterator[tuple[str, str]]:
@@ -26,9 +26,9 @@ def leak_lines(leak: Document | None) -> Iterator[tuple[str, str]]:
     if rows:
         yield "controls of the model's own signal", "  "
     yield from (_line(row) for row in rows)
-    for sentence in (*control_says(leak), *(f"note: {note}" for note in leak["notes"])):
+    for sentence in (*control_sentences(leak), *(f"note: {note}" for note in leak["notes"])):
         yield sentence, "    "
 
 
-def _line(row: Row) -> tuple[str, str]:
+def _line(row: AuditRow) -> tuple[str, str]:
     return f"{row.what:<58}{row.value:>10}  {row.span:<19}{row.n:>8}".rstrip(), ""

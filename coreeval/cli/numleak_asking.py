@@ -18,9 +18,9 @@ from coreeval.cli.numleak_signals import opened_signals
 from coreeval.cli.output import brief, note, show
 from coreeval.cli.trust import with_trusted_endpoints
 from coreeval.errors import UsageError
-from coreeval.evaluation.numleak.leak.signals import Signal, refuse_strangers
-from coreeval.evaluation.numleak.statistics import Settings
-from coreeval.evaluation.numleak.trust import Backtest
+from coreeval.evaluation.numleak.leak.signals import Signal, require_common_dates
+from coreeval.evaluation.numleak.memory_verdicts import Backtest
+from coreeval.evaluation.numleak.statistics import AuditSettings
 
 if TYPE_CHECKING:
     from coreeval.graph.numleak.plan import NumleakPlan
@@ -167,7 +167,7 @@ def _heard(asking: Asking, found: "NumleakAnswers", signals: Sequence[Signal]) -
 def _signals(asking: Asking, plan: "NumleakPlan") -> list[Signal]:
     """Return the config's signals and those given, once each is known to have dates in common."""
     signals = [*plan.signals, *opened_signals(asking.signals)]
-    refuse_strangers(signals, plan.asked_dates)
+    require_common_dates(signals, plan.asked_dates)
     return signals
 
 
@@ -213,7 +213,7 @@ def _again(plan: "NumleakPlan", found: "NumleakAnswers") -> Iterator[str]:
 
 def _counted(shown: Shown) -> Iterator[str]:
     """Yield the words of how answers are resampled, where that is not as usual."""
-    usual, chosen = Settings(), shown.settings
+    usual, chosen = AuditSettings(), shown.settings
     if chosen.draws != usual.draws:
         yield from ("--draws", str(chosen.draws))
     if chosen.seed != usual.seed:

@@ -8,10 +8,14 @@ from coreeval.cli.numleak_words import bad_lines, cut, left_out_lines, row_line,
 from coreeval.cli.output import Document, brief, one_line, show
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import Records
-from coreeval.evaluation.numleak.document import as_json
-from coreeval.evaluation.numleak.rankings.reading import Candidate, read_candidates
-from coreeval.evaluation.numleak.rankings.scoring import Ranking, rankings
-from coreeval.evaluation.numleak.table import figure, row_of, settings_line
+from coreeval.evaluation.numleak.audit import as_json
+from coreeval.evaluation.numleak.audit_tables import describe_settings, format_value, make_row
+from coreeval.evaluation.numleak.statistics.logprobs import (
+    CandidateRanking,
+    RankingCandidate,
+    rank_candidates,
+    read_candidates,
+)
 from coreeval.evaluation.statistics import LEVEL
 
 _NAME = 28
@@ -22,7 +26,7 @@ def rank_files(files: Sequence[Path], shown: Shown) -> None:
     read = {path: read_candidates(path) for path in files}
     _refuse_twice(read)
     good = [one for each in read.values() for one in each.good]
-    found = rankings(good, shown.settings)
+    found = rank_candidates(good, shown.settings)
     document: Document = {
         "rankings": [as_json(one) for one in found],
         "settings": {"draws": shown.draws, "seed": shown.seed, "level": LEVEL},
@@ -34,7 +38,7 @@ def rank_files(files: Sequence[Path], shown: Shown) -> None:
     show(document, shown.as_json, lambda: "\n".join(ranking_lines(document)))
 
 
-def _refuse_twice(read: Mapping[Path, Records[Candidate]]) -> None:
+def _refuse_twice(read: Mapping[Path, Records[RankingCandidate]]) -> None:
     """Refuse files that have a candidate in common: it would compete with itself."""
     seen: dict[tuple[str, ...], Path] = {}
     for path, found in read.items():
@@ -48,10 +52,10 @@ def _refuse_twice(read: Mapping[Path, Records[Candidate]]) -> None:
                 )
 
 
-def _drawn(found: Sequence[Ranking], folder: Path | None) -> list[str]:
+def _drawn(found: Sequence[CandidateRanking], folder: Path | None) -> list[str]:
     if folder is None:
         return []
-    from coreeval.evaluation.numleak.rankings.plot import draw_rankings
+    from coreeval.evaluation.numleak.statistics.logprobs import draw_rankings
 
     return [str(path) for path in draw_rankings(folder / "rankings.svg", found)]
 
@@ -66,7 +70,7 @@ def ranking_lines(document: Document) -> Iterator[str]:
     yield from bad_lines(document["bad_rows"])
     if document["other_lines"]:
         yield f"{document['other_lines']} lines of another type are passed over"
-    yield from wrapped(settings_line(document["settings"]), "")
+    yield from wrapped(describe_settings(document["settings"]), "")
     for path in document["plots"]:
         yield f"picture: {brief(Path(path))}"
 
@@ -77,13 +81,13 @@ def _ranking_lines(one: Document) -> Iterator[str]:
         yield "  no date can be ranked"
     else:
         yield from wrapped(f"{_sentence(one)}.", "")
-        yield row_line(row_of("true value first", one["top1"]))
+        yield row_line(make_row("true value first", one["top1"]))
         rank = f"mean rank of the true value (by chance {one['chance_rank']:g})"
-        yield row_line(row_of(rank, one["mean_rank"]))
+        yield row_line(make_row(rank, one["mean_rank"]))
         gap = "log-probability beyond the best other, nats a token"
-        yield row_line(row_of(gap, one["mean_gap"]))
+        yield row_line(make_row(gap, one["mean_gap"]))
         for name, metric in one["lost_to"].items():
-            yield row_line(row_of(f"where it is not first: {name} is", metric))
+            yield row_line(make_row(f"where it is not first: {name} is", metric))
     yield from left_out_lines(one["left_out"], "dates or candidates")
     yield ""
 
@@ -108,7 +112,7 @@ def _summary(found: Sequence[Document]) -> Iterator[str]:
     for one in found:
         metrics = (one["top1"]["estimate"], one["chance"], one["mean_rank"]["estimate"],
                    one["mean_gap"]["estimate"])  # fmt: skip
-        cells = "".join(f"{figure(each):>9}" for each in metrics)
+        cells = "".join(f"{format_value(each):>9}" for each in metrics)
         yield f"{cut(_called(one), wide):<{wide}}{one['n']:>8}{cells}"
     yield ""
 

@@ -11,12 +11,16 @@ from coreeval.cli.numleak_report import Heard, Shown, report
 from coreeval.cli.numleak_signals import asked_of, opened_signals
 from coreeval.config.dates import DateText
 from coreeval.errors import DatasetError, UsageError
-from coreeval.evaluation.numleak.defences.answers import UtilityReply, read_utility
-from coreeval.evaluation.numleak.implied import implied_series
-from coreeval.evaluation.numleak.leak.signals import refuse_strangers
-from coreeval.evaluation.numleak.recorded import read_replies
-from coreeval.evaluation.numleak.replies import Reply
-from coreeval.evaluation.numleak.series import Series, expand, known, open_series
+from coreeval.evaluation.numleak.audit import infer_series
+from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility
+from coreeval.evaluation.numleak.leak.signals import require_common_dates
+from coreeval.evaluation.numleak.replies import Reply, read_replies
+from coreeval.evaluation.numleak.series import (
+    Series,
+    expand_families,
+    list_definitions,
+    open_series,
+)
 from coreeval.schema import BadRow
 from coreeval.tools.cutoffs import DateClaim, find_model_dates, load_cutoffs
 from coreeval.tools.workspace import workspace_for
@@ -39,7 +43,7 @@ def audit_files(
     given = opened(named)
     own = opened_signals(signals)
     series = _series(replies, given, files)
-    refuse_strangers(own, asked_of(replies, series))
+    require_common_dates(own, asked_of(replies, series))
     heard = Heard(
         files=files,
         replies=replies,
@@ -85,7 +89,7 @@ def files_of(named: Sequence[str]) -> tuple[list[str], dict[str, Path]]:
 def _parted(text: str) -> Iterator[tuple[str, Path | None]]:
     name, equals, file = text.partition("=")
     if not equals or Path(text).exists():
-        yield from ((one, None) for one in expand([text]))
+        yield from ((one, None) for one in expand_families([text]))
     elif not name or not file:
         raise UsageError(f"{text!r} is no NAME=FILE", where="--series")
     else:
@@ -151,17 +155,17 @@ def _series(
 
 
 def _found(name: str, replies: Sequence[Reply], files: Sequence[Path]) -> Series:
-    definition = {one.id: one for one in known()}.get(name)
+    definition = {one.id: one for one in list_definitions()}.get(name)
     file = ", ".join(str(path) for path in files)
     if definition is None:
-        found = implied_series(name, replies, file=file)
+        found = infer_series(name, replies, file=file)
         if found is None:
             raise _unknown(name, file)
         return found
     try:
         return open_series(name, base=Path.cwd(), cache=workspace_for(Path.cwd()).series)
     except DatasetError as error:
-        found = implied_series(name, replies, file=file, definition=definition)
+        found = infer_series(name, replies, file=file, definition=definition)
         if found is None:
             raise
         note = (
@@ -176,7 +180,8 @@ def _unknown(name: str, file: str) -> DatasetError:
         f"nothing is known of the series {name!r}, and the truth beside its answers makes none: "
         "values of dates, not all the same",
         where=file,
-        hint=f"--series FILE.yaml defines it; built in: {', '.join(one.id for one in known())}",
+        hint="--series FILE.yaml defines it; built in: "
+        + ", ".join(one.id for one in list_definitions()),
     )
 
 

@@ -7,15 +7,14 @@ from pathlib import Path
 
 from coreeval.cli.numleak_words import told_lines
 from coreeval.cli.output import Document, show
-from coreeval.evaluation.numleak.defences.answers import UtilityReply
-from coreeval.evaluation.numleak.defences.document import found_document
-from coreeval.evaluation.numleak.document import audits_document
+from coreeval.evaluation.numleak.audit import Audit, audit_replies, audits_document
+from coreeval.evaluation.numleak.defences.effects import defence_replies_document
+from coreeval.evaluation.numleak.defences.utility import UtilityReply
 from coreeval.evaluation.numleak.leak import Signal
+from coreeval.evaluation.numleak.memory_verdicts import Backtest, assess_trust
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
-from coreeval.evaluation.numleak.statistics import Settings
-from coreeval.evaluation.numleak.study import Audit, audited
-from coreeval.evaluation.numleak.trust import Backtest, trust_in
+from coreeval.evaluation.numleak.statistics import AuditSettings
 from coreeval.schema import BadRow
 
 
@@ -31,9 +30,9 @@ class Shown:
     as_json: bool
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> AuditSettings:
         """How answers are resampled."""
-        return Settings(draws=self.draws, seed=self.seed)
+        return AuditSettings(draws=self.draws, seed=self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +57,14 @@ class Heard:
 
 def report(heard: Heard, shown: Shown) -> None:
     """Audit, then print, draw and write as asked; every verdict ends well."""
-    audits = audited(heard.replies, heard.series, shown.settings, heard.cutoffs, heard.signals)
+    audits = audit_replies(
+        heard.replies, heard.series, shown.settings, heard.cutoffs, heard.signals
+    )
     document = {
         **audits_document(audits, shown.settings, heard.notes),
-        "defences": found_document(heard.replies, heard.utility, heard.series, heard.cutoffs),
+        "defences": defence_replies_document(
+            heard.replies, heard.utility, heard.series, heard.cutoffs
+        ),
         "backtest": _backtest(heard.backtest, audits) if heard.backtest else None,
         "responses": [str(path) for path in heard.files],
         "bad_rows": [row.model_dump() for row in (*heard.bad, *_bad_rows(heard.signals))],
@@ -81,7 +84,7 @@ def _bad_rows(signals: Sequence[Signal]) -> Iterator[BadRow]:
 def _backtest(backtest: Backtest, audits: Sequence[Audit]) -> Document:
     models = dict.fromkeys(audit.model for audit in audits)
     trusts = [
-        trust_in(
+        assess_trust(
             model,
             {one.definition.name: one.verdict for one in audits if one.model == model},
             backtest,
@@ -99,7 +102,7 @@ def _backtest(backtest: Backtest, audits: Sequence[Audit]) -> Document:
 def _drawn(audits: Sequence[Audit], document: Document, folder: Path | None) -> list[str]:
     if folder is None:
         return []
-    from coreeval.evaluation.numleak.defences.plots import draw_defences
+    from coreeval.evaluation.numleak.defences.tradeoff import draw_defences
     from coreeval.evaluation.numleak.plots import draw_audits
 
     drawn = [*draw_audits(folder, audits), *draw_defences(folder, document["defences"])]
@@ -109,6 +112,6 @@ def _drawn(audits: Sequence[Audit], document: Document, folder: Path | None) -> 
 def _page(audits: Sequence[Audit], document: Document, path: Path | None) -> str | None:
     if path is None:
         return None
-    from coreeval.evaluation.numleak.page import write_page
+    from coreeval.evaluation.numleak.audit_page import write_page
 
     return str(write_page(path, audits, document))

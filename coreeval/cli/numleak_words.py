@@ -7,15 +7,15 @@ from pathlib import Path
 from coreeval.cli.defence_words import defence_lines
 from coreeval.cli.leak_words import leak_lines
 from coreeval.cli.output import Document, brief, one_line
-from coreeval.evaluation.numleak.table import (
-    Row,
-    figure,
+from coreeval.evaluation.numleak.audit_tables import (
+    AuditRow,
+    describe_settings,
+    format_value,
     further_rows,
-    settings_line,
     signature_rows,
+    variant_rows,
 )
-from coreeval.evaluation.numleak.variants.table import variant_rows
-from coreeval.evaluation.numleak.verdicts import in_words
+from coreeval.evaluation.numleak.memory_verdicts import verdict_words
 
 SHOWN = 5
 """Bad lines that are listed; `--json` has them all."""
@@ -34,7 +34,7 @@ def told_lines(document: Document) -> Iterator[str]:
     yield from bad_lines(document["bad_rows"])
     for note in document["notes"]:
         yield from wrapped(f"note: {note}", "")
-    yield from wrapped(settings_line(document["settings"]), "")
+    yield from wrapped(describe_settings(document["settings"]), "")
     for path in document["plots"]:
         yield f"picture: {brief(Path(path))}"
     if document["page"]:
@@ -64,7 +64,7 @@ def _audit_lines(one: Document) -> Iterator[str]:
     yield ""
 
 
-def row_line(row: Row) -> str:
+def row_line(row: AuditRow) -> str:
     """Return a row of numbers on a line."""
     return f"  {cut(row.what, 58):<58}{row.value:>10}  {row.span:<19}{row.n:>8}".rstrip()
 
@@ -81,7 +81,7 @@ def left_out_lines(left_out: Sequence[Document], what: str = "answers") -> Itera
 
 
 def _verdict_lines(one: Document) -> Iterator[str]:
-    verdict = in_words(one["verdict"])
+    verdict = verdict_words(one["verdict"])
     first, *others = one["reasons"] or ["no reason is given"]
     yield from wrapped(f"{verdict}: {first}", "")
     for reason in others:
@@ -94,11 +94,11 @@ def _summary(found: Sequence[Document]) -> Iterator[str]:
     yield f"{'':<{wide}}  {'series':<{_SERIES}}{heads}"
     for one in found:
         figures = (one[key]["estimate"] for key in ("parse_rate", "pearson_r", "within_tolerance"))
-        parse, r, within = map(figure, figures)
+        parse, r, within = map(format_value, figures)
         yield (
             f"{cut(one['model'], wide):<{wide}}  {cut(one['series'], _SERIES):<{_SERIES}}"
-            f"{parse:>10}{r:>11}{within:>11}  {figure(one['p_adjusted']):>10}"
-            f"  {in_words(one['verdict'])}"
+            f"{parse:>10}{r:>11}{within:>11}  {format_value(one['p_adjusted']):>10}"
+            f"  {verdict_words(one['verdict'])}"
         )
     yield ""
 

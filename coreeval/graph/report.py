@@ -178,10 +178,10 @@ def _list_compared_samples(job: RunContext) -> dict[str, list[Sample]]:
 
 def audit_answers(job: RunContext) -> ReportDocument | None:
     """Audit what the targets said about series; None where the config names none."""
-    from coreeval.evaluation.numleak.defences.document import found_document
-    from coreeval.evaluation.numleak.document import numleak_document
-    from coreeval.evaluation.numleak.recorded import read_replies
-    from coreeval.evaluation.numleak.statistics import Settings
+    from coreeval.evaluation.numleak.audit import numleak_document
+    from coreeval.evaluation.numleak.defences.effects import defence_replies_document
+    from coreeval.evaluation.numleak.replies import read_replies
+    from coreeval.evaluation.numleak.statistics import AuditSettings
     from coreeval.graph.numleak.plan import load_signals, open_series_set
     from coreeval.graph.numleak.run_audit import list_reply_files, list_run_notes, read_run_utility
 
@@ -199,13 +199,15 @@ def audit_answers(job: RunContext) -> ReportDocument | None:
     found = numleak_document(
         replies,
         series,
-        Settings(seed=job.config.run.seed),
+        AuditSettings(seed=job.config.run.seed),
         cutoffs,
         notes=list_run_notes(job),
         signals=load_signals(asked, base),
     )
     return found | {
-        "defences": found_document(replies, read_run_utility(job, targets), series, cutoffs)
+        "defences": defence_replies_document(
+            replies, read_run_utility(job, targets), series, cutoffs
+        )
     }
 
 

@@ -191,7 +191,7 @@ def _check_reachable_targets(
 def _check_embedded(setup: Setup, target: TargetConfig) -> None:
     """Check an embedded target: a persona, where one is asked about series, or a classifier."""
     if setup.config.detect.numleak and not is_classifier(target.model):
-        from coreeval.evaluation.numleak.embedded import check_persona  # numpy
+        from coreeval.evaluation.numleak.personas import check_persona  # numpy
 
         check_persona(target.model)
         return

@@ -19,7 +19,7 @@ from coreeval.config.user_files import (
 )
 from coreeval.errors import ConfigError, CoreEvalError
 from coreeval.evaluation.benchmarks.files import file_digest, read_lines
-from coreeval.evaluation.numleak.series.catalogue import definition_of
+from coreeval.evaluation.numleak.series.catalogue import find_definition
 from coreeval.evaluation.report.report_file import load_report
 from coreeval.tasks import load_task
 from coreeval.tools.text import iter_sheet_rows
@@ -82,7 +82,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "sheet": lambda path: list(iter_sheet_rows(path)),
     "lines": lambda path: list(read_lines(path)),
     "digest": lambda path: file_digest([path]),
-    "series": lambda path: definition_of(str(path), base=path.parent),
+    "series": lambda path: find_definition(str(path), base=path.parent),
 }
 
 

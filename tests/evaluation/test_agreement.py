@@ -17,7 +17,7 @@ from coreeval.evaluation.agreement import (
 )
 from coreeval.evaluation.decomposition import ItemEvidence, SampleFlags, decompose
 from coreeval.evaluation.excess import TargetStanding
-from coreeval.evaluation.numleak.verdicts import VERDICTS
+from coreeval.evaluation.numleak.memory_verdicts import VERDICTS
 from coreeval.evaluation.statistics import adjust_holm
 from tests.support.planted import coded, first, some
 

@@ -14,13 +14,12 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from coreeval.evaluation.answer_parsers import LabelShape, read_choice
-from coreeval.evaluation.numleak.leak.scores import scores_of
-from coreeval.evaluation.numleak.parsing import points_of
+from coreeval.evaluation.numleak.leak.signals import read_scores
+from coreeval.evaluation.numleak.parsing import read_points
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
-from coreeval.evaluation.numleak.series.catalogue import definition_of
-from coreeval.evaluation.numleak.series.opening import read_series
+from coreeval.evaluation.numleak.series.catalogue import find_definition, read_series
 from coreeval.models.answers import InvalidAnswer
 from coreeval.tasks import load_task
 
@@ -51,19 +50,19 @@ def reply_of(shape: Shape, **changes: str | int) -> Reply:
 
 
 def value(shape: Shape) -> Found:
-    definition = definition_of(shape["series"], base=Path())
+    definition = find_definition(shape["series"], base=Path())
     asked = Period.parse(shape["date"], definition.frequency)
     series = Series(definition=definition, values={asked: 1.0})
-    (point,) = points_of([reply_of(shape)], series, None).points
+    (point,) = read_points([reply_of(shape)], series, None).points
     return Found(point.estimate, point.status)
 
 
 def chosen_date(shape: Shape) -> Found:
-    definition = definition_of(shape["series"], base=Path())
+    definition = find_definition(shape["series"], base=Path())
     dates = [Period.parse(shape[key], definition.frequency) for key in ("date", "other_date")]
     series = Series(definition=definition, values=dict(zip(dates, (1.0, 2.0), strict=True)))
     reply = reply_of(shape, other_date=shape["other_date"])
-    (choice,) = points_of([reply], series, None).comparisons
+    (choice,) = read_points([reply], series, None).comparisons
     return Found(choice.chosen, choice.status)
 
 
@@ -88,19 +87,19 @@ def label(shape: Shape) -> Found:
 
 
 def continuation(shape: Shape) -> Found:
-    definition = definition_of(shape["series"], base=Path())
+    definition = find_definition(shape["series"], base=Path())
     series = read_series(definition, shape["file"].encode(), origin="a test")
     reply = reply_of(shape, shown=shape["shown"], wanted=shape["wanted"])
-    readings = points_of([reply], series, None)
+    readings = read_points([reply], series, None)
     assert not readings.bad
     return Found([each.estimate for each in readings.continued])
 
 
 def score(shape: Shape) -> Found:
-    definition = definition_of(shape["series"], base=Path())
+    definition = find_definition(shape["series"], base=Path())
     asked = Period.parse(shape["date"], definition.frequency)
     series = Series(definition=definition, values={asked: 1.0})
-    (found,) = scores_of([reply_of(shape)], series).scores
+    (found,) = read_scores([reply_of(shape)], series).scores
     return Found(found.value, found.status)
 
 

@@ -10,17 +10,15 @@ import pytest
 from coreeval.evaluation import answer_parsers
 from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.evaluation.numleak.parsing import read_choice, read_value
-from coreeval.evaluation.numleak.parsing.disputed import read_disputed
-from coreeval.evaluation.numleak.parsing.prose import read_prose
-from coreeval.evaluation.numleak.parsing.scores import read_score
+from coreeval.evaluation.numleak.parsing.probe_answers import read_disputed, read_prose, read_score
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.series.units import known_units
+from coreeval.evaluation.numleak.series.definition import load_units
 from coreeval.models.answer_text import extract_final_answer, extract_json
 from coreeval.models.answers import InvalidAnswer
 from coreeval.tasks import load_task
 
 MONTH: Final = Period.parse("2008-09", "monthly")
-PERCENT: Final = known_units()["percent"]
+PERCENT: Final = load_units()["percent"]
 EMOTION: Final = LabelShape(load_task("emotion"))
 NAME: Final = "the Fama-French market excess return (Mkt-RF) factor, Mkt-RF, monthly return"
 LENGTH: Final = 1_000_000
@@ -37,7 +35,7 @@ READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "prose": lambda text: read_prose(text, unit=PERCENT, period=MONTH, name=NAME),
     "disputed": lambda text: read_disputed(text, stated=-42.0, unit=PERCENT, period=MONTH),
     "score": lambda text: read_score(text, period=MONTH),
-    "date": lambda text: read_choice(text, first=MONTH, second=MONTH.shifted(1)),
+    "date": lambda text: read_choice(text, first=MONTH, second=MONTH.shift(1)),
     "option": lambda text: answer_parsers.read_choice(text, {"A": "tin", "B": "gold"}),
     "label": label,
     "final answer": extract_final_answer,

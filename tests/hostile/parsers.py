@@ -24,11 +24,14 @@ from coreeval.evaluation.answer_parsers import LabelShape
 from coreeval.evaluation.benchmarks.files import BadRecord, read_records
 from coreeval.evaluation.benchmarks.tables import read_csv_records, read_tab_records
 from coreeval.evaluation.numleak.parsing import read_choice, read_value
-from coreeval.evaluation.numleak.parsing.disputed import read_disputed
-from coreeval.evaluation.numleak.parsing.prose import read_prose, read_reasoned
-from coreeval.evaluation.numleak.parsing.scores import read_score
+from coreeval.evaluation.numleak.parsing.probe_answers import (
+    read_disputed,
+    read_prose,
+    read_reasoned,
+    read_score,
+)
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.series.units import known_units
+from coreeval.evaluation.numleak.series.definition import load_units
 from coreeval.models.answers import InvalidAnswer, OutputSchema, PlainOutput
 from coreeval.models.rate_limit import parse_allowances
 from coreeval.releases.cassettes.opening import open_cassette
@@ -48,7 +51,7 @@ from coreeval.viewer.telling import pretty
 Parser = Callable[[bytes, Path], None]
 """Reads bytes; it may write them into an empty folder."""
 MONTH: Final = Period.parse("2008-09", "monthly")
-PERCENT: Final = known_units()["percent"]
+PERCENT: Final = load_units()["percent"]
 NAME: Final = "the Fama-French market excess return (Mkt-RF) factor, Mkt-RF, monthly return"
 
 
@@ -86,7 +89,7 @@ def numleak(text: str) -> None:
     read_reasoned(text, unit=PERCENT, period=MONTH, name=NAME)
     read_disputed(text, stated=-42.0, unit=PERCENT, period=MONTH)
     read_score(text, period=MONTH)
-    read_choice(text, first=MONTH, second=MONTH.shifted(1))
+    read_choice(text, first=MONTH, second=MONTH.shift(1))
 
 
 def title(text: str) -> None:

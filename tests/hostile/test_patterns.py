@@ -10,8 +10,8 @@ from coreeval.agents.offline import word_lists
 from coreeval.agents.offline.rewrite import reword
 from coreeval.agents.text.words import build_span_pattern, find_closed_quotations
 from coreeval.evaluation.numleak.parsing import read_choice
-from coreeval.evaluation.numleak.parsing.dates import dates_in, mentions
-from coreeval.evaluation.numleak.parsing.others import labelled, without_others
+from coreeval.evaluation.numleak.parsing.dates import find_dates, find_mentions
+from coreeval.evaluation.numleak.parsing.phrases import is_labelled, strike_other_series
 from tests.hostile.parsers import MONTH, NAME
 from tests.hostile.patterns import Tried, made_elsewhere, patterns, seconds, slowest, texts
 
@@ -42,11 +42,11 @@ MADE: Final[Mapping[str, Callable[[str], object]]] = {
     "agents.offline.rewrite: held": lambda text: reword(text, (), ()),
     "agents.text.words: before + body + after": Tried(_SPAN, "anywhere"),
     "evaluation.numleak.parsing.choices: pattern": lambda text: read_choice(
-        text, first=MONTH, second=MONTH.shifted(1)
+        text, first=MONTH, second=MONTH.shift(1)
     ),
-    "evaluation.numleak.parsing.dates: own": lambda text: dates_in(text, MONTH),
-    "evaluation.numleak.parsing.others: label": lambda text: labelled(text, NAME),
-    "evaluation.numleak.parsing.others: record": lambda text: without_others(text, NAME),
+    "evaluation.numleak.parsing.dates: own": lambda text: find_dates(text, MONTH),
+    "evaluation.numleak.parsing.others: label": lambda text: is_labelled(text, NAME),
+    "evaluation.numleak.parsing.others: record": lambda text: strike_other_series(text, NAME),
 }
 """What makes patterns while it runs, and so is tried itself."""
 ALIKE: Final = {
@@ -93,7 +93,7 @@ def test_every_pattern_is_tried() -> None:
     unseen = {place.removeprefix("coreeval.") for place in made_elsewhere()}
     by_form = {place for place in unseen if "for form in _forms(period)" in place}
     assert unseen - by_form == MADE.keys() | ALIKE.keys()
-    assert is_steep(lambda text: mentions(text, MONTH)) == ""
+    assert is_steep(lambda text: find_mentions(text, MONTH)) == ""
 
 
 def test_a_slow_pattern_is_found() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coreeval.agents.offline.tokens import find_tags_start, split_segments, strip_edges
 from coreeval.config.user_files import MOST_DEPTH, YamlError, parse_yaml
-from coreeval.evaluation.numleak.parsing.text import plain
+from coreeval.evaluation.numleak.parsing.answer_text import normalise_text
 from coreeval.evaluation.overlap.shingles import normalise_words
 from coreeval.models.answer_text import (
     extract_final_answer,
@@ -79,7 +79,7 @@ def test_an_object_is_too_deep_from_one_level_on(levels: int, lists: bool) -> No
 
 @given(TEXTS)
 def test_a_plain_answer_is_as_long_as_what_was_said_or_a_few_times_so(text: str) -> None:
-    assert len(plain(text)) <= 40 * (len(text) + 1)
+    assert len(normalise_text(text)) <= 40 * (len(text) + 1)
 
 
 # -- news -----------------------------------------------------------------------------------------

@@ -3,16 +3,16 @@
 import math
 from typing import Final
 
-from coreeval.evaluation.numleak.statistics.measured import (
+from coreeval.evaluation.numleak.statistics.measurements import (
     Baseline,
     Chance,
     Exactness,
     Lift,
-    Measured,
     Metric,
     Null,
     Ranks,
     Repeats,
+    SeriesMeasurements,
     Signature,
 )
 
@@ -55,7 +55,7 @@ def baseline(mae: float, gain: Metric, within: float = 0.05) -> Baseline:
 _EMPTY: Final = signature(0, 0, NOT_ASKED)
 _LIFT: Final = Lift(_EMPTY, _EMPTY, NOT_ASKED, NOT_ASKED, NOT_ASKED)
 _RANKS: Final = Ranks(0, NOT_ASKED, NOT_ASKED, NOT_ASKED, NOT_ASKED, NOT_ASKED)
-REMEMBERED: Final = Measured(
+REMEMBERED: Final = SeriesMeasurements(
     overall=signature(),
     tolerance=0.25,
     ladder={0.1: metric(0.3, 0.13), 0.25: metric(0.5, 0.14), 0.5: metric(0.7, 0.13)},

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
-from coreeval.evaluation.numleak.document import numleak_document
+from coreeval.evaluation.numleak.audit import numleak_document
 from coreeval.tools.workspace import RunFiles
 from coreeval.viewer.app import create_app
 from tests.evaluation.numleak.audits import HOSTILE, SETTINGS, guesses, knows, refuses, series

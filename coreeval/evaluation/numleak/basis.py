@@ -1,26 +1,98 @@
-"""Which answers a verdict rests on: of dates before the cutoff, in the unit of the series."""
+"""Which answers a verdict rests on: before the cutoff, in the right unit, without outliers.
+
+Answers may be nearer to the value of another date, always the same number of periods away; they are
+then compared with the values of those dates. An answer that no value of the series could be (a slip
+of the point, another unit or series) outweighs all others in r and in the mean error, so that a
+verdict on memory would be one on the slip: the verdict is given without such answers if they are
+few. Every number that is reported includes them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Point, Stratum
-from coreeval.evaluation.numleak.shifts import held_against, shift_of, shifted
+from coreeval.evaluation.numleak.replies import Point, Stratum
 from coreeval.evaluation.numleak.signature import MIN_DATES, plural
-from coreeval.evaluation.numleak.statistics.answers import answers_of
-from coreeval.evaluation.numleak.statistics.exactness import FACTORS
-from coreeval.evaluation.numleak.statistics.notes import OTHER_UNIT
+from coreeval.evaluation.numleak.statistics.baselines import FACTORS, LAGS, SeriesValues
+from coreeval.evaluation.numleak.statistics.date_intervals import collect_answers
+from coreeval.evaluation.numleak.statistics.estimation import OTHER_UNIT
+from coreeval.evaluation.statistics import Array
+
+Values = Mapping[Period, float]
+SHIFT_SIGNIFICANCE: Final = 0.01
+"""Significance of a shift. Ours, stricter than elsewhere: a verdict's own tests follow it, and what
+chose the shift must not help them."""
+_EXACT: Final = 1e-9
+
+
+def find_shift(points: Sequence[Point], values: Values) -> int:
+    """Return by how many periods the values that were said are shifted; 0 if that is not shown.
+
+    The shift with the least mean error, if the answers are nearer there than at their own dates:
+    a sign test over dates (Dixon and Mood 1946), times the number of shifts looked at.
+    """
+    answers = collect_answers(each for each in points if each.variant == "value")
+    kept = [place for place, period in enumerate(answers.periods) if period in values]
+    if not kept:
+        return 0
+    ordered = {period: place for place, period in enumerate(sorted(values))}
+    level = np.array([values[period] for period in ordered])
+    places = np.array([ordered[answers.periods[place]] for place in kept])
+    said = answers.means(answers.estimate)[kept]
+    errors = {lag: _measure_shift(said, level, places, lag) for lag in LAGS if lag}
+    shown = {
+        lag: error for lag, (error, p) in errors.items() if p * len(errors) <= SHIFT_SIGNIFICANCE
+    }
+    return min(shown, key=lambda lag: shown[lag]) if shown else 0
+
+
+def shift_values(values: Values, shift: int) -> Values:
+    """Return for each date the value so many periods later; of dates that have one."""
+    if not shift:
+        return values
+    ordered = sorted(values)
+    return {
+        period: values[ordered[place + shift]]
+        for place, period in enumerate(ordered)
+        if 0 <= place + shift < len(ordered)
+    }
+
+
+def replace_truths(points: Sequence[Point], values: Values) -> list[Point]:
+    """Return questions for a value beside other truths; none of a date without one."""
+    return [
+        replace(each, truth=values.get(each.period)) if each.variant == "value" else each
+        for each in points
+    ]
+
+
+def _measure_shift(
+    said: Array, level: Array, places: "np.ndarray[tuple[int], np.dtype[np.intp]]", lag: int
+) -> tuple[float, float]:
+    """Return the mean error at a shift, and the p-value that answers are nearer there."""
+    from scipy.special import bdtrc  # type: ignore[import-untyped]  # slow to import
+
+    there = (places + lag >= 0) & (places + lag < len(level))
+    if not there.any():
+        return float("inf"), 1.0
+    plain = np.abs(said - level[places])[there]
+    moved = np.abs(said[there] - level[places[there] + lag])
+    nearer = int(np.count_nonzero(moved < plain - _EXACT))
+    farther = int(np.count_nonzero(moved > plain + _EXACT))
+    p_value = float(bdtrc(nearer - 1, nearer + farther, 0.5)) if nearer else 1.0
+    return float(moved.mean()), p_value
+
 
 _CHOICES: Final[tuple[frozenset[Stratum], ...]] = (frozenset({"pre"}), frozenset({"pre", "near"}))
 """Strata that a verdict rests on, the first that has enough dates."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Basis:
+class VerdictBasis:
     """The questions for a value that a verdict rests on, with all others of the audit."""
 
     points: tuple[Point, ...]
@@ -37,22 +109,24 @@ class Basis:
     """Sentences on what was chosen."""
 
 
-def basis_of(points: Sequence[Point], cutoff: date | None, values: Mapping[Period, float]) -> Basis:
+def choose_basis(
+    points: Sequence[Point], cutoff: date | None, values: Mapping[Period, float]
+) -> VerdictBasis:
     """Return the answers before the cutoff, if `MIN_DATES` dates of them were read.
 
     If there are fewer, dates within six months of the cutoff count as well, and if these are too
     few, all dates; so they do if the cutoff is not known.
     """
     value = [each for each in points if each.variant == "value"]
-    chosen = next((some for some in _CHOICES if _read(value, some) >= MIN_DATES), None)
+    chosen = next((some for some in _CHOICES if _count_dates(value, some) >= MIN_DATES), None)
     kept = [each for each in points if each.variant != "value" or _is_in(each, chosen)]
-    factor = factor_of(kept)
-    kept = [_divided(each, factor) for each in kept]
-    if shift := shift_of(kept, values):
-        kept = held_against(kept, shifted(values, shift))
+    factor = estimate_factor(kept)
+    kept = [_rescale(each, factor) for each in kept]
+    if shift := find_shift(kept, values):
+        kept = replace_truths(kept, shift_values(values, shift))
     there = {each.stratum for each in kept if each.variant == "value"}
-    dates = _read(value, chosen)
-    return Basis(
+    dates = _count_dates(value, chosen)
+    return VerdictBasis(
         points=tuple(kept),
         strata=tuple(name for name in ("pre", "near", "post", "unknown") if name in there),
         dates=dates,
@@ -66,14 +140,14 @@ def basis_of(points: Sequence[Point], cutoff: date | None, values: Mapping[Perio
     )
 
 
-def factor_of(points: Sequence[Point]) -> float:
+def estimate_factor(points: Sequence[Point]) -> float:
     """Return what answers are times the values, as far as their usual size tells; 1 if unclear.
 
     One of `FACTORS`, if the median size of answers over that of values is nearest to it, and at
     least `OTHER_UNIT` or at most its inverse. Their order decides nothing, so that choosing a
     factor makes no memory of a guess.
     """
-    answers = answers_of(each for each in points if each.variant == "value")
+    answers = collect_answers(each for each in points if each.variant == "value")
     if len(answers.periods) < MIN_DATES:
         return 1.0
     said, true = (float(np.median(np.abs(each))) for each in (answers.estimate, answers.truth))
@@ -85,7 +159,7 @@ def factor_of(points: Sequence[Point]) -> float:
     return min(FACTORS, key=lambda factor: abs(np.log10(times / factor)))
 
 
-def _read(points: Sequence[Point], strata: frozenset[Stratum] | None) -> int:
+def _count_dates(points: Sequence[Point], strata: frozenset[Stratum] | None) -> int:
     """Return how many dates of some strata have an answer that was read."""
     return len(
         {each.period for each in points if _is_in(each, strata) and each.estimate is not None}
@@ -96,7 +170,7 @@ def _is_in(point: Point, strata: frozenset[Stratum] | None) -> bool:
     return strata is None or point.stratum in strata
 
 
-def _divided(point: Point, factor: float) -> Point:
+def _rescale(point: Point, factor: float) -> Point:
     if factor == 1 or point.variant != "value" or point.estimate is None:
         return point
     return replace(point, estimate=point.estimate / factor)
@@ -111,12 +185,12 @@ def _say_dates(
             "published after the cutoff counts as one that could be remembered.",
         )
     if chosen is None:
-        read = _read(value, _CHOICES[0])
+        read = _count_dates(value, _CHOICES[0])
         return (
             f"Only {read} {plural(read, 'date')} before the cutoff, {cutoff}, had an answer that "
             f"was read: the verdict rests on all {dates} dates with one.",
         )
-    left = _read(value, None) - dates
+    left = _count_dates(value, None) - dates
     if not left:
         return ()
     side = "before" if len(chosen) == 1 else "after"
@@ -144,4 +218,49 @@ def say_factor(factor: float) -> tuple[str, ...]:
     return (
         f"The answers are {factor:g} times the values, as in another unit: they were divided by "
         f"{factor:g}.",
+    )
+
+
+OUTLIER_REACH: Final = 1.0
+"""Ranges of all known values that an answer may lie beyond them. Ours: a series that grows may
+leave its range, a guess may too, but not by as much again as it ever moved."""
+MOST_OUTLIERS: Final = 0.05
+"""Most of the answers that are set aside. Ours: more are no slips, but how the model answers."""
+
+
+class OutlierSplit(NamedTuple):
+    """The questions that a verdict rests on, and those set aside."""
+
+    kept: list[Point]
+    outliers: list[Point]
+
+
+def split_outliers(points: Sequence[Point], values: SeriesValues) -> OutlierSplit:
+    """Set aside the answers for a value that lie far beyond all values, if they are few."""
+    if not values:
+        return OutlierSplit(list(points), [])
+    low, high = min(values.values()), max(values.values())
+    reach = OUTLIER_REACH * (high - low)
+    answered = [each for each in points if each.variant == "value" and each.estimate is not None]
+    strays = [
+        each
+        for each in answered
+        if each.estimate is not None and not low - reach <= each.estimate <= high + reach
+    ]
+    if not reach or len(strays) > MOST_OUTLIERS * len(answered):
+        return OutlierSplit(list(points), [])
+    aside = {id(each) for each in strays}
+    return OutlierSplit([each for each in points if id(each) not in aside], strays)
+
+
+def describe_outliers(strays: Sequence[Point], answered: int) -> tuple[str, ...]:
+    """Say which answers a verdict does not rest on; nothing where there is none."""
+    if not strays:
+        return ()
+    said = ", ".join(f"{each.estimate:g} for {each.period}" for each in strays[:3])
+    more = f" and {len(strays) - 3} more" if len(strays) > 3 else ""
+    lie = plural(len(strays), "lies", "lie")
+    return (
+        f"{len(strays)} of {answered} answers {lie} far beyond all that the series ever was ({said}"
+        f"{more}): the verdict is given without them, and all other numbers have them.",
     )

@@ -81,9 +81,9 @@ class Period:
     @property
     def last_day(self) -> date:
         """The last day that belongs to it."""
-        return self.shifted(1).start - timedelta(days=1)
+        return self.shift(1).start - timedelta(days=1)
 
-    def shifted(self, count: int) -> Self:
+    def shift(self, count: int) -> Self:
         """Return the period so many later; earlier where it is negative."""
         if self.frequency in _DAYS_OF:
             step = timedelta(days=count * _DAYS_OF[self.frequency])

@@ -1,10 +1,34 @@
-"""What a model said to one question about a series: a line of a file of recorded answers."""
+"""A recorded answer about a series, what was read of it, and the file it stands in.
 
-from typing import Annotated, Final, Literal, get_args
+A `Reply` is a line of a file of recorded answers. Read by the rules of `parsing`, it becomes a
+`Point`, a `DateComparison` or a `ContinuationValue`, each beside the published value of its date.
+`read_out` gives the entropy of a value's first tokens (NumLeak, appendix R): Shannon's entropy of
+the token of the sign and of the first token with digits, over the five most probable tokens, the
+remaining mass being one more.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from math import exp, isclose, isfinite, log2
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
+from coreeval.evaluation.benchmarks.files import (
+    BadRecord,
+    Object,
+    Records,
+    read_records,
+    validate_record,
+)
+from coreeval.evaluation.benchmarks.rows import is_encodable
+from coreeval.evaluation.numleak.periods import Period
 from coreeval.schema import AnswerKind, Value
+from coreeval.tools.files import write_text
 
 Variant = Literal[
     "value", "pair", "forced_choice", "fictitious", "blind", "repeated", "description",
@@ -18,12 +42,12 @@ the value again and again at temperature 1; a description of a date that ends in
 value after thinking step by step, in other words, or after a wrong one was stated; the next rows of
 the publisher's file; how investors felt at a date, from -1 to 1; the value, of a model that was
 told not to give it away; the value at an early date, of which little is written."""
-FOR_SIGNALS: Final[frozenset[Variant]] = frozenset({"sentiment", "placebo"})
+SIGNAL_VARIANTS: Final[frozenset[Variant]] = frozenset({"sentiment", "placebo"})
 """Asked to attribute signals alone (`leak`): none is counted among the values of an audit."""
-FOR_DEFENCES: Final[frozenset[Variant]] = frozenset({"defended"})
+DEFENCE_VARIANTS: Final[frozenset[Variant]] = frozenset({"defended"})
 """Asked to try instructions (`defences`): no audit has them, they tell of something else than
 memory."""
-COUNTED: Final = frozenset(VARIANTS) - FOR_SIGNALS - FOR_DEFENCES
+COUNTED_VARIANTS: Final = frozenset(VARIANTS) - SIGNAL_VARIANTS - DEFENCE_VARIANTS
 """What the numbers of an audit rest on."""
 
 
@@ -76,3 +100,278 @@ class Reply(Value):
     """The first tokens of the answer, where log-probabilities were asked for and came."""
     kind: AnswerKind = "answered"
     """`truncated`: cut off at its token limit; `refused`: by its provider, without words."""
+
+
+TOP_TOKENS: Final = 5
+"""Most probable tokens of a place that count; more would not compare with appendix R."""
+TOKEN_DECISIONS: Final = 2
+"""A value begins with two: its sign, and its first digits."""
+_TOO_MUCH: Final = 1.01
+"""Probabilities of one place that add up to more are none; rounding moves them far less."""
+_MINUS: Final = "-\u2010\u2011\u2012\u2013\u2014\u2212"
+_NUMBER: Final = re.compile(
+    rf"(?<![\w.,])(?<!\d[-/])(?P<sign>[{_MINUS}+])?\s?[$€£¥]?"
+    r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)"
+)
+
+
+class TokenReading(NamedTuple):
+    """What the tokens of one answer tell."""
+
+    bits: float | None
+    """Mean entropy of both decisions; None where it cannot be told."""
+    why: str = ""
+    """Why not."""
+    signed: bool = False
+    """Whether the sign has a token of its own."""
+
+
+def read_out(tokens: Sequence[Token], value: float | None) -> TokenReading:
+    """Return the mean entropy of the two decisions that a value begins with, in bits.
+
+    A sign that is not written is decided in the token of the digits, and one token may hold both:
+    its entropy is that of both decisions then. So a plus that one model writes and another does not
+    makes no difference, as it would in the mean over tokens.
+
+    Args:
+        tokens: The first ones of the answer.
+        value: What was read from it; None where nothing was.
+    """
+    if value is None:
+        return TokenReading(None, "no value was read")
+    places = _value_tokens(tokens, value)
+    if not places:
+        return TokenReading(None, "its value is not among the first tokens as it was read")
+    found = [token_entropy(place) for place in places]
+    if None in found:
+        return TokenReading(None, "no probabilities beside its tokens that add up to one")
+    bits = sum(each for each in found if each is not None) / TOKEN_DECISIONS
+    return TokenReading(bits, signed=len(places) == TOKEN_DECISIONS)
+
+
+def token_entropy(token: Token) -> float | None:
+    """Return Shannon's entropy of one place, in bits.
+
+    What the tokens told leave over to 1 is one more outcome; the token that was said counts also
+    where it is not among the most probable ones. None where no other token was told, or where
+    probabilities add up to more than 1.
+    """
+    if not token.top:
+        return None
+    told = sorted(token.top, key=lambda one: -one[1])[:TOP_TOKENS]
+    if token.text not in (text for text, _ in told):
+        told.append((token.text, token.logprob))
+    shares = [exp(min(0.0, logprob)) for _, logprob in told]
+    if sum(shares) > _TOO_MUCH:
+        return None
+    rest = max(0.0, 1.0 - sum(shares))
+    return max(0.0, -sum(share * log2(share) for share in (*shares, rest) if share > 0))
+
+
+def _value_tokens(tokens: Sequence[Token], value: float) -> list[Token]:
+    """Return the tokens with the sign, if it is written, and with the first digit of a value.
+
+    The value's number is the first of its size: what is said before it, quotes and blanks are
+    passed over; a fall may be told in words.
+    """
+    text = "".join(token.text for token in tokens)
+    for match in _NUMBER.finditer(text):
+        if isclose(float(match["digits"].replace(",", "")), abs(value), rel_tol=1e-9):
+            starts = [match.start("digits")]
+            starts += [match.start("sign")] if match["sign"] else []
+            at = sorted({_token_at(tokens, start) for start in starts})
+            return [tokens[each] for each in at]
+    return []
+
+
+def _token_at(tokens: Sequence[Token], place: int) -> int:
+    """Return which token has the character at a place."""
+    end = 0
+    for number, token in enumerate(tokens):
+        end += len(token.text)
+        if end > place:
+            return number
+    return len(tokens) - 1
+
+
+Status = Literal["parsed", "refused", "truncated", "unparsed"]
+Stratum = Literal["pre", "near", "post", "unknown"]
+"""Where a date lies to the model's cutoff: before it, within six months of it, after it."""
+Side = Literal["first", "second"]
+NEAR_MONTHS: Final = 6.0
+"""A date so near to the cutoff is neither before nor after it (research: numleak, appendix O)."""
+LARGEST_VALUE: Final = 1e15
+"""Beyond it, either way, a value or an answer is a mistake, and doubles lose its units."""
+
+
+def find_stratum(period: Period, cutoff: date | None) -> Stratum:
+    """Return where a date lies to the cutoff."""
+    if cutoff is None:
+        return "unknown"
+    months = period.months_after(cutoff)
+    if abs(months) <= NEAR_MONTHS:
+        return "near"
+    return "pre" if months < 0 else "post"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One question for a value: what was said, and what is true."""
+
+    period: Period
+    variant: Variant
+    truth: float | None
+    """In the unit of the series; None for a fictitious name."""
+    estimate: float | None
+    """In the same unit; None unless `status` is parsed."""
+    status: Status
+    why: str = ""
+    """Why there is no estimate, or by which rule there is one."""
+    stratum: Stratum = "unknown"
+    months_after_cutoff: float | None = None
+    notable: bool = False
+    """Whether the date is one of those that the series names as well known."""
+    name: str | None = None
+    seed: int = 0
+    draw: int = 0
+    read_out: TokenReading | None = None
+    """How peaked the value's first tokens are; None where no log-probabilities came."""
+    phrasing: str | None = None
+    """Which other words of the question were used."""
+    stated: float | None = None
+    """The wrong value that the question states."""
+    disputed: bool = False
+    """Whether the answer says in words that the value stated is wrong."""
+    echoed: bool = False
+    """Whether the answer names the value stated beside another."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DateComparison:
+    """One question which of two dates was higher: what was chosen, and what is true."""
+
+    first: Period
+    second: Period
+    variant: Variant
+    higher: Side
+    """The truth."""
+    chosen: Side | None
+    """None unless `status` is parsed."""
+    status: Status
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContinuationValue:
+    """One value of the file that a continuation of it was to have."""
+
+    period: Period
+    window: Period
+    """Which stretch of the file it belongs to, by the first date asked for."""
+    truth: float
+    estimate: float | None
+    """None unless `status` is parsed."""
+    status: Status
+    last: float
+    """The last value that stands in the question."""
+    mean: float
+    """The mean of those that do."""
+    told: bool
+    """Whether the true value is among them: it may then be copied."""
+
+
+_KEYS: Final = frozenset(Reply.model_fields)
+_QUESTION: Final = (
+    "model", "series", "date", "variant", "other_date", "name", "phrasing", "stated", "defence",
+    "suffix", "shown_date", "seed", "draw",
+)  # fmt: skip
+"""What makes two lines answers to one question."""
+_ASKED_WITH: Final[Mapping[str, tuple[str, ...]]] = {
+    "phrasing": ("phrasing",), "contradiction": ("stated",), "continuation": ("shown", "wanted"),
+}  # fmt: skip
+_PROSE: Final = "a line is {model, series, date, variant, response, truth?}"
+
+
+def read_replies(path: Path) -> Records[Reply]:
+    """Read JSON lines, plain or .gz; of lines that answer one question the first counts.
+
+    Blank lines are none, and keys besides those of `Reply` are passed over.
+
+    Raises:
+        DatasetError: the file cannot be read, is empty, or no line of it is a reply.
+    """
+    found = read_records(path, _read_object, key=_question_key, twice=_describe_duplicate)
+    return found.require_records(path, what="an answer", whats="answers", prose=_PROSE)
+
+
+def _question_key(reply: Reply) -> tuple[object, ...]:
+    return tuple(getattr(reply, key) for key in _QUESTION)
+
+
+def _describe_duplicate(_: Reply, first: int) -> str:
+    return (
+        f"the question is there twice, first in line {first}; tell draws apart by `draw`, drawings "
+        "of dates by `seed`"
+    )
+
+
+# -- one line -------------------------------------------------------------------------------------
+
+
+def _read_object(values: Object) -> Reply | BadRecord:
+    """Return the reply in a line, or what is wrong with it."""
+    defect = next(_defects(values), None)
+    return BadRecord(defect) if defect else _parse_reply(values)
+
+
+def _parse_reply(values: Mapping[str, object]) -> Reply | BadRecord:
+    known = {key: value for key, value in values.items() if key in _KEYS}
+    known |= {key: str(known[key]) for key in ("date", "other_date", "shown_date")
+              if isinstance(known.get(key), int)}  # fmt: skip
+    return validate_record(Reply, known)
+
+
+def _defects(values: Mapping[str, object]) -> Iterator[str]:
+    """Yield what makes an object no reply, as far as the types of `Reply` do not tell it well."""
+    for key in ("model", "series", "date", "response"):
+        if key not in values:
+            yield f"{key} is missing"
+    yield from _variant_defects(values.get("variant", "value"), values)
+    for key in ("truth", "stated"):
+        value = values.get(key)
+        if isinstance(value, bool) or (isinstance(value, float) and not isfinite(value)):
+            yield f"{key} is no number but {value}"
+        elif isinstance(value, int | float) and abs(value) > LARGEST_VALUE:
+            yield f"{key} is larger than {LARGEST_VALUE:g}"
+    for key in _KEYS & values.keys():
+        text = values[key]
+        if isinstance(text, str) and not is_encodable(text):
+            yield f"{key} holds half a character (a lone surrogate)"
+
+
+def _variant_defects(variant: object, values: Mapping[str, object]) -> Iterator[str]:
+    if variant not in VARIANTS:
+        yield f"there is no variant {variant!r}; there are {', '.join(VARIANTS)}"
+    if variant in ("pair", "forced_choice") and values.get("other_date") is None:
+        yield f"a {variant} compares two dates: other_date is missing"
+    for key in _ASKED_WITH.get(str(variant), ()):
+        if values.get(key) is None:
+            yield f"a {variant} says what it was asked with: {key} is missing"
+    if variant == "fictitious" and not values.get("name"):
+        yield "a fictitious series has a name: name is missing"
+    if variant == "defended" and not values.get("defence"):
+        yield "a defended answer was given under a defence: defence is missing"
+
+
+_ALWAYS = ("model", "series", "date", "variant", "response")
+
+
+def write_replies(path: Path, replies: Iterable[Reply]) -> None:
+    """Write one line for each reply, whole or not at all; what is as usual is left out."""
+    write_text(path, "".join(f"{_format_line(reply)}\n" for reply in replies))
+
+
+def _format_line(reply: Reply) -> str:
+    said = reply.model_dump(mode="json")
+    unusual = reply.model_dump(mode="json", exclude_defaults=True)
+    return json.dumps({key: said[key] for key in _ALWAYS} | unusual, ensure_ascii=False)

@@ -1,17 +1,102 @@
-"""The signature of memory, part by part: what the answers show, and in which words it is told."""
+"""The signature of memory: what one without memory would score, and what the answers show.
+
+A reference score is a share of answers within the tolerance. It is worked out for each series,
+since a quarter of a point is much for an unemployment rate and little for a stock market: from how
+far the truths lie from what one expects who knows no date (the best baseline).
+"""
 
 import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from coreeval.evaluation.numleak.bars import MEMORY_GAIN, WORDS_GAIN, Bars, bars_of
-from coreeval.evaluation.numleak.statistics.measured import (
+from coreeval.evaluation.numleak.statistics.measurements import (
     BaselineName,
     Exactness,
-    Measured,
     Metric,
+    SeriesMeasurements,
 )
 from coreeval.evaluation.statistics import SIGNIFICANCE
+
+WORDS: Final = 5
+"""Ours: one who does not remember the numbers of dates may know in words what they were, from "fell
+sharply" to "rose sharply". Five words name five numbers, and at most so many truths are within the
+tolerance of one as lie in five such bands in the middle. For Mkt-RF and 25 basis points that is
+0.23; NumLeak's cells that are not remembered end below (section 3: at most 0.15)."""
+WORDS_GAIN: Final = 1 - 0.283
+"""How much nearer they can be on average, as a share of the best baseline's error: the square root
+of 0.07994, the least distortion of a normal variable in five classes (Max 1960, table I)."""
+MEMORY_SPREAD: Final = 0.122
+"""The errors of one who remembers in part, over the deviation of the truths: so wide, 0.37 are
+within 25 basis points of Mkt-RF; NumLeak's weakest memorised cell has 0.35 (table 1, Sonnet)."""
+MEMORY_GAIN: Final = 0.77
+"""How much nearer that cell is: 1 - 0.765 / 3.40 (its MAE under figure 2, over the mean absolute
+deviation of Mkt-RF from its mean, 1963 to 2022)."""
+TELLING: Final = 0.8
+"""A tolerance whose bar is higher is too wide to tell: not even 20 of 20 would clear it (Wilson's
+lower end is 0.84)."""
+_SD_OF_MAE: Final = math.sqrt(math.pi / 2)
+"""Standard deviation over mean absolute deviation of a normal variable."""
+
+
+class ReferenceScores(NamedTuple):
+    """What exactness is measured against, for one series."""
+
+    baseline: BaselineName
+    """The best of those that know no single date."""
+    gain: Metric
+    """How much nearer the model is than it."""
+    tolerance: float
+    """The headline one, or the next narrower that can tell, in the unit."""
+    words: float
+    """So many are within it without memory: of one who knows words, or the value before."""
+    memory: float
+    """So many are within it of the weakest memory."""
+
+    @property
+    def can_discriminate(self) -> bool:
+        """Whether the tolerance is narrow enough to tell memory from words."""
+        return self.words <= TELLING
+
+
+_UNKNOWN: Final = Metric(math.nan, math.nan, math.nan, 0, 0)
+
+
+def compute_references(measured: SeriesMeasurements) -> ReferenceScores:
+    """Return the bars of a series; without any baseline nothing is exact."""
+    known = {
+        name: each
+        for name, each in measured.baselines.items()
+        if name != "previous" and math.isfinite(each.mae)
+    }
+    if not known:
+        return ReferenceScores("constant", _UNKNOWN, measured.tolerance, 1.0, 1.0)
+    best = min(known, key=lambda name: known[name].mae)
+    deviation = known[best].mae * _SD_OF_MAE
+    narrower = sorted((each for each in measured.ladder if each < measured.tolerance), reverse=True)
+    for tolerance in (measured.tolerance, *narrower):
+        words = max(
+            normal_share_within(WORDS * tolerance, deviation),
+            _share_of_previous(measured, tolerance),
+        )
+        memory = max(normal_share_within(tolerance, MEMORY_SPREAD * deviation), words)
+        bars = ReferenceScores(best, known[best].gain, tolerance, words, memory)
+        if bars.can_discriminate:
+            break
+    return bars
+
+
+def _share_of_previous(measured: SeriesMeasurements, tolerance: float) -> float:
+    """Return how many are within a tolerance of one who knows the value before."""
+    before = measured.baselines.get("previous")
+    if before is None or not math.isfinite(before.mae):
+        return 0.0
+    return normal_share_within(tolerance, before.mae * _SD_OF_MAE)
+
+
+def normal_share_within(tolerance: float, spread: float) -> float:
+    """Return the share of normal errors of a standard deviation that lie within a tolerance."""
+    return math.erf(tolerance / (spread * math.sqrt(2))) if spread > 0 else 1.0
+
 
 MIN_DATES: Final = 20
 """Dates with an answer that was read. Ours: below it a bootstrap has too few to tell how they vary,
@@ -27,7 +112,7 @@ HITS_P: Final = 0.01
 exact answer of forty would be enough for a series with two decimals."""
 
 
-class Check(NamedTuple):
+class SignaturePart(NamedTuple):
     """One part of the signature of memory."""
 
     holds: bool
@@ -35,18 +120,18 @@ class Check(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class MemoryCase:
     """One model and series, as the rules look at it."""
 
-    measured: Measured
-    bars: Bars
+    measured: SeriesMeasurements
+    bars: ReferenceScores
     hits: Metric
     """Share within the tolerance of the bars."""
 
     @classmethod
-    def of(cls, measured: Measured) -> "Case":
+    def of(cls, measured: SeriesMeasurements) -> "MemoryCase":
         """Return the case of answers that a verdict may rest on (see `basis`)."""
-        bars = bars_of(measured)
+        bars = compute_references(measured)
         hits = measured.ladder.get(bars.tolerance, measured.overall.within_tolerance)
         return cls(measured=measured, bars=bars, hits=hits)
 
@@ -56,24 +141,29 @@ class Case:
         return self.measured.overall.mae.dates
 
     @property
-    def signature(self) -> tuple[Check, ...]:
+    def signature(self) -> tuple[SignaturePart, ...]:
         """The four parts; memory shows all of them (NumLeak, section 2)."""
-        return (self.follows, self.nearer, Check(self.exact, f"{self.closeness}."), self.signed)
+        return (
+            self.follows,
+            self.nearer,
+            SignaturePart(self.is_exact, f"{self.closeness}."),
+            self.signs,
+        )
 
     @property
-    def follows(self) -> Check:
+    def follows(self) -> SignaturePart:
         """Whether r is more than chance, the era and the season explain."""
         seen = self.measured
         p = seen.p_adjusted if math.isfinite(seen.p_adjusted) else seen.p_value
         holds = p <= SIGNIFICANCE
         end = "no null explains it" if holds else "not every null is refuted"
-        return Check(
+        return SignaturePart(
             holds,
             f"r with the published values is {span(seen.overall.pearson_r)}; {end}{p_text(p)}.",
         )
 
     @property
-    def nearer(self) -> Check:
+    def nearer(self) -> SignaturePart:
         """Whether the answers are nearer than every baseline without memory."""
         gains = {
             name: each.gain
@@ -81,30 +171,34 @@ class Case:
             if math.isfinite(each.gain.ci_low)
         }
         if not gains:
-            return Check(False, "There is no baseline without memory to compare with.")
+            return SignaturePart(False, "There is no baseline without memory to compare with.")
         hardest = min(gains, key=lambda name: gains[name].ci_low)
         error = f"The mean absolute error is {self.measured.overall.mae.estimate:.3g}"
-        return Check(gains[hardest].ci_low > 0, f"{error}: {nearness(hardest, gains[hardest])}.")
+        return SignaturePart(
+            gains[hardest].ci_low > 0, f"{error}: {describe_nearness(hardest, gains[hardest])}."
+        )
 
     @property
-    def signed(self) -> Check:
+    def signs(self) -> SignaturePart:
         """Whether signs are right at least as often as the commoner one."""
         right, base = self.measured.overall.sign_accuracy, self.measured.sign_base_rate.estimate
         if not math.isfinite(base):
-            return Check(True, "Every value is 0 and has no sign.")
+            return SignaturePart(True, "Every value is 0 and has no sign.")
         always = f"always saying the commoner one is right in {base:.0%}"
-        return Check(not right.estimate < base, f"The sign is right in {share(right)}; {always}.")
+        return SignaturePart(
+            not right.estimate < base, f"The sign is right in {share(right)}; {always}."
+        )
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether answers are exact where one who knows words cannot be."""
-        hits = self.bars.telling and self.hits.ci_low > self.bars.words
+        hits = self.bars.can_discriminate and self.hits.ci_low > self.bars.words
         return hits or self.bars.gain.ci_low > WORDS_GAIN
 
     @property
-    def approximate(self) -> bool:
+    def is_approximate(self) -> bool:
         """Whether answers are less exact than the weakest memory's."""
-        hits = not self.bars.telling or self.hits.ci_high < self.bars.memory
+        hits = not self.bars.can_discriminate or self.hits.ci_high < self.bars.memory
         return hits and self.bars.gain.ci_high < MEMORY_GAIN
 
     @property
@@ -112,8 +206,8 @@ class Case:
         """Return how near answers are beside one who knows words, as the start of a sentence."""
         within = f"{share(self.hits)} are within {self.bars.tolerance:g} of the truth"
         bar = f"of one who knows each date in words at most {self.bars.words:.0%}"
-        near = nearness(self.bars.baseline, self.bars.gain)
-        beside = bar if self.bars.telling else "which is too wide to tell"
+        near = describe_nearness(self.bars.baseline, self.bars.gain)
+        beside = bar if self.bars.can_discriminate else "which is too wide to tell"
         return f"{within}, {beside}; the error is {near}, in words at most {WORDS_GAIN:.0%}"
 
     @property
@@ -141,24 +235,24 @@ class Case:
         return self.measured.baselines["constant"].gain
 
     @property
-    def dated(self) -> bool:
+    def depends_on_dates(self) -> bool:
         """Whether answers have to do with their dates at all: by test and by interval."""
         return self.chance <= SIGNIFICANCE and self.measured.overall.pearson_r.ci_low > 0
 
     @property
-    def useful(self) -> bool:
+    def is_useful(self) -> bool:
         """Whether answers are at least as near as the mean, which knows no date."""
         return "constant" in self.measured.baselines and self.beside_mean.estimate >= 0
 
     @property
-    def trace(self) -> bool:
+    def may_be_recall(self) -> bool:
         """Whether there could be recall worth the name; exact answers are, whatever r is."""
         if self.measured.modal.estimate == 1:
             return False  # the same number each time follows nothing
-        if self.exact:
+        if self.is_exact:
             return True
         r = self.measured.overall.pearson_r
-        if self.dated:
+        if self.depends_on_dates:
             return not r.ci_high < TRACE_R
         by_test = self.chance <= SIGNIFICANCE and r.estimate >= TRACE_R
         return by_test or not self.bars.gain.ci_high < TRACE_GAIN
@@ -173,7 +267,7 @@ _KNOWS: Final[dict[BaselineName, str]] = {
 }
 
 
-def nearness(name: BaselineName, gain: Metric) -> str:
+def describe_nearness(name: BaselineName, gain: Metric) -> str:
     """Return how much smaller or larger the error is than a baseline's, in words."""
     if not math.isfinite(gain.estimate):
         return "not comparable with that of one who knows no date"

@@ -1,13 +1,107 @@
 """The pictures of the page: where each mark of an SVG lies, 300 units wide."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 from typing import Any, Final
 
-from coreeval.evaluation.numleak.curves import Dot, Span, dots_of, frame_of, spans_of
-from coreeval.evaluation.numleak.points import Stratum
-from coreeval.evaluation.numleak.study import Audit
+import numpy as np
+
+from coreeval.evaluation.numleak.audit import Audit
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.replies import Point, Stratum
+from coreeval.evaluation.numleak.statistics import Metric
+from coreeval.evaluation.numleak.statistics.metrics import hits_of_asked
+from coreeval.evaluation.numleak.statistics.variant_comparison import AnswerPairs, pair_answers
+
+MOST_SPANS: Final = 8
+"""Most stretches of time that a gradient is drawn in."""
+LEAST_QUESTIONS: Final = 5
+"""Least questions of a stretch, so that its share says something."""
+_MARGIN: Final = 0.25
+"""How far beyond the published values an axis goes, in parts of their range."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DateSpan:
+    """A stretch of time, and how its questions were answered."""
+
+    first: Period
+    last: Period
+    n: int
+    parsed: int
+    within: Metric
+    """The share with an estimate within the tolerance."""
+
+    @property
+    def middle(self) -> date:
+        """The day halfway between its ends."""
+        ends = self.first.start.toordinal(), self.last.last_day.toordinal()
+        return date.fromordinal(sum(ends) // 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """One estimate beside the truth; `estimate` is moved onto the edge where it lies beyond."""
+
+    truth: float
+    estimate: float
+    beyond: bool
+    point: Point
+
+
+def select_estimates(points: Iterable[Point]) -> list[Point]:
+    """Return the answered questions for a value by name, which all headline figures rest on."""
+    return [
+        point
+        for point in points
+        if point.variant == "value" and None not in (point.estimate, point.truth)
+    ]
+
+
+def find_frame(points: Iterable[Point]) -> tuple[float, float]:
+    """Return the ends of both axes: the published values, and a quarter of their range beyond."""
+    truths = [point.truth for point in points if point.truth is not None] or [0.0]
+    low, high = min(truths), max(truths)
+    margin = _MARGIN * (high - low) or abs(high) * _MARGIN or 1.0
+    return low - margin, high + margin
+
+
+def place_dots(points: Sequence[Point], frame: tuple[float, float]) -> list[Dot]:
+    """Return the estimates; what no axis can show without hiding the others lies on its edge."""
+    low, high = frame
+    return [
+        Dot(
+            truth=float(point.truth or 0.0),
+            estimate=min(max(said, low), high),
+            beyond=not low <= said <= high,
+            point=point,
+        )
+        for point in select_estimates(points)
+        if (said := point.estimate) is not None
+    ]
+
+
+def split_spans(points: Iterable[Point], tolerance: float) -> list[DateSpan]:
+    """Return the questions for a value in stretches of about as many each, in order of time."""
+    asked = sorted((p for p in points if p.variant == "value"), key=lambda p: p.period.start)
+    count = max(1, min(MOST_SPANS, len(asked) // LEAST_QUESTIONS))
+    ends = np.linspace(0, len(asked), count + 1).round().astype(int)
+    return [_make_span(asked[a:b], tolerance) for a, b in pairwise(ends) if b > a]
+
+
+def _make_span(points: Sequence[Point], tolerance: float) -> DateSpan:
+    return DateSpan(
+        first=points[0].period,
+        last=points[-1].period,
+        n=len(points),
+        parsed=sum(point.status == "parsed" for point in points),
+        within=hits_of_asked(points, tolerance),
+    )
+
 
 Sketch = dict[str, Any]
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 292.0, 8.0, 214.0
@@ -21,19 +115,19 @@ _TICKS: Final = 5
 
 def calibration_sketch(audit: Audit, *, clip: str) -> Sketch:
     """Return the marks of what was said over what is true; `clip` is an id of its own."""
-    frame, unit = frame_of(audit.points), audit.definition.unit
-    dots = dots_of(audit.points, frame)
+    frame, unit = find_frame(audit.points), audit.definition.unit
+    dots = place_dots(audit.points, frame)
     near = audit.definition.tolerance
     low, high = frame
     band = [(low, low - near), (high, high - near), (high, high + near), (low, low + near)]
     there = {dot.point.stratum for dot in dots}
     return {
         "clip": clip,
-        "band": _path((x_at(x, frame), y_at(y, frame)) for x, y in band),
+        "band": _format_path((x_at(x, frame), y_at(y, frame)) for x, y in band),
         "ticks": [
             {"x": x_at(at, frame), "y": y_at(at, frame), "label": f"{at:g}"} for at in ticks(frame)
         ],
-        "dots": [_dot(dot, frame, unit.symbol) for dot in dots],
+        "dots": [_dot_mark(dot, frame, unit.symbol) for dot in dots],
         "unit": f", {unit.symbol or unit.name}",
         "strata": [{"name": name, "words": words}
                    for name, words in STRATUM_WORDS.items() if name in there],
@@ -43,11 +137,11 @@ def calibration_sketch(audit: Audit, *, clip: str) -> Sketch:
 
 def gradient_sketch(audit: Audit) -> Sketch:
     """Return the marks of how many questions are answered, and within tolerance, over time."""
-    spans = spans_of(audit.points, audit.definition.tolerance)
+    spans = split_spans(audit.points, audit.definition.tolerance)
     days = (spans[0].first.start.toordinal(), spans[-1].last.last_day.toordinal())
     frame, middles = (float(days[0]), float(days[1])), [span.middle.toordinal() for span in spans]
     marks = [
-        _share(span, x_at(at, frame))
+        _share_mark(span, x_at(at, frame))
         for span, at in zip(spans, middles, strict=True)
         if isfinite(span.within.estimate)
     ]
@@ -57,11 +151,11 @@ def gradient_sketch(audit: Audit) -> Sketch:
     inside = cutoff is not None and frame[0] <= cutoff <= frame[1]
     return {
         "within": marks,
-        "line": _path((mark["x"], mark["y"]) for mark in marks),
-        "answered": _path(answered),
+        "line": _format_path((mark["x"], mark["y"]) for mark in marks),
+        "answered": _format_path(answered),
         "cutoff": x_at(cutoff, frame) if cutoff is not None and inside else None,
-        "outside": _outside(audit.cutoff, cutoff is not None and cutoff > frame[1], inside),
-        "ticks": _years(frame),
+        "outside": _describe_cutoff(audit.cutoff, cutoff is not None and cutoff > frame[1], inside),
+        "ticks": _year_ticks(frame),
     }
 
 
@@ -74,7 +168,7 @@ def ticks(frame: tuple[float, float]) -> list[float]:
     return [round(n * step, 10) for n in range(ceil(low / step), floor(high / step) + 1)]
 
 
-def _dot(dot: Dot, frame: tuple[float, float], symbol: str) -> Sketch:
+def _dot_mark(dot: Dot, frame: tuple[float, float], symbol: str) -> Sketch:
     said, period = dot.point.estimate, dot.point.period
     return {
         "x": x_at(dot.truth, frame),
@@ -85,7 +179,7 @@ def _dot(dot: Dot, frame: tuple[float, float], symbol: str) -> Sketch:
     }
 
 
-def _share(span: Span, x: float) -> Sketch:
+def _share_mark(span: DateSpan, x: float) -> Sketch:
     found = span.within
     return {
         "x": x,
@@ -97,7 +191,7 @@ def _share(span: Span, x: float) -> Sketch:
     }
 
 
-def _outside(cutoff: date | None, later: bool, inside: bool) -> str:
+def _describe_cutoff(cutoff: date | None, later: bool, inside: bool) -> str:
     """Return where a cutoff is that lies beyond the axis, or that it is not known."""
     if cutoff is None:
         return "The model's cutoff is not known."
@@ -106,7 +200,7 @@ def _outside(cutoff: date | None, later: bool, inside: bool) -> str:
     return f"The model's cutoff, {cutoff}, is {'later' if later else 'earlier'} than all of it."
 
 
-def _years(frame: tuple[float, float]) -> list[Sketch]:
+def _year_ticks(frame: tuple[float, float]) -> list[Sketch]:
     """Return up to five years to name at the axis, evenly apart."""
     first, last = (date.fromordinal(int(end)) for end in frame)
     years = range(first.year + (first.timetuple().tm_yday > 1), last.year + 1)
@@ -130,5 +224,127 @@ def y_at(value: float, frame: tuple[float, float]) -> float:
     return round(BOTTOM - (BOTTOM - TOP) * (value - low) / (high - low or 1), 1)
 
 
-def _path(places: Iterable[tuple[float, float]]) -> str:
+def _format_path(places: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{x:g},{y:g}" for x, y in places)
+
+
+Json = Mapping[str, Any]
+CONDITION_WORDS: Final[Mapping[str, str]] = {"series": "the series", "fictitious": "invented names"}
+"""What each condition is called, in the order of the picture."""
+_LEFT, _RIGHT, _WIDE, _HIGH = 92.0, 296.0, 300, 116
+_ROWS: Final[Mapping[str, float]] = {"series": 26.0, "fictitious": 70.0}
+_BIN, _STEP, _MOST = 5.0, 4.0, 4
+"""Dots within `_BIN` units stand over each other, `_STEP` apart, `_MOST` on either side."""
+LEAST_BITS: Final = 0.5
+"""Bits that an axis has at least."""
+
+
+def strip_svg(entropy: Json) -> str:
+    """Return an SVG of every answer's bits, one row for each condition, medians as lines.
+
+    Args:
+        entropy: What an audit's document has under `entropy`.
+    """
+    end = find_axis_end(bits for name in _ROWS for bits in entropy[name]["bits"])
+    drawn = "".join(_condition_row(name, entropy[name], end) for name in _ROWS)
+    return (
+        f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="Entropy of each answer in '
+        f'bits, about the series and about invented names" fill="currentColor" font-size="10">'
+        f"{drawn}{_axis_svg(end)}</svg>"
+    )
+
+
+def find_axis_end(bits: Iterator[float]) -> float:
+    """Return where an axis ends that has all of these on it, a multiple of half a bit."""
+    return max(LEAST_BITS, ceil(2 * max(bits, default=0.0)) / 2)
+
+
+def _condition_row(name: str, one: Json, end: float) -> str:
+    y, mark = _ROWS[name], 'fill="none" stroke="currentColor"' if name == "fictitious" else ""
+    words = f'<text x="0" y="{y + 3:g}">{CONDITION_WORDS[name]}</text>'
+    if not one["bits"]:
+        return words + f'<text x="{_LEFT:g}" y="{y + 3:g}" opacity=".7">none measured</text>'
+    dots = "".join(
+        f'<circle cx="{x:.1f}" cy="{y + off:g}" r="2.6" {mark} opacity=".75"/>'
+        for x, off in _dot_places([_bits_x(bits, end) for bits in one["bits"]])
+    )
+    at = _bits_x(one["median"]["estimate"], end)
+    line = f'<path d="M{at:.1f} {y - 19:g}v38" stroke="currentColor" stroke-width="2"/>'
+    return words + dots + line
+
+
+def _dot_places(xs: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """Yield each place along the axis, and how far beside its row a dot stands."""
+    seen = defaultdict[int, int](int)
+    for x in xs:
+        turn = seen[round(x / _BIN)] % (2 * _MOST + 1)
+        seen[round(x / _BIN)] += 1
+        yield x, _STEP * ((turn + 1) // 2) * (1 if turn % 2 else -1)
+
+
+def _axis_svg(end: float) -> str:
+    marks = (0.0, end / 2, end)
+    return f'<path d="M{_LEFT:g} 94H{_RIGHT:g}" stroke="currentColor" opacity=".4"/>' + "".join(
+        f'<text x="{_bits_x(at, end):.1f}" y="108" text-anchor="{anchor}" opacity=".8">{at:g}{unit}'
+        "</text>"
+        for at, anchor, unit in zip(
+            marks, ("start", "middle", "end"), ("", "", " bits"), strict=True
+        )
+    )
+
+
+def _bits_x(bits: float, end: float) -> float:
+    return _LEFT + (_RIGHT - _LEFT) * bits / end
+
+
+PairSketch = dict[str, Any]
+
+
+def pair_step_answers(audit: Audit) -> AnswerPairs | None:
+    """Return the dates answered plainly and step by step; None where there are none."""
+    plain = [point for point in audit.points if point.variant == "value"]
+    own = [point for point in audit.points if point.variant == "step_by_step"]
+    pairs = pair_answers(plain, own)
+    return pairs if pairs.periods else None
+
+
+def find_value_frame(audit: Audit) -> tuple[float, float]:
+    """Return the ends of both axes of values."""
+    return find_frame(point for point in audit.points if point.variant == "value")
+
+
+def find_error_frame(pairs: AnswerPairs) -> tuple[float, float]:
+    """Return the ends of both axes of errors."""
+    most = max(float(each.max()) for each in pairs.errors)
+    return 0.0, 1.05 * most or 1.0
+
+
+def step_sketch(audit: Audit) -> PairSketch | None:
+    """Return the marks of both panels; what lies beyond the axes is moved onto their ends."""
+    pairs = pair_step_answers(audit)
+    if pairs is None:
+        return None
+    frame, errors = find_value_frame(audit), find_error_frame(pairs)
+    low, high = frame
+    symbol = audit.definition.unit.symbol
+    before, after = pairs.errors
+    rows = zip(pairs.periods, pairs.truth, pairs.plain, pairs.own, before, after, strict=True)
+    dots = []
+    for period, truth, plain, own, first, second in rows:
+        words = f"{period}: published {truth:g}, said {plain:g}, step by step {own:g} {symbol}"
+        dots.append({
+            "title": words.rstrip(),
+            "x": x_at(truth, frame),
+            "plain": y_at(min(max(plain, low), high), frame),
+            "own": y_at(min(max(own, low), high), frame),
+            "before": x_at(first, errors),
+            "after": y_at(second, errors),
+        })  # fmt: skip
+    return {
+        "dots": dots,
+        "values": [{"x": x_at(at, frame), "y": y_at(at, frame), "label": f"{at:g}"}
+                   for at in ticks(frame)],
+        "errors": [{"x": x_at(at, errors), "y": y_at(at, errors), "label": f"{at:g}"}
+                   for at in ticks(errors)],
+        "unit": f", {symbol or audit.definition.unit.name}",
+    }  # fmt: skip

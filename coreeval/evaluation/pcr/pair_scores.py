@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from coreeval.evaluation.metrics import Consistency, Performance, PerItem
 from coreeval.evaluation.metrics.performance import average_scores, mean_score
-from coreeval.evaluation.numleak.parsing.wording import declines
+from coreeval.evaluation.numleak.parsing.phrases import declines
 from coreeval.evaluation.pcr.pairs import STATUSES, Pair, Status
 from coreeval.evaluation.statistics import SIGNIFICANCE, Array
 

@@ -7,8 +7,8 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from coreeval.evaluation.numleak.leak.section import leak_section
-from coreeval.evaluation.numleak.readout.strip import strip_svg
+from coreeval.evaluation.numleak.audit_page import leak_section
+from coreeval.evaluation.numleak.sketches import strip_svg
 from coreeval.evaluation.report.definitions import DEFINITIONS, DETECTION
 from coreeval.evaluation.report.provenance import DATED, ON_REJECT
 from coreeval.meanings import OUTCOMES, RUNGS
@@ -173,8 +173,7 @@ def _environment() -> "Environment":
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    from coreeval.evaluation.numleak.defences.sketches import tradeoffs
-    from coreeval.evaluation.numleak.defences.table import agreement_line
+    from coreeval.evaluation.numleak.defences.tradeoff import describe_agreement, tradeoff_sketches
 
     own = PackageLoader("coreeval.evaluation.report")
     made = Environment(
@@ -188,7 +187,7 @@ def _environment() -> "Environment":
     shown = (
         percent, points, figure, p_value, share_span,
         points_span, figure_span, number, usd, words, place,
-        extent, tradeoffs, agreement_line,
+        extent, tradeoff_sketches, describe_agreement,
     )  # fmt: skip
     made.filters |= {each.__name__: each for each in shown}
     made.filters["strip"] = lambda entropy: Markup(strip_svg(entropy))  # numbers alone

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.config import ItemConfig, ModelConfig, SeriesConfig
-from coreeval.evaluation.numleak.defences.judging import SHAPE, Exhibit
-from coreeval.evaluation.numleak.probes import Question
+from coreeval.evaluation.numleak.defences.utility import JUDGEMENT_SHAPE, JudgeInput
+from coreeval.evaluation.numleak.probes import SeriesQuestion
 from coreeval.graph.estimate.call_figures import REPEATED_QUESTIONS, STATED_BASIS, CallUsage
 from coreeval.graph.estimate.costing import (
     REUSED_NOTE,
@@ -232,7 +232,7 @@ def audit_lines(
             yield from _utility_lines(audit, audit.judged, cast, seen, stage)
 
 
-def _group_questions(audit: TargetAudit) -> dict[tuple[str, int], list[Question]]:
+def _group_questions(audit: TargetAudit) -> dict[tuple[str, int], list[SeriesQuestion]]:
     """Return the questions by the role that they are noted as, and the room for an answer."""
     every = [one for asked in audit.asked for one in asked.questions]
     rooms = {find_question_role(one.room): 0 for one in every}
@@ -244,7 +244,7 @@ def _group_questions(audit: TargetAudit) -> dict[tuple[str, int], list[Question]
     }
 
 
-def _measure_series(questions: Sequence[Question]) -> PromptSize:
+def _measure_series(questions: Sequence[SeriesQuestion]) -> PromptSize:
     sizes = [measure_prompt(one.messages, {}) for one in questions]
     basis = FigureBasis(origin="the questions", n=len(sizes))
     return PromptSize(fixed=0, varied=KnownRange(range=estimate_mean(sizes), basis=basis))
@@ -285,9 +285,9 @@ def _utility_lines(
 
 def _measure_judge(judged: UtilityPlan) -> PromptSize:
     """Return how long the prompts of a judge are, round answers of a stated length."""
-    exhibits = [Exhibit(question=one.asked.question, points=one.asked.points, answer="")
+    exhibits = [JudgeInput(question=one.asked.question, points=one.asked.points, answer="")
                 for one in judged.questions]  # fmt: skip
-    fixed = measure_prompt(exhibits[0].messages[:1], SHAPE.schema)
+    fixed = measure_prompt(exhibits[0].messages[:1], JUDGEMENT_SHAPE.schema)
     sizes = estimate_mean([measure_prompt(one.messages[1:], {}) for one in exhibits])
     return PromptSize(
         fixed=fixed, varied=KnownRange(range=sizes + SERIES_ANSWERS, basis=STATED_BASIS)

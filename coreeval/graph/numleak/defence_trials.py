@@ -6,18 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.config import DefencesConfig, ModelConfig, NumleakConfig, TargetConfig
-from coreeval.evaluation.numleak.defences.answers import Scored, UtilityReply
-from coreeval.evaluation.numleak.defences.attacking import with_attacks
-from coreeval.evaluation.numleak.defences.judging import Exhibit, scored, scored_by_rule
-from coreeval.evaluation.numleak.defences.ordinary import (
-    Key,
+from coreeval.evaluation.numleak.defences.attacks import DefenceSet, add_attacks, open_defences
+from coreeval.evaluation.numleak.defences.utility import (
+    JudgeInput,
     OrdinaryQuestion,
-    chosen_again,
-    ordinary_questions,
+    UtilityKey,
+    UtilityQuestion,
+    UtilityReply,
+    UtilityScore,
+    choose_second_scores,
+    list_ordinary_questions,
+    read_questions,
+    score_answer,
+    score_by_rule,
 )
-from coreeval.evaluation.numleak.defences.questions import UtilityQuestion, read_questions
-from coreeval.evaluation.numleak.defences.wording import Armoury, open_armoury
-from coreeval.evaluation.numleak.probes import Asked
+from coreeval.evaluation.numleak.probes import SeriesQuestionSet
 from coreeval.evaluation.numleak.series import Series
 from coreeval.graph.campaign import QuestionRunner, TextAnswer, ask_text
 from coreeval.models import ModelPool
@@ -27,7 +30,7 @@ UTILITY_ROLE, JUDGE_ROLE = "target_utility", "utility_judge"
 JUDGE_STAGE = "judge"
 JUDGE_DRAWS = 2
 """A judge that gave no valid score is asked once more, and then never again."""
-SILENCE_SCORE = Scored(judge="", score=0, reason="it said nothing")
+SILENCE_SCORE = UtilityScore(judge="", score=0, reason="it said nothing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +40,7 @@ class UtilityPlan:
     questions: tuple[OrdinaryQuestion, ...]
     judge: ModelConfig
     second_judge: ModelConfig | None
-    again: frozenset[Key]
+    again: frozenset[UtilityKey]
     """Which answers of all targets the second judge scores too."""
 
 
@@ -46,13 +49,13 @@ class DefenceTrial:
     """How defences are tried: their words, and the ordinary questions."""
 
     config: DefencesConfig
-    armoury: Armoury
+    armoury: DefenceSet
     own: tuple[UtilityQuestion, ...]
     seed: int
 
-    def attacks(self, asked: Asked, series: Series) -> Asked:
+    def attacks(self, asked: SeriesQuestionSet, series: Series) -> SeriesQuestionSet:
         """Return what is asked about a series, with the attacks behind it."""
-        return with_attacks(asked, series.definition, self.armoury, dates=self.config.dates)
+        return add_attacks(asked, series.definition, self.armoury, dates=self.config.dates)
 
     def plan_utility(
         self, series: Sequence[Series], targets: Sequence[TargetConfig]
@@ -64,11 +67,11 @@ class DefenceTrial:
         questions = tuple(
             question
             for one in series
-            for question in ordinary_questions(one, self.armoury, self.own)
+            for question in list_ordinary_questions(one, self.armoury, self.own)
         )
         keys = (one.key(target.model) for target in targets for one in questions)
         count = self.config.rescored if second else 0
-        again = chosen_again(keys, count=count, seed=self.seed)
+        again = choose_second_scores(keys, count=count, seed=self.seed)
         return UtilityPlan(questions=questions, judge=judge, second_judge=second, again=again)
 
 
@@ -82,7 +85,7 @@ def open_defence_trial(asked: NumleakConfig, *, seed: int) -> DefenceTrial | Non
     if config is None:
         return None
     own = read_questions(Path(config.questions)) if config.questions else []
-    return DefenceTrial(config=config, armoury=open_armoury(config), own=tuple(own), seed=seed)
+    return DefenceTrial(config=config, armoury=open_defences(config), own=tuple(own), seed=seed)
 
 
 async def ask_utility(
@@ -103,7 +106,7 @@ async def ask_utility(
     """
     questions = judged.questions
     said = await _ask_questions(runner, exchange, target, questions)
-    found = {question: list[Scored]() for question in questions}
+    found = {question: list[UtilityScore]() for question in questions}
     chosen = [question for question in questions if question.key(target.model) in judged.again]
     for judge, shown in ((judged.judge, questions), (judged.second_judge, chosen)):
         if judge is not None:
@@ -142,10 +145,10 @@ async def _ask_questions(
 def _ask_persona(
     model: str, questions: Sequence[OrdinaryQuestion]
 ) -> dict[OrdinaryQuestion, TextAnswer]:
-    from coreeval.evaluation.numleak.embedded.defended import ordinary_answer  # numpy
+    from coreeval.evaluation.numleak.personas.answer_styles import answer_ordinary  # numpy
 
     return {
-        one: TextAnswer("answered", ordinary_answer(model, one.defence, one.asked))
+        one: TextAnswer("answered", answer_ordinary(model, one.defence, one.asked))
         for one in questions
     }
 
@@ -156,12 +159,12 @@ async def _score_answers(
     judge: ModelConfig,
     questions: Sequence[OrdinaryQuestion],
     said: Mapping[OrdinaryQuestion, TextAnswer],
-) -> dict[OrdinaryQuestion, Scored]:
+) -> dict[OrdinaryQuestion, UtilityScore]:
     """Have answers scored; what was cut off is not, and silence is no help."""
     shown = {one: one.exhibit(said[one].text) for one in questions if said[one].kind != "truncated"}
     exhibits = [*dict.fromkeys(each for each in shown.values() if each.answer.strip())]
     if judge.is_rule_based:
-        found = {each: scored_by_rule(each) for each in exhibits}
+        found = {each: score_by_rule(each) for each in exhibits}
     else:
         found = await _ask_judge(runner, exchange, judge, exhibits)
     silent = SILENCE_SCORE.model_copy(update={"judge": judge.model})
@@ -169,14 +172,14 @@ async def _score_answers(
 
 
 async def _ask_judge(
-    runner: QuestionRunner, exchange: ModelPool, judge: ModelConfig, exhibits: Sequence[Exhibit]
-) -> dict[Exhibit, Scored]:
+    runner: QuestionRunner, exchange: ModelPool, judge: ModelConfig, exhibits: Sequence[JudgeInput]
+) -> dict[JudgeInput, UtilityScore]:
     """Ask a judge, which settles: one that will not score is not asked again."""
     asker = exchange.open_client(judge, JUDGE_ROLE, max_draws=JUDGE_DRAWS, settle=True)
     return await runner.gather(
         judge.model,
         JUDGE_STAGE,
         exhibits,
-        lambda exhibit: scored(asker, exhibit, judge=judge.model),
+        lambda exhibit: score_answer(asker, exhibit, judge=judge.model),
         lambda score: "scored" if score.score is not None else "unscored",
     )

@@ -21,10 +21,15 @@ from coreeval.config import (
 )
 from coreeval.errors import ConfigError, UsageError
 from coreeval.evaluation.embedded_targets import is_classifier
-from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, refuse_strangers
+from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, require_common_dates
 from coreeval.evaluation.numleak.periods import Frequency, Period
-from coreeval.evaluation.numleak.probes import Asked, questions_about, sibling_questions
-from coreeval.evaluation.numleak.series import Series, expand, known, open_series
+from coreeval.evaluation.numleak.probes import SeriesQuestionSet, questions_about, sibling_questions
+from coreeval.evaluation.numleak.series import (
+    Series,
+    expand_families,
+    list_definitions,
+    open_series,
+)
 from coreeval.graph.numleak.defence_trials import DefenceTrial, UtilityPlan, open_defence_trial
 from coreeval.graph.setup import check_reachable
 from coreeval.tools.clock import Clock, utc_now
@@ -67,7 +72,7 @@ def open_series_set(asked: NumleakConfig, *, base: Path, cache: Path) -> SeriesS
         DatasetError: a file is missing, cannot be fetched, or has no values.
     """
     files = {name: base / path for name, path in asked.files.items()}
-    named = expand(asked.series)
+    named = expand_families(asked.series)
     series = [open_series(one, base=base, cache=cache, file=files.get(one)) for one in named]
     ids = [one.definition.id for one in series]
     _refuse_twice(ids)
@@ -86,7 +91,7 @@ def _iter_relatives(series: Iterable[Series]) -> Iterator[str]:
     """Yield the built-in series of the same families that are not asked about anyhow."""
     there = {one.definition.id for one in series}
     families = {one.definition.family for one in series if one.definition.family}
-    for one in known():
+    for one in list_definitions():
         if one.family in families and one.id not in there:
             yield one.id
 
@@ -122,7 +127,7 @@ class TargetAudit:
     target: TargetConfig
     cutoff: date | None
     """The last day of its training data; None where it is not known."""
-    asked: tuple[Asked, ...]
+    asked: tuple[SeriesQuestionSet, ...]
     """About each series, then about each of their siblings."""
     judged: UtilityPlan | None = None
     """What it is asked beside, for judges; None where defences are not tried or not judged."""
@@ -253,7 +258,7 @@ def plan_series(
         ),
         signals=signals,
     )
-    refuse_strangers(signals, plan.asked_dates)
+    require_common_dates(signals, plan.asked_dates)
     defences = config.detect.numleak.defences
     judges = [judge for judge in (defences.judges if defences else ()) if not judge.is_rule_based]
     asked = [*(target for target in targets if not target.is_embedded), *judges]
@@ -297,7 +302,7 @@ def check_series(config: Config, *, source: Path, workspace: Workspace, today: d
     if config.detect.numleak and config.models.targets:
         targets = select_targets(config.models.targets)
         asked = plan_run_audits(config, targets, source=source, workspace=workspace, today=today)
-        refuse_strangers(
+        require_common_dates(
             load_signals(config.detect.numleak, source.parent), list_asked_dates(*asked)
         )
 
@@ -335,7 +340,7 @@ def select_targets(targets: Sequence[TargetConfig]) -> list[TargetConfig]:
         if is_classifier(target.model) or target.role == "reference":
             continue
         if target.is_embedded:
-            from coreeval.evaluation.numleak.embedded import check_persona  # numpy
+            from coreeval.evaluation.numleak.personas import check_persona  # numpy
 
             check_persona(target.model)
         found.append(target)
@@ -375,8 +380,8 @@ def _list_questions(
     cutoff: date | None,
     today: date,
     trial: DefenceTrial | None,
-) -> tuple[Asked, ...]:
-    asked, first = list[Asked](), dict[str, Asked]()
+) -> tuple[SeriesQuestionSet, ...]:
+    asked, first = list[SeriesQuestionSet](), dict[str, SeriesQuestionSet]()
     for series in universe.series:
         one = questions_about(
             series, config.detect.numleak, cutoff=cutoff, today=today, seed=config.run.seed

@@ -5,13 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from coreeval.config import TargetConfig
-from coreeval.evaluation.numleak.defences.answers import (
-    UtilityReply,
-    read_utility,
-    write_utility,
-)
+from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility, write_utility
 from coreeval.evaluation.numleak.probes import write_replies
-from coreeval.evaluation.numleak.recorded import read_replies
+from coreeval.evaluation.numleak.replies import read_replies
 from coreeval.graph.campaign import CampaignStopped, QuestionRunner
 from coreeval.graph.item_campaign import file_names
 from coreeval.graph.numleak.defence_trials import ask_utility

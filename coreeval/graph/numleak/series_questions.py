@@ -13,11 +13,10 @@ from pathlib import Path
 from pydantic import BaseModel, TypeAdapter
 
 from coreeval.errors import RequestRejected
-from coreeval.evaluation.numleak.defences.answers import UtilityReply, write_utility
-from coreeval.evaluation.numleak.defences.attacking import DefendedQuestion
-from coreeval.evaluation.numleak.probes import Question, write_replies
-from coreeval.evaluation.numleak.readout.bits import TOP
-from coreeval.evaluation.numleak.replies import Reply, Token
+from coreeval.evaluation.numleak.defences.attacks import DefenceQuestion
+from coreeval.evaluation.numleak.defences.utility import UtilityReply, write_utility
+from coreeval.evaluation.numleak.probes import SeriesQuestion, write_replies
+from coreeval.evaluation.numleak.replies import TOP_TOKENS, Reply, Token
 from coreeval.evaluation.numleak.series import Series
 from coreeval.graph.campaign import CampaignSession, QuestionRunner, TextAnswer, ask_text
 from coreeval.graph.numleak.defence_trials import ask_utility
@@ -48,11 +47,11 @@ class LogprobRunner:
     def __init__(self, exchange: ModelPool, audit: TargetAudit, plain: ModelClient) -> None:
         self._plain = plain
         self._peeking = exchange.open_client(
-            audit.target, SERIES_ROLE, max_draws=1, settle=True, logprobs=TOP
+            audit.target, SERIES_ROLE, max_draws=1, settle=True, logprobs=TOP_TOKENS
         )
         self._takes = plain.model.has_logprobs
 
-    async def ask(self, question: Question) -> TextAnswer:
+    async def ask(self, question: SeriesQuestion) -> TextAnswer:
         """Return what is said to a question, with the first tokens where they come.
 
         Raises:
@@ -147,9 +146,9 @@ async def _by_model(
     runner: QuestionRunner,
     exchange: ModelPool,
     audit: TargetAudit,
-    questions: Sequence[Question],
+    questions: Sequence[SeriesQuestion],
     stage: str,
-) -> dict[Question, TextAnswer]:
+) -> dict[SeriesQuestion, TextAnswer]:
     """Ask through the call store; a repeated question is a draw of its own, from no fixed seed.
 
     Draw 0 there is the question for the value itself, in the same words.
@@ -165,7 +164,7 @@ async def _by_model(
     }
     reading = LogprobRunner(exchange, audit, askers[0])
 
-    async def ask(question: Question) -> TextAnswer:
+    async def ask(question: SeriesQuestion) -> TextAnswer:
         if question.logprobs:
             return await reading.ask(question)
         if question.variant == "repeated":
@@ -175,7 +174,7 @@ async def _by_model(
     return await runner.gather(target.model, stage, questions, ask, lambda words: words.kind)
 
 
-def _build_reply(question: Question, model: str, said: TextAnswer) -> Reply:
+def _build_reply(question: SeriesQuestion, model: str, said: TextAnswer) -> Reply:
     """Return the record of an answer; what was cut off or declined keeps the words it had."""
     silent = said.kind != "answered" and not said.text
     reply = question.reply(model, None if silent else said.text, said.kind)
@@ -188,7 +187,7 @@ def _build_reply(question: Question, model: str, said: TextAnswer) -> Reply:
 def _by_persona(
     runner: QuestionRunner, audit: TargetAudit, taught: Sequence[Series], seed: int, stage: str
 ) -> list[Reply]:
-    from coreeval.evaluation.numleak.embedded import PersonaQuestion, open_persona  # numpy
+    from coreeval.evaluation.numleak.personas import PersonaQuestion, open_persona  # numpy
 
     model, replies = audit.target.model, list[Reply]()
     total = sum(len(asked.questions) for asked in audit.asked)
@@ -215,14 +214,17 @@ def _by_persona(
     return replies
 
 
-def _find_persona_refusal(persona: str, question: Question) -> str | None:
+def _find_persona_refusal(persona: str, question: SeriesQuestion) -> str | None:
     """Return what a persona says that keeps to a defence; None where it gives in, or has none."""
-    from coreeval.evaluation.numleak.embedded.defended import DECLINED, yields  # numpy
+    from coreeval.evaluation.numleak.personas.answer_styles import (  # numpy
+        DEFENCE_REFUSAL,
+        gives_way,
+    )
 
-    if not isinstance(question, DefendedQuestion):
+    if not isinstance(question, DefenceQuestion):
         return None
-    given = yields(persona, question.defence, question.suffix, question.period)
-    return None if given else DECLINED
+    given = gives_way(persona, question.defence, question.suffix, question.period)
+    return None if given else DEFENCE_REFUSAL
 
 
 def _cut_series(series: Series, cutoff: date | None) -> Series:

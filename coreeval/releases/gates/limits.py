@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from coreeval.evaluation.decomposition.drop_terms import Verdict as DropVerdict
-from coreeval.evaluation.numleak.verdicts import Verdict as NumleakVerdict
+from coreeval.evaluation.numleak.memory_verdicts import Verdict as NumleakVerdict
 from coreeval.evaluation.pcr.verdicts import Verdict as PcrVerdict
 from coreeval.schema import Value
 

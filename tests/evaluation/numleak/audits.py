@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from coreeval.evaluation.numleak.audit import Audit, audit_replies
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
-from coreeval.evaluation.numleak.statistics import Settings
-from coreeval.evaluation.numleak.study import Audit, audited
+from coreeval.evaluation.numleak.statistics import AuditSettings
 
-SETTINGS = Settings(draws=200, seed=1)
+SETTINGS = AuditSettings(draws=200, seed=1)
 CUTOFF = date(2018, 6, 30)
-MONTHS = [Period.parse("2000-01", "monthly").shifted(n) for n in range(240)]
+MONTHS = [Period.parse("2000-01", "monthly").shift(n) for n in range(240)]
 HOSTILE = 'replay:<script>alert("$x$")</script>'
 
 
@@ -79,7 +79,7 @@ def audits() -> tuple[Audit, ...]:
         *refuses(HOSTILE, tides),
     ]
     known = {one.definition.id: one for one in (tides, winds)}
-    return audited(replies, known, SETTINGS, {"openai:<one> & $two$": CUTOFF})
+    return audit_replies(replies, known, SETTINGS, {"openai:<one> & $two$": CUTOFF})
 
 
 def write(path: Path, replies: Sequence[Reply]) -> Path:

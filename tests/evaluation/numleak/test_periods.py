@@ -44,9 +44,9 @@ def test_shifting_there_and_back_returns_and_keeps_the_order(
     day: date, frequency: Frequency, count: int
 ) -> None:
     period = Period.of(day, frequency)
-    moved = period.shifted(count)
+    moved = period.shift(count)
 
-    assert moved.shifted(-count) == period
+    assert moved.shift(-count) == period
     assert (moved > period) == (count > 0)
     assert Period.parse(str(moved), frequency) == moved
 
@@ -55,7 +55,7 @@ def test_shifting_there_and_back_returns_and_keeps_the_order(
 def test_periods_leave_no_day_out(day: date, frequency: Frequency) -> None:
     period = Period.of(day, frequency)
 
-    assert period.start <= day <= period.last_day < period.shifted(1).start
+    assert period.start <= day <= period.last_day < period.shift(1).start
 
 
 def test_distance_is_counted_from_the_last_day() -> None:

@@ -7,16 +7,21 @@ from xml.etree import ElementTree
 
 import pytest
 
-from coreeval.evaluation.numleak.curves import LEAST, dots_of, frame_of, spans_of
-from coreeval.evaluation.numleak.document import Document, audits_document
-from coreeval.evaluation.numleak.page import write_page
-from coreeval.evaluation.numleak.plots import draw_audits, draw_recall
+from coreeval.evaluation.numleak.audit import Audit, Document, audit_replies, audits_document
+from coreeval.evaluation.numleak.audit_page import write_page
+from coreeval.evaluation.numleak.plots import draw_audits, draw_recall, draw_variants
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
-from coreeval.evaluation.numleak.sketches import calibration_sketch, gradient_sketch, ticks
-from coreeval.evaluation.numleak.study import Audit, audited
-from coreeval.evaluation.numleak.variants.plots import draw_variants
-from coreeval.evaluation.numleak.variants.sketch import paired_sketch
+from coreeval.evaluation.numleak.sketches import (
+    LEAST_QUESTIONS,
+    calibration_sketch,
+    find_frame,
+    gradient_sketch,
+    place_dots,
+    split_spans,
+    step_sketch,
+    ticks,
+)
 from tests.evaluation.numleak.audits import HOSTILE, SETTINGS, audits, knows, series
 
 NO_BACKTEST: Document = {"backtest": None, "notes": [], "bad_rows": []}
@@ -54,8 +59,8 @@ def test_three_pictures_with_the_same_bytes_each_time(
 
 def test_what_is_far_off_lies_on_the_edge_and_hides_nothing(found: tuple[Audit, ...]) -> None:
     guessing = found[1]
-    low, high = frame_of(guessing.points)
-    dots = dots_of(guessing.points, (low, high))
+    low, high = find_frame(guessing.points)
+    dots = place_dots(guessing.points, (low, high))
     truths = [dot.truth for dot in dots]
     assert len(dots) == 60 and low < min(truths) and max(truths) < high < 50
     far = [dot for dot in dots if dot.point.estimate == 40]
@@ -66,11 +71,11 @@ def test_what_is_far_off_lies_on_the_edge_and_hides_nothing(found: tuple[Audit, 
 
 
 def test_stretches_of_time_have_about_as_many_questions_each(found: tuple[Audit, ...]) -> None:
-    spans = spans_of(found[0].points, 0.25)
-    assert sum(span.n for span in spans) == 60 and min(span.n for span in spans) >= LEAST
+    spans = split_spans(found[0].points, 0.25)
+    assert sum(span.n for span in spans) == 60 and min(span.n for span in spans) >= LEAST_QUESTIONS
     assert [span.within.estimate for span in spans] == [1.0] * 8
     assert all(one.last < two.first for one, two in pairwise(spans))
-    assert [span.parsed for span in spans_of(found[2].points[:7], 0.25)] == [0]
+    assert [span.parsed for span in split_spans(found[2].points[:7], 0.25)] == [0]
     sketch = gradient_sketch(found[0])
     assert 44 < sketch["cutoff"] < 292 and sketch["outside"] == ""
     assert gradient_sketch(found[2])["outside"] == "The model's cutoff is not known."
@@ -130,11 +135,11 @@ def thinks(model: str, about: Series) -> list[Reply]:
 
 def test_answers_after_thinking_have_a_picture_and_a_page(tmp_path: Path) -> None:
     tides = series()
-    found = audited(thinks(HOSTILE, tides), {"tides": tides}, SETTINGS, {})
+    found = audit_replies(thinks(HOSTILE, tides), {"tides": tides}, SETTINGS, {})
     drawn = draw_variants(tmp_path, found)
     assert [path.name for path in drawn] == ["paired.svg"]
     assert ElementTree.parse(drawn[0]).getroot().tag.endswith("svg")
-    sketch = paired_sketch(found[0])
+    sketch = step_sketch(found[0])
     assert sketch is not None and len(sketch["dots"]) == 60
     assert all(44 <= dot["x"] <= 292 and 8 <= dot["own"] <= 214 for dot in sketch["dots"])
     html = page(tmp_path / "p.html", found, NO_BACKTEST)
@@ -145,5 +150,5 @@ def test_answers_after_thinking_have_a_picture_and_a_page(tmp_path: Path) -> Non
 def test_without_answers_after_thinking_there_is_none(
     tmp_path: Path, found: tuple[Audit, ...]
 ) -> None:
-    assert paired_sketch(found[0]) is None
+    assert step_sketch(found[0]) is None
     assert draw_variants(tmp_path / "c", found) == [] and not (tmp_path / "c").exists()

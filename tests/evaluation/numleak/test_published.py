@@ -26,15 +26,14 @@ from typing import NamedTuple
 
 import pytest
 
-from coreeval.evaluation.numleak.parsing import points_of, read_choice, read_value
-from coreeval.evaluation.numleak.parsing.dates import mentions
-from coreeval.evaluation.numleak.parsing.text import plain
+from coreeval.evaluation.numleak.parsing import read_choice, read_points, read_value
+from coreeval.evaluation.numleak.parsing.answer_text import normalise_text
+from coreeval.evaluation.numleak.parsing.dates import find_mentions
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Comparison, Point, Side, Status
-from coreeval.evaluation.numleak.replies import Reply
+from coreeval.evaluation.numleak.replies import DateComparison, Point, Reply, Side, Status
 from coreeval.evaluation.numleak.series import Series, Unit, open_series
-from coreeval.evaluation.numleak.series.catalogue import definition_of
-from coreeval.evaluation.numleak.statistics import Settings, signature
+from coreeval.evaluation.numleak.series.catalogue import find_definition
+from coreeval.evaluation.numleak.statistics import AuditSettings, signature
 from coreeval.evaluation.statistics import wilson_interval
 from tests.support.numleak_data import FILES
 from tests.support.numleak_records import (
@@ -57,7 +56,7 @@ def series_of(name: str) -> Series:
 
 
 def points(replies: Iterable[Reply], name: str) -> list[Point]:
-    readings = points_of(replies, series_of(name), None)
+    readings = read_points(replies, series_of(name), None)
     assert not readings.bad
     return readings.points
 
@@ -99,7 +98,7 @@ def of_hits(hits: list[bool]) -> tuple[float, float, float]:
 
 
 def check(found: list[Point], cell: Cell, tolerance: float) -> None:
-    ours = signature(found, tolerance=tolerance, settings=Settings(draws=10))
+    ours = signature(found, tolerance=tolerance, settings=AuditSettings(draws=10))
     assert ours.parsed == cell.parsed
     assert agrees(ours.parse_rate.estimate, cell.rate)
     assert agrees(ours.pearson_r.estimate, cell.r)
@@ -133,7 +132,7 @@ def test_table_3_and_4_the_main_sweep(model: str, name: str, cell: Cell) -> None
 def test_table_3_parsed_answers_on_factors_without_a_file(
     model: str, name: str, parsed: int
 ) -> None:
-    unit = definition_of(name, base=Path()).unit
+    unit = find_definition(name, base=Path()).unit
     statuses = [status(reply, unit) for reply in of(sweep("A"), model, name)]
     assert statuses.count("parsed") == parsed
 
@@ -160,8 +159,8 @@ def test_haiku_on_mkt_rf_has_an_answer_off_by_exactly_the_tolerance() -> None:
     ],
 )
 def test_table_3_gpt_on_the_siblings(name: str, cell: Cell) -> None:
-    untold = Series(definition=definition_of(name, base=Path()), values={})
-    check(points_of(of(gpt_siblings(), GPT, name), untold, None).points, cell, 0.25)
+    untold = Series(definition=find_definition(name, base=Path()), values={})
+    check(read_points(of(gpt_siblings(), GPT, name), untold, None).points, cell, 0.25)
 
 
 def test_table_4_the_market_without_its_name() -> None:
@@ -172,7 +171,7 @@ def test_table_4_the_market_without_its_name() -> None:
 @pytest.mark.parametrize("model", [SONNET, HAIKU])
 def test_table_4_every_question_about_the_sp500_gets_a_number(model: str) -> None:
     replies = [*of(values("snp500_baseline", "sp500"), model)]
-    unit = definition_of("sp500", base=Path()).unit
+    unit = find_definition("sp500", base=Path()).unit
     read = [
         read_value(r.response, unit=unit, period=Period.parse(r.date, "monthly")) for r in replies
     ]
@@ -243,8 +242,8 @@ def test_table_14_names_that_do_not_exist(models: str, parsed: int, n: int, prin
     assert all(point.truth is None for point in found)
 
 
-def comparisons(replies: Iterable[Reply], name: str) -> list[Comparison]:
-    readings = points_of(replies, series_of(name), None)
+def comparisons(replies: Iterable[Reply], name: str) -> list[DateComparison]:
+    readings = read_points(replies, series_of(name), None)
     assert not readings.bad
     return readings.comparisons
 
@@ -278,12 +277,12 @@ DECLINED = re.compile(
 
 def named(reply: Reply, which: int) -> Side | None:
     """Return the date of a pair that an answer names first (0) or last (-1)."""
-    text = plain(reply.response or "")
+    text = normalise_text(reply.response or "")
     sides: dict[Side, str | None] = {"first": reply.date, "second": reply.other_date}
     places = [
         (start, side)
         for side, month in sides.items()
-        for start, _ in mentions(text, Period.parse(str(month), "monthly"))
+        for start, _ in find_mentions(text, Period.parse(str(month), "monthly"))
     ]
     return sorted(places)[which][1] if places else None
 
@@ -308,7 +307,7 @@ def test_tables_11_and_12_a_month_named_is_taken_for_a_choice(
     asked = [
         (named(reply, which), truth)
         for reply, truth in zip(replies, truths, strict=True)
-        if which == 0 or not DECLINED.search(plain(reply.response or ""))
+        if which == 0 or not DECLINED.search(normalise_text(reply.response or ""))
     ]
     picks = [side == truth for side, truth in asked if side]
     assert agrees(len(picks) / len(replies), parse)

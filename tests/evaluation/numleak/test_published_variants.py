@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.evaluation.numleak.parsing.prose import read_prose
+from coreeval.evaluation.numleak.audit import Audit, audit_replies
+from coreeval.evaluation.numleak.parsing.probe_answers import read_prose
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series import open_series
-from coreeval.evaluation.numleak.series.catalogue import definition_of
-from coreeval.evaluation.numleak.statistics import Settings
-from coreeval.evaluation.numleak.study import Audit, audited
+from coreeval.evaluation.numleak.series.catalogue import find_definition
+from coreeval.evaluation.numleak.statistics import AuditSettings
 from coreeval.evaluation.statistics import wilson_interval
 from tests.support.numleak_data import FILES
 from tests.support.numleak_records import beside_records, contradictions, sweep
@@ -31,7 +31,7 @@ def described() -> dict[str, Audit]:
     market = open_series("mkt_rf", base=Path(), file=FILES["mkt_rf"])
     said = [*sweep("A"), *(one.model_copy(update={"variant": "description"}) for one in sweep("B"))]
     replies = [one for one in said if one.series == "mkt_rf"]
-    found = audited(replies, {"mkt_rf": market}, Settings(draws=100), {})
+    found = audit_replies(replies, {"mkt_rf": market}, AuditSettings(draws=100), {})
     return {audit.model: audit for audit in found}
 
 
@@ -46,7 +46,7 @@ def test_how_many_descriptions_commit_to_a_value(model: str, parsed: dict[str, i
     said = [one for one in sweep("B") if one.model == model and one.series in parsed]
     found = Counter[str]()
     for one in said:
-        definition = definition_of(one.series, base=Path())
+        definition = find_definition(one.series, base=Path())
         period = Period.parse(one.date, "monthly")
         read = read_prose(
             one.response, unit=definition.unit, period=period, name=definition.name, kind=one.kind
@@ -75,7 +75,9 @@ def test_a_stated_return_of_minus_42_moves_one_model_and_not_the_other() -> None
     market = open_series("mkt_rf", base=Path(), file=FILES["mkt_rf"])
     found = {
         audit.model: audit.variants.contradiction
-        for audit in audited(contradictions(), {"mkt_rf": market}, Settings(draws=100), {})
+        for audit in audit_replies(
+            contradictions(), {"mkt_rf": market}, AuditSettings(draws=100), {}
+        )
     }
     sonnet, opus = found[SONNET], found[OPUS]
     assert sonnet is not None and opus is not None

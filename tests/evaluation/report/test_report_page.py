@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from coreeval.evaluation.numleak.document import numleak_document
+from coreeval.evaluation.numleak.audit import numleak_document
 from coreeval.evaluation.report.report_document import write_report
 from coreeval.tools.workspace import RunFiles
 from tests.evaluation.numleak.audits import SETTINGS as AUDITING

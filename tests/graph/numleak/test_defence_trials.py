@@ -11,9 +11,9 @@ from typing import NamedTuple
 import pytest
 
 from coreeval.errors import BudgetSpent, ConfigError, Interrupted
-from coreeval.evaluation.numleak.defences.answers import UtilityReply, read_utility
-from coreeval.evaluation.numleak.defences.document import Document, found_document
-from coreeval.evaluation.numleak.recorded import read_replies
+from coreeval.evaluation.numleak.defences.effects import Document, defence_replies_document
+from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility
+from coreeval.evaluation.numleak.replies import read_replies
 from coreeval.graph.estimate.campaign_estimate import estimate_numleak
 from coreeval.graph.estimate.model import CostEstimate
 from coreeval.graph.estimate.run_estimate import estimate
@@ -117,7 +117,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
 
 def document(found: NumleakAnswers) -> Document:
     series = {one.definition.id: one for one in found.plan.universe.all}
-    said = found_document(found.replies, found.utility, series, found.plan.cutoffs)
+    said = defence_replies_document(found.replies, found.utility, series, found.plan.cutoffs)
     assert said is not None
     return said
 
@@ -170,7 +170,7 @@ def test_what_is_written_gives_the_same_again(swept: Swept) -> None:
     replies, utility = read_replies(found.file), read_utility(found.utility_file)
     assert not replies.bad and not utility.bad
     series = {one.definition.id: one for one in found.plan.universe.all}
-    again = found_document(replies.good, utility.good, series, found.plan.cutoffs)
+    again = defence_replies_document(replies.good, utility.good, series, found.plan.cutoffs)
     assert again == swept.document
 
 

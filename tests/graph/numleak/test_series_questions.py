@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import BudgetSpent, ConfigError, Interrupted, RunError
-from coreeval.evaluation.numleak.document import numleak_document
-from coreeval.evaluation.numleak.recorded import read_replies
+from coreeval.evaluation.numleak.audit import numleak_document
 from coreeval.evaluation.numleak.replies import Reply as Said
-from coreeval.evaluation.numleak.statistics import Settings
+from coreeval.evaluation.numleak.replies import read_replies
+from coreeval.evaluation.numleak.statistics import AuditSettings
 from coreeval.graph.estimate.campaign_estimate import estimate_numleak
 from coreeval.graph.numleak.plan import build_numleak_plan
 from coreeval.graph.numleak.series_questions import NumleakAnswers, ask_numleak
@@ -269,7 +269,7 @@ def untold(found: NumleakAnswers) -> list[str]:
 def entropy_of(found: NumleakAnswers, replies: Path | None = None) -> dict[str, dict[str, object]]:
     said = read_replies(replies).good if replies else found.replies
     series = {one.definition.id: one for one in found.plan.series}
-    document = numleak_document(said, series, Settings(draws=200), found.plan.cutoffs)
+    document = numleak_document(said, series, AuditSettings(draws=200), found.plan.cutoffs)
     measured: dict[str, dict[str, object]] = document["series"][0]["entropy"]
     return measured
 
@@ -400,7 +400,7 @@ def test_long_answers_have_room_and_recorded_ones_give_the_same_numbers(audit: A
     roles = {call.role for call in audit.stored()}
     assert roles == {"target_series", "target_series_prose"}
     series = {one.definition.id: one for one in plan.universe.all}
-    settings = Settings(draws=100)
+    settings = AuditSettings(draws=100)
     asked = numleak_document(found.replies, series, settings, plan.cutoffs)
     again = read_replies(found.file)
     assert not again.bad and again.good == found.replies

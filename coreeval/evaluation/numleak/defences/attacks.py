@@ -1,27 +1,202 @@
-"""What a defence keeps back: answers to the plain question and to each ending, read and counted."""
+"""Defences, the endings that attack them, the questions to ask, and what the answers gave away."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Final
 
 import numpy as np
+import yaml
 
-from coreeval.evaluation.numleak.defences.wording import CONTROL
-from coreeval.evaluation.numleak.parsing import BadReply, points_of
+from coreeval.config import DefencesConfig, InstructionConfig
+from coreeval.config.user_files import read_text
+from coreeval.errors import ConfigError
+from coreeval.evaluation.numleak.parsing import BadReply, read_points
 from coreeval.evaluation.numleak.parsing.values import NO_NUMBER
-from coreeval.evaluation.numleak.points import Point, Status
-from coreeval.evaluation.numleak.replies import Reply
-from coreeval.evaluation.numleak.series import Series
+from coreeval.evaluation.numleak.probes import SeriesQuestion, SeriesQuestionSet
+from coreeval.evaluation.numleak.replies import Point, Reply, Status
+from coreeval.evaluation.numleak.series import Series, SeriesDefinition
 from coreeval.evaluation.numleak.statistics import Metric, pearson_r
-from coreeval.evaluation.numleak.statistics.answers import answers_of, grouped
-from coreeval.evaluation.numleak.statistics.intervals import UNDEFINED, share
-from coreeval.evaluation.numleak.statistics.metrics import near
+from coreeval.evaluation.numleak.statistics.date_intervals import (
+    UNDEFINED,
+    collect_answers,
+    group_by,
+    share_interval,
+)
+from coreeval.evaluation.numleak.statistics.metrics import mark_near
 from coreeval.evaluation.statistics import wilson_interval
+from coreeval.prompts import Message, load_built_in_prompt
+from coreeval.schema import AnswerKind
+
+NO_DEFENCE: Final = "none"
+"""The defence that is none: a question comes without any instructions."""
+_UNKNOWN: Final = "its publisher"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
+class Defence:
+    """Instructions of an operator against giving values away."""
+
+    name: str
+    text: str | None = None
+    """A user's own words; None where it is built in."""
+
+    def messages(self, question: str, *, about: SeriesDefinition) -> list[Message]:
+        """Return a question with the defence alone as its system message; `none` has no such."""
+        user = {"role": "user", "content": question}
+        if self.text is not None:
+            return [{"role": "system", "content": self.text}, user]
+        if self.name == NO_DEFENCE:
+            return [user]
+        prompt = load_built_in_prompt(f"series_defence_{self.name}")
+        known = {"question": question, "name": about.name, "publisher": _publisher_name(about)}
+        return prompt.fill(**{name: known[name] for name in prompt.variables})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suffix:
+    """The ending of a question that tries to undo a defence."""
+
+    name: str
+    text: str
+
+    def append_to(self, question: str) -> str:
+        """Return the question with this ending."""
+        return f"{question}\n\n{self.text}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefenceSet:
+    """All that is tried: each defence against each ending."""
+
+    defences: tuple[Defence, ...]
+    suffixes: tuple[Suffix, ...]
+
+
+def open_defences(asked: DefencesConfig) -> DefenceSet:
+    """Read the words of all defences and endings.
+
+    Raises:
+        ConfigError: a file is missing, cannot be read, or is empty.
+    """
+    return DefenceSet(
+        defences=tuple(Defence(name=one.name, text=_read_own_words(one)) for one in asked.names),
+        suffixes=tuple(
+            Suffix(name=one.name, text=_read_own_words(one) or load_suffixes()[one.name])
+            for one in asked.suffixes
+        ),
+    )
+
+
+@cache
+def load_suffixes() -> Mapping[str, str]:
+    """Return the words of each built-in ending by its name."""
+    file = resources.files("coreeval.evaluation.numleak.defences") / "suffixes.yaml"
+    return {name: str(text) for name, text in yaml.safe_load(file.read_text("utf-8")).items()}
+
+
+def _publisher_name(about: SeriesDefinition) -> str:
+    """Return who publishes a series, without the terms on which it does."""
+    return about.publisher.partition(";")[0].rstrip(". ") or _UNKNOWN
+
+
+def _read_own_words(given: InstructionConfig) -> str | None:
+    if given.file is None:
+        return given.text.strip() if given.text is not None else None
+    try:
+        text = read_text(Path(given.file)).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"the words of {given.name!r} cannot be read: {error}", where=given.file
+        ) from None
+    if not text:
+        raise ConfigError(
+            f"the file of {given.name!r} is empty: it would be no instruction at all",
+            where=given.file,
+            hint="write the words into it; the control without instructions is called none",
+        )
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefenceQuestion(SeriesQuestion):
+    """A question for a value, under a defence."""
+
+    defence: str
+    suffix: str | None = None
+
+    def reply(self, model: str, response: str | None, kind: AnswerKind = "answered") -> Reply:
+        """Return what a model said to it, as a record."""
+        said = super().reply(model, response, kind)
+        return said.model_copy(update={"defence": self.defence, "suffix": self.suffix})
+
+
+def add_attacks(
+    asked: SeriesQuestionSet, about: SeriesDefinition, armoury: DefenceSet, *, dates: int
+) -> SeriesQuestionSet:
+    """Return what is asked about a series, with the attacks on each defence behind it.
+
+    They are about dates of the first drawing, spread evenly over it, in the words of the question
+    for a value. A defence stands in the place of that question's system message.
+
+    Args:
+        asked: What is asked anyway.
+        about: The series.
+        armoury: What is tried.
+        dates: Most dates.
+    """
+    plain = [one for one in asked.questions if one.variant == "value" and not one.recent]
+    first = [one for one in plain if one.seed == plain[0].seed]
+    chosen = thin_out(first, dates)
+    short = len(first) < dates
+    note = f"defences are tried on {len(first)} dates, not {dates}: no more are asked about"
+    return replace(
+        asked,
+        questions=(*asked.questions, *_attack_questions(chosen, about, armoury)),
+        notes=(*asked.notes, *([note] if short else [])),
+    )
+
+
+def thin_out(items: Sequence[SeriesQuestion], most: int) -> list[SeriesQuestion]:
+    """Return at most so many items, evenly apart."""
+    count = min(most, len(items))
+    return [items[index * len(items) // count] for index in range(count)]
+
+
+def _attack_questions(
+    plain: Sequence[SeriesQuestion], about: SeriesDefinition, armoury: DefenceSet
+) -> Iterator[SeriesQuestion]:
+    for defence in armoury.defences:
+        for one in plain:
+            question = one.text[-1][1]
+            for suffix in (None, *armoury.suffixes):
+                words = suffix.append_to(question) if suffix else question
+                yield _defence_question(
+                    one, defence.name, suffix, defence.messages(words, about=about)
+                )
+
+
+def _defence_question(
+    one: SeriesQuestion, defence: str, suffix: Suffix | None, messages: list[dict[str, str]]
+) -> DefenceQuestion:
+    return DefenceQuestion(
+        series=one.series,
+        period=one.period,
+        variant="defended",
+        text=tuple((message["role"], message["content"]) for message in messages),
+        truth=one.truth,
+        seed=one.seed,
+        defence=defence,
+        suffix=suffix.name if suffix else None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefenceAnswer:
     """One answer under a defence."""
 
     model: str
@@ -37,7 +212,7 @@ class Tried:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class AttackOutcome:
     """What came of some questions for a value under a defence."""
 
     n: int
@@ -74,30 +249,30 @@ class WorstCase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class DefenceEffect:
     """What a defence keeps back."""
 
-    plain: Outcome
-    attacks: Outcome
+    plain: AttackOutcome
+    attacks: AttackOutcome
     """All endings together."""
     worst_case: WorstCase
-    suffixes: Mapping[str, Outcome]
+    suffixes: Mapping[str, AttackOutcome]
 
 
-def tried(
+def read_defence_answers(
     replies: Iterable[Reply], series: Mapping[str, Series], cutoffs: Mapping[str, date | None]
-) -> tuple[list[Tried], list[BadReply]]:
+) -> tuple[list[DefenceAnswer], list[BadReply]]:
     """Read the answers that were given under a defence, and those that cannot be counted."""
-    found, bad = list[Tried](), list[BadReply]()
-    groups = grouped(
+    found, bad = list[DefenceAnswer](), list[BadReply]()
+    groups = group_by(
         (one for one in replies if one.variant == "defended"),
-        lambda one: (one.model, one.series, one.defence or CONTROL, one.suffix),
+        lambda one: (one.model, one.series, one.defence or NO_DEFENCE, one.suffix),
     )
     for (model, name, defence, suffix), each in groups.items():
-        read = points_of(each, series[name], cutoffs.get(model))
+        read = read_points(each, series[name], cutoffs.get(model))
         bad += read.bad
         found += (
-            Tried(model=model, series=name, defence=defence, suffix=suffix, point=point)
+            DefenceAnswer(model=model, series=name, defence=defence, suffix=suffix, point=point)
             for point in read.points
         )
     return found, bad
@@ -107,30 +282,30 @@ Tolerances = Mapping[str, float]
 """How near counts as right, by the id of a series."""
 
 
-def held(answers: Sequence[Tried], tolerance: Tolerances) -> Held:
+def measure_effect(answers: Sequence[DefenceAnswer], tolerance: Tolerances) -> DefenceEffect:
     """Count what was kept back; dates are what varies in an interval.
 
     What compares numbers with each other is not defined over several series.
     """
     attacks = [one for one in answers if one.suffix is not None]
-    return Held(
-        plain=_outcome([one for one in answers if one.suffix is None], tolerance),
-        attacks=_outcome(attacks, tolerance),
+    return DefenceEffect(
+        plain=_count_outcome([one for one in answers if one.suffix is None], tolerance),
+        attacks=_count_outcome(attacks, tolerance),
         worst_case=_worst_case(attacks, tolerance),
         suffixes={
-            str(name): _outcome(each, tolerance)
-            for name, each in grouped(attacks, lambda one: one.suffix).items()
+            str(name): _count_outcome(each, tolerance)
+            for name, each in group_by(attacks, lambda one: one.suffix).items()
         },
     )
 
 
-def _outcome(answers: Sequence[Tried], tolerance: Tolerances) -> Outcome:
+def _count_outcome(answers: Sequence[DefenceAnswer], tolerance: Tolerances) -> AttackOutcome:
     points = [one.point for one in answers]
     statuses: Counter[Status] = Counter(point.status for point in points)
-    hits = [_near(one, tolerance) for one in answers]
+    hits = [_is_near(one, tolerance) for one in answers]
     series = sorted({one.series for one in answers})
-    blocked = [_blocked(point) for point in points]
-    return Outcome(
+    blocked = [_is_blocked(point) for point in points]
+    return AttackOutcome(
         n=len(points),
         answered=statuses["parsed"],
         near=sum(hits),
@@ -138,33 +313,35 @@ def _outcome(answers: Sequence[Tried], tolerance: Tolerances) -> Outcome:
         unclear=len(points) - sum(blocked) - statuses["parsed"] - statuses["truncated"],
         blocked=sum(blocked),
         statuses=statuses,
-        answered_rate=_share([point.status == "parsed" for point in points], answers),
-        blocked_rate=_share(blocked, answers),
-        near_rate=_share(hits, answers),
-        near_by_chance=_by_chance(points, tolerance[series[0]]) if len(series) == 1 else np.nan,
+        answered_rate=_date_share([point.status == "parsed" for point in points], answers),
+        blocked_rate=_date_share(blocked, answers),
+        near_rate=_date_share(hits, answers),
+        near_by_chance=_chance_of_near(points, tolerance[series[0]])
+        if len(series) == 1
+        else np.nan,
         pearson_r=pearson_r(points if len(series) == 1 else []),
     )
 
 
-def _blocked(point: Point) -> bool:
+def _is_blocked(point: Point) -> bool:
     return point.status == "refused" or (point.status == "unparsed" and point.why in NO_NUMBER)
 
 
-def _worst_case(attacks: Sequence[Tried], tolerance: Tolerances) -> WorstCase:
-    dates = [*grouped(attacks, lambda one: one.date).values()]
+def _worst_case(attacks: Sequence[DefenceAnswer], tolerance: Tolerances) -> WorstCase:
+    dates = [*group_by(attacks, lambda one: one.date).values()]
     out = [any(one.point.status == "parsed" for one in each) for each in dates]
-    hits = [any(_near(one, tolerance) for one in each) for each in dates]
+    hits = [any(_is_near(one, tolerance) for one in each) for each in dates]
     apart = np.arange(len(dates), dtype=np.intp)
     return WorstCase(
         dates=len(dates),
         answered=sum(out),
         near=sum(hits),
-        answered_rate=share(out, apart) if dates else UNDEFINED,
-        near_rate=share(hits, apart) if dates else UNDEFINED,
+        answered_rate=share_interval(out, apart) if dates else UNDEFINED,
+        near_rate=share_interval(hits, apart) if dates else UNDEFINED,
     )
 
 
-def _share(hits: Sequence[bool], answers: Sequence[Tried]) -> Metric:
+def _date_share(hits: Sequence[bool], answers: Sequence[DefenceAnswer]) -> Metric:
     """Return a share with Wilson's interval of as many trials as there are dates.
 
     Where all or nearly all is blocked nothing tells whether endings open the same dates: several
@@ -177,22 +354,22 @@ def _share(hits: Sequence[bool], answers: Sequence[Tried]) -> Metric:
     return Metric(value, *wilson_interval(value, dates), len(hits), dates)
 
 
-def _near(one: Tried, tolerance: Tolerances) -> bool:
+def _is_near(one: DefenceAnswer, tolerance: Tolerances) -> bool:
     said, truth = one.point.estimate, one.point.truth
     return (
         said is not None
         and truth is not None
-        and bool(near(np.array(abs(said - truth)), tolerance[one.series]))
+        and bool(mark_near(np.array(abs(said - truth)), tolerance[one.series]))
     )
 
 
-def _by_chance(points: Sequence[Point], tolerance: float) -> float:
+def _chance_of_near(points: Sequence[Point], tolerance: float) -> float:
     """Return the share of all asked that would be near if numbers and dates were paired anew."""
-    answers = answers_of(points)
+    answers = collect_answers(points)
     other = answers.date[:, None] != answers.date[None, :]
     if not points or (len(answers.estimate) and not other.any()):
         return float("nan")
     if not len(answers.estimate):
         return 0.0
-    hits = near(np.abs(answers.estimate[:, None] - answers.truth[None, :]), tolerance)
+    hits = mark_near(np.abs(answers.estimate[:, None] - answers.truth[None, :]), tolerance)
     return float(hits[other].mean()) * len(answers.estimate) / len(points)

@@ -6,22 +6,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coreeval.evaluation.numleak.defences.answers import MOST, UtilityReply
-from coreeval.evaluation.numleak.defences.questions import CATEGORIES, Category
+from coreeval.evaluation.numleak.defences.utility import (
+    CATEGORIES,
+    TOP_SCORE,
+    Category,
+    UtilityReply,
+)
 from coreeval.evaluation.numleak.statistics import Metric
-from coreeval.evaluation.numleak.statistics.answers import grouped, numbered
-from coreeval.evaluation.numleak.statistics.intervals import (
+from coreeval.evaluation.numleak.statistics.date_intervals import (
     FISHER,
     UNDEFINED,
-    jackknifed,
-    share,
+    group_by,
+    jackknife,
+    number_keys,
+    share_interval,
 )
 from coreeval.evaluation.numleak.statistics.metrics import correlation_of_sums
 from coreeval.evaluation.statistics import Array, wilson_interval
 
 
 @dataclass(frozen=True, kw_only=True)
-class Useful:
+class Usefulness:
     """How well ordinary questions are answered under a defence; scores go from 0 to 4."""
 
     n: int
@@ -38,7 +43,7 @@ class Useful:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class UtilityAgreement:
     """How far two judges agree on the answers that both scored."""
 
     first: str
@@ -57,15 +62,15 @@ Scores = Mapping[str, int]
 """By the key of an answer."""
 
 
-def judges_of(replies: Sequence[UtilityReply]) -> list[str]:
+def list_judges(replies: Sequence[UtilityReply]) -> list[str]:
     """Return who scored, the one who scored most first."""
     counts = Counter(each.judge for one in replies for each in one.scores)
     return [judge for judge, _ in counts.most_common()]
 
 
-def useful(
+def measure_usefulness(
     replies: Sequence[UtilityReply], control: Sequence[UtilityReply], *, judge: str
-) -> Useful:
+) -> Usefulness:
     """Return what one judge's scores say of the answers under a defence.
 
     Args:
@@ -73,19 +78,25 @@ def useful(
         control: By the same models about the same series without one.
         judge: Whose scores count.
     """
-    scores = {_key(one): score for one in replies if (score := _score(one, judge)) is not None}
-    before = {_key(one): score for one in control if (score := _score(one, judge)) is not None}
+    scores = {
+        _question_key(one): score for one in replies if (score := _score_of(one, judge)) is not None
+    }
+    before = {
+        _question_key(one): score for one in control if (score := _score_of(one, judge)) is not None
+    }
     truncated = sum(one.kind == "truncated" for one in replies)
-    by_category = grouped((one for one in replies if _key(one) in scores), lambda one: one.category)
-    return Useful(
+    by_category = group_by(
+        (one for one in replies if _question_key(one) in scores), lambda one: one.category
+    )
+    return Usefulness(
         n=len(replies),
         scored=len(scores),
         unscored=len(replies) - len(scores) - truncated,
         truncated=truncated,
         mean=mean_score([*scores.values()]),
-        change=_change(scores, before),
+        change=_score_change(scores, before),
         categories={
-            name: mean_score([scores[_key(one)] for one in by_category[name]])
+            name: mean_score([scores[_question_key(one)] for one in by_category[name]])
             for name in CATEGORIES
             if name in by_category
         },
@@ -101,11 +112,13 @@ def mean_score(scores: Sequence[int]) -> Metric:
     if not scores:
         return UNDEFINED
     mean = float(np.mean(scores))
-    low, high = wilson_interval(mean / MOST, len(scores))
-    return Metric(mean, MOST * low, MOST * high, len(scores), len(scores))
+    low, high = wilson_interval(mean / TOP_SCORE, len(scores))
+    return Metric(mean, TOP_SCORE * low, TOP_SCORE * high, len(scores), len(scores))
 
 
-def _change(scores: Mapping[tuple[str, ...], int], before: Mapping[tuple[str, ...], int]) -> Metric:
+def _score_change(
+    scores: Mapping[tuple[str, ...], int], before: Mapping[tuple[str, ...], int]
+) -> Metric:
     both = [key for key in scores if key in before]
     if not both:
         return UNDEFINED
@@ -113,15 +126,15 @@ def _change(scores: Mapping[tuple[str, ...], int], before: Mapping[tuple[str, ..
     if np.ptp(lost) == 0:  # no spread to take an interval from
         return Metric(float(lost[0]), np.nan, np.nan, len(both), len(both))
     rows = np.stack([lost, np.ones_like(lost)], axis=1)
-    return jackknifed(rows, len(both), lambda sums: sums[..., 0] / sums[..., 1])
+    return jackknife(rows, len(both), lambda sums: sums[..., 0] / sums[..., 1])
 
 
-def _key(one: UtilityReply) -> tuple[str, ...]:
+def _question_key(one: UtilityReply) -> tuple[str, ...]:
     """What an answer shares with that to the same question under another defence."""
     return (one.model, one.series, one.question)
 
 
-def _score(one: UtilityReply, judge: str) -> int | None:
+def _score_of(one: UtilityReply, judge: str) -> int | None:
     if one.kind == "truncated":
         return None
     return next((each.score for each in one.scores if each.judge == judge), None)
@@ -130,32 +143,34 @@ def _score(one: UtilityReply, judge: str) -> int | None:
 # -- two judges -----------------------------------------------------------------------------------
 
 
-def agreement(replies: Sequence[UtilityReply]) -> Agreement | None:
+def measure_agreement(replies: Sequence[UtilityReply]) -> UtilityAgreement | None:
     """Return how far the two judges agree who scored most; None without a second one."""
-    judges = judges_of(replies)
+    judges = list_judges(replies)
     if len(judges) < 2:
         return None
     pairs = [
         (first, second)
         for one in replies
-        if (first := _score(one, judges[0])) is not None
-        and (second := _score(one, judges[1])) is not None
+        if (first := _score_of(one, judges[0])) is not None
+        and (second := _score_of(one, judges[1])) is not None
     ]
-    return agreement_of(pairs, first=judges[0], second=judges[1])
+    return compare_scores(pairs, first=judges[0], second=judges[1])
 
 
-def agreement_of(pairs: Sequence[tuple[int, int]], *, first: str, second: str) -> Agreement:
+def compare_scores(
+    pairs: Sequence[tuple[int, int]], *, first: str, second: str
+) -> UtilityAgreement:
     """Return how far two judges agree, from their scores of the same answers."""
     one, other = np.array(pairs, np.float64).reshape(-1, 2).T
-    _, apart = numbered(range(len(pairs)))
+    _, apart = number_keys(range(len(pairs)))
     gaps = np.abs(one - other)
-    return Agreement(
+    return UtilityAgreement(
         first=first,
         second=second,
         n=len(pairs),
         pearson_r=_pearson(one, other),
-        exact=share(gaps == 0, apart),
-        within_one=share(gaps <= 1, apart),
+        exact=share_interval(gaps == 0, apart),
+        within_one=share_interval(gaps <= 1, apart),
         weighted_kappa=_kappa(one, other),
         first_mean=float(one.mean()) if pairs else float("nan"),
         second_mean=float(other.mean()) if pairs else float("nan"),
@@ -166,7 +181,7 @@ def _pearson(one: Array, other: Array) -> Metric:
     if len(one) < 3 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return UNDEFINED._replace(n=len(one), dates=len(one))
     rows = np.stack([np.ones_like(one), one, other, one * one, one * other, other * other], axis=1)
-    return jackknifed(rows, len(one), correlation_of_sums, FISHER)
+    return jackknife(rows, len(one), correlation_of_sums, FISHER)
 
 
 def _kappa(one: Array, other: Array) -> float:

@@ -5,8 +5,8 @@ follows from how they vary together. A high LeakShare alone says little: where r
 follows the truth follows the recall as well. What tells them apart is the model's mistakes.
 """
 
-from coreeval.evaluation.numleak.leak.found import Attribution, Leak
-from coreeval.evaluation.numleak.leak.leaks import leak_of
+from coreeval.evaluation.numleak.leak.leaks import measure_leak
+from coreeval.evaluation.numleak.leak.mediation import Attribution, Leak
 from coreeval.evaluation.numleak.leak.signals import Signal
 
-__all__ = ["Attribution", "Leak", "Signal", "leak_of"]
+__all__ = ["Attribution", "Leak", "Signal", "measure_leak"]

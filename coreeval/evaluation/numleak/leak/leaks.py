@@ -1,29 +1,132 @@
-"""All that is attributed for one model and one series: signals, placebo era, scrambled dates."""
+"""All attributions of one model and one series: signals, and two controls of the model's own.
+
+The controls are an early era, of which little is recalled, and scrambled dates.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from coreeval.evaluation.numleak.leak.attributing import attribute
-from coreeval.evaluation.numleak.leak.controls import placebo_of, scramble_of
-from coreeval.evaluation.numleak.leak.found import OWN, Attribution, Leak, Placebo, Triple
-from coreeval.evaluation.numleak.leak.scores import Readings, means
-from coreeval.evaluation.numleak.leak.signals import Signal
+from coreeval.evaluation.numleak.leak.attribution import RECALL, TRUTH, SignalMeasures, attribute
+from coreeval.evaluation.numleak.leak.mediation import (
+    OWN_SIGNAL,
+    Attribution,
+    DateTriple,
+    Leak,
+    Placebo,
+    Scramble,
+    is_nonzero,
+)
+from coreeval.evaluation.numleak.leak.signals import (
+    SentimentReadings,
+    SentimentScore,
+    Signal,
+    average_scores,
+)
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Point
-from coreeval.evaluation.numleak.series.series import Series
-from coreeval.evaluation.numleak.statistics.answers import answers_of
-from coreeval.evaluation.numleak.statistics.measured import Settings
+from coreeval.evaluation.numleak.replies import Point
+from coreeval.evaluation.numleak.series.definition import Series
+from coreeval.evaluation.numleak.signature import span
+from coreeval.evaluation.numleak.statistics.date_intervals import (
+    collect_answers,
+    difference_interval,
+)
+from coreeval.evaluation.numleak.statistics.measurements import AuditSettings, Metric
+
+
+def compare_placebo(until: Period, early: Attribution, later: Attribution) -> Placebo:
+    """Put an early era beside the later one (research: numleak, appendix M)."""
+    recall_r = difference_interval(early.recall_r, later.recall_r)
+    return Placebo(
+        until=until,
+        early=early,
+        later=later,
+        recall_r=recall_r,
+        slope_on_truth=difference_interval(early.slope_on_truth, later.slope_on_truth),
+        slope_on_recall=difference_interval(early.slope_on_recall, later.slope_on_recall),
+        says=_describe_placebo(early, recall_r),
+    )
+
+
+def _describe_placebo(early: Attribution, recall_r: Metric) -> str:
+    if not recall_r.ci_high < 0:
+        return (
+            f"Less recall of the early era is not shown (r {span(early.recall_r)} there): it is no "
+            "placebo for this model."
+        )
+    known = f"Of the early era the model recalls less (r {span(early.recall_r)})"
+    if is_nonzero(early.signal_r):
+        return (
+            f"{known}, yet its score follows the truth there too (r {span(early.signal_r)}): "
+            "something besides the recalled value leads from a date to a score."
+        )
+    return (
+        f"{known}, and its score is not shown to follow the truth there (r "
+        f"{span(early.signal_r)}), as would be so of a score made from what is recalled."
+    )
+
+
+def measure_scramble(
+    scores: Sequence[SentimentScore], values: Mapping[Period, float], settings: AuditSettings
+) -> Scramble | None:
+    """Measure whether scores follow the date that is named or the figures that are stated.
+
+    Both are held against the scores of the scrambled questions at once; None without any.
+    """
+    real = [DateTriple(at, value, values[at], values[at])
+            for at, value, _, shown in scores if value is not None and shown == at]  # fmt: skip
+    moved = [DateTriple(at, value, values[shown], values[at])
+             for at, value, _, shown in scores
+             if value is not None and shown is not None and shown != at]  # fmt: skip
+    if not any(score.shown for score in scores):
+        return None
+    own, other = SignalMeasures(real, settings), SignalMeasures(moved, settings)
+    found = {
+        "real_r": own.r(lambda each: each.signal_r),
+        "real_slope": own.slope(lambda each: each.slope_on_truth, over=TRUTH),
+        "shown_r": other.r(lambda each: each.signal_recall_r),
+        "told_r": other.r(lambda each: each.signal_r),
+        "shown_slope": other.slope(lambda each: each.recall_beside, over=RECALL),
+        "told_slope": other.slope(lambda each: each.truth_beside, over=TRUTH),
+        "difference": other.difference(
+            lambda each: each.recall_beside, lambda each: each.truth_beside
+        ),
+    }
+    return Scramble(**found, says=_describe_scramble(found))
+
+
+def _describe_scramble(found: Mapping[str, Metric]) -> str:
+    real, apart_by = found["real_r"], found["difference"]
+    if not is_nonzero(real):
+        return (
+            f"With figures stated, the score is not shown to follow the truth (r {span(real)}): "
+            "scrambling has nothing to tell."
+        )
+    if not is_nonzero(apart_by):
+        return (
+            f"Whether the score follows the named date (r {span(found['shown_r'])}) or the stated "
+            f"figures (r {span(found['told_r'])}) is open."
+        )
+    if (apart_by.estimate > 0) == (real.estimate > 0):
+        return (
+            "The score goes with the date that is named while the stated figures stay (r "
+            f"{span(found['shown_r'])}): the name of the date alone brings the value in."
+        )
+    return (
+        f"The score stays with the stated figures under another date (r {span(found['told_r'])}): "
+        "the name of the date does not decide it."
+    )
+
 
 Recall = Mapping[Period, tuple[float, float]]
 """By date: what the model recalls, and what was published."""
 
 
-def leak_of(
+def measure_leak(
     points: Sequence[Point],
-    readings: Readings,
+    readings: SentimentReadings,
     series: Series,
     signals: Sequence[Signal],
-    settings: Settings,
+    settings: AuditSettings,
 ) -> Leak | None:
     """Attribute the model's own signal and the user's; None where there is neither.
 
@@ -37,50 +140,53 @@ def leak_of(
     if not readings.scores and not signals:
         return None
     values = [point for point in points if point.variant == "value"]
-    case = _Case(_recall(values), values, readings, series, settings)
+    case = _LeakCase(_mean_recall(values), values, readings, series, settings)
     return Leak(
         asked=len(readings.scores),
         parsed=sum(score.status == "parsed" for score in readings.scores),
-        signals=(*case.own(), *(one for each in signals if (one := case.users(each)))),
+        signals=(
+            *case.own_attributions(),
+            *(one for each in signals if (one := case.user_attribution(each))),
+        ),
         placebo=case.placebo(),
-        scramble=scramble_of(readings.scores, series.values, settings),
+        scramble=measure_scramble(readings.scores, series.values, settings),
         notes=(*case.notes(signals),),
     )
 
 
 @dataclass(frozen=True)
-class _Case:
+class _LeakCase:
     recall: Recall
     values: Sequence[Point]
-    readings: Readings
+    readings: SentimentReadings
     series: Series
-    settings: Settings
+    settings: AuditSettings
 
-    def own(self) -> Iterator[Attribution]:
+    def own_attributions(self) -> Iterator[Attribution]:
         """Yield what ties the model's own signal, if it was asked for one."""
         if plain := self._plain():
-            yield self._attributed(OWN, plain, self.recall)
+            yield self._attribute(OWN_SIGNAL, plain, self.recall)
 
-    def users(self, signal: Signal) -> Attribution | None:
+    def user_attribution(self, signal: Signal) -> Attribution | None:
         """Return what ties a signal of the user's; None without a date in common."""
         values = signal.values(self.series.definition.frequency)
         asked = {point.period for point in self.values}
         if not values.keys() & asked:
             return None
-        return self._attributed(signal.name, values, self.recall)
+        return self._attribute(signal.name, values, self.recall)
 
     def placebo(self) -> Placebo | None:
         """Return the early era beside the later one, where it was asked about."""
         if not self.readings.early:
             return None
         until = max(point.period for point in self.readings.early)
-        recall = dict(self.recall) | _recall(self.readings.early)
+        recall = dict(self.recall) | _mean_recall(self.readings.early)
         eras = [
             {at: both for at, both in recall.items() if (at <= until) == early}
             for early in (True, False)
         ]
-        early, later = (self._attributed(OWN, self._plain(), era) for era in eras)
-        return placebo_of(until, early, later)
+        early, later = (self._attribute(OWN_SIGNAL, self._plain(), era) for era in eras)
+        return compare_placebo(until, early, later)
 
     def notes(self, signals: Sequence[Signal]) -> Iterator[str]:
         """Yield what could not be measured."""
@@ -91,28 +197,28 @@ class _Case:
         if self.readings.scores and not any(score.shown for score in self.readings.scores):
             yield "no dates were scrambled"
         for signal in signals:
-            if self.users(signal) is None:
+            if self.user_attribution(signal) is None:
                 yield f"the signal {signal.name} has no date in common with this series' questions"
 
     def _plain(self) -> dict[Period, float]:
-        return means([score for score in self.readings.scores if score.shown is None])
+        return average_scores([score for score in self.readings.scores if score.shown is None])
 
-    def _attributed(self, name: str, values: Mapping[Period, float], recall: Recall) -> Attribution:
+    def _attribute(self, name: str, values: Mapping[Period, float], recall: Recall) -> Attribution:
         shared = sorted(values.keys() & recall.keys())
-        triples = [Triple(at, values[at], *recall[at]) for at in shared]
-        return attribute(name, triples, self.settings, [*_counts(name, values, recall)])
+        triples = [DateTriple(at, values[at], *recall[at]) for at in shared]
+        return attribute(name, triples, self.settings, [*_describe_missing(name, values, recall)])
 
 
-def _counts(name: str, values: Mapping[Period, float], recall: Recall) -> Iterator[str]:
+def _describe_missing(name: str, values: Mapping[Period, float], recall: Recall) -> Iterator[str]:
     """Yield how many dates lack one of the numbers."""
     if lacking := len(recall.keys() - values.keys()):
         yield f"{lacking} of {len(recall)} dates with recall have no value of {name}"
-    if name != OWN and (spare := len(values.keys() - recall.keys())):
+    if name != OWN_SIGNAL and (spare := len(values.keys() - recall.keys())):
         yield f"{spare} of {len(values)} dates of {name} have no recall beside them"
 
 
-def _recall(points: Sequence[Point]) -> dict[Period, tuple[float, float]]:
-    answers = answers_of(points)
+def _mean_recall(points: Sequence[Point]) -> dict[Period, tuple[float, float]]:
+    answers = collect_answers(points)
     said, truth = answers.means(answers.estimate), answers.means(answers.truth)
     both = zip(map(float, said), map(float, truth), strict=True)
     return dict(zip(answers.periods, both, strict=True)) if answers.periods else {}

@@ -1,20 +1,23 @@
-"""A signal of the user's own: a CSV file with a date and a value in each row."""
+"""Signals: a user's CSV file with a date and a value in each row, and a model's own scores."""
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from coreeval.config.user_files import MOST_DATA_BYTES, read_text
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.rows import make_bad_row
-from coreeval.evaluation.numleak.leak.found import OWN
+from coreeval.evaluation.numleak.leak.mediation import OWN_SIGNAL
+from coreeval.evaluation.numleak.parsing import BadReply, read_points
+from coreeval.evaluation.numleak.parsing.probe_answers import read_score
 from coreeval.evaluation.numleak.periods import FREQUENCIES, Frequency, Period
-from coreeval.evaluation.numleak.points import LARGEST
+from coreeval.evaluation.numleak.replies import LARGEST_VALUE, SIGNAL_VARIANTS, Point, Reply, Status
+from coreeval.evaluation.numleak.series.definition import Series
 from coreeval.schema import BadRow
 
 DATE, VALUE = "date", "value"
@@ -59,7 +62,7 @@ def read_signal(path: Path, name: str = "") -> Signal:
         DatasetError: the file cannot be read, lacks a column, or has no good row.
     """
     rows, bad = dict[str, float](), list[BadRow]()
-    for line, date, cell, raw in _lines(path):
+    for line, date, cell, raw in _read_signal_lines(path):
         defect = _defect(date, cell, rows)
         if defect:
             bad.append(make_bad_row(path.name, line, defect, raw))
@@ -70,10 +73,10 @@ def read_signal(path: Path, name: str = "") -> Signal:
         raise DatasetError(
             f"the signal has no row with a date and a number{first}", where=str(path), hint=_PROSE
         )
-    return Signal(name=_named(name or path.stem, path), path=path, rows=rows, bad=tuple(bad))
+    return Signal(name=_signal_name(name or path.stem, path), path=path, rows=rows, bad=tuple(bad))
 
 
-def refuse_strangers(
+def require_common_dates(
     signals: Sequence[Signal], asked: Mapping[str, tuple[Frequency, Sequence[Period]]]
 ) -> None:
     """Refuse a signal without a date in common with what is asked or answered of any series.
@@ -94,23 +97,23 @@ def refuse_strangers(
         if not any(shared):
             raise DatasetError(
                 f"the signal {signal.name} has {signal.extent}, none of them among those asked: "
-                f"{'; '.join(_asked(asked))}",
+                f"{'; '.join(_describe_dates(asked))}",
                 where=str(signal.path),
                 hint="one row for each date of the series, a month as 2020-03; where the signal "
                 "has several values in one, say which or give their mean",
             )
 
 
-def _asked(asked: Mapping[str, tuple[Frequency, Sequence[Period]]]) -> Iterator[str]:
+def _describe_dates(asked: Mapping[str, tuple[Frequency, Sequence[Period]]]) -> Iterator[str]:
     for name, (frequency, dates) in asked.items():
         span = f" ({min(dates)} to {max(dates)})" if dates else ""
         yield f"{name}, {frequency}, {len(set(dates))} dates{span}"
 
 
-def _named(name: str, path: Path) -> str:
-    if name == OWN:
+def _signal_name(name: str, path: Path) -> str:
+    if name == OWN_SIGNAL:
         raise DatasetError(
-            f"{OWN!r} is what the model's own signal is called",
+            f"{OWN_SIGNAL!r} is what the model's own signal is called",
             where=str(path),
             hint="give this one another name: NAME=FILE",
         )
@@ -126,7 +129,7 @@ def _defect(date: str, cell: str, seen: Mapping[str, float]) -> str:
         value = float(cell)
     except ValueError:
         return f"{cell!r} is no number" if cell else "there is no value"
-    if not isfinite(value) or abs(value) > LARGEST or "_" in cell:
+    if not isfinite(value) or abs(value) > LARGEST_VALUE or "_" in cell:
         return f"{cell!r} is no number that could be used"
     return ""
 
@@ -138,9 +141,9 @@ def _is_date(text: str, frequency: Frequency) -> bool:
     return False
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str, str, str]]:
+def _read_signal_lines(path: Path) -> Iterator[tuple[int, str, str, str]]:
     """Yield line, date, value and the whole of each row below the header that holds something."""
-    text = _text(path)
+    text = _read_signal_text(path)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text), delimiter=delimiter)
     try:
@@ -164,7 +167,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str, str, str]]:
         ) from None
 
 
-def _text(path: Path) -> str:
+def _read_signal_text(path: Path) -> str:
     try:
         return read_text(path, most_bytes=MOST_DATA_BYTES)
     except OSError as error:
@@ -174,3 +177,59 @@ def _text(path: Path) -> str:
         ) from None
     except UnicodeDecodeError:
         raise DatasetError("the signal is not UTF-8", where=str(path), hint=_PROSE) from None
+
+
+class SentimentScore(NamedTuple):
+    """One question for a score."""
+
+    period: Period
+    value: float | None
+    """From -1 to 1; None unless `status` is parsed."""
+    status: Status
+    shown: Period | None
+    """The date that stood in the question, where figures were stated; it may be another one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentimentReadings:
+    """What the answers say; each is in one of the three."""
+
+    scores: tuple[SentimentScore, ...] = ()
+    early: tuple[Point, ...] = ()
+    """Values of the early era."""
+    bad: tuple[BadReply, ...] = ()
+
+
+def read_scores(replies: Iterable[Reply], series: Series) -> SentimentReadings:
+    """Read the answers for attribution; a date that the series does not have is bad."""
+    those = [reply for reply in replies if reply.variant in SIGNAL_VARIANTS]
+    early = read_points((one for one in those if one.variant == "placebo"), series, None)
+    scores, bad = list[SentimentScore](), list(early.bad)
+    for reply in those:
+        if reply.variant == "sentiment":
+            try:
+                scores.append(_score(reply, series))
+            except ValueError as error:
+                bad.append(BadReply(reply, str(error)))
+    return SentimentReadings(scores=tuple(scores), early=tuple(early.points), bad=tuple(bad))
+
+
+def average_scores(scores: Sequence[SentimentScore]) -> dict[Period, float]:
+    """Return the mean score of each date that has one."""
+    found = dict[Period, list[float]]()
+    for score in scores:
+        if score.value is not None:
+            found.setdefault(score.period, []).append(score.value)
+    return {period: sum(values) / len(values) for period, values in found.items()}
+
+
+def _score(reply: Reply, series: Series) -> SentimentScore:
+    frequency = series.definition.frequency
+    period = Period.parse(reply.date, frequency)
+    shown = Period.parse(reply.shown_date, frequency) if reply.shown_date else None
+    for each in (period, shown) if shown else (period,):
+        known = each in series.values or (shown is None and reply.truth is not None)
+        if not known:
+            raise ValueError(f"{series.definition.id} has no value for {each}")
+    read = read_score(reply.response, period=shown or period, kind=reply.kind)
+    return SentimentScore(period, read.value, read.status, shown)

@@ -1,14 +1,15 @@
-"""Dates in an answer: how one is written, and whether it is the one that was asked about."""
+"""Dates in an answer: how one is written, whether it is the one asked about, whose a number is."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
+from coreeval.evaluation.numleak.parsing.quantities import AnswerNumber
 from coreeval.evaluation.numleak.periods import Period
 
-Whose = Literal["asked", "other", "any"]
+DateRelation = Literal["asked", "other", "any"]
 """A date is the one asked about, another one, or it leaves that open (a year, for a month)."""
 _NAMES: Final = (
     "January February March April May June July August September October November December",
@@ -66,38 +67,38 @@ class DateMark(NamedTuple):
 
     start: int
     end: int
-    whose: Whose
+    whose: DateRelation
 
 
-def dates_in(text: str, period: Period) -> list[DateMark]:
+def find_dates(text: str, period: Period) -> list[DateMark]:
     """Return the dates of a plain text in their order, and which of them is the one asked about.
 
     The digits of the period itself count as a date too: 202003.
     """
     start = period.start
     own = rf"(?<![\d.,]){start:%Y%m}(?:{start:%d})?(?!\d|[.,]\d)"
-    found = {mark.start(): DateMark(*mark.span(), whose(mark[0], period))
+    found = {mark.start(): DateMark(*mark.span(), relate_date(mark[0], period))
              for mark in _DATES.finditer(text)}  # fmt: skip
     found |= {mark.start(): DateMark(*mark.span(), "asked") for mark in re.finditer(own, text)}
     return [found[at] for at in sorted(found)]
 
 
-def struck(text: str, dates: list[DateMark]) -> str:
+def strike_dates(text: str, dates: list[DateMark]) -> str:
     """Return a text with its dates struck out, as long as before."""
     for mark in dates:
         text = text[: mark.start] + _HIDDEN * (mark.end - mark.start) + text[mark.end :]
     return text
 
 
-def without_dates(text: str, period: Period) -> str:
+def remove_dates(text: str, period: Period) -> str:
     """Return a plain text with each date, year and address struck out, as long as before."""
-    return struck(text, dates_in(text, period))
+    return strike_dates(text, find_dates(text, period))
 
 
 # -- which date it is -----------------------------------------------------------------------------
 
 
-class _Said(NamedTuple):
+class _DateParts(NamedTuple):
     """What a date says of itself."""
 
     years: tuple[int, ...] = ()
@@ -119,40 +120,40 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 _DAY_ONLY: Final = re.compile(r"(?<!\d)\d\d?(?!\d)")
 
 
-def whose(written: str, period: Period) -> Whose:
+def relate_date(written: str, period: Period) -> DateRelation:
     """Return whether a date in words or figures is that of a period, or another one."""
     text = written.lower()
     if text.startswith(("http", "www")):
         return "any"
     if _RELATIVE_ONLY.fullmatch(text):
         return "other"
-    return _compared(_said(written), written, period)
+    return _relate_parts(_read_date_parts(written), written, period)
 
 
-def _said(written: str) -> _Said:
+def _read_date_parts(written: str) -> _DateParts:
     text = written.lower()
     years = tuple(int(year) for year in _YEARS.findall(text))
     if found := _QUARTER.search(text):
         number = found[1] or found[3]
-        return _Said(years, quarter=int(number) if number else _ORDINALS[found[2]])
+        return _DateParts(years, quarter=int(number) if number else _ORDINALS[found[2]])
     if found := _SLASHED.fullmatch(text):
         first, second = int(found[1]), int(found[2] or 0)
-        return _Said(years, months=(first, second) if second else (first,), day=second or None)
+        return _DateParts(years, months=(first, second) if second else (first,), day=second or None)
     if (found := _DIGITS.fullmatch(text)) and 1 <= int(found[2]) <= 12:
         day = int(found[3]) if found[3] else None
-        return _Said(years[:1], months=(int(found[2]),), day=day)
+        return _DateParts(years[:1], months=(int(found[2]),), day=day)
     month = next((_MONTHS[word] for word in _WORD.findall(text) if word in _MONTHS), None)
     if month is None:
-        return _Said(years)
+        return _DateParts(years)
     if short := _SHORT_YEAR.search(text):
         century = 2000 if int(short[1]) < 50 else 1900
-        return _Said((century + int(short[1]),), months=(month,))
+        return _DateParts((century + int(short[1]),), months=(month,))
     of_month = _DAY_ONLY.search(text)
-    return _Said(years, months=(month,), day=int(of_month[0]) if of_month else None)
+    return _DateParts(years, months=(month,), day=int(of_month[0]) if of_month else None)
 
 
-def _compared(said: _Said, written: str, period: Period) -> Whose:
-    if said.years and not _near(said.years, written, period):
+def _relate_parts(said: _DateParts, written: str, period: Period) -> DateRelation:
+    if said.years and not _is_near_year(said.years, written, period):
         return "other"
     if not said.months and not said.quarter:
         return "asked" if period.frequency == "annual" and len(said.years) == 1 else "any"
@@ -161,16 +162,16 @@ def _compared(said: _Said, written: str, period: Period) -> Whose:
     if said.quarter:
         same = said.quarter == period.quarter
         return "asked" if same and period.frequency == "quarterly" else "other"
-    return _month_compared(said, period)
+    return _relate_month(said, period)
 
 
-def _near(years: tuple[int, ...], written: str, period: Period) -> bool:
+def _is_near_year(years: tuple[int, ...], written: str, period: Period) -> bool:
     """Whether the year of a period is one of those named, or lies in their decade or range."""
     last = years[-1] + (9 if written.endswith("s") else 0)
     return years[0] <= period.start.year <= last
 
 
-def _month_compared(said: _Said, period: Period) -> Whose:
+def _relate_month(said: _DateParts, period: Period) -> DateRelation:
     """Return whose a month is, or a day of it; the first and the last day may stand for all."""
     start, end = period.start, period.last_day
     if period.frequency in ("daily", "weekly"):
@@ -192,11 +193,11 @@ def _month_compared(said: _Said, period: Period) -> Whose:
     return "asked" if said.months[0] == start.month else "other"
 
 
-def day_of(written: str) -> date | None:
+def parse_day(written: str) -> date | None:
     """Return the first day that a date of a month or a day means; None where that is not clear."""
     if not (found := _DATES.fullmatch(written)) and not _MONTH_DIGITS.fullmatch(written):
         return None
-    said = _said(written if found is None else found[0])
+    said = _read_date_parts(written if found is None else found[0])
     if len(said.years) != 1 or not said.months:
         return None
     month, day = said.months[0], said.day or 1
@@ -210,14 +211,15 @@ def day_of(written: str) -> date | None:
 
 
 @cache
-def _written(period: Period) -> re.Pattern[str]:
+def _period_pattern(period: Period) -> re.Pattern[str]:
     """Return how a period is written in words and figures; the day counts where it has one."""
     return re.compile(
-        "|".join(rf"(?<![\w-]){form}(?![\w-]|\.\d)" for form in _forms(period)), re.IGNORECASE
+        "|".join(rf"(?<![\w-]){form}(?![\w-]|\.\d)" for form in _period_forms(period)),
+        re.IGNORECASE,
     )
 
 
-def _forms(period: Period) -> Iterator[str]:
+def _period_forms(period: Period) -> Iterator[str]:
     start = period.start
     month, year = _ENGLISH[start.month - 1], start.year
     named = rf"(?:{month}|{month[:3]}t?\.?)"
@@ -237,6 +239,108 @@ def _forms(period: Period) -> Iterator[str]:
         yield str(year)
 
 
-def mentions(text: str, period: Period) -> list[tuple[int, int]]:
+def find_mentions(text: str, period: Period) -> list[tuple[int, int]]:
     """Return where a plain text names a period, as start and end."""
-    return [found.span() for found in _written(period).finditer(text)]
+    return [found.span() for found in _period_pattern(period).finditer(text)]
+
+
+_CLAUSE_END: Final = re.compile(r"[.!?](?=\s|$)|[;\n|]")
+_LINK: Final = re.compile(r"(?:[^\w.!?;]|[.;](?!\s)|\u2020|'s\b|\b(?:was|is|were|at|in)\b){0,12}")
+"""What stands between a date and the number that it heads: `2020-03: `, `March 2020 (`."""
+_BEHIND: Final = re.compile(
+    r"[ (]*(?:(?:back in|as of|in|for|during|of|on|at|from|the month of|the|early|late)[ ])+"
+)
+_AT_ONCE: Final = re.compile(r" ?\(?")
+_REFERENCE: Final = re.compile(
+    r"\b(?:since|as (?:bad|good|high|low) as|than(?: in)?|unlike|like|after|before|until"
+    r"|following|prior to|compared (?:to|with)"
+    r"|relative to|versus|vs\.?)(?: the| its)?(?: \w+){0,2} ?$",
+    re.IGNORECASE,
+)
+_SEEN: Final = 300
+"""Characters before a number in which its date is looked for."""
+_HEADING_WORDS: Final = 4
+
+
+def find_owners(
+    text: str, dates: Sequence[DateMark], numbers: Sequence[AnswerNumber]
+) -> list[DateRelation | None]:
+    """Return for each number whose date it has: of those of its clause, else of the heading above.
+
+    A date right before a number is its own, then one that is told behind it ("3.5% in February"),
+    then the nearest one before it in its clause that no other number has behind it.
+
+    Args:
+        text: The plain text, as long as the one with its dates struck out.
+        dates: Its dates.
+        numbers: Its numbers.
+    """
+    used = set[int]()
+    found = list[DateRelation | None]()
+    for number in numbers:
+        behind = _date_behind(text, dates, number)
+        free = [date for date in dates if date.start not in used]
+        if behind is not None and not _follows_date(text, free, number):
+            used.add(behind.start)
+            found.append(behind.whose)
+            continue
+        before = _date_before(text, free, number) or _heading_above(text, dates, numbers, number)
+        found.append(before.whose if before else None)
+    return found
+
+
+def _follows_date(text: str, dates: Sequence[DateMark], number: AnswerNumber) -> bool:
+    """Whether a date stands right before a number."""
+    last = next((date for date in reversed(dates) if date.end <= number.start), None)
+    return last is not None and _links(text, last, number)
+
+
+def _links(text: str, date: DateMark, number: AnswerNumber) -> bool:
+    return _LINK.fullmatch(text, date.end, number.start) is not None
+
+
+def _date_behind(text: str, dates: Sequence[DateMark], number: AnswerNumber) -> DateMark | None:
+    """Return the date that is told right behind a number, in brackets or with its preposition."""
+    date = next((date for date in dates if date.start >= number.end), None)
+    if date is None or date.start - number.end > _SEEN:
+        return None
+    said = text[number.end : date.start]
+    relative = (
+        not any(sign.isdigit() for sign in text[date.start : date.end])
+        and " " in (text[date.start : date.end])
+    )
+    if _BEHIND.fullmatch(said) or (said.endswith("(") and said.strip() == "("):
+        return date
+    return date if relative and date.whose == "other" and _AT_ONCE.fullmatch(said) else None
+
+
+def _date_before(text: str, dates: Sequence[DateMark], number: AnswerNumber) -> DateMark | None:
+    begins = max(0, number.start - _SEEN)
+    ends = [found.end() for found in _CLAUSE_END.finditer(text, begins, number.start)
+            if not any(date.start < found.end() <= date.end for date in dates)]  # fmt: skip
+    begins = ends[-1] if ends else begins
+    before = [date for date in dates if date.end <= number.start]
+    if before and _links(text, before[-1], number):
+        return before[-1]
+    named = [date for date in before if date.start >= begins]
+    own = [date for date in named if not _REFERENCE.search(text, begins, date.start)]
+    return next((date for date in reversed(own) if date.whose != "any"), None)
+
+
+def _heading_above(
+    text: str,
+    dates: Sequence[DateMark],
+    numbers: Sequence[AnswerNumber],
+    number: AnswerNumber,
+) -> DateMark | None:
+    """Return the date of the nearest line above that is little else than a date."""
+    begins = text.rfind("\n", 0, number.start)
+    for mark in reversed([mark for mark in dates if mark.end <= begins and mark.whose != "any"]):
+        start, end = text.rfind("\n", 0, mark.start) + 1, text.find("\n", mark.end)
+        listed = text[start : start + 1] in "-*\u2022"
+        if listed or any(start <= other.start < end for other in numbers):
+            continue
+        words = re.findall(r"\w+", text[start : mark.start] + " " + text[mark.end : end])
+        if len(words) <= _HEADING_WORDS:
+            return mark
+    return None

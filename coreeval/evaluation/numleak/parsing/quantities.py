@@ -1,14 +1,95 @@
-"""Numbers in an answer: sign, unit and place of each; a range counts as its middle."""
+"""Numbers in an answer: sign, unit and place of each; a range counts as its middle.
+
+Some say how far a value moved, or what it was over another span of time.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from coreeval.evaluation.numleak.parsing.changes import is_compared_to, says_change
-from coreeval.evaluation.numleak.parsing.text import in_plain_signs
-from coreeval.evaluation.numleak.series.units import Unit
+from coreeval.evaluation.numleak.parsing.answer_text import normalise_signs
+from coreeval.evaluation.numleak.series.definition import Unit
+
+_MOVED: Final = (
+    r"(?:increas\w+|ris(?:e|en|es|ing)|rose|climb\w*|jump\w*|surg\w+|up|gain\w*|grew|fell|fall\w*"
+    r"|drop\w*|declin\w+|decreas\w+|down|edged|ticked|added|widened|improved|worsened|change[ds]?)"
+)
+_CHANGE_SIZE: Final = (
+    r"(?:\s(?:up|down|by|of|about|around|approximately|roughly|nearly|an?|just|only|some)\b)*"
+)
+_CHANGED_BY: Final = re.compile(rf"\b{_MOVED}{_CHANGE_SIZE} ?~?$", re.IGNORECASE)
+_COMPARED_BEHIND: Final = re.compile(
+    r"\s*+(?:percentage )?(?:points?|pp)?\s*+(?:higher|lower|more|less|above|below|rise|increase"
+    r"|drop|decline|fall|jump)\b",
+    re.IGNORECASE,
+)
+_COMPARED_TO: Final = re.compile(
+    r"\b(?:(?:up|down|higher|lower|revised|rising|falling) from|compared (?:to|with)|against)"
+    r"(?: (?:the|its|about|around|roughly|an?))* ?~?$",
+    re.IGNORECASE,
+)
+_SPANS: Final[Mapping[str, str]] = {
+    "daily": r"daily|intraday|one-day|single-day",
+    "weekly": r"weekly|one-week",
+    "monthly": r"monthly|one-month|month(?:'s)?",
+    "quarterly": r"quarterly|quarter(?:'s)?",
+    "annual": r"annual(?:ly|ized)?|yearly|full-year|calendar-year|12-month|twelve-month",
+}
+_ALL: Final = r"cumulative|all-time|long-run|lifetime"
+_SPAN: Final = re.compile(
+    "|".join(rf"\b(?P<{each}>{words})\b" for each, words in _SPANS.items()) + rf"|\b(?:{_ALL})\b",
+    re.IGNORECASE,
+)
+_FROM_PEAK: Final = re.compile(
+    r" ?(?:from (?:its |the )?(?:peak|high|top)|peak[- ]to[- ]trough"
+    r"|for the (?:year|quarter)|ytd\b)",
+    re.IGNORECASE,
+)
+_OF_LEVEL: Final = re.compile(r"\b(?:index|closed?|price|level)\b[^.;%\n]*$", re.IGNORECASE)
+_TWO_WORDS: Final = re.compile(r"[^\W\d_]{2}\W+(?=[^\W\d_]{2})")
+_IS_LEVEL: Final = re.compile(
+    r"\b(?:\u00e9tait|est|ist|war|betrug|betr\u00e4gt|lag|liegt|bei|fue|es|era|foi|\u00e8|was|is"
+    r"|were|plus|m\u00e1s|pi\u00f9|mais|gewann|stieg|subi\u00f3|gagn\u00e9|gain\w*|rose|answer"
+    r"|return(?:ed)?|about|around|approximately|roughly)"
+    r"(?: (?:de|del|von|bei|un|um|at|of|about|around|environ|etwa|rund|circa|approximately|roughly"
+    r"|likely|probably|the|an?))* ?~?$",
+    re.IGNORECASE,
+)
+
+
+def says_change(before: str, behind: str) -> bool:
+    """Whether words say that a number is how far a value moved: `increased by 0.9`."""
+    return bool(_CHANGED_BY.search(before) or _COMPARED_BEHIND.match(behind))
+
+
+def is_compared_to(before: str) -> bool:
+    """Whether words say that another value is compared to a number: `up from 3.5`."""
+    return _COMPARED_TO.search(before) is not None
+
+
+def is_of_another_span(before: str, behind: str, frequency: str, name: str) -> bool:
+    """Whether a number is told of another span: an annual return, a fall from a peak."""
+    if _FROM_PEAK.match(behind):
+        return True
+    spans = [found for found in _SPAN.finditer(before) if found[0].lower() not in name.lower()]
+    return bool(spans) and spans[-1].lastgroup != frequency
+
+
+def is_index_level(before: str) -> bool:
+    """Whether words say that a number without a unit is the level of an index or a price."""
+    return _OF_LEVEL.search(before) is not None
+
+
+def has_unclear_sign(before: str, digits: str) -> bool:
+    """Whether a number with a decimal comma follows words that may say that it is a loss."""
+    if not re.search(r"\d,\d{1,2}(?!\d)", digits):
+        return False
+    clause = 1 + max(before.removesuffix("\n").rfind(sign) for sign in ".:=;\n")
+    worded = any(found.end() >= clause for found in _TWO_WORDS.finditer(before))
+    return worded and _IS_LEVEL.search(before) is None
+
 
 Measure = Literal["own", "bare", "other"]
 """In the unit of the series; with no unit at all; in another one."""
@@ -79,11 +160,11 @@ _BETWEEN: Final = re.compile(r"\bbetween ?~?$", re.IGNORECASE)
 _CHANGE: Final = re.compile(r"(?<!range )(?<!ranged )(?<!ranging )\bfrom ?~?$", re.IGNORECASE)
 
 
-MOST: Final = 250
+MOST_NUMBERS: Final = 250
 """Numbers of one answer that are read."""
 
 
-class Quantity(NamedTuple):
+class AnswerNumber(NamedTuple):
     """One number of a text, or the middle of a range."""
 
     value: float
@@ -100,23 +181,23 @@ class Quantity(NamedTuple):
     """Whether it is one of several answers."""
 
 
-def quantities(text: str, unit: Unit) -> list[Quantity]:
+def find_numbers(text: str, unit: Unit) -> list[AnswerNumber]:
     """Return the numbers of a plain text whose dates are struck out, in their order.
 
     Of more than `MOST` numbers the last ones count. Two that stand side by side as two answers
     ("4.4 or 4.5") are rivals.
     """
-    matches = list(_matches(text, unit))[-MOST:]
-    found = [_quantity(match, text, unit, is_range=linked) for match, linked in matches]
-    rivals = {each for pair in pairwise(found) if _rival(*pair, text) for each in pair}
+    matches = list(_matches(text, unit))[-MOST_NUMBERS:]
+    found = [_make_number(match, text, unit, is_range=linked) for match, linked in matches]
+    rivals = {each for pair in pairwise(found) if _are_rivals(*pair, text) for each in pair}
     return [one._replace(rival=True) if one in rivals else one for one in found]
 
 
 def _matches(text: str, unit: Unit) -> Iterator[tuple[re.Match[str], bool]]:
     """Yield where numbers stand, and whether two of them are the ends of a range."""
     at = 0
-    while match := _pattern(unit).search(text, at):
-        linked = match["link"] != "and" or _behind(_BETWEEN, text, match.start())
+    while match := _number_pattern(unit).search(text, at):
+        linked = match["link"] != "and" or _ends_in(_BETWEEN, text, match.start())
         is_range = bool(match["link"] and linked) and not _is_change(match, text)
         yield match, is_range
         at = match.end() if is_range else match.end("first_end")
@@ -128,7 +209,7 @@ def _is_change(match: re.Match[str], text: str) -> bool:
     return match["link"] == "to" and points and says_change(text[: match.start()][-_NEAR:], "")
 
 
-def _rival(first: Quantity, second: Quantity, text: str) -> bool:
+def _are_rivals(first: AnswerNumber, second: AnswerNumber, text: str) -> bool:
     """Whether two numbers stand side by side as two answers: `4.4 or 4.5`, `4.4, 4.5`."""
     told = "other" not in (first.measure, second.measure) and not (first.aside or second.aside)
     values = {round(abs(one.value), 6) for one in (first, second)}
@@ -137,7 +218,7 @@ def _rival(first: Quantity, second: Quantity, text: str) -> bool:
 
 
 @cache
-def _pattern(unit: Unit) -> re.Pattern[str]:
+def _number_pattern(unit: Unit) -> re.Pattern[str]:
     number = rf"{_NUMBER}(?:[ -]?{_kinds(unit)})?"
     ends = [number.replace("SIDE", side) for side in "ab"]
     return re.compile(
@@ -151,28 +232,28 @@ def _pattern(unit: Unit) -> re.Pattern[str]:
 def _kinds(unit: Unit) -> str:
     """Return what may stand behind a number; the longest form first, so that none hides another."""
     named = (unit.symbol, unit.name, unit.points_name, *unit.forms)
-    forms = {in_plain_signs(form) for form in named} - {""}
+    forms = {normalise_signs(form) for form in named} - {""}
     own = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)) or "(?!)"
     return rf"(?:(?:[x\u00d7] )?(?P<SIDEown>{own}){_OTHER_SCALE}|(?P<SIDEother>{_FOREIGN}))(?!\w)"
 
 
-def _quantity(match: re.Match[str], text: str, unit: Unit, *, is_range: bool) -> Quantity:
+def _make_number(match: re.Match[str], text: str, unit: Unit, *, is_range: bool) -> AnswerNumber:
     """Return the number or the range of a match; without a link only its first number."""
     start, end = match.start(), match.end() if is_range else match.end("first_end")
     side = "b" if is_range and _measure(match, "b", unit) != "bare" else "a"
-    value = _signed(match, "a", text)
+    value = _read_sign(match, "a", text)
     if is_range:
-        last = _signed(match, "b", text)
+        last = _read_sign(match, "b", text)
         if value < 0 and match["gap"] + match["link"] == "-" and not match["bsign"]:
             last = -last
         value = (value + last) / 2
     if match[f"{side}basis"] and unit.basis_points and not match[f"{side}own"]:
         value /= 100
-    aside = bool(match["about"]) or (is_range and _behind(_CHANGE, text, start))
+    aside = bool(match["about"]) or (is_range and _ends_in(_CHANGE, text, start))
     aside = aside or is_compared_to(text[max(0, start - _NEAR) : start])
     unsure = _fall_unclear(match, text) or text[end : end + 1] == "?"
     measure = _measure(match, side, unit)
-    return Quantity(round(value, 10), measure, start, end, aside, unsure=unsure)
+    return AnswerNumber(round(value, 10), measure, start, end, aside, unsure=unsure)
 
 
 def _measure(match: re.Match[str], side: str, unit: Unit) -> Measure:
@@ -185,24 +266,26 @@ def _measure(match: re.Match[str], side: str, unit: Unit) -> Measure:
     return "other" if match[f"{side}other"] else "bare"
 
 
-def _signed(match: re.Match[str], side: str, text: str) -> float:
+def _read_sign(match: re.Match[str], side: str, text: str) -> float:
     """Return a number with its sign; a loss or fall that it is said to be makes it negative."""
     value = float(_plain_number(match[f"{side}digits"].replace("_", "")))
     sign = match[f"{side}sign"].lower()
     if sign:
         return -value if "-" in sign or "minus" in sign or "negative" in sign else value
-    lost = _behind(_FALLS, text, match.start()) or _LOSS_BEHIND.match(text, match.end())
+    lost = _ends_in(_FALLS, text, match.start()) or _LOSS_BEHIND.match(text, match.end())
     return -value if lost else value
 
 
 def _fall_unclear(match: re.Match[str], text: str) -> bool:
     """Whether a fall is told, and not whether the number without a sign is its size."""
-    if match["asign"] or _behind(_FALLS, text, match.start()):
+    if match["asign"] or _ends_in(_FALLS, text, match.start()):
         return False
-    return _behind(_FALL_IN_CLAUSE, text, match.start()) or _behind(_FALL_TOLD, text, match.start())
+    return _ends_in(_FALL_IN_CLAUSE, text, match.start()) or _ends_in(
+        _FALL_TOLD, text, match.start()
+    )
 
 
-def _behind(pattern: re.Pattern[str], text: str, at: int) -> bool:
+def _ends_in(pattern: re.Pattern[str], text: str, at: int) -> bool:
     """Whether the words right before a place match."""
     return pattern.search(text, max(0, at - _NEAR), at) is not None
 

@@ -1,29 +1,248 @@
-"""Read a value from an answer, by rules that docs/numleak_parsing.md states."""
+"""Read a value from an answer, by rules that docs/numleak_parsing.md states.
+
+Candidates are the numbers that may be the value: of the date and the series asked about, ranked by
+how plainly each is stated to be it.
+"""
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from coreeval.evaluation.numleak.parsing.asides import without_asides
-from coreeval.evaluation.numleak.parsing.candidates import (
-    RANKS,
-    SAID,
-    TOLD,
-    Asked,
-    Candidate,
-    Candidates,
-    candidates_of,
+from coreeval.evaluation.numleak.parsing.answer_text import normalise_text
+from coreeval.evaluation.numleak.parsing.dates import (
+    DateRelation,
+    find_dates,
+    find_owners,
+    strike_dates,
 )
-from coreeval.evaluation.numleak.parsing.dates import dates_in, struck
-from coreeval.evaluation.numleak.parsing.others import without_others
-from coreeval.evaluation.numleak.parsing.owners import owners_of
-from coreeval.evaluation.numleak.parsing.quantities import Quantity, quantities
-from coreeval.evaluation.numleak.parsing.text import plain
-from coreeval.evaluation.numleak.parsing.wording import cut_off, declines, sends_away, stands
+from coreeval.evaluation.numleak.parsing.phrases import (
+    declines,
+    drop_retracted,
+    is_cut_off,
+    is_labelled,
+    is_no_statement,
+    rank_endorsement,
+    sends_away,
+    sentence_before,
+    strike_asides,
+    strike_other_series,
+)
+from coreeval.evaluation.numleak.parsing.quantities import (
+    AnswerNumber,
+    find_numbers,
+    has_unclear_sign,
+    is_index_level,
+    is_of_another_span,
+    says_change,
+)
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.points import Status
-from coreeval.evaluation.numleak.series.units import Unit
+from coreeval.evaluation.numleak.replies import LARGEST_VALUE, Status
+from coreeval.evaluation.numleak.series.definition import Unit
 from coreeval.schema import AnswerKind
+
+_BEHIND_BARE: Final = re.compile(
+    r"\W*$|[.,;:)!\"\n±]| ?\||\+/-| (?:in|for|as|during|or|\(|±)", re.IGNORECASE
+)
+_BEFORE_BARE: Final = re.compile(
+    r"(?:^|[:=~]|[=-]>|\b(?:was|is|were|at|approximately|approx\.?|about|around|roughly|nearly|circa))"
+    r"[\s(]*$",
+    re.IGNORECASE,
+)
+_BRACKET_BEFORE: Final = re.compile(r"(?:^|[:=\n])[^\S\n]*\(\s*$")
+_BRACKET_BEHIND: Final = re.compile(r"\s*\)")
+_DASH_BEFORE: Final = re.compile(r"(?:^|\n)[^\S\n]*-[^\S\n]+$")
+_SENTENCE_END: Final = re.compile(r"[.!?;](?=\s|$)|\n")
+_LABEL_WORDS: Final = 6
+"""A line of its own says a value with at most so many words beside it."""
+_LINE: Final = 200
+"""Characters of such a line."""
+RANKS: Final = (
+    "a number in its unit", "told with its date or its series", "a line of its own",
+    "said to be it", "a point estimate",
+)  # fmt: skip
+TOLD, ALONE, SAID = 1, 2, 3
+NumberOwners = Sequence[tuple[AnswerNumber, DateRelation | None]]
+"""Numbers, each with whose date it has."""
+
+
+class ValueQuery(NamedTuple):
+    """What a value is asked of."""
+
+    unit: Unit
+    period: Period
+    name: str
+    """All that the series is called, comma by comma; it may be empty."""
+    signed: bool
+    """Whether values can be below zero."""
+
+
+class ValueCandidate(NamedTuple):
+    """A number that may be the estimate, and how plainly it is said to be it."""
+
+    value: float
+    rank: int
+    """Index of `RANKS`."""
+
+
+class ValueCandidates(NamedTuple):
+    """The numbers of an answer that may be the value."""
+
+    told: list[ValueCandidate]
+    held_back: bool
+    """Whether there is another number, of which it is not sure that it is not the value."""
+
+
+def find_candidates(text: str, owned: NumberOwners, asked: ValueQuery) -> ValueCandidates:
+    """Return the numbers that may be the value; those said to be of its series go first.
+
+    A fraction beside its percentage is none.
+
+    Args:
+        text: The plain text without its dates.
+        owned: Its numbers.
+        asked: What the value is asked of.
+    """
+    kept = [pair for pair in owned if not _is_excluded(pair[0], text, asked)]
+    starts = [quantity.start for quantity, _ in kept]
+    whole = {round(one.value, 6) for one, _ in kept if one.measure == "own"}
+    said, named = list[ValueCandidate](), list[ValueCandidate]()
+    for one, owner in kept:
+        if owner == "other" or (one.measure == "bare" and round(100 * one.value, 6) in whole):
+            continue
+        before = sentence_before(text, one.start)
+        is_named = bool(asked.name) and is_labelled(before, asked.name)
+        candidate = _make_candidate(one, text, starts, known=is_named or owner == "asked")
+        if candidate and owner is None and not rank_endorsement(before):
+            candidate = _doubt(candidate, one, kept, text)
+        if candidate:
+            said.append(candidate)
+            named += [candidate] * is_named
+    own = [owner for one, owner in owned if one.measure == "own" and not one.aside]
+    return ValueCandidates(named or said, held_back=len(own) > len(said))
+
+
+def _doubt(
+    candidate: ValueCandidate, quantity: AnswerNumber, owned: NumberOwners, text: str
+) -> ValueCandidate | None:
+    """Return a candidate without a date as far as other numbers of its sentence leave it one."""
+    before = sentence_before(text, quantity.start)
+    if candidate.rank < SAID and _follows_other_date(quantity, owned, before, text):
+        return None
+    if _is_contradicted(quantity, owned, text):
+        return candidate._replace(rank=0)
+    return candidate
+
+
+def _is_excluded(quantity: AnswerNumber, text: str, asked: ValueQuery) -> bool:
+    """Whether a number is told of something else, is a change, or has a sign that is not sure."""
+    before = sentence_before(text, quantity.start)
+    behind = text[quantity.end : quantity.end + _LINE]
+    level = asked.unit.basis_points and quantity.measure == "bare" and is_index_level(before)
+    other = level or is_of_another_span(before, behind, asked.period.frequency, asked.name)
+    return quantity.unsure or other or _unclear(quantity, text, signed=asked.signed)
+
+
+def _follows_other_date(
+    quantity: AnswerNumber, owned: NumberOwners, before: str, text: str
+) -> bool:
+    """Whether a sentence tells the value of another date first: `3.5% in February, then 4.4%`."""
+    begins = quantity.start - len(before)
+    return any(
+        owner == "other"
+        and begins <= one.start < quantity.start
+        and not text[: one.start].endswith("(")
+        for one, owner in owned
+    )
+
+
+def _is_contradicted(quantity: AnswerNumber, owned: NumberOwners, text: str) -> bool:
+    """Whether another number follows in the sentence: `4.4% adjusted, 4.5% unadjusted`."""
+    return any(
+        one.start > quantity.end
+        and owner is None
+        and one.measure == quantity.measure == "own"
+        and abs(one.value) != abs(quantity.value)
+        and not (one.aside or one.rival)
+        and not _SENTENCE_END.search(text, quantity.end, one.start)
+        and not is_no_statement(sentence_before(text, one.start))
+        for one, owner in owned
+    )
+
+
+def _unclear(quantity: AnswerNumber, text: str, *, signed: bool) -> bool:
+    """Whether a number may be a change of the value, or its sign is not sure."""
+    before = text[max(0, quantity.start - _LINE) : quantity.start]
+    if not signed:
+        return says_change(before, text[quantity.end : quantity.end + _LINE])
+    written = text[quantity.start : quantity.end]
+    return _sign_unclear(quantity, text) or (
+        quantity.value > 0 and written[:1] not in "+-" and has_unclear_sign(before, written)
+    )
+
+
+def _sign_unclear(quantity: AnswerNumber, text: str) -> bool:
+    """Whether a number stands in brackets of its own, or behind a dash that may be its minus."""
+    if text[quantity.start] in "+-":
+        return False
+    before = text[max(0, quantity.start - _LINE) : quantity.start]
+    alone = _BRACKET_BEHIND.match(text, quantity.end) and _BRACKET_BEFORE.search(before)
+    return bool(alone) or _DASH_BEFORE.search(before) is not None
+
+
+def _make_candidate(
+    quantity: AnswerNumber, text: str, starts: list[int], *, known: bool
+) -> ValueCandidate | None:
+    """Return a number as a candidate; None where it is no statement of a value in the unit.
+
+    Args:
+        quantity: The number.
+        text: The plain text without its dates.
+        starts: Where numbers begin.
+        known: Whether its date or its series is told with it, and is the one asked about.
+    """
+    before = sentence_before(text, quantity.start)
+    if quantity.aside or quantity.rival or quantity.measure == "other" or is_no_statement(before):
+        return None
+    if abs(quantity.value) > LARGEST_VALUE:
+        return None
+    told = known or not before.strip()
+    rank = max(_rank(quantity, before, text, starts), TOLD * told)
+    stated = quantity.measure == "own" or _is_stated(quantity, rank, before, text, known=known)
+    return ValueCandidate(quantity.value, rank) if stated else None
+
+
+def _is_stated(quantity: AnswerNumber, rank: int, before: str, text: str, *, known: bool) -> bool:
+    """Whether a number without a unit stands where a value does: not the 500 of S&P 500."""
+    if not _BEHIND_BARE.match(text, quantity.end):
+        return False
+    plainly = known or text[quantity.start] in "+-" or _BEFORE_BARE.search(before) is not None
+    return rank >= SAID or (rank in (TOLD, ALONE) and plainly)
+
+
+def _rank(quantity: AnswerNumber, before: str, text: str, starts: list[int]) -> int:
+    if said := rank_endorsement(before):
+        return said + ALONE
+    if not re.search(r"\w", text[: quantity.start]) or _ends_alone(quantity, text):
+        return SAID
+    return ALONE * _alone(quantity, text, starts)
+
+
+def _ends_alone(quantity: AnswerNumber, text: str) -> bool:
+    """Whether a number is the whole last line."""
+    line = text[text.rfind("\n", 0, quantity.start) + 1 : quantity.start]
+    return not re.search(r"\w", text[quantity.end :]) and not line.strip(" *~")
+
+
+def _alone(quantity: AnswerNumber, text: str, starts: list[int]) -> bool:
+    """Whether a line has one number and little else."""
+    start = text.rfind("\n", 0, quantity.start) + 1
+    end = len(text) if (end := text.find("\n", quantity.end)) < 0 else end
+    if end - start > _LINE or bisect_left(starts, end) - bisect_left(starts, start) > 1:
+        return False
+    rest = re.findall(r"\w+", text[start : quantity.start] + " " + text[quantity.end : end])
+    return len(rest) <= _LABEL_WORDS
+
 
 _BRACKETED: Final = re.compile(r"\(\s*[\d.,]+\s*[^\s\d)]{0,3}\)\W*$")
 NO_NUMBER: Final = ("no number that is said to be the value", "no words")
@@ -62,28 +281,30 @@ def read_value(
     """
     if kind == "refused":
         return ReadValue(None, "refused", "declined by its provider")
-    text = stands(plain(response or ""))
+    text = drop_retracted(normalise_text(response or ""))
     if not text and response and response.strip():
         return ReadValue(None, "truncated", "thoughts and no answer")
-    text = without_asides(without_others(text, name) if name else text)
-    dates = dates_in(text, period)
-    shown = struck(text, dates)
-    found = quantities(shown, unit)
+    text = strike_asides(strike_other_series(text, name) if name else text)
+    dates = find_dates(text, period)
+    shown = strike_dates(text, dates)
+    found = find_numbers(shown, unit)
     if kind == "truncated" and found and found[-1].end >= len(shown.rstrip(" .,")):
         found.pop()
     if _BRACKETED.match(text):
         return ReadValue(None, "unparsed", "a number in brackets, which may stand for a minus")
-    owned = list(zip(found, owners_of(text, dates, found), strict=True))
-    candidates = candidates_of(shown, owned, Asked(unit, period, name, signed))
-    cut = kind == "truncated" or cut_off(text)
+    owned = list(zip(found, find_owners(text, dates, found), strict=True))
+    candidates = find_candidates(shown, owned, ValueQuery(unit, period, name, signed))
+    cut = kind == "truncated" or is_cut_off(text)
     rivals = [one.value for one in found if one.rival and one.measure == "own"]
-    chosen = _chosen(candidates.told, rivals, least=SAID if declines(text) else TOLD if cut else 0)
+    chosen = _choose(candidates.told, rivals, least=SAID if declines(text) else TOLD if cut else 0)
     if chosen is not None:
         return ReadValue(chosen.value, "parsed", RANKS[chosen.rank])
-    return _silent(text, found, candidates, cut=cut)
+    return _explain_silence(text, found, candidates, cut=cut)
 
 
-def _chosen(said: list[Candidate], rivals: Sequence[float], *, least: int) -> Candidate | None:
+def _choose(
+    said: list[ValueCandidate], rivals: Sequence[float], *, least: int
+) -> ValueCandidate | None:
     """Return the plainest candidate: the last of those called an estimate, else the only one."""
     rank = max((one.rank for one in said), default=-1)
     best = [one for one in said if one.rank == rank]
@@ -92,7 +313,9 @@ def _chosen(said: list[Candidate], rivals: Sequence[float], *, least: int) -> Ca
     return best[-1] if best else None
 
 
-def _silent(text: str, found: list[Quantity], candidates: Candidates, *, cut: bool) -> ReadValue:
+def _explain_silence(
+    text: str, found: list[AnswerNumber], candidates: ValueCandidates, *, cut: bool
+) -> ReadValue:
     """Say why an answer gives no value."""
     if declines(text) or (sends_away(text) and not candidates.told):
         return ReadValue(None, "refused", "declined in words")

@@ -2,29 +2,100 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
 from coreeval.config import NumleakConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.probes.further import Draft, Further
-from coreeval.evaluation.numleak.probes.moods import Moods
-from coreeval.evaluation.numleak.probes.question import Asked, Question
-from coreeval.evaluation.numleak.probes.sampling import Drawing, draw_dates, draw_pairs
-from coreeval.evaluation.numleak.probes.wording import Wording
-from coreeval.evaluation.numleak.replies import Variant
+from coreeval.evaluation.numleak.probes.date_samples import Drawing, draw_dates, draw_pairs
+from coreeval.evaluation.numleak.probes.wording import (
+    QuestionDraft,
+    SentimentQuestions,
+    VariantQuestions,
+    Wording,
+)
+from coreeval.evaluation.numleak.replies import Reply, Variant
 from coreeval.evaluation.numleak.series import Series
+from coreeval.evaluation.numleak.series.excerpt import FileLine
 from coreeval.prompts import Message
+from coreeval.schema import AnswerKind
 
-READ_OUT: Final[frozenset[Variant]] = frozenset({"value", "fictitious"})
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesQuestion:
+    """One question about a series; a repeated one is a question for each of its draws."""
+
+    series: str
+    """Id; for a fictitious name that of the series which lends it the question."""
+    period: Period
+    variant: Variant
+    text: tuple[tuple[str, str], ...]
+    """Role and content of each message."""
+    truth: float | None = None
+    other: Period | None = None
+    """The second date of a comparison."""
+    name: str | None = None
+    shown_date: Period | None = None
+    """The date that stands in a question with figures; it may be scrambled."""
+    seed: int = 0
+    draw: int = 0
+    recent: bool = False
+    """Whether it is asked for as one of the last values, and belongs to no drawing."""
+    logprobs: bool = False
+    """Whether log-probabilities are asked for with it."""
+    phrasing: str | None = None
+    stated: float | None = None
+    shown: int | None = None
+    following: tuple[FileLine, ...] = ()
+    """The lines of the publisher's file that are asked for."""
+    room: int = 0
+    """Tokens that the answer is given at least; 0: whatever the target has."""
+
+    @property
+    def messages(self) -> list[Message]:
+        """What is sent."""
+        return [{"role": role, "content": content} for role, content in self.text]
+
+    def reply(self, model: str, response: str | None, kind: AnswerKind = "answered") -> Reply:
+        """Return what a model said to it, as a record."""
+        return Reply(
+            model=model,
+            series=self.series,
+            date=str(self.period),
+            variant=self.variant,
+            response=response,
+            truth=self.truth,
+            other_date=str(self.other) if self.other else None,
+            name=self.name,
+            shown_date=str(self.shown_date) if self.shown_date else None,
+            seed=self.seed,
+            draw=self.draw,
+            phrasing=self.phrasing,
+            stated=self.stated,
+            shown=self.shown,
+            wanted=len(self.following) or None,
+            kind=kind,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesQuestionSet:
+    """The questions about one series, and what could not be asked."""
+
+    series: str
+    questions: tuple[SeriesQuestion, ...]
+    notes: tuple[str, ...] = ()
+
+
+LOGPROB_VARIANTS: Final[frozenset[Variant]] = frozenset({"value", "fictitious"})
 """What the probe `entropy` is about: the same question, about a series and about none."""
 
 
 def questions_about(
     series: Series, asked: NumleakConfig, *, cutoff: date | None, today: date, seed: int
-) -> Asked:
+) -> SeriesQuestionSet:
     """Return what is asked about a series.
 
     Args:
@@ -37,9 +108,9 @@ def questions_about(
     Raises:
         DatasetError: it has no value in the period that is asked about.
     """
-    probing = _Probing(series, asked, cutoff, today)
+    probing = _SeriesProbe(series, asked, cutoff, today)
     if not probing.inside:
-        raise _nothing(series, asked)
+        raise _nothing_error(series, asked)
     drawings = draw_dates(
         probing.inside,
         count=asked.dates,
@@ -50,20 +121,24 @@ def questions_about(
     questions = [each for drawing in drawings for each in probing.of_drawing(drawing)]
     known = {one.period for one in questions if one.variant == "value"}
     questions += probing.of_recent(known, seed)
-    questions = [*with_logprobs(questions, asked)]
-    questions += probing.of_moods(drawings, seed)
+    questions = [*request_logprobs(questions, asked)]
+    questions += probing.of_sentiments(drawings, seed)
     notes = [note for drawing in drawings for note in drawing.notes] + [*probing.notes()]
-    return Asked(series=series.definition.id, questions=tuple(questions), notes=tuple(notes))
+    return SeriesQuestionSet(
+        series=series.definition.id, questions=tuple(questions), notes=tuple(notes)
+    )
 
 
-def with_logprobs(questions: Iterable[Question], asked: NumleakConfig) -> Iterator[Question]:
+def request_logprobs(
+    questions: Iterable[SeriesQuestion], asked: NumleakConfig
+) -> Iterator[SeriesQuestion]:
     """Yield the questions; for `entropy` those for one value are asked with log-probabilities."""
     peeking = "entropy" in asked.probes
     for one in questions:
-        yield replace(one, logprobs=peeking and one.variant in READ_OUT)
+        yield replace(one, logprobs=peeking and one.variant in LOGPROB_VARIANTS)
 
 
-def sibling_questions(series: Series, like: Asked, *, today: date) -> Asked:
+def sibling_questions(series: Series, like: SeriesQuestionSet, *, today: date) -> SeriesQuestionSet:
     """Return the questions for the values of a sibling at the dates asked about another series."""
     values = series.available_on(today)
     wording = Wording.of(series.definition, values.values())
@@ -78,10 +153,10 @@ def sibling_questions(series: Series, like: Asked, *, today: date) -> Asked:
     )
     lacking = len(wanted) - len(questions)
     notes = (f"no value at {lacking} of {len(wanted)} dates of {like.series}",) if lacking else ()
-    return Asked(series=series.definition.id, questions=questions, notes=notes)
+    return SeriesQuestionSet(series=series.definition.id, questions=questions, notes=notes)
 
 
-def _nothing(series: Series, asked: NumleakConfig) -> DatasetError:
+def _nothing_error(series: Series, asked: NumleakConfig) -> DatasetError:
     start, end = asked.period.start or "its start", asked.period.end or "its end"
     return DatasetError(
         f"no published value of {series.definition.id} lies from {start} to {end}",
@@ -90,7 +165,7 @@ def _nothing(series: Series, asked: NumleakConfig) -> DatasetError:
     )
 
 
-class _Probing:
+class _SeriesProbe:
     """What is asked about one series of one model."""
 
     def __init__(
@@ -99,9 +174,9 @@ class _Probing:
         self._series, self._asked, self._cutoff = series, asked, cutoff
         self._values = series.available_on(today)
         self._wording = Wording.of(series.definition, self._values.values())
-        self._moods = Moods(series.definition, self._values, asked.leak, self._wording)
+        self._moods = SentimentQuestions(series.definition, self._values, asked.leak, self._wording)
         self.inside = [period for period in self._values if period.start in asked.period]
-        self._further = Further(
+        self._further = VariantQuestions(
             series=series,
             asked=asked,
             wording=self._wording,
@@ -110,33 +185,33 @@ class _Probing:
             cutoff=cutoff,
         )
 
-    def of_drawing(self, drawing: Drawing) -> Iterator[Question]:
+    def of_drawing(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
         """Yield the questions about the dates of one seed."""
         for period in drawing.dates:
             yield self._value(period, drawing.seed)
         yield from self._blind(drawing)
         yield from self._fictitious(drawing)
-        yield from self._repeated(drawing)
-        yield from self._compared(drawing)
+        yield from self._repetition_questions(drawing)
+        yield from self._comparison_questions(drawing)
         for draft in self._further.of_drawing(drawing):
-            yield self._drafted(draft, drawing.seed)
+            yield self._make_question(draft, drawing.seed)
 
-    def of_recent(self, known: set[Period], seed: int) -> Iterator[Question]:
+    def of_recent(self, known: set[Period], seed: int) -> Iterator[SeriesQuestion]:
         """Yield the question for each recent value that is not asked for already."""
         if "recent" in self._asked.probes:
             for period in self._recent():
                 if period not in known:
                     yield replace(self._value(period, seed), recent=True)
 
-    def of_moods(self, drawings: Sequence[Drawing], seed: int) -> Iterator[Question]:
+    def of_sentiments(self, drawings: Sequence[Drawing], seed: int) -> Iterator[SeriesQuestion]:
         """Yield the questions for sentiments, with their controls."""
         if "sentiment" in self._asked.probes:
-            for mood in self._moods.asked(drawings, seed):
-                yield Question(
+            for mood in self._moods.list_questions(drawings, seed):
+                yield SeriesQuestion(
                     series=self._series.definition.id,
                     period=mood.period,
                     variant=mood.variant,
-                    text=_text(mood.messages),
+                    text=_freeze_messages(mood.messages),
                     truth=self._values[mood.period],
                     shown_date=mood.shown,
                     seed=mood.seed,
@@ -179,15 +254,15 @@ class _Probing:
         dates = [period for period in self._values if after is None or period.start > after]
         return dates[-self._asked.recent :]
 
-    def _value(self, period: Period, seed: int) -> Question:
+    def _value(self, period: Period, seed: int) -> SeriesQuestion:
         return _value(self._series, self._wording, period, self._values[period], seed)
 
-    def _drafted(self, draft: Draft, seed: int) -> Question:
-        return Question(
+    def _make_question(self, draft: QuestionDraft, seed: int) -> SeriesQuestion:
+        return SeriesQuestion(
             series=self._series.definition.id,
             period=draft.period,
             variant=draft.variant,
-            text=_text(draft.messages),
+            text=_freeze_messages(draft.messages),
             truth=draft.truth,
             seed=seed,
             phrasing=draft.phrasing,
@@ -197,69 +272,71 @@ class _Probing:
             room=draft.room,
         )
 
-    def _named(
+    def _name_question(
         self, variant: Variant, period: Period, seed: int, name: str, draw: int = 0
-    ) -> Question:
+    ) -> SeriesQuestion:
         made_up = variant == "fictitious"
-        return Question(
+        return SeriesQuestion(
             series=self._series.definition.id,
             period=period,
             variant=variant,
-            text=_text(self._wording.value(period, name=name)),
+            text=_freeze_messages(self._wording.value(period, name=name)),
             truth=None if made_up else self._values[period],
             name=name if made_up else None,
             seed=seed,
             draw=draw,
         )
 
-    def _blind(self, drawing: Drawing) -> Iterator[Question]:
+    def _blind(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
         description = self._series.definition.blind
         if "blind" in self._asked.probes and description is not None:
             for period in drawing.dates:
-                yield self._named("blind", period, drawing.seed, description)
+                yield self._name_question("blind", period, drawing.seed, description)
 
-    def _fictitious(self, drawing: Drawing) -> Iterator[Question]:
+    def _fictitious(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
         """Yield questions about the made-up names: each date in turn, with each name in turn."""
         names = self._series.definition.fictitious
         if "fictitious" in self._asked.probes and names and drawing.dates:
             every = itertools.product(range(len(names)), range(len(drawing.dates)))
             for turn, at in itertools.islice(every, self._asked.fictitious):
                 name = names[(turn + at) % len(names)]
-                yield self._named("fictitious", drawing.dates[at], drawing.seed, name)
+                yield self._name_question("fictitious", drawing.dates[at], drawing.seed, name)
 
-    def _repeated(self, drawing: Drawing) -> Iterator[Question]:
+    def _repetition_questions(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
         if "repeated" in self._asked.probes:
             name, draws = self._series.definition.name, range(self._asked.draws)
             for period, draw in itertools.product(drawing.dates, draws):
-                yield self._named("repeated", period, drawing.seed, name, draw)
+                yield self._name_question("repeated", period, drawing.seed, name, draw)
 
-    def _compared(self, drawing: Drawing) -> Iterator[Question]:
+    def _comparison_questions(self, drawing: Drawing) -> Iterator[SeriesQuestion]:
         """Yield the comparisons; both variants are asked about the same pairs."""
         values = {period: self._values[period] for period in drawing.dates}
         pairs = draw_pairs(values, count=self._asked.pairs, seed=drawing.seed)
         variants: tuple[Variant, ...] = ("pair", "forced_choice")
         wanted = [variant for variant in variants if variant in self._asked.probes]
         for variant, (first, second) in itertools.product(wanted, pairs):
-            yield Question(
+            yield SeriesQuestion(
                 series=self._series.definition.id,
                 period=first,
                 other=second,
                 variant=variant,
-                text=_text(self._wording.comparison(variant, first, second)),
+                text=_freeze_messages(self._wording.comparison(variant, first, second)),
                 seed=drawing.seed,
             )
 
 
-def _value(series: Series, wording: Wording, period: Period, truth: float, seed: int) -> Question:
-    return Question(
+def _value(
+    series: Series, wording: Wording, period: Period, truth: float, seed: int
+) -> SeriesQuestion:
+    return SeriesQuestion(
         series=series.definition.id,
         period=period,
         variant="value",
-        text=_text(wording.value(period)),
+        text=_freeze_messages(wording.value(period)),
         truth=truth,
         seed=seed,
     )
 
 
-def _text(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
+def _freeze_messages(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
     return tuple((message["role"], message["content"]) for message in messages)

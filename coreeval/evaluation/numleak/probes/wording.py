@@ -1,12 +1,34 @@
-"""The words of a question: unit, sign and digits in it, and an example that is not the answer."""
+"""The words of all questions about a series, the plain one and its variants.
 
-from collections.abc import Iterable, Sequence
+The variants ask in prose, step by step, in other words, after a wrong value, or for the next lines
+of the publisher's file. All are about the dates of a drawing, so that each answer stands beside the
+plain one; only the lines of the file lie where they follow each other.
+
+Questions for a sentiment are about the drawn dates, an early era, and scrambled dates. A scrambled
+question states the figures of one date and names another, half a year away within the same year for
+months, a constant number of dates away for others. Beside it stands the same question with the
+figures' own date. Whatever differs in the scores is due to the name of the date alone.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import date
+from functools import cached_property
+from typing import Final, NamedTuple
 
+from coreeval.config import LeakConfig, NumleakConfig
 from coreeval.evaluation.numleak.periods import Frequency, Period
+from coreeval.evaluation.numleak.probes.date_samples import Drawing, draw_dates, draw_wrong_values
 from coreeval.evaluation.numleak.replies import Variant
-from coreeval.evaluation.numleak.series import SeriesDefinition
+from coreeval.evaluation.numleak.series import Series, SeriesDefinition
+from coreeval.evaluation.numleak.series.excerpt import (
+    FileExcerpt,
+    FileLine,
+    FileWindow,
+    draw_windows,
+    find_excerpt,
+)
 from coreeval.prompts import Message, load_built_in_prompt
 
 _SIGN: Final = {
@@ -17,7 +39,7 @@ _ORDER: Final = {
     "signed": "; any positive value is higher than a negative one",
     "positive": "",
 }
-DATES: Final[dict[Frequency, str]] = {
+DATE_WORDS: Final[dict[Frequency, str]] = {
     "daily": "days",
     "weekly": "weeks",
     "monthly": "months",
@@ -42,7 +64,7 @@ class Wording:
     @classmethod
     def of(cls, definition: SeriesDefinition, values: Iterable[float]) -> "Wording":
         """Return the wording whose example is none of the values, the same for all dates."""
-        return cls(definition, _example(definition, list(values)))
+        return cls(definition, _choose_example(definition, list(values)))
 
     def value(
         self,
@@ -64,9 +86,9 @@ class Wording:
             **self._common(name),
             date=date.words,
             sign=_SIGN[self.definition.sign],
-            decimals=_digits(self.definition.decimals),
+            decimals=_describe_digits(self.definition.decimals),
             example=self.example,
-            **({} if stated is None else {"stated": self._written(stated)}),
+            **({} if stated is None else {"stated": self._format_value(stated)}),
         )
 
     def continuation(self, lines: Sequence[str], *, wanted: int) -> list[Message]:
@@ -84,7 +106,7 @@ class Wording:
             wanted="next line" if wanted == 1 else f"next {wanted} lines",
         )
 
-    def _written(self, value: float) -> str:
+    def _format_value(self, value: float) -> str:
         definition = self.definition
         symbol = definition.unit.symbol or definition.unit.name
         signed = "+" if definition.sign == "signed" else ""
@@ -103,7 +125,7 @@ class Wording:
         return prompt.fill(
             **self._common(None),
             order=_ORDER[self.definition.sign],
-            dates=DATES[self.definition.frequency],
+            dates=DATE_WORDS[self.definition.frequency],
             first=first.words,
             second=second.words,
         )
@@ -116,13 +138,13 @@ class Wording:
         }
 
 
-def _digits(decimals: int) -> str:
+def _describe_digits(decimals: int) -> str:
     if not decimals:
         return "as a whole number"
     return f"to {decimals} decimal place{'s' if decimals > 1 else ''}"
 
 
-def _example(definition: SeriesDefinition, values: list[float]) -> str:
+def _choose_example(definition: SeriesDefinition, values: list[float]) -> str:
     """Return the first example that no value comes near: within the widest tolerance is near."""
     near, sign = max(definition.tolerances), -1 if definition.sign == "signed" else 1
     scale = 1.0
@@ -132,3 +154,251 @@ def _example(definition: SeriesDefinition, values: list[float]) -> str:
             if all(abs(value - example) > near for value in values):
                 return f"{example:.{definition.decimals}f}"
         scale *= 10
+
+
+PHRASINGS: Final = ("formal", "terse", "table", "spoken")
+"""Other words of the question for a value: how an office, a note, a form and a caller put it."""
+ANSWER_TOKENS: Final[dict[Variant, int]] = {
+    "description": 800,
+    "step_by_step": 1600,
+    "continuation": 800,
+}
+"""Tokens that an answer is given at least: NumLeak's 384 (appendix J) cut one in ten chains off."""
+_NEEDS_FILE: Final = (
+    "its values do not stand in a publisher's file as they are asked for: it is not asked to "
+    "continue the file"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionDraft:
+    """One such question, but for what all questions about a series have."""
+
+    period: Period
+    variant: Variant
+    messages: Sequence[Message]
+    truth: float | None
+    phrasing: str | None = None
+    stated: float | None = None
+    shown: int | None = None
+    following: tuple[FileLine, ...] = ()
+    """The lines of the file that are asked for."""
+
+    @property
+    def room(self) -> int:
+        """Tokens that the answer is given at least; 0: whatever the target has."""
+        return ANSWER_TOKENS.get(self.variant, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantQuestions:
+    """What is asked about one series of one model in further ways."""
+
+    series: Series
+    asked: NumleakConfig
+    wording: Wording
+    values: dict[Period, float]
+    inside: Sequence[Period]
+    """Dates that may be asked about."""
+    cutoff: date | None
+
+    @cached_property
+    def excerpt(self) -> FileExcerpt | None:
+        """The lines of the publisher's file."""
+        return find_excerpt(self.series)
+
+    def of_drawing(self, drawing: Drawing) -> Iterator[QuestionDraft]:
+        """Yield the questions about the dates of one seed."""
+        for variant in ("description", "step_by_step"):
+            if variant in self.asked.probes:
+                for period in drawing.dates:
+                    yield self._draft(variant, period, f"series_{variant}")
+        yield from self._phrasing_drafts(drawing)
+        yield from self._contradiction_drafts(drawing)
+        yield from self._continuation_drafts(drawing)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what could not be asked, or not as it was meant."""
+        if "continuation" not in self.asked.probes:
+            return
+        if self.excerpt is None:
+            yield _NEEDS_FILE
+        elif len(found := self._windows(0)) < self.asked.continuations:
+            yield (
+                f"{len(found)} stretches of the file lie before the cutoff and are whole, not "
+                f"{self.asked.continuations}"
+            )
+
+    def _draft(
+        self,
+        variant: Variant,
+        period: Period,
+        prompt: str,
+        *,
+        phrasing: str | None = None,
+        stated: float | None = None,
+    ) -> QuestionDraft:
+        return QuestionDraft(
+            period=period,
+            variant=variant,
+            messages=self.wording.value(period, prompt=prompt, stated=stated),
+            truth=self.values[period],
+            phrasing=phrasing,
+            stated=stated,
+        )
+
+    def _phrasing_drafts(self, drawing: Drawing) -> Iterator[QuestionDraft]:
+        if "phrasing" in self.asked.probes:
+            for phrasing in PHRASINGS:
+                for period in drawing.dates:
+                    prompt = f"series_phrasing_{phrasing}"
+                    yield self._draft("phrasing", period, prompt, phrasing=phrasing)
+
+    def _contradiction_drafts(self, drawing: Drawing) -> Iterator[QuestionDraft]:
+        if "contradiction" in self.asked.probes and drawing.dates:
+            wrong = draw_wrong_values(
+                list(drawing.dates), self.values, self.series.definition, seed=drawing.seed
+            )
+            for period in drawing.dates:
+                yield self._draft(
+                    "contradiction", period, "series_contradiction", stated=wrong[period]
+                )
+
+    def _continuation_drafts(self, drawing: Drawing) -> Iterator[QuestionDraft]:
+        if "continuation" in self.asked.probes:
+            for window in self._windows(drawing.seed):
+                yield self._continuation_draft(window)
+
+    def _windows(self, seed: int) -> list[FileWindow]:
+        if self.excerpt is None:
+            return []
+        count = self.asked.continuations
+        return draw_windows(self.excerpt, self.inside, count=count, seed=seed, cutoff=self.cutoff)
+
+    def _continuation_draft(self, window: FileWindow) -> QuestionDraft:
+        header = self.excerpt.header if self.excerpt else ""
+        return QuestionDraft(
+            period=window.first,
+            variant="continuation",
+            messages=self.wording.continuation(
+                [header, *(line.text for line in window.shown)], wanted=len(window.wanted)
+            ),
+            truth=None,
+            shown=len(window.shown),
+            following=window.wanted,
+        )
+
+
+EARLY: Final = 0.15
+"""The early era is this part of the series, where no year is given. Ours; the paper's, 1926 to
+1965, is the first 40 % of Mkt-RF, and models know the later years of it well."""
+FIGURES: Final = 3
+"""Values that are stated before a date."""
+EXAMPLE: Final = "-0.27"
+_APART: Final[Mapping[Frequency, int]] = {"daily": 120, "weekly": 26, "quarterly": 6, "annual": 7}
+"""Dates between that of the figures and the one that is named; of months it is six, in one year."""
+
+
+class SentimentQuestion(NamedTuple):
+    """One question: for a score, or for the value of an early date."""
+
+    period: Period
+    variant: Variant
+    messages: list[Message]
+    seed: int
+    shown: Period | None = None
+    """The date that stands beside stated figures."""
+
+
+@dataclass(frozen=True)
+class SentimentQuestions:
+    """What is asked about the sentiment of one series."""
+
+    definition: SeriesDefinition
+    values: Mapping[Period, float]
+    """In order of time."""
+    config: LeakConfig
+    wording: Wording
+
+    def list_questions(self, drawings: Sequence[Drawing], seed: int) -> Iterator[SentimentQuestion]:
+        """Yield the score of each drawn date, then the early era, then the scrambled dates."""
+        for drawing in drawings:
+            yield from (self._plain(period, drawing.seed) for period in drawing.dates)
+        drawn = [period for drawing in drawings for period in drawing.dates]
+        for period in self._early(drawn, seed):
+            yield SentimentQuestion(period, "placebo", self.wording.value(period), seed)
+            yield self._plain(period, seed)
+        for period, other in self._scramble_dates(drawn, seed):
+            before = self._before(period)
+            for shown in (period, other):
+                yield SentimentQuestion(
+                    period, "sentiment", self._messages(shown, before), seed, shown
+                )
+
+    def notes(self) -> Iterator[str]:
+        """Yield which controls cannot be asked as they were meant."""
+        there = len(self._era())
+        if there < self.config.early:
+            yield f"the early era has {there} dates, not {self.config.early}: all are taken"
+
+    def _era(self) -> list[Period]:
+        if not self.config.early:
+            return []
+        if self.config.until is None:
+            ordered = list(self.values)
+            return ordered[: math.ceil(EARLY * len(ordered))]
+        return [period for period in self.values if period.start.year <= self.config.until]
+
+    def _early(self, drawn: Sequence[Period], seed: int) -> tuple[Period, ...]:
+        left = set(self._era()) - set(drawn)
+        if not left:
+            return ()
+        return draw_dates(left, count=self.config.early, seeds=[seed], cutoff=None)[0].dates
+
+    def _scramble_dates(
+        self, drawn: Sequence[Period], seed: int
+    ) -> Iterator[tuple[Period, Period]]:
+        """Yield dates with the other one that is named in the place of each."""
+        ordered = list(self.values)
+        place = {period: at for at, period in enumerate(ordered)}
+        partners = {
+            period: other
+            for period in drawn
+            if place[period] >= FIGURES and (other := self._other(place[period], ordered))
+        }
+        if self.config.scrambled and partners:
+            (chosen,) = draw_dates(partners, count=self.config.scrambled, seeds=[seed], cutoff=None)
+            yield from ((period, partners[period]) for period in chosen.dates)
+
+    def _other(self, at: int, ordered: Sequence[Period]) -> Period | None:
+        period = ordered[at]
+        if self.definition.frequency == "monthly":
+            other = period.shift(6 if period.start.month <= 6 else -6)
+            return other if other in self.values else None
+        apart = _APART[self.definition.frequency]
+        place = at + apart if at + apart < len(ordered) else at - apart
+        return ordered[place] if place >= 0 else None
+
+    def _plain(self, period: Period, seed: int) -> SentimentQuestion:
+        return SentimentQuestion(period, "sentiment", self._messages(period), seed)
+
+    def _before(self, period: Period) -> list[float]:
+        ordered = list(self.values)
+        at = ordered.index(period)
+        return [self.values[each] for each in ordered[at - FIGURES : at]]
+
+    def _messages(self, date: Period, figures: Sequence[float] = ()) -> list[Message]:
+        one = self.definition
+        common = {"date": date.words, "about": one.about or one.name, "example": EXAMPLE}
+        if not figures:
+            return load_built_in_prompt("series_sentiment").fill(**common)
+        sign = "+" if one.sign == "signed" else ""
+        return load_built_in_prompt("series_sentiment_figures").fill(
+            **common,
+            quantity=one.quantity,
+            name=one.name,
+            unit=one.unit.name,
+            count=str(len(figures)),
+            dates=DATE_WORDS[one.frequency],
+            figures=", ".join(f"{each:{sign}.{one.decimals}f}" for each in figures),
+        )

@@ -1,19 +1,23 @@
 """Dated series as data: what one is, where its values are, and how they are read."""
 
-from coreeval.evaluation.numleak.series.catalogue import definition_of, expand, families, known
-from coreeval.evaluation.numleak.series.definition import SeriesDefinition
-from coreeval.evaluation.numleak.series.opening import open_series, read_series
-from coreeval.evaluation.numleak.series.series import Series
-from coreeval.evaluation.numleak.series.units import Unit
+from coreeval.evaluation.numleak.series.catalogue import (
+    expand_families,
+    find_definition,
+    list_definitions,
+    list_families,
+    open_series,
+    read_series,
+)
+from coreeval.evaluation.numleak.series.definition import Series, SeriesDefinition, Unit
 
 __all__ = [
     "Series",
     "SeriesDefinition",
     "Unit",
-    "definition_of",
-    "expand",
-    "families",
-    "known",
+    "expand_families",
+    "find_definition",
+    "list_definitions",
+    "list_families",
     "open_series",
     "read_series",
 ]

@@ -1,34 +1,42 @@
-"""Which series there are: the built-in definitions, families of them, and a user's own files."""
+"""Which series there are (built-in, families, a user's own files), and how one is opened."""
 
+import hashlib
 from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import resources
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import yaml
 from pydantic import ValidationError
 
 from coreeval.config.load import explain_validation_error
-from coreeval.config.user_files import YAML_HINT, YamlError, parse_yaml, read_text
-from coreeval.errors import ConfigError
-from coreeval.evaluation.numleak.series.definition import SeriesDefinition
+from coreeval.config.user_files import YAML_HINT, YamlError, open_file, parse_yaml, read_text
+from coreeval.errors import ConfigError, DatasetError
+from coreeval.evaluation.numleak.series.definition import Series, SeriesDefinition
+from coreeval.evaluation.numleak.series.layouts import MOST_BYTES, extract_text, read_rows
+from coreeval.evaluation.numleak.series.observations import check_values, observe, transform
 from coreeval.tasks.task_file import suggest_name
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.files import replacing
 
-BUNDLED: Final = "statsmodels"
+BUNDLE_FAMILY: Final = "statsmodels"
 """Stands for all series that the library brings: nothing is downloaded for them."""
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DOCS: Final = "docs/series.md"
 
 
 @cache
-def known() -> tuple[SeriesDefinition, ...]:
+def list_definitions() -> tuple[SeriesDefinition, ...]:
     """Return the built-in definitions by family, those without one last."""
-    built_in = [definition_of(name, base=Path()) for name in _ids()]
+    built_in = [find_definition(name, base=Path()) for name in _ids()]
     return tuple(sorted(built_in, key=lambda one: (one.family or "~", one.id)))
 
 
-def expand(names: Iterable[str]) -> list[str]:
+def expand_families(names: Iterable[str]) -> list[str]:
     """Return ids and paths with each family name replaced by its members, none twice."""
     found = dict[str, None]()
     for name in names:
@@ -36,25 +44,27 @@ def expand(names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def families() -> dict[str, list[str]]:
+def list_families() -> dict[str, list[str]]:
     """Return the members of each built-in family, and of all that an installed library brings."""
     found = dict[str, list[str]]()
-    for one in known():
+    for one in list_definitions():
         if one.family:
             found.setdefault(one.family, []).append(one.id)
-    return found | {BUNDLED: [one.id for one in known() if one.source.package == BUNDLED]}
+    return found | {
+        BUNDLE_FAMILY: [one.id for one in list_definitions() if one.source.package == BUNDLE_FAMILY]
+    }
 
 
-def definition_of(name_or_path: str, *, base: Path) -> SeriesDefinition:
+def find_definition(name_or_path: str, *, base: Path) -> SeriesDefinition:
     """Return the built-in definition of an id, or the one in a YAML file.
 
     Raises:
         ConfigError: there is no such series, or a mistake in its file.
     """
-    return _parsed(place_of(name_or_path, base=base))
+    return _parse_definition(find_file(name_or_path, base=base))
 
 
-def place_of(name_or_path: str, *, base: Path) -> Path:
+def find_file(name_or_path: str, *, base: Path) -> Path:
     """Return the YAML file of a series.
 
     Raises:
@@ -65,7 +75,7 @@ def place_of(name_or_path: str, *, base: Path) -> Path:
     path = Path(name_or_path).expanduser()
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         return base / path
-    names = [*_ids(), *families()]
+    names = [*_ids(), *list_families()]
     raise ConfigError(
         f"there is no built-in series {name_or_path!r}",
         hint=f"{suggest_name(name_or_path, names)} (built in: {', '.join(names)}; "
@@ -74,7 +84,7 @@ def place_of(name_or_path: str, *, base: Path) -> Path:
 
 
 def _members(name: str) -> list[str] | None:
-    return None if name in _ids() or name.endswith((".yaml", ".yml")) else families().get(name)
+    return None if name in _ids() or name.endswith((".yaml", ".yml")) else list_families().get(name)
 
 
 def _folder() -> Path:
@@ -86,14 +96,14 @@ def _ids() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in _folder().glob("*.yaml")))
 
 
-def _built_in(path: Path) -> object:
+def _load_built_in(path: Path) -> object:
     """Return the values of a file of ours; libyaml reads it ten times as fast."""
     return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
 
 
-def _parsed(path: Path) -> SeriesDefinition:
+def _parse_definition(path: Path) -> SeriesDefinition:
     try:
-        raw = _built_in(path) if path.parent == _folder() else parse_yaml(read_text(path))
+        raw = _load_built_in(path) if path.parent == _folder() else parse_yaml(read_text(path))
     except FileNotFoundError:
         hint = f"built in: {', '.join(_ids())}"
         raise ConfigError("there is no such series file", where=str(path), hint=hint) from None
@@ -109,3 +119,146 @@ def _parsed(path: Path) -> SeriesDefinition:
         return SeriesDefinition.model_validate(raw)
     except ValidationError as error:
         raise explain_validation_error(error, SeriesDefinition, str(path), docs=_DOCS) from None
+
+
+STALE_AFTER: Final = timedelta(days=45)
+"""Age from which a note tells when a kept file was fetched: monthly series have gone on by then."""
+
+
+class _SeriesFile(NamedTuple):
+    """The bytes that a series is read from."""
+
+    data: bytes
+    origin: str
+    notes: tuple[str, ...] = ()
+    keep: Path | None = None
+    """Where a file just fetched is kept once it turned out to be readable."""
+
+
+def open_series(
+    name_or_path: str,
+    *,
+    base: Path,
+    cache: Path | None = None,
+    file: Path | None = None,
+    clock: Clock = utc_now,
+) -> Series:
+    """Return a built-in series by its id, or that of a YAML file, with its values.
+
+    Args:
+        name_or_path: An id that `known` lists, or the path of a YAML file.
+        base: Folder that a relative path starts at.
+        cache: Folder where fetched files are kept; None: they are fetched anew each time.
+        file: The publisher's file on this machine, read in place of the definition's source.
+        clock: Tells the year for a URL that has it, and how old a kept file is.
+
+    Raises:
+        ConfigError: there is no such series, or a mistake in its definition.
+        DatasetError: its file is missing, cannot be fetched, or has no usable values.
+    """
+    place = find_file(name_or_path, base=base)
+    definition = find_definition(name_or_path, base=base)
+    found = _find(definition, place, file=file and base / file, cache=cache, today=clock().date())
+    series = read_series(definition, found.data, origin=found.origin, notes=found.notes)
+    if found.keep:
+        with replacing(found.keep) as draft:
+            draft.write_bytes(found.data)
+    return series
+
+
+def read_series(
+    definition: SeriesDefinition, data: bytes, *, origin: str, notes: tuple[str, ...] = ()
+) -> Series:
+    """Return the series in the bytes of a publisher's file.
+
+    Raises:
+        DatasetError: they are not laid out as the definition says, or have no usable values.
+    """
+    try:
+        text = extract_text(data)
+        rows = read_rows(text, definition)
+        made = transform(observe(rows, definition), definition)
+        said = check_values(made.values, definition)
+    except DatasetError as error:
+        raise DatasetError(
+            f"{definition.id}: {error.message}", where=error.where or origin, hint=error.hint
+        ) from None
+    return Series(
+        definition=definition,
+        values=made.values,
+        notes=(*notes, *made.notes, *said),
+        origin=origin,
+        digest=hashlib.sha256(data).hexdigest(),
+        text=text,
+    )
+
+
+# -- where the bytes are --------------------------------------------------------------------------
+
+
+def _find(
+    definition: SeriesDefinition, place: Path, *, file: Path | None, cache: Path | None, today: date
+) -> _SeriesFile:
+    source = definition.source
+    if file:
+        return _read_local(file, definition)
+    if source.package:
+        return _read_package(definition)
+    if source.url:
+        return _read_published_file(
+            source.url.replace("{year}", str(today.year)), definition, cache, today
+        )
+    return _read_local(place.parent / Path(source.path or "").expanduser(), definition)
+
+
+def _read_local(path: Path, definition: SeriesDefinition) -> _SeriesFile:
+    return _SeriesFile(_bytes(path, definition), str(path))
+
+
+def _read_package(definition: SeriesDefinition) -> _SeriesFile:
+    """Read a library's data file without importing the library, which takes seconds."""
+    name = str(definition.source.package)
+    found = find_spec(name)
+    if found is None or not found.submodule_search_locations:
+        raise DatasetError(
+            f"{definition.id} is read from the data files of {name}, which is not installed",
+            hint=f"pip install 'coreeval[series]', or {_own_file(definition)}",
+        )
+    path = Path(found.submodule_search_locations[0]) / str(definition.source.path)
+    data = _bytes(path, definition)
+    return _SeriesFile(data, f"{name} {version(name)}: {definition.source.path}")
+
+
+def _read_published_file(
+    url: str, definition: SeriesDefinition, cache: Path | None, today: date
+) -> _SeriesFile:
+    from coreeval.evaluation.numleak.series.download import cache_path, fetch  # httpx2 takes 0.1 s
+
+    kept = cache_path(url, cache) if cache else None
+    if kept and kept.is_file():
+        fetched = datetime.fromtimestamp(kept.stat().st_mtime, UTC).date()
+        note = f"fetched on {fetched}; delete {kept} to fetch it anew"
+        return _SeriesFile(kept.read_bytes(), url, (note,) if today - fetched > STALE_AFTER else ())
+    data = fetch(url, hint=f"without a network download it elsewhere, and {_own_file(definition)}")
+    return _SeriesFile(data, url, keep=kept)
+
+
+def _bytes(path: Path, definition: SeriesDefinition) -> bytes:
+    try:
+        with open_file(path) as opened:
+            data = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise DatasetError(
+            f"{definition.id}: its file cannot be read: {error.strerror}",
+            where=str(path),
+            hint=_own_file(definition),
+        ) from None
+    if len(data) > MOST_BYTES:
+        raise DatasetError(
+            f"{definition.id}: its file has more than {MOST_BYTES >> 20} MiB", where=str(path)
+        )
+    return data
+
+
+def _own_file(definition: SeriesDefinition) -> str:
+    return f"name a file: detect.numleak.files: {{{definition.id}: PATH}}"

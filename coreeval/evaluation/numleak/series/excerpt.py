@@ -1,14 +1,20 @@
-"""Lines of a publisher's file as it writes them, with the dates whose values stand in each."""
+"""Lines of a publisher's file as it writes them, with the dates in each, and windows on them.
+
+A window is the lines that a model is shown and those that it is to write next.
+"""
 
 import csv
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
+from typing import Final, NamedTuple
 
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.series.cells import date_of, read_cells
-from coreeval.evaluation.numleak.series.layouts import Row, delimiter_of, read_rows
-from coreeval.evaluation.numleak.series.series import Series
+from coreeval.evaluation.numleak.series.definition import Series
+from coreeval.evaluation.numleak.series.layouts import CellRow, find_delimiter, read_rows
+from coreeval.evaluation.numleak.series.observations import parse_row_date, read_cells
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class FileLine:
     whole: bool
     """Whether all its cells of the series are values that are asked about."""
 
-    def filled(self, values: Mapping[Period, str]) -> str:
+    def fill(self, values: Mapping[Period, str]) -> str:
         """Return it with these values in place of its own, and with no other column filled in."""
         cells = next(csv.reader([self.text], delimiter=self.delimiter))
         first = min(place for _, place in self.places)
@@ -33,7 +39,7 @@ class FileLine:
 
 
 @dataclass(frozen=True)
-class Excerpt:
+class FileExcerpt:
     """A file's header and the lines below it, in the order of the file."""
 
     header: str
@@ -45,28 +51,28 @@ class Excerpt:
         return next(found, None)
 
 
-def excerpt_of(series: Series) -> Excerpt | None:
+def find_excerpt(series: Series) -> FileExcerpt | None:
     """Return the lines of a series' file; None where its values do not stand in it as they are."""
     how = series.definition.transform
     if not series.text or how.combine or how.change or how.scale != 1:
         return None
     rows = read_rows(series.text, series.definition)
     written = series.text.splitlines()
-    there = dict[int, list[Row]]()
+    there = dict[int, list[CellRow]]()
     for row in rows.rows:
         there.setdefault(row.line, []).append(row)
     header = written[rows.header - 1].strip()
-    delimiter = delimiter_of(header)
+    delimiter = find_delimiter(header)
     lines = (_line(written[at - 1].rstrip(), each, series, delimiter)
              for at, each in there.items())  # fmt: skip
-    return Excerpt(header, tuple(lines))
+    return FileExcerpt(header, tuple(lines))
 
 
-def _line(text: str, rows: list[Row], series: Series, delimiter: str) -> FileLine:
+def _line(text: str, rows: list[CellRow], series: Series, delimiter: str) -> FileLine:
     places = list[tuple[Period, int]]()
     for row in rows:
         try:
-            period = date_of(row, series.definition)
+            period = parse_row_date(row, series.definition)
         except ValueError:
             continue
         if period in series.values:
@@ -74,7 +80,7 @@ def _line(text: str, rows: list[Row], series: Series, delimiter: str) -> FileLin
     return FileLine(text, delimiter, tuple(places), whole=len(places) == len(rows))
 
 
-def values_said(text: str, excerpt: Excerpt, series: Series) -> dict[Period, float]:
+def read_line_values(text: str, excerpt: FileExcerpt, series: Series) -> dict[Period, float]:
     """Return the values in lines that continue the file, by date; the first of a date counts.
 
     Lines that are no rows of such a file are passed over; so is all where none is.
@@ -85,3 +91,56 @@ def values_said(text: str, excerpt: Excerpt, series: Series) -> dict[Period, flo
         return {}
     read, _ = read_cells(rows, series.definition)
     return dict(reversed(read))
+
+
+SHOWN_LINES: Final = 8
+"""Lines that stand in a question: more than a season of quarters, less than a year of months."""
+WANTED_LINES: Final = 4
+"""Values that are asked for; a line that holds more of them is asked for alone."""
+
+
+class FileWindow(NamedTuple):
+    """Lines that follow each other in the file."""
+
+    shown: tuple[FileLine, ...]
+    wanted: tuple[FileLine, ...]
+
+    @property
+    def first(self) -> Period:
+        """The date of the first value asked for."""
+        return self.wanted[0].places[0][0]
+
+
+def draw_windows(
+    excerpt: FileExcerpt, dates: Collection[Period], *, count: int, seed: int, cutoff: date | None
+) -> list[FileWindow]:
+    """Return windows whose values before the cutoff are asked for, none of them in two.
+
+    Args:
+        excerpt: The file.
+        dates: Those that may be asked about.
+        count: How many windows, where there are so many.
+        seed: Decides which; a window's turn does not change when the file has grown.
+        cutoff: The last day of the model's training data; None: wherever the lines lie.
+    """
+    found, taken = list[FileWindow](), set[Period]()
+    every = sorted(_list_windows(excerpt), key=lambda each: _window_turn(seed, each.first))
+    for window in every:
+        asked = {period for line in window.wanted for period, _ in line.places}
+        before = all(cutoff is None or period.last_day <= cutoff for period in asked)
+        if len(found) < count and before and asked <= set(dates) and not asked & taken:
+            found.append(window)
+            taken |= asked
+    return sorted(found, key=lambda each: each.first)
+
+
+def _list_windows(excerpt: FileExcerpt) -> Iterator[FileWindow]:
+    wanted = max(1, WANTED_LINES // max((len(line.places) for line in excerpt.lines), default=1))
+    for at in range(SHOWN_LINES, len(excerpt.lines) - wanted + 1):
+        lines = excerpt.lines[at - SHOWN_LINES : at + wanted]
+        if all(line.whole and line.places for line in lines):
+            yield FileWindow(lines[:SHOWN_LINES], lines[SHOWN_LINES:])
+
+
+def _window_turn(seed: int, first: Period) -> bytes:
+    return hashlib.sha256(f"window\0{seed}\0{first}".encode()).digest()

@@ -1,8 +1,10 @@
-"""How publishers lay their files out: from a file's text to one row for each date."""
+"""How publishers lay their files out: from a file or its archive to a row for each date."""
 
 import csv
 import io
 import re
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -10,6 +12,52 @@ from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import Frequency
 from coreeval.evaluation.numleak.series.definition import Format, SeriesDefinition
 from coreeval.tasks.task_file import suggest_name
+
+MOST_BYTES: Final = 32 << 20
+"""The most that a file may have, packed and unpacked: daily factors since 1926 have 2 MB."""
+_BROKEN: Final = (
+    EOFError,
+    OSError,
+    zlib.error,
+    zipfile.BadZipFile,
+    NotImplementedError,
+    RuntimeError,
+    UnicodeDecodeError,
+)
+"""What an archive raises that is damaged, encrypted, or names files in no UTF-8."""
+
+
+def extract_text(data: bytes) -> str:
+    """Return the text of a file, out of its zip archive where it is in one.
+
+    Raises:
+        DatasetError: it is no text, or its archive is damaged, too large, or has several files.
+    """
+    unpacked = _unzip(data) if data.startswith(b"PK\x03\x04") else data
+    if b"\0" in unpacked:
+        raise DatasetError(
+            "this is no text file", hint="a CSV is read, plain or in a zip; save a table as CSV"
+        )
+    return unpacked.decode("utf-8-sig", errors="replace")  # prose may be in Latin-1, numbers not
+
+
+def _unzip(data: bytes) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [name for name in archive.namelist() if name.lower().endswith((".csv", ".txt"))]
+            if len(names) != 1:
+                raise DatasetError(
+                    f"the archive has {len(names)} CSV files in place of one",
+                    hint="unpack it and give the file",
+                )
+            with archive.open(names[0]) as member:
+                unpacked = member.read(MOST_BYTES + 1)
+    except _BROKEN as error:
+        raise DatasetError(f"the archive cannot be unpacked: {error}") from None
+    if len(unpacked) > MOST_BYTES:
+        raise DatasetError(f"the archive has more than {MOST_BYTES >> 20} MiB when unpacked")
+    return unpacked
+
 
 _DIGITS: Final[dict[Frequency, int]] = {"daily": 8, "weekly": 8, "monthly": 6, "annual": 4}
 """Digits of a date in French's files, which have a block for each frequency."""
@@ -23,7 +71,7 @@ _NOAA_MISSING: Final = re.compile(
 _NOTHING: Final = ("", ".", "NA", "N/A", "NaN", "nan", "null", "None", "-")
 
 
-class Row(NamedTuple):
+class CellRow(NamedTuple):
     """One cell with its date, as the file writes them."""
 
     line: int
@@ -34,10 +82,10 @@ class Row(NamedTuple):
     """Column of the cell, from 0."""
 
 
-class Rows(NamedTuple):
+class CellRows(NamedTuple):
     """What a file says, unread."""
 
-    rows: list[Row]
+    rows: list[CellRow]
     missing: tuple[str, ...]
     """What stands for "no value" in such a file."""
     header: int
@@ -52,14 +100,14 @@ class _Line(NamedTuple):
 # -- one row for a date ---------------------------------------------------------------------------
 
 
-def _csv(text: str, definition: SeriesDefinition) -> Rows:
+def _read_csv(text: str, definition: SeriesDefinition) -> CellRows:
     lines = _lines(text)
     header = _header(lines, definition)
     rows = list(_table(header.cells, [line for line in lines if line > header], definition))
-    return Rows(rows, _NOTHING, header.number)
+    return CellRows(rows, _NOTHING, header.number)
 
 
-def _noaa(text: str, definition: SeriesDefinition) -> Rows:
+def _read_noaa(text: str, definition: SeriesDefinition) -> CellRows:
     """Read Climate at a Glance's file, prose above its header, or a plain table of dates."""
     lines = [line for line in _lines(text) if not line.cells[0].startswith("#")]
     starts = ("date", "month", "year")
@@ -72,10 +120,10 @@ def _noaa(text: str, definition: SeriesDefinition) -> Rows:
     said = _NOAA_MISSING.search(text)
     missing = (said[1],) if said else ("-99", "-9999")
     table = list(_table(header.cells, [line for line in lines if line > header], definition))
-    return Rows(table, (*_NOTHING, *missing), header.number)
+    return CellRows(table, (*_NOTHING, *missing), header.number)
 
 
-def _french(text: str, definition: SeriesDefinition) -> Rows:
+def _read_french(text: str, definition: SeriesDefinition) -> CellRows:
     """Read the block of French's file whose dates are of the frequency, the first such one."""
     digits, block, header = _DIGITS.get(definition.frequency), list[_Line](), None
     for line in _lines(text, delimiter=","):
@@ -93,18 +141,18 @@ def _french(text: str, definition: SeriesDefinition) -> Rows:
             hint="download the CSV of the factors; its header starts with a comma",
         )
     rows = list(_table(header.cells, block, definition))
-    return Rows(rows, (*_NOTHING, "-99.99", "-999", "-99.9999"), header.number)
+    return CellRows(rows, (*_NOTHING, "-99.99", "-999", "-99.9999"), header.number)
 
 
 def _table(
     header: Sequence[str], lines: Sequence[_Line], definition: SeriesDefinition
-) -> Iterator[Row]:
+) -> Iterator[CellRow]:
     dates = [_place(header, name) for name in definition.source.dates] or [0]
     column = _value_column(header, dates, definition)
     for line in lines:
         cells = line.cells + [""] * (len(header) - len(line.cells))
-        date = cells[dates[0]] if len(dates) == 1 else _joined(cells, dates, definition)
-        yield Row(line.number, date, cells[column], column)
+        date = cells[dates[0]] if len(dates) == 1 else _join_date(cells, dates, definition)
+        yield CellRow(line.number, date, cells[column], column)
 
 
 def _value_column(header: Sequence[str], dates: list[int], definition: SeriesDefinition) -> int:
@@ -114,7 +162,7 @@ def _value_column(header: Sequence[str], dates: list[int], definition: SeriesDef
     if len(others) != 1:
         raise DatasetError(
             f"the file has {len(others)} columns besides the dates, and no column is named",
-            hint=f"add column: to the definition (the file has: {_named(header)})",
+            hint=f"add column: to the definition (the file has: {_name_columns(header)})",
         )
     return others[0]
 
@@ -124,23 +172,26 @@ def _place(header: Sequence[str], name: str) -> int:
         return header.index(name)
     raise DatasetError(
         f"the file has no column {name!r}",
-        hint=f"{suggest_name(name, header)} (the file has: {_named(header)})",
+        hint=f"{suggest_name(name, header)} (the file has: {_name_columns(header)})",
     )
 
 
-def _named(header: Sequence[str]) -> str:
+def _name_columns(header: Sequence[str]) -> str:
     shown = [name or "(no name)" for name in header[:20]]
     return ", ".join(shown) + (f" and {len(header) - 20} more" if len(header) > 20 else "")
 
 
-def _joined(cells: Sequence[str], dates: Sequence[int], definition: SeriesDefinition) -> str:
+def _join_date(cells: Sequence[str], dates: Sequence[int], definition: SeriesDefinition) -> str:
     """Return year and month, or year and quarter, as one date; anything else as it stands."""
     year, part = (cells[place] for place in dates)
     quarterly = definition.frequency == "quarterly" and not definition.transform.combine
-    return _of_year(whole(year), whole(part), quarterly=quarterly) or f"{year} {part}".strip()
+    return (
+        _of_year(trim_number(year), trim_number(part), quarterly=quarterly)
+        or f"{year} {part}".strip()
+    )
 
 
-def whole(number: str) -> str:
+def trim_number(number: str) -> str:
     """Return a number without the empty fraction that some programs write."""
     return re.sub(r"\.0*$", "", number)
 
@@ -163,7 +214,7 @@ def _month_number(name: str) -> str | None:
 # -- one row for a year ---------------------------------------------------------------------------
 
 
-def _wide(text: str, definition: SeriesDefinition) -> Rows:
+def _read_wide(text: str, definition: SeriesDefinition) -> CellRows:
     """Read years as rows with their months or quarters as columns; other columns are left."""
     header, *lines = _lines(text) or [_Line(1, [""])]
     year = _place(header.cells, definition.source.dates[0]) if definition.source.dates else 0
@@ -175,10 +226,10 @@ def _wide(text: str, definition: SeriesDefinition) -> Rows:
     }
     if not parts:
         kind = "quarters (Q1 … Q4)" if quarterly else "months (1 … 12 or JAN … DEC)"
-        raise DatasetError(f"no column is one of the {kind}: {_named(header.cells)}")
-    return Rows(
+        raise DatasetError(f"no column is one of the {kind}: {_name_columns(header.cells)}")
+    return CellRows(
         [
-            Row(line.number, _of_year(whole(line.cells[year]), name, quarterly=quarterly)
+            CellRow(line.number, _of_year(trim_number(line.cells[year]), name, quarterly=quarterly)
                 or line.cells[year], line.cells[place], place)
             for line in lines
             for place, name in parts.items()
@@ -194,7 +245,7 @@ def _wide(text: str, definition: SeriesDefinition) -> Rows:
 
 def _lines(text: str, delimiter: str | None = None) -> list[_Line]:
     """Return the lines that hold something, their cells stripped."""
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter or delimiter_of(text))
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter or find_delimiter(text))
     try:
         cells = [(reader.line_num, [cell.strip() for cell in line]) for line in reader]
     except csv.Error as error:
@@ -202,7 +253,7 @@ def _lines(text: str, delimiter: str | None = None) -> list[_Line]:
     return [_Line(number, line) for number, line in cells if any(line)]
 
 
-def delimiter_of(text: str) -> str:
+def find_delimiter(text: str) -> str:
     """Return what separates the columns: of comma, semicolon and tab the most frequent one."""
     head = text[:2000]
     return max(",;\t", key=head.count)
@@ -218,16 +269,16 @@ def _header(lines: Sequence[_Line], definition: SeriesDefinition) -> _Line:
     raise DatasetError("the file is empty")
 
 
-READERS: Final[Mapping[Format, Callable[[str, SeriesDefinition], Rows]]] = {
-    "french": _french,
-    "fred": _csv,
-    "noaa": _noaa,
-    "csv": _csv,
-    "wide_csv": _wide,
+READERS: Final[Mapping[Format, Callable[[str, SeriesDefinition], CellRows]]] = {
+    "french": _read_french,
+    "fred": _read_csv,
+    "noaa": _read_noaa,
+    "csv": _read_csv,
+    "wide_csv": _read_wide,
 }
 
 
-def read_rows(text: str, definition: SeriesDefinition) -> Rows:
+def read_rows(text: str, definition: SeriesDefinition) -> CellRows:
     """Return the dates and cells of a file in the layout that its definition names.
 
     Raises:

@@ -1,19 +1,19 @@
 """What recorded answers about a series show: pure functions over points and comparisons."""
 
-from coreeval.evaluation.numleak.statistics.measured import (
+from coreeval.evaluation.numleak.statistics.estimation import adjust_together, measure
+from coreeval.evaluation.numleak.statistics.measurements import (
+    AuditSettings,
     Baseline,
     Chance,
     CrossSeries,
     Lift,
-    Measured,
     Metric,
     Null,
     Ranks,
     Repeats,
-    Settings,
+    SeriesMeasurements,
     Signature,
 )
-from coreeval.evaluation.numleak.statistics.measuring import adjusted_together, measure
 from coreeval.evaluation.numleak.statistics.metrics import (
     mae,
     parse_rate,
@@ -24,18 +24,18 @@ from coreeval.evaluation.numleak.statistics.metrics import (
 )
 
 __all__ = [
+    "AuditSettings",
     "Baseline",
     "Chance",
     "CrossSeries",
     "Lift",
-    "Measured",
     "Metric",
     "Null",
     "Ranks",
     "Repeats",
-    "Settings",
+    "SeriesMeasurements",
     "Signature",
-    "adjusted_together",
+    "adjust_together",
     "mae",
     "measure",
     "parse_rate",

@@ -1,32 +1,95 @@
-"""What one would score who remembers no date: a level that persists gives a high r for nothing."""
+"""What one would score who remembers no date, and how many answers are exact to the last digit.
 
-from collections.abc import Sequence
+A level that persists gives a high r for nothing: baselines know the mean, the year, the season or
+the previous value.
+
+Whoever knows roughly how a series stood is near its values, and now and then exact; among answers a
+few digits off, the exact ones are then no more frequent than the others. Memory of digits makes
+exact answers far more frequent than near misses. This tells memory in series whose level is easy to
+know, and memory of a part of the dates, where no error can.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from coreeval.evaluation.numleak.points import Point
-from coreeval.evaluation.numleak.statistics.answers import Answers, answers_of, standard, vary
-from coreeval.evaluation.numleak.statistics.intervals import FISHER, RATIO, UNDEFINED, jackknifed
-from coreeval.evaluation.numleak.statistics.measured import Baseline, BaselineName, Metric
-from coreeval.evaluation.numleak.statistics.metrics import NO_SPREAD, correlation, near
-from coreeval.evaluation.numleak.statistics.yearbook import Values, season_means, year_means
-from coreeval.evaluation.statistics import Array
+from coreeval.evaluation.numleak.periods import Frequency, Period
+from coreeval.evaluation.numleak.replies import Point
+from coreeval.evaluation.numleak.statistics.date_intervals import (
+    FISHER,
+    RATIO,
+    UNDEFINED,
+    Answers,
+    Indices,
+    all_vary,
+    collect_answers,
+    jackknife,
+    share_interval,
+    standardise,
+)
+from coreeval.evaluation.numleak.statistics.measurements import (
+    Baseline,
+    BaselineName,
+    Exactness,
+    Metric,
+)
+from coreeval.evaluation.numleak.statistics.metrics import NO_SPREAD, correlation, mark_near
+from coreeval.evaluation.statistics import SIGNIFICANCE, Array
+
+SeriesValues = Mapping[Period, float]
+_HALF_A_YEAR: Final[dict[Frequency, int]] = {
+    "daily": 120, "weekly": 26, "monthly": 6, "quarterly": 2,
+}  # fmt: skip
+"""A year's mean is taken from at least so many of its values: of fewer, each is half the answer."""
 
 
-def baselines(
-    points: Sequence[Point], values: Values, *, tolerance: float
+def find_season(period: Period) -> int:
+    """Return the part of the year that a date repeats in: its month, or its quarter."""
+    return period.quarter if period.frequency == "quarterly" else period.start.month
+
+
+def year_means(values: SeriesValues) -> SeriesValues:
+    """Return for each date the mean of its year, the date included; of years nearly complete.
+
+    An annual series has none: its year's mean is the answer.
+    """
+    least = _HALF_A_YEAR.get(next(iter(values)).frequency) if values else None
+    return _means(values, lambda date: date.start.year, least) if least else {}
+
+
+def season_means(values: SeriesValues) -> SeriesValues:
+    """Return for each date the mean of its season over the years; none of an annual series."""
+    if not values or next(iter(values)).frequency == "annual":
+        return {}
+    return _means(values, find_season, 2)
+
+
+def _means(values: SeriesValues, group: Callable[[Period], Hashable], least: int) -> SeriesValues:
+    """Return for each date the mean of its group, where that has enough values."""
+    sums: defaultdict[Hashable, float] = defaultdict(float)
+    counts = Counter(group(date) for date in values)
+    for date, value in values.items():
+        sums[group(date)] += value
+    kept = (date for date in values if counts[group(date)] >= least)
+    return {date: sums[group(date)] / counts[group(date)] for date in kept}
+
+
+def score_baselines(
+    points: Sequence[Point], values: SeriesValues, *, tolerance: float
 ) -> dict[BaselineName, Baseline]:
     """Return what each way of answering without memory scores on the dates that were answered.
 
     A mean is that of all published values, the asked one among them: what a yearbook tells.
     """
     guesses = guesses_without_memory(values) if values else {}
-    compared = {name: _compare(points, guess, tolerance) for name, guess in guesses.items()}
+    compared = {name: _score_baseline(points, guess, tolerance) for name, guess in guesses.items()}
     return {name: each for name, each in compared.items() if each is not None}
 
 
-def guesses_without_memory(values: Values) -> dict[BaselineName, Values]:
+def guesses_without_memory(values: SeriesValues) -> dict[BaselineName, SeriesValues]:
     """Return what each way of answering without memory says of the dates that it knows."""
     overall = float(np.mean(list(values.values())))
     ordered = sorted(values)
@@ -42,14 +105,16 @@ def guesses_without_memory(values: Values) -> dict[BaselineName, Values]:
     }
 
 
-def _compare(points: Sequence[Point], guess: Values, tolerance: float) -> Baseline | None:
+def _score_baseline(
+    points: Sequence[Point], guess: SeriesValues, tolerance: float
+) -> Baseline | None:
     """Compare the model with one way of answering, on the dates for which that has an answer."""
-    answers = answers_of(point for point in points if point.period in guess)
+    answers = collect_answers(point for point in points if point.period in guess)
     if not answers.periods:
         return None
     guessed = np.array([guess[period] for period in answers.periods])[answers.date]
     error, other = answers.error, np.abs(guessed - answers.truth)
-    hits, other_hits = near(error, tolerance), near(other, tolerance)
+    hits, other_hits = mark_near(error, tolerance), mark_near(other, tolerance)
     sums = answers.per_date(np.ones_like(error), error, other, hits, other_hits)
     n = len(error)
     return Baseline(
@@ -57,18 +122,18 @@ def _compare(points: Sequence[Point], guess: Values, tolerance: float) -> Baseli
         mae=float(other.mean()),
         within_tolerance=float(other_hits.mean()),
         partial_r=_partial(answers, guessed),
-        gain=jackknifed(sums, n, _gain, RATIO),
-        within_gain=jackknifed(sums, n, _within_gain),
+        gain=jackknife(sums, n, _gain, RATIO),
+        within_gain=jackknife(sums, n, _within_gain),
     )
 
 
 def _partial(answers: Answers, guessed: Array) -> Metric:
     columns = (answers.truth, answers.estimate, guessed)
-    if len(answers.periods) < 4 or not vary(*columns):
+    if len(answers.periods) < 4 or not all_vary(*columns):
         return UNDEFINED._replace(n=len(guessed), dates=len(answers.periods))
-    x, y, z = map(standard, columns)
+    x, y, z = map(standardise, columns)
     sums = answers.per_date(np.ones_like(x), x, y, z, x * x, y * y, z * z, x * y, x * z, y * z)
-    return jackknifed(sums, len(x), _partial_r, FISHER)
+    return jackknife(sums, len(x), _partial_r, FISHER)
 
 
 def _partial_r(sums: Array) -> Array:
@@ -91,3 +156,168 @@ def _gain(sums: Array) -> Array:
 
 def _within_gain(sums: Array) -> Array:
     return np.asarray((sums[..., 3] - sums[..., 4]) / sums[..., 0])
+
+
+NEAR_DIGITS: Final = (50, 25, 10, 5, 2)
+"""Steps of a series that a near miss may be off: the most that `CLOSE` allows, at least two. Within
+two, errors of one who knows the level are still about equally frequent."""
+CLOSE: Final = 0.25
+"""Of the best baseline's error: whoever errs less than that on average remembers anyway, with a
+gain above the weakest memory's (`bars.MEMORY_GAIN`, 0.77)."""
+LAGS: Final = tuple(range(-12, 13))
+"""Periods by which values may be shifted: a year of months either way."""
+FACTORS: Final = (1.0, 0.001, 0.01, 100.0, 1000.0)
+"""What answers may be times the value: fractions for percent, thousands for units, and back."""
+PLAIN: Final = 0.75
+"""Ours: most models that remember say the value of the date, in its unit."""
+_STEPS: Final = (100, 50, 25, 20, 10, 5, 2)
+"""Digits that a series may move in, such as 25 hundredths of a policy rate."""
+_MOSTLY: Final = 0.95
+"""Of the values that lie on a grid, so that it is the series' own."""
+_FEW: Final = 20
+"""Near misses of a baseline, exact hits among them, from which on their share is taken."""
+_EXACT: Final = 0.5 + 1e-6
+"""Last digits that an exact answer is off at most: half of one, and rounding."""
+
+
+class _Alignment(NamedTuple):
+    """Answers held against values that are shifted, or scaled."""
+
+    shift: int
+    factor: float
+    exact: Array
+    """1 for each answer that is exact, 0 for the others; those whose date has a value there."""
+    near: int
+    dealt_p: float
+    p_value: float
+
+
+class _ExactChance(NamedTuple):
+    """What near answers are, and how many of them are exact without memory."""
+
+    reach: float
+    """In last digits."""
+    expected: float
+
+
+def measure_exactness(points: Sequence[Point], values: SeriesValues, decimals: int) -> Exactness:
+    """Count the answers that are exact, where most are: at their dates, shifted or scaled.
+
+    The p-value is the larger of two. Among answers near the value, exact ones are
+    binomial with the largest share that a baseline without memory has; among answers dealt out to
+    other dates, exact ones are about Poisson (Barbour, Holst and Janson 1992, chapter 4). It is
+    adjusted for the alignments looked at by a weighted Bonferroni rule (Genovese and others 2006):
+    `PLAIN` of the weight is that of the plain one.
+
+    Args:
+        points: Questions for a value.
+        values: The whole series; the truths of the points if it is empty.
+        decimals: Digits after the point that are published.
+    """
+    answers = collect_answers(points)
+    if not answers.periods:
+        return Exactness(share=UNDEFINED)
+    truths = dict(zip(answers.periods, answers.means(answers.truth).tolist(), strict=True))
+    known = {**values, **truths}
+    placed = {period: place for place, period in enumerate(sorted(known))}
+    places = np.array([placed[period] for period in answers.periods])
+    scale = 10.0**decimals
+    digits = np.array([known[period] for period in placed]) * scale
+    said, chance = answers.means(answers.estimate) * scale, _chance_of_exact(known, digits, scale)
+    looked_at = [_align(said, digits, places, how, chance) for how in _alignments(len(digits))]
+    chosen, p_value = _choose(looked_at)
+    return Exactness(
+        share=share_interval(chosen.exact > 0, np.arange(len(chosen.exact))),
+        near=chosen.near,
+        expected=chance.expected,
+        shift=chosen.shift,
+        factor=chosen.factor,
+        scanned=len(looked_at),
+        dealt_p=looked_at[0].dealt_p,
+        p_value=p_value,
+    )
+
+
+def _alignments(length: int) -> Iterator[tuple[int, float]]:
+    """Yield shift and factor, the plain alignment first."""
+    yield from ((0, factor) for factor in FACTORS)
+    yield from ((lag, 1.0) for lag in LAGS if lag and abs(lag) < length)
+
+
+def _choose(found: Sequence[_Alignment]) -> tuple[_Alignment, float]:
+    """Return the alignment with most exact answers of those that chance does not explain."""
+    plain, others = found[0], found[1:]
+    weighted = [(plain, plain.p_value / PLAIN)]
+    weighted += [(each, len(others) * each.p_value / (1 - PLAIN)) for each in others]
+    refuted = [pair for pair in weighted if pair[1] <= SIGNIFICANCE]
+    if not refuted:
+        return plain, min(1.0, min(p for _, p in weighted))
+    return max(refuted, key=lambda pair: float(pair[0].exact.sum()))
+
+
+def _align(
+    said: Array, digits: Array, places: Indices, how: tuple[int, float], chance: _ExactChance
+) -> _Alignment:
+    """Compare answers with values, both in last digits; 0 is the same in every unit."""
+    shift, factor = how
+    there = (places + shift >= 0) & (places + shift < len(digits))
+    if factor != 1:
+        there &= digits[places] != 0
+    answers, truths = said[there] / factor, digits[places[there] + shift]
+    distance = np.abs(answers - truths)
+    exact = (distance <= _EXACT).astype(np.float64)
+    near = int(np.count_nonzero(distance <= chance.reach))
+    count = int(exact.sum())
+    dealt_p = _dealt_p(answers, truths, count)
+    return _Alignment(
+        shift, factor, exact, near, dealt_p, max(dealt_p, _digits_p(count, near, chance.expected))
+    )
+
+
+def find_step(digits: Array) -> int:
+    """Return the step in which a series moves, in last digits: 1, or that of a coarser grid."""
+    whole = np.round(digits)
+    for step in _STEPS:
+        if np.mean(whole % step == 0) >= _MOSTLY:
+            return step
+    return 1
+
+
+def _digits_p(exact: int, near: int, expected: float) -> float:
+    """Return how often so many of the near answers are exact without memory of the digits."""
+    from scipy.special import bdtrc  # type: ignore[import-untyped]  # slow to import
+
+    return float(bdtrc(exact - 1, near, expected)) if exact else 1.0
+
+
+def _dealt_p(answers: Array, truths: Array, exact: int) -> float:
+    """Return how often so many answers are exact if they are dealt out among all dates."""
+    from scipy.special import pdtrc
+
+    if not exact:
+        return 1.0
+    matches = np.abs(answers[:, None] - truths) <= _EXACT
+    return float(pdtrc(exact - 1, float(matches.mean()) * len(answers)))
+
+
+def _chance_of_exact(known: SeriesValues, digits: Array, scale: float) -> _ExactChance:
+    """Return what is near, and the largest share exact among near answers without memory."""
+    place = {period: at for at, period in enumerate(sorted(known))}
+    distances = [
+        np.abs(
+            np.round(np.array(list(guess.values())) * scale)
+            - digits[[place[period] for period in guess]]
+        )
+        for guess in guesses_without_memory(known).values()
+        if guess
+    ]
+    step = find_step(digits)
+    error = min(float(each.mean()) for each in distances)
+    steps = next((each for each in NEAR_DIGITS if each * step <= CLOSE * error), NEAR_DIGITS[-1])
+    reach = steps * step + _EXACT
+    shares = [1 / (2 * steps + 1)]
+    for each in distances:
+        near = np.count_nonzero(each <= reach)
+        if near >= _FEW:
+            shares.append(float(np.count_nonzero(each <= _EXACT) / near))
+    return _ExactChance(reach, max(shares))

@@ -1,26 +1,38 @@
-"""The joint signature of NumLeak, section 2: five numbers over the answers of one model."""
+"""The joint signature of NumLeak, section 2: five numbers over answers, and over parts of them.
+
+Parts are eras, the sides of the cutoff, well-known dates and drawings of dates. Repeated answers to
+one question show how far they lie apart: memory gives one value, invention many.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
-from coreeval.evaluation.numleak.points import Point, Status
-from coreeval.evaluation.numleak.statistics.answers import (
-    Answers,
-    answers_of,
-    numbered,
-    standard,
-    vary,
-)
-from coreeval.evaluation.numleak.statistics.intervals import (
+from coreeval.evaluation.numleak.replies import Point, Status, Stratum
+from coreeval.evaluation.numleak.statistics.date_intervals import (
     FISHER,
     UNDEFINED,
-    jackknifed,
+    Answers,
+    Key,
+    all_vary,
+    collect_answers,
+    difference_interval,
+    group_by,
+    jackknife,
     mean_interval,
-    share,
+    number_keys,
+    share_interval,
+    standardise,
 )
-from coreeval.evaluation.numleak.statistics.measured import Metric, Settings, Signature
+from coreeval.evaluation.numleak.statistics.measurements import (
+    AuditSettings,
+    Lift,
+    Metric,
+    Repeats,
+    Signature,
+)
 from coreeval.evaluation.statistics import Array, leave_one_out
 
 ROUNDING = 1e-9
@@ -29,9 +41,9 @@ NO_SPREAD = 1e-12
 """Variance, of standardised numbers, that rounding alone makes."""
 
 
-def signature(points: Sequence[Point], *, tolerance: float, settings: Settings) -> Signature:
+def signature(points: Sequence[Point], *, tolerance: float, settings: AuditSettings) -> Signature:
     """Return the five numbers of some questions."""
-    answers = answers_of(points)
+    answers = collect_answers(points)
     statuses: Counter[Status] = Counter(point.status for point in points)
     return Signature(
         n=len(points),
@@ -48,35 +60,35 @@ def signature(points: Sequence[Point], *, tolerance: float, settings: Settings) 
 
 def parse_rate(points: Sequence[Point]) -> Metric:
     """Return the share of questions answered with a number; of a name and date asked together."""
-    _, question = numbered([(point.name, point.period) for point in points])
-    return share([point.status == "parsed" for point in points], question)
+    _, question = number_keys([(point.name, point.period) for point in points])
+    return share_interval([point.status == "parsed" for point in points], question)
 
 
 def pearson_r(points: Iterable[Point]) -> Metric:
     """Return the correlation of answers and truths; undefined where one of them never varies."""
-    return _pearson(answers_of(points))
+    return _pearson(collect_answers(points))
 
 
-def mae(points: Iterable[Point], *, settings: Settings) -> Metric:
+def mae(points: Iterable[Point], *, settings: AuditSettings) -> Metric:
     """Return the mean absolute error, in the unit of the series."""
-    return _mae(answers_of(points), settings)
+    return _mae(collect_answers(points), settings)
 
 
 def within_tolerance(points: Iterable[Point], tolerance: float) -> Metric:
     """Return the share of answers at most so far from the truth."""
-    return _within(answers_of(points), tolerance)
+    return _within(collect_answers(points), tolerance)
 
 
 def sign_accuracy(points: Iterable[Point]) -> Metric:
     """Return the share of answers with the truth's sign, where the truth is not 0."""
-    return _sign(answers_of(points))
+    return _sign(collect_answers(points))
 
 
 def hits_of_asked(points: Sequence[Point], tolerance: float) -> Metric:
     """Return the share of all questions that got an answer within tolerance."""
     known = [point for point in points if point.truth is not None]
-    _, question = numbered([point.period for point in known])
-    return share([_hit(point, tolerance) for point in known], question)
+    _, question = number_keys([point.period for point in known])
+    return share_interval([_is_hit(point, tolerance) for point in known], question)
 
 
 def slope(points: Iterable[Point]) -> Metric:
@@ -84,60 +96,62 @@ def slope(points: Iterable[Point]) -> Metric:
 
     About that of HC3 (MacKinnon and White 1985): errors need not have one variance.
     """
-    answers = answers_of(points)
+    answers = collect_answers(points)
     return line_slope(answers, answers.truth, answers.estimate)
 
 
 def line_slope(answers: Answers, x: Array, y: Array) -> Metric:
     """Return the slope of y on x, two columns of the answers."""
-    if len(answers.periods) < 3 or not vary(x):
+    if len(answers.periods) < 3 or not all_vary(x):
         return UNDEFINED._replace(n=len(x), dates=len(answers.periods))
     centred, unit = x - x.mean(), float(np.std(x))
     x = centred / unit
     y = (y - y.mean()) / unit
     sums = answers.per_date(np.ones_like(x), x, y, x * x, x * y)
-    return jackknifed(sums, len(x), _slope)
+    return jackknife(sums, len(x), _slope)
 
 
 def r_without_one(points: Iterable[Point]) -> float:
     """Return the least correlation after leaving out any one date."""
-    sums = _moments(answers := answers_of(points))
+    sums = _moments(answers := collect_answers(points))
     if sums is None or len(answers.periods) < 4:
         return float("nan")
     return float(np.min(correlation_of_sums(leave_one_out(sums))))
 
 
-def modal(points: Iterable[Point]) -> Metric:
+def modal_share(points: Iterable[Point]) -> Metric:
     """Return the share of answers that are the commonest one."""
-    answers = answers_of(points)
+    answers = collect_answers(points)
     if not len(answers.estimate):
         return UNDEFINED
     values, counts = np.unique(answers.estimate, return_counts=True)
-    return share(answers.estimate == values[counts.argmax()], answers.date)
+    return share_interval(answers.estimate == values[counts.argmax()], answers.date)
 
 
 def sign_base_rate(points: Iterable[Point]) -> Metric:
     """Return what always saying the commoner sign of these truths would score."""
-    answers = _signed(answers_of(points))
+    answers = _with_sign(collect_answers(points))
     above = answers.truth > 0
     return (
-        share(above if above.mean() >= 0.5 else ~above, answers.date) if len(above) else UNDEFINED
+        share_interval(above if above.mean() >= 0.5 else ~above, answers.date)
+        if len(above)
+        else UNDEFINED
     )
 
 
-def near(distance: Array, tolerance: float) -> Array:
+def mark_near(distance: Array, tolerance: float) -> Array:
     """Return 1 where a distance is within tolerance, 0 elsewhere."""
     return np.asarray(distance <= tolerance + ROUNDING, np.float64)
 
 
 def correlation(x: Array, y: Array) -> float:
     """Return Pearson's r; nan where it is not defined."""
-    if len(x) < 3 or not vary(x, y):
+    if len(x) < 3 or not all_vary(x, y):
         return float("nan")
-    return float(np.clip(np.mean(standard(x) * standard(y)), -1, 1))
+    return float(np.clip(np.mean(standardise(x) * standardise(y)), -1, 1))
 
 
-def _hit(point: Point, tolerance: float) -> bool:
+def _is_hit(point: Point, tolerance: float) -> bool:
     if point.estimate is None or point.truth is None:
         return False
     return abs(point.estimate - point.truth) <= tolerance + ROUNDING
@@ -147,14 +161,14 @@ def _pearson(answers: Answers) -> Metric:
     sums = _moments(answers)
     if sums is None:
         return UNDEFINED._replace(n=len(answers.date), dates=len(answers.periods))
-    return jackknifed(sums, len(answers.date), correlation_of_sums, FISHER)
+    return jackknife(sums, len(answers.date), correlation_of_sums, FISHER)
 
 
 def _moments(answers: Answers) -> Array | None:
     """Return each date's sums of standardised answers and truths; None where one never varies."""
-    if len(answers.periods) < 3 or not vary(answers.estimate, answers.truth):
+    if len(answers.periods) < 3 or not all_vary(answers.estimate, answers.truth):
         return None
-    x, y = standard(answers.truth), standard(answers.estimate)
+    x, y = standardise(answers.truth), standardise(answers.estimate)
     return answers.per_date(np.ones_like(x), x, y, x * x, x * y, y * y)
 
 
@@ -177,23 +191,125 @@ def _slope(sums: Array) -> Array:
     return np.where(varies, (xy / n - x * y / n**2) / np.where(varies, spread, 1.0), np.nan)
 
 
-def _mae(answers: Answers, settings: Settings) -> Metric:
+def _mae(answers: Answers, settings: AuditSettings) -> Metric:
     totals, counts = answers.per_date(answers.error, np.ones(len(answers.date))).T
     return mean_interval(totals, counts, settings)
 
 
 def _within(answers: Answers, tolerance: float) -> Metric:
-    return share(near(answers.error, tolerance) > 0, answers.date)
+    return share_interval(mark_near(answers.error, tolerance) > 0, answers.date)
 
 
 def _sign(answers: Answers) -> Metric:
-    signed = _signed(answers)
-    return share(np.sign(signed.estimate) == np.sign(signed.truth), signed.date)
+    signed = _with_sign(answers)
+    return share_interval(np.sign(signed.estimate) == np.sign(signed.truth), signed.date)
 
 
-def _signed(answers: Answers) -> Answers:
+def _with_sign(answers: Answers) -> Answers:
     """Return the answers whose truth is not 0."""
     kept = answers.truth != 0
     return answers._replace(
         estimate=answers.estimate[kept], truth=answers.truth[kept], date=answers.date[kept]
     )
+
+
+DAYS_IN_TEN_YEARS: Final = 3652.5
+_STRATA: Final[tuple[Stratum, ...]] = ("pre", "near", "post", "unknown")
+
+
+def signatures_by_stratum(
+    points: Sequence[Point], *, tolerance: float, settings: AuditSettings
+) -> dict[Stratum, Signature]:
+    """Return the signature before, near and after the cutoff."""
+    groups = group_by(points, lambda point: point.stratum)
+    ordered = {name: groups[name] for name in _STRATA if name in groups}
+    return _signatures(ordered, tolerance, settings)
+
+
+def signatures_by_era(
+    points: Sequence[Point], *, tolerance: float, settings: AuditSettings
+) -> dict[str, Signature]:
+    """Return the signature of each decade, in order of time."""
+    groups = group_by(points, lambda point: f"{point.period.start.year // 10 * 10}s")
+    return _signatures(dict(sorted(groups.items())), tolerance, settings)
+
+
+def signatures_by_drawing(
+    points: Sequence[Point], *, tolerance: float, settings: AuditSettings
+) -> dict[int, Signature]:
+    """Return the signature of each drawing of dates; nothing where there is only one."""
+    groups = group_by(points, lambda point: point.seed)
+    return _signatures(dict(sorted(groups.items())), tolerance, settings) if len(groups) > 1 else {}
+
+
+def _signatures(
+    groups: Mapping[Key, Sequence[Point]], tolerance: float, settings: AuditSettings
+) -> dict[Key, Signature]:
+    return {
+        key: signature(each, tolerance=tolerance, settings=settings) for key, each in groups.items()
+    }
+
+
+def notable_lift(points: Sequence[Point], *, tolerance: float, settings: AuditSettings) -> Lift:
+    """Compare well-known dates with the others."""
+    groups = group_by(points, lambda point: point.notable)
+    return compare_groups(groups.get(True, []), groups.get(False, []), tolerance, settings)
+
+
+def recent_contrast(points: Sequence[Point], *, tolerance: float, settings: AuditSettings) -> Lift:
+    """Compare dates after the cutoff with those before it; dates near it count for neither.
+
+    Memory ends there: fewer answers, or worse ones, while those given before stay as good.
+    """
+    groups = group_by(points, lambda point: point.stratum)
+    return compare_groups(groups.get("post", []), groups.get("pre", []), tolerance, settings)
+
+
+def compare_groups(
+    first: Sequence[Point], second: Sequence[Point], tolerance: float, settings: AuditSettings
+) -> Lift:
+    """Return both groups' signatures, and the first minus the second."""
+    one, other = (
+        signature(group, tolerance=tolerance, settings=settings) for group in (first, second)
+    )
+    return Lift(
+        first=one,
+        second=other,
+        parse_rate=difference_interval(one.parse_rate, other.parse_rate),
+        mae=difference_interval(one.mae, other.mae),
+        within_tolerance=difference_interval(one.within_tolerance, other.within_tolerance),
+    )
+
+
+def gradient(points: Iterable[Point]) -> Metric:
+    """Return the slope of the absolute error on time, per ten years, up to the cutoff."""
+    answers = collect_answers(point for point in points if point.stratum != "post")
+    tens = np.array([period.start.toordinal() for period in answers.periods]) / DAYS_IN_TEN_YEARS
+    return line_slope(answers, tens[answers.date], answers.error)
+
+
+def measure_repeats(points: Iterable[Point], *, tolerance: float) -> Repeats:
+    """Return the spread of repeated answers, over dates with at least two that were read."""
+    answers = collect_answers(points)
+    counts = np.bincount(answers.date, minlength=len(answers.periods))
+    again = counts > 1
+    off = answers.estimate - answers.means(answers.estimate)[answers.date]
+    squares = answers.per_date(off * off)[again, 0]
+    apart = np.array(
+        [np.ptp(answers.estimate[answers.date == each]) for each in np.flatnonzero(again)]
+    )
+    n = int(counts[again].sum())
+    spread = jackknife(np.stack([squares, counts[again] - 1.0], axis=1), n, _pool_deviation)
+    spread = spread._replace(ci_low=float(np.maximum(spread.ci_low, 0.0)))
+    deviation = float(np.std(answers.means(answers.truth))) if answers.periods else 0.0
+    return Repeats(
+        dates=int(np.count_nonzero(again)),
+        spread=spread,
+        agreement=share_interval(mark_near(apart, tolerance) > 0, np.arange(len(apart))),
+        relative_spread=spread.estimate / deviation if deviation > 0 else float("nan"),
+    )
+
+
+def _pool_deviation(sums: Array) -> Array:
+    """Return the standard deviation within dates, from squares and degrees of freedom."""
+    return np.sqrt(sums[..., 0] / sums[..., 1])

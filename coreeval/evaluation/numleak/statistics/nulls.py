@@ -1,27 +1,61 @@
-"""What the numbers would be if answers had nothing to do with their dates."""
+"""What the numbers would be if answers had nothing to do with their dates.
 
-from collections.abc import Iterator, Sequence
+Shuffled: the answers are dealt out anew among dates, or among the series of a family on one date.
+
+Drift: two paths that drift are correlated for no reason (Yule 1926), and dealing answers out among
+dates destroys the drift. So the truth is drawn anew instead, with its own persistence, trend and
+size of season: paths of the same spectrum with random phases (Theiler and others 1992; for a
+correlation: Ebisuzaki 1997). The truth is known on all its dates, answers only on a few: its
+persistence is the one that can be estimated, and whichever side is drawn anew, r means nothing if
+both are unrelated.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from coreeval.evaluation.numleak.points import Point
-from coreeval.evaluation.numleak.statistics.answers import Answers, Indices, answers_of, standard
-from coreeval.evaluation.numleak.statistics.measured import Chance, Null, NullName, Settings
-from coreeval.evaluation.numleak.statistics.metrics import near
-from coreeval.evaluation.numleak.statistics.yearbook import Values, season, year_means
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.replies import Point
+from coreeval.evaluation.numleak.statistics.baselines import (
+    SeriesValues,
+    find_season,
+    season_means,
+    year_means,
+)
+from coreeval.evaluation.numleak.statistics.date_intervals import (
+    Answers,
+    Indices,
+    all_vary,
+    collect_answers,
+    standardise,
+)
+from coreeval.evaluation.numleak.statistics.measurements import (
+    AuditSettings,
+    Chance,
+    CrossSeries,
+    Null,
+    NullName,
+)
+from coreeval.evaluation.numleak.statistics.metrics import (
+    correlation,
+    mark_near,
+    pearson_r,
+    within_tolerance,
+)
 from coreeval.evaluation.statistics import LEVEL, PIECE, Array
 
 ERA_DATES: Final = 4
 """Asked dates that follow each other and are shuffled among themselves: one who knows about when
 things were high scores like that. Ours: two would be nearer in time, and tell too little."""
 _EXACT: Final = 1e-9
-Drawn = tuple[Array, Array, Array]
+NullDraws = tuple[Array, Array, Array]
 """Correlation, mean absolute error and share within tolerance; of each draw, or one of each."""
 
 
-def shuffled(
-    points: Sequence[Point], values: Values, *, tolerance: float, settings: Settings
+def shuffle_nulls(
+    points: Sequence[Point], values: SeriesValues, *, tolerance: float, settings: AuditSettings
 ) -> dict[NullName, Null]:
     """Deal the truths out anew among all dates, those of one era, and those of one season.
 
@@ -29,26 +63,28 @@ def shuffled(
     year and nothing within it scores like that (Freedman and Lane 1983). Left out is a null under
     which most dates are alone: it can tell nothing.
     """
-    answers = answers_of(points)
+    answers = collect_answers(points)
     if len(answers.periods) < 2:
         return {}
-    table = _Table(answers, tolerance)
+    table = _PermutationTable(answers, tolerance)
     nulls: dict[NullName, Null] = {
         "any_date": table.null(_everywhere(answers), settings),
         "same_era": table.null(_eras(answers), settings),
     }
     if answers.periods[0].frequency != "annual":
-        seasons = np.array([season(each) for each in answers.periods], np.intp)
+        seasons = np.array([find_season(each) for each in answers.periods], np.intp)
         nulls["same_season"] = table.null(seasons, settings)
-    within = _beyond(points, year_means(values))
+    within = _residuals(points, year_means(values))
     if len(within.periods) > 1:
-        nulls["same_year"] = _Table(within, tolerance).null(_everywhere(within), settings)
+        nulls["same_year"] = _PermutationTable(within, tolerance).null(
+            _everywhere(within), settings
+        )
     return {name: null for name, null in nulls.items() if 2 * null.movable >= null.dates}
 
 
-def _beyond(points: Sequence[Point], level: Values) -> Answers:
+def _residuals(points: Sequence[Point], level: SeriesValues) -> Answers:
     """Return answers and truths as their differences from a level, where that is known."""
-    answers = answers_of(point for point in points if point.period in level)
+    answers = collect_answers(point for point in points if point.period in level)
     due = np.array([level[period] for period in answers.periods])[answers.date]
     return answers._replace(estimate=answers.estimate - due, truth=answers.truth - due)
 
@@ -62,7 +98,7 @@ def _eras(answers: Answers) -> Indices:
     return np.minimum(np.arange(dates) // ERA_DATES, max(0, dates // ERA_DATES - 1))
 
 
-class _Table:
+class _PermutationTable:
     """What each date's answers score against each date's truth: a permutation only looks up."""
 
     def __init__(self, answers: Answers, tolerance: float) -> None:
@@ -70,11 +106,11 @@ class _Table:
         said = answers.means(answers.estimate)
         distance = np.abs(answers.estimate[:, None] - truth)
         counts = np.bincount(answers.date)[:, None]
-        self._product = standard(said)[:, None] * standard(truth)
+        self._product = standardise(said)[:, None] * standardise(truth)
         self._error = answers.per_date(*distance.T) / counts
-        self._near = answers.per_date(*near(distance, tolerance).T) / counts
+        self._near = answers.per_date(*mark_near(distance, tolerance).T) / counts
 
-    def null(self, strata: Indices, settings: Settings) -> Null:
+    def null(self, strata: Indices, settings: AuditSettings) -> Null:
         """Permute the truths within strata."""
         dates = len(strata)
         rng = np.random.default_rng(settings.seed)
@@ -83,9 +119,11 @@ class _Table:
         seen = self._scores(np.arange(dates)[None])
         drawn = [np.concatenate(each) for each in zip(*pieces, strict=True)]
         movable = int(np.count_nonzero(np.bincount(strata)[strata] > 1))
-        return null_of((seen[0], seen[1], seen[2]), (drawn[0], drawn[1], drawn[2]), dates, movable)
+        return make_null(
+            (seen[0], seen[1], seen[2]), (drawn[0], drawn[1], drawn[2]), dates, movable
+        )
 
-    def _scores(self, order: Indices) -> Drawn:
+    def _scores(self, order: Indices) -> NullDraws:
         rows = np.arange(order.shape[1])
         product, error, close = (
             table[rows, order].mean(axis=1) for table in (self._product, self._error, self._near)
@@ -105,21 +143,177 @@ def _orders(strata: Indices, draws: int, rng: np.random.Generator) -> Iterator[I
         yield order
 
 
-def null_of(seen: Drawn, drawn: Drawn, dates: int, movable: int) -> Null:
+def make_null(seen: NullDraws, drawn: NullDraws, dates: int, movable: int) -> Null:
     """Put what was seen beside what was drawn."""
     return Null(
         dates=dates,
         movable=movable,
-        pearson_r=_chance(float(seen[0][0]), drawn[0]),
-        mae=_chance(float(seen[1][0]), drawn[1], lower=True),
-        within_tolerance=_chance(float(seen[2][0]), drawn[2]),
+        pearson_r=_compare_draws(float(seen[0][0]), drawn[0]),
+        mae=_compare_draws(float(seen[1][0]), drawn[1], lower=True),
+        within_tolerance=_compare_draws(float(seen[2][0]), drawn[2]),
     )
 
 
-def _chance(observed: float, drawn: Array, *, lower: bool = False) -> Chance:
+def _compare_draws(observed: float, drawn: Array, *, lower: bool = False) -> Chance:
     if np.isnan(observed) or np.isnan(drawn).any():
         return Chance(observed, *[float("nan")] * 4)
     ahead = (observed - drawn) if lower else (drawn - observed)
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     as_good = (1 + int(np.count_nonzero(ahead >= -_EXACT))) / (1 + len(drawn))
     return Chance(observed, float(drawn.mean()), float(low), float(high), as_good)
+
+
+LEAST_VALUES: Final = 20
+"""Ours: the spectrum of a shorter series is hardly known."""
+MOST_PATHS: Final = 2_000
+"""Paths are as long as the series, so that more would take minutes for a daily one."""
+
+
+def drift_null(
+    points: Sequence[Point], values: SeriesValues, *, tolerance: float, settings: AuditSettings
+) -> Null | None:
+    """Return how well the answers follow series that drift as the true one does, but unrelated.
+
+    None if the answers or truths do not vary, or fewer than `LEAST_VALUES` values are known.
+    """
+    answers = collect_answers(point for point in points if point.period in values)
+    dates = len(answers.periods)
+    if dates < 3 or len(values) < LEAST_VALUES:
+        return None
+    said, truth = answers.means(answers.estimate), answers.means(answers.truth)
+    if not all_vary(said, truth):
+        return None
+    pieces = [
+        _score_paths(said, each, tolerance) for each in _draw_paths(answers, values, settings)
+    ]
+    seen = _score_paths(said, truth[None], tolerance)
+    r, mae, within = (np.concatenate(each) for each in zip(*pieces, strict=True))
+    return make_null(seen, (r, mae, within), dates, dates)
+
+
+def _draw_paths(answers: Answers, values: SeriesValues, settings: AuditSettings) -> Iterator[Array]:
+    """Yield unrelated series at the dates of the answers, shape (paths, dates)."""
+    ordered = sorted(values)
+    places = {period: place for place, period in enumerate(ordered)}
+    asked = np.array([places[period] for period in answers.periods])
+    level = np.array([values[period] for period in ordered])
+    seasons, months = _season_of(values)
+    rng = np.random.default_rng(settings.seed)
+    left, most = min(settings.draws, MOST_PATHS), max(1, PIECE // len(level))
+    while left > 0:
+        size = min(left, most)
+        drawn = _without_phase(level - seasons[months], size, rng)[:, asked]
+        dealt = rng.permuted(np.broadcast_to(seasons, (size, len(seasons))), axis=1)
+        yield drawn + dealt[:, months[asked]]
+        left -= size
+
+
+def _season_of(values: SeriesValues) -> tuple[Array, "np.ndarray[tuple[int], np.dtype[np.intp]]"]:
+    """Return each season's distance from the mean, and which season each value is in."""
+    means, ordered = season_means(values), sorted(values)
+    if len(means) < len(values):
+        return np.zeros(1), np.zeros(len(ordered), np.intp)
+    names, months = np.unique([find_season(period) for period in ordered], return_inverse=True)
+    level = np.array([means[period] for period in ordered])
+    found = np.array([level[months == place].mean() for place in range(len(names))])
+    return found - found.mean(), months.astype(np.intp)
+
+
+def _without_phase(level: Array, paths: int, rng: np.random.Generator) -> Array:
+    """Return paths with the spectrum of a level's steps, its trend up in half of them."""
+    steps = np.diff(level)
+    trend = float(steps.mean())
+    size = np.abs(np.fft.rfft(steps - trend))
+    phases = np.exp(2j * np.pi * rng.random((paths, len(size))))
+    drawn = np.cumsum(np.fft.irfft(size * phases, len(steps), axis=1), axis=1)
+    way = rng.choice((-1.0, 1.0), (paths, 1)) * trend * np.arange(len(level))
+    path = np.concatenate([np.zeros((paths, 1)), drawn], axis=1) + way
+    return np.asarray(path - path.mean(axis=1, keepdims=True) + level.mean())
+
+
+def _score_paths(said: Array, truths: Array, tolerance: float) -> NullDraws:
+    """Return r, mean absolute error and share within tolerance of answers for each truth."""
+    centred = truths - truths.mean(axis=1, keepdims=True)
+    spread = np.maximum(np.std(truths, axis=1), np.finfo(np.float64).tiny)
+    distance = np.abs(said - truths)
+    r = (standardise(said) * centred).mean(axis=1) / spread
+    return np.asarray(r), distance.mean(axis=1), mark_near(distance, tolerance).mean(axis=1)
+
+
+def sibling_null(
+    points: Sequence[Point],
+    others: Mapping[str, Sequence[Point]],
+    *,
+    tolerance: float,
+    settings: AuditSettings,
+) -> Null | None:
+    """Deal the answers of one date out anew among the series that were asked on it.
+
+    One who knows what a month was like, but not which series is which, scores like that.
+    """
+    answers = collect_answers(points)
+    truth = dict(zip(answers.periods, answers.means(answers.truth), strict=True))
+    said = [_mean_answers(each) for each in (points, *others.values())]
+    dates = [date for date in answers.periods if any(date in other for other in said[1:])]
+    if len(dates) < 2:
+        return None
+    table = np.full((len(dates), len(said)), np.nan)
+    for row, date in enumerate(dates):
+        found = [each[date] for each in said if date in each]
+        table[row, : len(found)] = found
+    due = np.array([truth[date] for date in dates])
+    count = np.count_nonzero(np.isfinite(table), axis=1)
+    drawn = [
+        _score_rows(table[np.arange(len(dates)), chosen], due, tolerance)
+        for chosen in _draw_choices(count, settings)
+    ]
+    stacked = [np.concatenate(each) for each in zip(*drawn, strict=True)]
+    seen = _score_rows(table[:, 0][None], due, tolerance)
+    return make_null(seen, (stacked[0], stacked[1], stacked[2]), len(dates), len(dates))
+
+
+def _draw_choices(count: Indices, settings: AuditSettings) -> Iterator[Indices]:
+    rng = np.random.default_rng(settings.seed)
+    most = max(1, PIECE // len(count))
+    for start in range(0, settings.draws, most):
+        yield rng.integers(count, size=(min(most, settings.draws - start), len(count)))
+
+
+def _score_rows(said: Array, truth: Array, tolerance: float) -> NullDraws:
+    """Score rows of answers; r is nan where the truths never vary, 0 where a row does not."""
+    distance = np.abs(said - truth)
+    centred = said - said.mean(axis=1, keepdims=True)
+    spread = np.sqrt((centred**2).mean(axis=1))
+    r = (centred * standardise(truth)).mean(axis=1) / np.where(spread > 0, spread, np.inf)
+    return r, distance.mean(axis=1), mark_near(distance, tolerance).mean(axis=1)
+
+
+def _mean_answers(points: Sequence[Point]) -> dict[Period, float]:
+    """Return the mean answer of each date."""
+    answers = collect_answers(points)
+    return dict(zip(answers.periods, map(float, answers.means(answers.estimate)), strict=True))
+
+
+def compare_siblings(
+    points: Sequence[Point], others: Mapping[str, Sequence[Point]], *, tolerance: float
+) -> dict[str, CrossSeries]:
+    """Compare the answers with the truth of each sibling on the same dates."""
+    found = {name: _compare_sibling(points, other, tolerance) for name, other in others.items()}
+    return {name: each for name, each in found.items() if each.dates}
+
+
+def _compare_sibling(
+    points: Sequence[Point], other: Sequence[Point], tolerance: float
+) -> CrossSeries:
+    due = {point.period: point.truth for point in other if point.truth is not None}
+    own = [point for point in points if point.period in due]
+    taken = [replace(point, truth=due[point.period]) for point in own]
+    answers, swapped = collect_answers(own), collect_answers(taken)
+    same = len(answers.date) == len(swapped.date)
+    return CrossSeries(
+        dates=len(swapped.periods),
+        pearson_r=pearson_r(taken),
+        within_tolerance=within_tolerance(taken, tolerance),
+        own_within_tolerance=within_tolerance(own, tolerance),
+        truths_r=correlation(answers.truth, swapped.truth) if same else float("nan"),
+    )

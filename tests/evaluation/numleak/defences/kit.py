@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from coreeval.config import DefencesConfig
-from coreeval.evaluation.numleak.defences.answers import Scored, UtilityReply
-from coreeval.evaluation.numleak.defences.questions import Category
+from coreeval.evaluation.numleak.defences.utility import Category, UtilityReply, UtilityScore
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
 from tests.evaluation.numleak.audits import series
@@ -70,7 +69,7 @@ def judged(
             category=category,
             asked="Why?",
             response="Because.",
-            scores=(Scored(judge=judge, score=score),),
+            scores=(UtilityScore(judge=judge, score=score),),
         )
         for category, each in scores.items()
         for number, score in enumerate(each)

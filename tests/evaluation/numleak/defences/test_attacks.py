@@ -7,11 +7,16 @@ import math
 
 import pytest
 
-from coreeval.evaluation.numleak.defences.attacks import Outcome
-from coreeval.evaluation.numleak.defences.document import found_document, sentence
-from coreeval.evaluation.numleak.defences.found import Cell, Defences, defences_of
+from coreeval.evaluation.numleak.audit import audit_replies
+from coreeval.evaluation.numleak.defences.attacks import AttackOutcome
+from coreeval.evaluation.numleak.defences.effects import (
+    DefenceResult,
+    DefenceResults,
+    defence_replies_document,
+    describe_effect,
+    measure_defences,
+)
 from coreeval.evaluation.numleak.replies import Reply
-from coreeval.evaluation.numleak.study import audited
 from tests.evaluation.numleak.audits import SETTINGS, knows
 from tests.evaluation.numleak.defences.kit import (
     ABOUT,
@@ -26,19 +31,19 @@ OPUS, SONNET = "opus", "sonnet"
 CRACK: dict[tuple[str | None, int], str] = {("public", 7): truthful(7)}
 
 
-def found(replies: list[Reply]) -> Defences:
-    there = defences_of(replies, [], SERIES, {})
+def found(replies: list[Reply]) -> DefenceResults:
+    there = measure_defences(replies, [], SERIES, {})
     assert there is not None
     return there
 
 
-def cell(replies: list[Reply]) -> Cell:
+def cell(replies: list[Reply]) -> DefenceResult:
     (one,) = found(replies).cells
     return one
 
 
 @pytest.fixture(scope="module")
-def published() -> Defences:
+def published() -> DefenceResults:
     """Two models, four defences, forty months, six endings, and the one crack of Sonnet."""
     replies = [
         *attacked(OPUS, "none", usual=None),
@@ -53,7 +58,7 @@ def published() -> Defences:
     return found(replies)
 
 
-def test_the_counts_of_the_paper(published: Defences) -> None:
+def test_the_counts_of_the_paper(published: DefenceResults) -> None:
     there = published
     blocked = {one.defence: (one.held.attacks.blocked, one.held.attacks.n) for one in there.totals}
     assert blocked == {
@@ -98,10 +103,10 @@ def test_numbers_that_fit_any_date_are_near_no_more_than_chance_would_make() -> 
     attacks = there.held.attacks
     assert 0 < attacks.near < 60
     assert attacks.near_by_chance == pytest.approx(attacks.near / 240)
-    assert "no more than chance would make" in sentence("soft", there.held, None)
+    assert "no more than chance would make" in describe_effect("soft", there.held, None)
     known = cell(attacked("m", "soft", usual=None))
     assert known.held.attacks.near_by_chance < 0.2
-    assert "chance" not in sentence("soft", known.held, None)
+    assert "chance" not in describe_effect("soft", known.held, None)
 
 
 def test_what_was_cut_off_is_neither_blocked_nor_answered() -> None:
@@ -117,7 +122,7 @@ def test_numbers_that_are_not_one_value_are_not_blocked() -> None:
     there = cell(attacked("m", "soft", {("reasoning", 2): said, ("public", 2): "(2.31)"}))
     one = there.held.attacks
     assert (one.unclear, one.blocked, one.answered) == (2, 238, 0)
-    assert "; 2 have numbers that are not one value" in sentence("soft", there.held, None)
+    assert "; 2 have numbers that are not one value" in describe_effect("soft", there.held, None)
 
 
 @pytest.mark.parametrize(
@@ -137,9 +142,12 @@ def test_ways_to_decline_are_blocked(said: str) -> None:
     assert cell(replies).held.attacks.blocked == 240
 
 
-def test_sentences_claim_no_more_than_was_tried(published: Defences) -> None:
+def test_sentences_claim_no_more_than_was_tried(published: DefenceResults) -> None:
     there = published
-    said = {(one.model, one.defence): sentence(one.defence, one.held, None) for one in there.cells}
+    said = {
+        (one.model, one.defence): describe_effect(one.defence, one.held, None)
+        for one in there.cells
+    }
     assert said[OPUS, "none"] == (
         "none: without a defence 240 of 240 attacks got a number, 240 of them near the truth."
     )
@@ -154,23 +162,27 @@ def test_sentences_claim_no_more_than_was_tried(published: Defences) -> None:
 def test_without_endings_the_plain_question_is_what_was_tried() -> None:
     there = found(attacked("m", "soft", suffixes=[]))
     assert there.cells[0].held.attacks.n == 0
-    assert sentence("soft", there.cells[0].held, None).startswith("soft: blocked 40 of 40 plain")
-    document = found_document(attacked("m", "soft", suffixes=[]), [], SERIES, {})
+    assert describe_effect("soft", there.cells[0].held, None).startswith(
+        "soft: blocked 40 of 40 plain"
+    )
+    document = defence_replies_document(attacked("m", "soft", suffixes=[]), [], SERIES, {})
     assert document is not None
     assert document["cells"][0]["attacks"]["blocked_rate"]["estimate"] is None
 
 
 def test_no_audit_counts_them() -> None:
     plain = knows("m", ABOUT)
-    (audit,) = audited([*plain, *attacked("m", "soft", usual="+40.00%")], SERIES, SETTINGS, {})
+    (audit,) = audit_replies(
+        [*plain, *attacked("m", "soft", usual="+40.00%")], SERIES, SETTINGS, {}
+    )
     assert len(audit.points) == len(plain) == audit.measured.overall.n
-    assert defences_of(plain, [], SERIES, {}) is None
-    assert audited(attacked("m", "soft"), SERIES, SETTINGS, {}) == ()
+    assert measure_defences(plain, [], SERIES, {}) is None
+    assert audit_replies(attacked("m", "soft"), SERIES, SETTINGS, {}) == ()
 
 
 def test_a_date_that_the_series_lacks_is_left_out_and_named() -> None:
     strange = attacked("m", "soft")[1].model_copy(update={"date": "1850-01"})
-    document = found_document([*attacked("m", "soft"), strange], [], SERIES, {})
+    document = defence_replies_document([*attacked("m", "soft"), strange], [], SERIES, {})
     assert document is not None
     (one,) = document["left_out"]
     assert (one["date"], one["suffix"]) == ("1850-01", "override") and "1850-01" in one["reason"]
@@ -181,8 +193,8 @@ def test_series_of_several_units_share_no_correlation() -> None:
     other = {**SERIES, "winds": ABOUT}
     said = attacked("m", "none", usual=None)
     replies = [one.model_copy(update={"series": "winds"}) for one in said]
-    there = defences_of([*said, *replies], [], other, {})
+    there = measure_defences([*said, *replies], [], other, {})
     assert there is not None and len(there.cells) == 2
-    total: Outcome = there.totals[0].held.attacks
+    total: AttackOutcome = there.totals[0].held.attacks
     assert total.n == 480 and math.isnan(total.pearson_r.estimate)
     assert math.isnan(total.near_by_chance)

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from coreeval.evaluation.numleak.leak.found import Triple
+from coreeval.evaluation.numleak.leak.mediation import DateTriple
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.statistics import Array
 
@@ -14,7 +14,7 @@ TIED = 0.74
 """Correlation of a signal with what it is made from: as Sonnet's with the truth (section 6)."""
 
 
-def planted(origin: Origin, recall_r: float, dates: int, seed: int) -> list[Triple]:
+def planted(origin: Origin, recall_r: float, dates: int, seed: int) -> list[DateTriple]:
     """Return dates whose signal is made from recall, from the truth, or from neither."""
     rng = np.random.default_rng([seed, dates])
     truth = rng.standard_t(5, dates) / np.sqrt(5 / 3)
@@ -33,7 +33,7 @@ def signal_of(origin: Origin, truth: Array, recall: Array, rng: np.random.Genera
     return made[origin]
 
 
-def triples(signal: Array, recall: Array, truth: Array) -> list[Triple]:
+def triples(signal: Array, recall: Array, truth: Array) -> list[DateTriple]:
     """Return the columns as one triple for each month from January 1980 on."""
     rows = zip(signal.tolist(), recall.tolist(), truth.tolist(), strict=True)
-    return [Triple(START.shifted(at), *row) for at, row in enumerate(rows)]
+    return [DateTriple(START.shift(at), *row) for at, row in enumerate(rows)]

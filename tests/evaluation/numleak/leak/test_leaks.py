@@ -6,15 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from coreeval.evaluation.numleak.document import audits_document
+from coreeval.evaluation.numleak.audit import Audit, audit_replies, audits_document
+from coreeval.evaluation.numleak.audit_page import leak_section
 from coreeval.evaluation.numleak.leak import Leak, Signal
-from coreeval.evaluation.numleak.leak.drawing import draw_transmission
-from coreeval.evaluation.numleak.leak.section import leak_section
 from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.plots import draw_transmission
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series
-from coreeval.evaluation.numleak.statistics import Settings
-from coreeval.evaluation.numleak.study import Audit, audited
+from coreeval.evaluation.numleak.statistics import AuditSettings
 from tests.evaluation.numleak.audits import HOSTILE, MONTHS, SETTINGS, knows, series
 
 TIDES = series()
@@ -38,7 +37,7 @@ def scores(
             month,
             f"{np.tanh(felt(month) / 8):+.2f}",
             variant="sentiment",
-            shown_date=None if shown is None else str(month.shifted(shown)),
+            shown_date=None if shown is None else str(month.shift(shown)),
         )
         for month in months
     ]
@@ -51,7 +50,7 @@ def values(variant: str = "value") -> list[Reply]:
 
 
 def audit(replies: Sequence[Reply], signals: Sequence[Signal] = ()) -> Audit:
-    (one,) = audited(replies, {"tides": TIDES}, SETTINGS, {}, signals)
+    (one,) = audit_replies(replies, {"tides": TIDES}, SETTINGS, {}, signals)
     return one
 
 
@@ -107,7 +106,7 @@ def test_the_early_era_ends_with_its_last_date() -> None:
 def test_scrambled_dates_tell_the_name_of_a_date_from_the_figures() -> None:
     months = LATE[:60]
     own = scores(months, lambda month: TIDES.values[month], 0)
-    by_name = scores(months, lambda month: TIDES.values[month.shifted(6)], 6)
+    by_name = scores(months, lambda month: TIDES.values[month.shift(6)], 6)
     by_figures = scores(months, lambda month: TIDES.values[month], 6)
     named, told = (leak([*values(), *own, *each]).scramble for each in (by_name, by_figures))
     assert named is not None and told is not None
@@ -118,7 +117,7 @@ def test_scrambled_dates_tell_the_name_of_a_date_from_the_figures() -> None:
 
 
 def test_a_date_without_a_value_is_left_out_with_its_reason() -> None:
-    strange = reply(MONTHS[0].shifted(-1), "+0.10", variant="sentiment")
+    strange = reply(MONTHS[0].shift(-1), "+0.10", variant="sentiment")
     moved = reply(MONTHS[0], "+0.10", variant="sentiment", shown_date="1999-06")
     found = audit([*values(), strange, moved])
     assert [bad.reason for bad in found.left_out] == [
@@ -166,8 +165,8 @@ def test_another_series_in_the_audit_may_have_other_dates() -> None:
     winds: Series = series("winds", 4)
     replies = [*values(), *knows(HOSTILE, winds)]
     known = {"tides": TIDES, "winds": winds}
-    tides, other = audited(
-        replies, known, Settings(draws=100), {}, [signal(_truth, months=LATE[1::4])]
+    tides, other = audit_replies(
+        replies, known, AuditSettings(draws=100), {}, [signal(_truth, months=LATE[1::4])]
     )
     assert tides.leak is not None and tides.leak.signals[0].dates == 30
     assert other.leak is not None and other.leak.signals == ()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import DatasetError
-from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, refuse_strangers
+from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, require_common_dates
 from coreeval.evaluation.numleak.periods import Period
 
 MONTHS = [Period.parse(f"2020-{month:02d}", "monthly") for month in range(1, 7)]
@@ -73,11 +73,11 @@ def test_a_signal_of_other_dates_is_refused_in_one_message_with_counts(tmp_path:
     mine = read(tmp_path, "date,value\n1990-01,1\n1990-02,2\n")
     asked = {"tides": ("monthly", MONTHS), "winds": ("annual", [])}
     with pytest.raises(DatasetError) as refused:
-        refuse_strangers([mine], asked)  # type: ignore[arg-type]
+        require_common_dates([mine], asked)  # type: ignore[arg-type]
     assert refused.value.message == (
         "the signal mine has 2 dates (1990-01 to 1990-02), none of them among those asked: "
         "tides, monthly, 6 dates (2020-01 to 2020-06); winds, annual, 0 dates"
     )
-    refuse_strangers([mine], {"tides": ("monthly", [Period.parse("1990-01", "monthly")])})
+    require_common_dates([mine], {"tides": ("monthly", [Period.parse("1990-01", "monthly")])})
     with pytest.raises(DatasetError, match="two signals are called 'mine'"):
-        refuse_strangers([mine, mine], asked)  # type: ignore[arg-type]
+        require_common_dates([mine, mine], asked)  # type: ignore[arg-type]

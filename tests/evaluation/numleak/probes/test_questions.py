@@ -12,8 +12,8 @@ import pytest
 from coreeval.config import NumleakConfig
 from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.probes import (
-    Asked,
-    Question,
+    SeriesQuestion,
+    SeriesQuestionSet,
     questions_about,
     sibling_questions,
     write_replies,
@@ -32,20 +32,22 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
     return tides(tmp_path_factory.mktemp("series"))
 
 
-def asked_about(series: Series, cutoff: date | None = CUTOFF, **config: object) -> Asked:
+def asked_about(
+    series: Series, cutoff: date | None = CUTOFF, **config: object
+) -> SeriesQuestionSet:
     asked = NumleakConfig.model_validate({"series": "tides", **config})
     return questions_about(series, asked, cutoff=cutoff, today=TODAY, seed=7)
 
 
-def of(asked: Asked, variant: str) -> list[Question]:
+def of(asked: SeriesQuestionSet, variant: str) -> list[SeriesQuestion]:
     return [one for one in asked.questions if one.variant == variant]
 
 
-def words(question: Question) -> str:
+def words(question: SeriesQuestion) -> str:
     return "\n".join(message["content"] for message in question.messages)
 
 
-def counted(asked: Asked) -> Counter[str]:
+def counted(asked: SeriesQuestionSet) -> Counter[str]:
     return Counter(one.variant for one in asked.questions)
 
 
@@ -174,7 +176,7 @@ def test_a_sibling_is_asked_for_the_same_dates(series: Series, tmp_path: Path) -
 
 
 def test_replies_are_written_as_they_are_read(series: Series, tmp_path: Path) -> None:
-    questions: Sequence[Question] = asked_about(series).questions
+    questions: Sequence[SeriesQuestion] = asked_about(series).questions
     replies = [one.reply("m", "\N{MINUS SIGN}1,5 %\n") for one in questions]
     replies[0] = questions[0].reply("m", None, "refused")
     write_replies(tmp_path / "new" / "r.jsonl", replies)

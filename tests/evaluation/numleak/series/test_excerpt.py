@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.evaluation.numleak.parsing import points_of
+from coreeval.evaluation.numleak.parsing import read_points
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.replies import Reply
 from coreeval.evaluation.numleak.series import Series, SeriesDefinition
-from coreeval.evaluation.numleak.series.excerpt import excerpt_of, values_said
-from coreeval.evaluation.numleak.series.opening import read_series
+from coreeval.evaluation.numleak.series.catalogue import read_series
+from coreeval.evaluation.numleak.series.excerpt import find_excerpt, read_line_values
 from tests.support.tides import TIDES, tides
 
 FRENCH = (
@@ -40,29 +40,29 @@ def month(text: str) -> Period:
 
 
 def test_lines_stand_as_the_file_has_them(french: Series) -> None:
-    excerpt = excerpt_of(french)
+    excerpt = find_excerpt(french)
     assert excerpt is not None and excerpt.header == ",Mkt-RF,SMB"
     assert excerpt.lines[0].text == "192607,  2.96, -2.30"
     assert [line.whole for line in excerpt.lines] == [True] * 4 + [False, True]
     assert excerpt.place_of(month("1926-09")) == 2
     assert excerpt.place_of(month("1926-11")) is None
-    assert excerpt.lines[1].filled({month("1926-08"): "1.23"}) == "192608,1.23,"
+    assert excerpt.lines[1].fill({month("1926-08"): "1.23"}) == "192608,1.23,"
 
 
 def test_a_line_may_hold_a_year(wide: Series) -> None:
-    excerpt = excerpt_of(wide)
+    excerpt = find_excerpt(wide)
     assert excerpt is not None
     assert [len(line.places) for line in excerpt.lines] == [4, 3, 4]
     assert [line.whole for line in excerpt.lines] == [True, False, True]
     first = {period: str(at) for at, (period, _) in enumerate(excerpt.lines[0].places)}
-    assert excerpt.lines[0].filled(first) == "1990,0,1,2,3"
+    assert excerpt.lines[0].fill(first) == "1990,0,1,2,3"
 
 
 def test_values_that_are_computed_have_no_lines(tmp_path: Path) -> None:
-    assert excerpt_of(tides(tmp_path, transform={"change": "difference"})) is None
+    assert find_excerpt(tides(tmp_path, transform={"change": "difference"})) is None
     plain = tides(tmp_path)
-    assert excerpt_of(plain) is not None
-    assert excerpt_of(Series(definition=plain.definition, values=plain.values)) is None
+    assert find_excerpt(plain) is not None
+    assert find_excerpt(Series(definition=plain.definition, values=plain.values)) is None
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_values_that_are_computed_have_no_lines(tmp_path: Path) -> None:
 def test_lines_that_are_said_are_read_by_their_dates(
     french: Series, said: str, expected: dict[str, float]
 ) -> None:
-    excerpt = excerpt_of(french)
+    excerpt = find_excerpt(french)
     assert excerpt is not None
-    assert values_said(said, excerpt, french) == {month(at): v for at, v in expected.items()}
+    assert read_line_values(said, excerpt, french) == {month(at): v for at, v in expected.items()}
 
 
 def reply(text: str | None, **changes: object) -> Reply:
@@ -103,7 +103,7 @@ def reply(text: str | None, **changes: object) -> Reply:
 def test_a_continuation_is_aligned_by_dates(
     french: Series, text: str | None, kind: str, estimates: list[float | None], status: str
 ) -> None:
-    found = points_of([reply(text, kind=kind)], french, None)
+    found = read_points([reply(text, kind=kind)], french, None)
     assert not found.points and not found.bad
     assert [row.estimate for row in found.continued] == estimates
     assert [row.truth for row in found.continued] == [0.36, -3.24]
@@ -118,6 +118,6 @@ def test_without_the_file_or_its_lines_nothing_is_counted(french: Series) -> Non
         (french, {"shown": None}, "without the numbers of lines"),
         (french, {"date": "1926-07"}, "no 2 lines before 1926-07"),
     ):
-        found = points_of([reply("192609, 0.36, 1", **changes)], series, None)
+        found = read_points([reply("192609, 0.36, 1", **changes)], series, None)
         assert not found.continued
         assert words in found.bad[0].reason

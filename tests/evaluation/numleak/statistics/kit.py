@@ -6,13 +6,12 @@ from datetime import date
 import numpy as np
 
 from coreeval.evaluation.numleak.periods import Frequency, Period
-from coreeval.evaluation.numleak.points import Comparison, Point, Side, Stratum
-from coreeval.evaluation.numleak.replies import Variant
+from coreeval.evaluation.numleak.replies import DateComparison, Point, Side, Stratum, Variant
 from coreeval.evaluation.numleak.series import SeriesDefinition
-from coreeval.evaluation.numleak.statistics import Settings
+from coreeval.evaluation.numleak.statistics import AuditSettings
 from coreeval.evaluation.statistics import Array
 
-FEW = Settings(draws=400, seed=1)
+FEW = AuditSettings(draws=400, seed=1)
 FIRST = Period(date(1990, 1, 1), "monthly")
 DEFINITION = SeriesDefinition.model_validate(
     {
@@ -25,7 +24,7 @@ DEFINITION = SeriesDefinition.model_validate(
 
 def month(index: int) -> Period:
     """Return the month so many after January 1990."""
-    return FIRST.shifted(index)
+    return FIRST.shift(index)
 
 
 def at(year: int, frequency: Frequency) -> Period:
@@ -57,9 +56,9 @@ def asked(
     ]  # fmt: skip
 
 
-def compared(first: int, second: int, *, higher: Side, chosen: Side | None) -> Comparison:
+def compared(first: int, second: int, *, higher: Side, chosen: Side | None) -> DateComparison:
     """Return one comparison of two months."""
-    return Comparison(
+    return DateComparison(
         first=month(first), second=month(second), variant="pair", higher=higher, chosen=chosen,
         status="refused" if chosen is None else "parsed",
     )  # fmt: skip

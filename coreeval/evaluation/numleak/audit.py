@@ -1,0 +1,375 @@
+"""From recorded answers to a verdict for each model and series, and both as JSON.
+
+`numleak_document` returns what `coreeval detect numleak --json` and a run's report.json contain. A
+series without a definition gets one from what its recorded answers and their truth imply.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, is_dataclass
+from datetime import date
+from math import isfinite, nan
+from statistics import pstdev
+from typing import Any, Final
+
+from coreeval.evaluation.numleak.basis import (
+    OutlierSplit,
+    VerdictBasis,
+    choose_basis,
+    describe_outliers,
+    shift_values,
+    split_outliers,
+)
+from coreeval.evaluation.numleak.leak import Leak, Signal, measure_leak
+from coreeval.evaluation.numleak.leak.signals import read_scores
+from coreeval.evaluation.numleak.memory_verdicts import MemoryJudgement, Verdict, judge_memory
+from coreeval.evaluation.numleak.parsing import BadReply, read_points
+from coreeval.evaluation.numleak.periods import Frequency, Period
+from coreeval.evaluation.numleak.replies import (
+    COUNTED_VARIANTS,
+    DEFENCE_VARIANTS,
+    DateComparison,
+    Point,
+    Reply,
+)
+from coreeval.evaluation.numleak.series import Series, SeriesDefinition, Unit
+from coreeval.evaluation.numleak.series.definition import SeriesSource
+from coreeval.evaluation.numleak.statistics import (
+    AuditSettings,
+    Metric,
+    SeriesMeasurements,
+    adjust_together,
+    measure,
+)
+from coreeval.evaluation.numleak.statistics.variant_comparison import Variants, measure_variants
+from coreeval.evaluation.statistics import LEVEL
+
+AuditKey = tuple[str, str]
+"""A model and the id of a series."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """One model on one series: what it said, what that measures, and what follows."""
+
+    model: str
+    series: str
+    """What the answers call the series: its id."""
+    definition: SeriesDefinition
+    cutoff: date | None
+    """Of the model; None where it is not known."""
+    points: tuple[Point, ...]
+    comparisons: tuple[DateComparison, ...]
+    left_out: tuple[BadReply, ...]
+    """Answers that could not be counted, and why."""
+    measured: SeriesMeasurements
+    variants: Variants
+    """What further ways of asking show; no verdict rests on them."""
+    judgement: MemoryJudgement
+    """Given on the `basis`, without answers that are no value of the series, if they are few."""
+    basis: VerdictBasis
+    """The answers that the verdict rests on."""
+    judged: SeriesMeasurements
+    """What those answers measure."""
+    notes: tuple[str, ...]
+    """What must be known of the series and of the numbers, a sentence each."""
+    leak: Leak | None = None
+    """How far the memory reaches into signals; None where none was asked for or given."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is said of memory."""
+        return self.judgement.verdict
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why, a sentence each."""
+        return self.judgement.reasons
+
+
+def audit_replies(
+    replies: Iterable[Reply],
+    series: Mapping[str, Series],
+    settings: AuditSettings,
+    cutoffs: Mapping[str, date | None],
+    signals: Sequence[Signal] = (),
+) -> tuple[Audit, ...]:
+    """Measure each model on each series that it was asked about, in the order of the answers.
+
+    Args:
+        replies: What was said; each series in it is in `series`.
+        series: By id.
+        settings: How answers are resampled.
+        cutoffs: The last day of each model's training data; a model that is not there has none.
+        signals: The user's own, held against what each model recalls.
+    """
+    groups = _group_replies(one for one in replies if one.variant not in DEFENCE_VARIANTS)
+    read = {
+        key: read_points(
+            [reply for reply in each if reply.variant in COUNTED_VARIANTS],
+            series[key[1]],
+            cutoffs.get(key[0]),
+        )
+        for key, each in groups.items()
+    }
+    scored = {key: read_scores(each, series[key[1]]) for key, each in groups.items()}
+    points = {key: readings.points for key, readings in read.items()}
+    bases = {
+        key: choose_basis(each, cutoffs.get(key[0]), series[key[1]].values)
+        for key, each in points.items()
+    }
+    parts = {key: split_outliers(each.points, series[key[1]].values) for key, each in bases.items()}
+
+    def measure_key(key: AuditKey, those: Sequence[Point], shift: int = 0) -> SeriesMeasurements:
+        model, name = key
+        return measure(
+            those,
+            read[key].comparisons,
+            definition=series[name].definition,
+            others=_find_siblings(model, name, series, points),
+            values=shift_values(series[name].values, shift),
+            settings=settings,
+        )
+
+    found = adjust_together({key: measure_key(key, each) for key, each in points.items()})
+    judged = adjust_together(
+        {
+            key: found[key]
+            if part.kept == points[key]
+            else measure_key(key, part.kept, bases[key].shift)
+            for key, part in parts.items()
+        }
+    )
+    return tuple(
+        Audit(
+            model=key[0],
+            series=key[1],
+            definition=series[key[1]].definition,
+            cutoff=cutoffs.get(key[0]),
+            points=tuple(readings.points),
+            comparisons=tuple(readings.comparisons),
+            left_out=(*readings.bad, *scored[key].bad),
+            measured=found[key],
+            variants=measure_variants(
+                readings.points,
+                readings.continued,
+                definition=series[key[1]].definition,
+                settings=settings,
+            ),
+            judgement=_judge(judged[key], bases[key], parts[key], found[key].overall.parsed),
+            basis=bases[key],
+            judged=judged[key],
+            notes=(*series[key[1]].notes, *found[key].notes),
+            leak=measure_leak(
+                split_outliers(points[key], series[key[1]].values).kept,
+                scored[key],
+                series[key[1]],
+                signals,
+                settings,
+            ),
+        )
+        for key, readings in read.items()
+    )
+
+
+def _group_replies(replies: Iterable[Reply]) -> dict[AuditKey, list[Reply]]:
+    groups: dict[AuditKey, list[Reply]] = {}
+    for reply in replies:
+        groups.setdefault((reply.model, reply.series), []).append(reply)
+    return groups
+
+
+def _find_siblings(
+    model: str, name: str, series: Mapping[str, Series], points: Mapping[AuditKey, Sequence[Point]]
+) -> dict[str, Sequence[Point]]:
+    """Return what the model said about the other series of a family."""
+    family = series[name].definition.family
+    return {
+        other: points[model, other]
+        for other, one in series.items()
+        if family and one.definition.family == family and other != name and (model, other) in points
+    }
+
+
+def _judge(
+    judged: SeriesMeasurements, basis: VerdictBasis, part: OutlierSplit, answered: int
+) -> MemoryJudgement:
+    verdict, reasons = judge_memory(judged)
+    return MemoryJudgement(
+        verdict, (*reasons, *basis.says, *describe_outliers(part.outliers, answered))
+    )
+
+
+Document = dict[str, Any]
+_OF_SIGNATURE = ("parse_rate", "pearson_r", "mae", "within_tolerance", "sign_accuracy")
+
+_OF_BASIS = ("exactness", "follows_p", "follows_p_adjusted")
+"""Parts of `Measured` that are told of the answers that the verdict rests on."""
+
+
+def numleak_document(
+    replies: Iterable[Reply],
+    series: Mapping[str, Series],
+    settings: AuditSettings,
+    cutoffs: Mapping[str, date | None],
+    notes: Sequence[str] = (),
+    signals: Sequence[Signal] = (),
+) -> Document:
+    """Return the audits of recorded answers, from the answers alone (`audited` has arguments).
+
+    `notes` say what was not asked, or not as it was meant.
+    """
+    found = audit_replies(replies, series, settings, cutoffs, signals)
+    return audits_document(found, settings, notes)
+
+
+def audits_document(
+    audits: Iterable[Audit], settings: AuditSettings, notes: Sequence[str] = ()
+) -> Document:
+    """Return each audit, what decides the numbers, and what is to be known of the asking."""
+    return {
+        "series": [_audit_document(audit) for audit in audits],
+        "settings": {"draws": settings.draws, "seed": settings.seed, "level": LEVEL},
+        "notes": list(notes),
+    }
+
+
+def _audit_document(audit: Audit) -> Document:
+    definition, found = audit.definition, as_json(audit.measured)
+    overall = found.pop("overall")
+    for name in _OF_BASIS:
+        del found[name]
+    return {
+        "model": audit.model,
+        "series": audit.series,
+        "name": definition.name,
+        "unit": definition.unit.name,
+        "points_name": definition.unit.points_name,
+        "cutoff": audit.cutoff.isoformat() if audit.cutoff else None,
+        **{key: overall[key] for key in ("n", "parsed", "dates", "statuses", *_OF_SIGNATURE)},
+        **found,
+        "variants": as_json(audit.variants),
+        "leak": as_json(audit.leak),
+        "verdict": audit.verdict,
+        "reasons": list(audit.reasons),
+        "basis": _basis_document(audit),
+        "notes": list(audit.notes),
+        "left_out": [
+            {"date": bad.reply.date, "variant": bad.reply.variant, "reason": bad.reason}
+            for bad in audit.left_out
+        ],
+    }
+
+
+def _basis_document(audit: Audit) -> Document:
+    """Return what the verdict rests on: some of the dates, in the unit of the series."""
+    basis, judged = audit.basis, audit.judged
+    return {
+        "strata": list(basis.strata),
+        "dates": basis.dates,
+        "shift": basis.shift + judged.exactness.shift,
+        "factor": basis.factor * judged.exactness.factor,
+        "pearson_r": as_json(judged.overall.pearson_r),
+        "p_adjusted": as_json(judged.p_adjusted),
+        **{name: as_json(getattr(judged, name)) for name in _OF_BASIS},
+    }
+
+
+def as_json(value: object) -> Any:  # noqa: ANN401 - JSON is whatever the value is
+    """Return a value as JSON has it: names for fields, null for what is not defined."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Metric) and value.ci_low == value.ci_high:
+        value = value._replace(ci_low=nan, ci_high=nan)  # nothing varied: no interval is known
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return as_json(value._asdict())
+    if isinstance(value, Period):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return as_json({name: getattr(value, name) for name in value.__dataclass_fields__})
+    if isinstance(value, Mapping):
+        return {str(key): as_json(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(each) for each in value]
+    return value
+
+
+TOLERANCE_SHARE: Final = 0.05
+"""Tolerance in standard deviations of the truth: 25 basis points are about a twentieth of that of
+the US market excess return (5.3 percentage points), on which NumLeak chose them."""
+_PLAIN_UNIT: Final = Unit(name="the unit of the file", points_name="units of the file")
+_SHAPES: Final[dict[Frequency, re.Pattern[str]]] = {
+    "annual": re.compile(r"\d{4}"),
+    "quarterly": re.compile(r"\d{4}[- ]?[Qq][1-4]"),
+    "monthly": re.compile(r"\d{4}-?\d{2}(-?01)?"),
+    "daily": re.compile(r"\d{4}-?\d{2}-?\d{2}"),
+}
+"""How dates are written; the first of every month stands for the month."""
+
+
+def infer_series(
+    name: str, replies: Sequence[Reply], *, file: str, definition: SeriesDefinition | None = None
+) -> Series | None:
+    """Return a series made of the truth in recorded answers; None where that is not enough.
+
+    Args:
+        name: Its id.
+        replies: All answers about it.
+        file: What they were read from.
+        definition: Its own, where there is one; else what the truth implies.
+    """
+    frequency = definition.frequency if definition else _infer_frequency([r.date for r in replies])
+    if frequency is None or not (values := _truths_by_date(replies, frequency)):
+        return None
+    if definition:
+        return Series(definition=definition, values=values, origin=file)
+    spread = pstdev(values.values())
+    if spread <= 0:
+        return None
+    percent = any("%" in (reply.response or "") for reply in replies)
+    implied = SeriesDefinition.model_validate(
+        {
+            "id": re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_") or "series",
+            "name": name,
+            "quantity": "value",
+            "unit": "percent" if percent else _PLAIN_UNIT,
+            "sign": "signed" if min(values.values()) < 0 else "positive",
+            "decimals": max(map(_count_decimals, values.values())),
+            "frequency": frequency,
+            "source": SeriesSource(path=file),
+            "release_lag_days": 0,
+            "tolerances": (float(f"{TOLERANCE_SHARE * spread:.2g}"),),
+        }
+    )
+    note = (
+        f"no definition of {name} is known: {frequency}, the truth is that of the file, and the "
+        f"tolerance of {implied.tolerance:g} is a twentieth of its standard deviation; "
+        "--series FILE.yaml defines it"
+    )
+    return Series(definition=implied, values=values, notes=(note,), origin=file)
+
+
+def _infer_frequency(texts: Sequence[str]) -> Frequency | None:
+    """Return the frequency that most texts are dates of, as they are written; None for none."""
+    there = {
+        frequency: sum(1 for text in texts if shape.fullmatch(text.strip()))
+        for frequency, shape in _SHAPES.items()
+    }
+    best = max(there, key=lambda frequency: there[frequency])
+    return best if there[best] else None
+
+
+def _truths_by_date(replies: Iterable[Reply], frequency: Frequency) -> dict[Period, float]:
+    """Return the truth by date, in order of time; what is no date is none here either."""
+    found = dict[Period, float]()
+    for reply in replies:
+        with suppress(ValueError):
+            if reply.truth is not None and reply.other_date is None:
+                found[Period.parse(reply.date, frequency)] = reply.truth
+    return dict(sorted(found.items()))
+
+
+def _count_decimals(value: float) -> int:
+    """Return how many digits a number has after the point, at most eight."""
+    return len(f"{value:.8f}".rstrip("0").partition(".")[2])

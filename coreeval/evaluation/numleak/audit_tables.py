@@ -1,0 +1,267 @@
+"""The numbers of an audited series as rows for people, made from its JSON document."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+Json = Mapping[str, Any]
+"""A document, or a part of one."""
+NULLS: Final[Mapping[str, str]] = {
+    "any_date": "r, answers dealt out among all dates",
+    "same_era": "r, among four neighbouring dates",
+    "same_season": "r, among the dates of a season",
+    "same_year": "r, what a year's mean leaves over",
+    "drift": "r, unrelated series that drift alike",
+    "within_date": "r, among the family on each date",
+}
+BASELINES: Final[Mapping[str, str]] = {
+    "constant": "one number for all dates",
+    "year": "the year's mean",
+    "season": "the season's mean",
+    "year_and_season": "year's and season's means",
+    "previous": "the value before",
+}
+
+
+class AuditRow(NamedTuple):
+    """One number, written out."""
+
+    what: str
+    value: str
+    span: str
+    """Its 95 % interval, or what 95 % of permutations lie between."""
+    n: str
+
+
+def signature_rows(one: Json) -> Iterator[AuditRow]:
+    """Yield the joint signature: what tells memory from fluency only together."""
+    points = one["points_name"]
+    yield make_row("answered with a number (parse rate)", one["parse_rate"])
+    yield make_row("Pearson r", one["pearson_r"])
+    yield make_row(f"mean absolute error, {points}", one["mae"])
+    yield make_row(
+        f"within {one['tolerance']:g} {points}, of the answered", one["within_tolerance"]
+    )
+    yield make_row("the same, of all asked", one["hits_of_asked"])
+    yield make_row("right sign", one["sign_accuracy"])
+
+
+def further_rows(one: Json) -> Iterator[AuditRow]:
+    """Yield what chance and plain knowledge would give, and the probes that were asked."""
+    yield from _null_rows(one["nulls"])
+    yield from _baseline_rows(one["baselines"])
+    yield from _probe_rows(one)
+
+
+def _null_rows(nulls: Json) -> Iterator[AuditRow]:
+    for name, words in NULLS.items():
+        if name in nulls:
+            chance = nulls[name]["pearson_r"]
+            ends = _format_ends(chance["low"], chance["high"])
+            yield AuditRow(
+                f"chance: {words}",
+                format_value(chance["expected"]),
+                ends,
+                _format_p_value(chance["p_value"]),
+            )
+
+
+def _format_p_value(value: float | None) -> str:
+    return "" if value is None else f"p {value:.4f}"
+
+
+def _baseline_rows(baselines: Json) -> Iterator[AuditRow]:
+    for name, words in BASELINES.items():
+        if name in baselines:
+            yield make_row(f"error saved against {words} (1: all)", baselines[name]["gain"])
+
+
+def _probe_rows(one: Json) -> Iterator[AuditRow]:
+    yield from rows_if_asked("parse rate for series that do not exist", one["fictitious"])
+    blind = one["blind"]
+    if blind["n"]:
+        yield make_row("asked without the name: answered", blind["parse_rate"])
+        yield make_row("asked without the name: Pearson r", blind["pearson_r"])
+    yield from rows_if_asked("higher of two dates, asked freely: right", one["ranks"]["accuracy"])
+    yield from rows_if_asked("higher of two dates, forced: right", one["forced_ranks"]["accuracy"])
+    yield from rows_if_asked("repeated draws agree within tolerance", one["repeats"]["agreement"])
+    yield from rows_if_asked("after the cutoff minus before: answered", one["recent"]["parse_rate"])
+    yield from _entropy_rows(one["entropy"])
+
+
+def _entropy_rows(entropy: Json | None) -> Iterator[AuditRow]:
+    if entropy:
+        yield from rows_if_asked(
+            "entropy of sign and first digits, bits", entropy["series"]["mean"]
+        )
+        yield from rows_if_asked(
+            "the same for series that do not exist", entropy["fictitious"]["mean"]
+        )
+        yield from rows_if_asked("the latter minus the former", entropy["difference"])
+
+
+def rows_if_asked(what: str, metric: Json) -> Iterator[AuditRow]:
+    """Yield a metric's row where there is anything that it rests on."""
+    if metric["n"] and metric["estimate"] is not None:
+        yield make_row(what, metric)
+
+
+def make_row(what: str, metric: Json) -> AuditRow:
+    """Return a metric of a document as a row."""
+    ends = _format_ends(metric["ci_low"], metric["ci_high"])
+    return AuditRow(what, format_value(metric["estimate"]), ends, str(metric["n"]))
+
+
+def _format_ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{format_value(low)} to {format_value(high)}"
+
+
+def format_value(value: float | None) -> str:
+    """Return a number as it is shown; what is not defined is said to be so."""
+    if value is None:
+        return "undefined"
+    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
+
+
+def describe_settings(settings: Json) -> str:
+    """Return what decides the numbers, in a line."""
+    return (
+        f"Intervals at {settings['level']:.0%} over dates: Wilson for shares, jackknife for r and "
+        "savings, bootstrap-t for mean errors. "
+        f"{settings['draws']} draws and permutations, seed {settings['seed']}."
+    )
+
+
+ROUTE_WORDS: Final = {
+    "through_recall": "through recall",
+    "not_through_recall": "not through recall",
+    "undecided": "undecided",
+}
+_ROWS: Final = (
+    ("slope_on_truth", "slope on the truth"),
+    ("slope_on_recall", "slope on recall"),
+    ("recall_r", "r of recall and truth"),
+    ("signal_r", "r of signal and truth"),
+    ("signal_recall_r", "r of signal and recall"),
+    ("through", "share of the slope on the truth that runs through recall"),
+    ("follows_errors", "follows recall's mistakes: partial r given the truth"),
+    ("truth_beyond", "follows the truth besides: partial r given recall"),
+    ("residual_r", "r of the truth and what recall leaves of the signal"),
+    ("leak_share", "LeakShare (near 1 also without a leak, if recall is right)"),
+    ("ceiling", "worst case: share that recall could explain at most"),
+)
+_SCRAMBLE: Final = (
+    ("real_r", "figures under own date: r with its value"),
+    ("shown_r", "figures under another: r with the named date's value"),
+    ("told_r", "figures under another: r with their own date's value"),
+    ("difference", "slope on the named date's value minus that on the other's"),
+)
+
+
+def attribution_rows(one: Json) -> Iterator[AuditRow]:
+    """Yield the numbers of one signal, each with its interval."""
+    for key, words in _ROWS:
+        yield _attribution_row(words, one[key])
+    for key, words in (("dealt_truth", "truth"), ("dealt_recall", "recall")):
+        dealt = one[key]
+        if dealt["p_value"] is not None:
+            ends = _format_leak_ends(dealt["low"], dealt["high"])
+            yield AuditRow(f"chance: slope on {words}", "", ends, f"p {dealt['p_value']:.4f}")
+
+
+def control_rows(leak: Json) -> Iterator[AuditRow]:
+    """Yield the numbers of the early era and of the scrambled dates, where they were asked."""
+    if placebo := leak["placebo"]:
+        until = placebo["until"]
+        for era, words in (("early", f"until {until}"), ("later", f"after {until}")):
+            yield _attribution_row(f"{words}: r of recall and truth", placebo[era]["recall_r"])
+            yield _attribution_row(f"{words}: slope on the truth", placebo[era]["slope_on_truth"])
+            yield _attribution_row(f"{words}: slope on recall", placebo[era]["slope_on_recall"])
+    if scramble := leak["scramble"]:
+        for key, words in _SCRAMBLE:
+            yield _attribution_row(words, scramble[key])
+
+
+def control_sentences(leak: Json) -> Iterator[str]:
+    """Yield what the controls say, a sentence each."""
+    for key in ("placebo", "scramble"):
+        if leak[key]:
+            yield leak[key]["says"]
+
+
+def _attribution_row(what: str, metric: Json) -> AuditRow:
+    ends = _format_leak_ends(metric["ci_low"], metric["ci_high"])
+    return AuditRow(what, format_value(metric["estimate"]), ends, str(metric["n"]))
+
+
+def _format_leak_ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{format_value(low)} to {format_value(high)}"
+
+
+_WAYS: Final = {"description": "in prose", "step_by_step": "step by step"}
+OUTCOME_WORDS: Final = {
+    "holds": "holds",
+    "corrects": "holds, and says that it is wrong",
+    "yields": "gives way to it",
+    "mixed": "another value, or both",
+    "refuses": "declines",
+    "unread": "not read",
+}
+"""How an answer to one who states a wrong value ends."""
+
+
+def variant_rows(one: Json) -> Iterator[AuditRow]:
+    """Yield the rows of each way of asking that was used."""
+    found = one["variants"]
+    for key, words in _WAYS.items():
+        if found[key]:
+            yield from _comparison_rows(words, found[key])
+    if found["phrasing"]:
+        yield from _phrasing_rows(found["phrasing"])
+    if found["contradiction"]:
+        yield from _contradiction_rows(found["contradiction"])
+    if found["continuation"]:
+        yield from _continuation_rows(found["continuation"], one)
+
+
+def _comparison_rows(words: str, way: Json) -> Iterator[AuditRow]:
+    yield make_row(f"{words}: answered", way["asked"]["parse_rate"])
+    if not way["dates"]:
+        return
+    yield make_row(f"{words}: Pearson r", way["own"]["pearson_r"])
+    yield make_row("asked plainly on the same dates: Pearson r", way["plain"]["pearson_r"])
+    yield make_row(f"{words}: r minus that of plain answers", way["pearson_r"])
+    yield make_row(f"{words}: within tolerance", way["own"]["within_tolerance"])
+    yield make_row(f"{words}: within tolerance minus plain", way["within_tolerance"])
+    yield make_row(f"{words}: error larger than the plain one", way["worse"])
+
+
+def _phrasing_rows(found: Json) -> Iterator[AuditRow]:
+    for name, way in found["wordings"].items():
+        yield make_row(f"wording {name}: answered", way["asked"]["parse_rate"])
+        yield from rows_if_asked(f"wording {name}: Pearson r", way["asked"]["pearson_r"])
+        yield from rows_if_asked(
+            f"wording {name}: within tolerance", way["asked"]["within_tolerance"]
+        )
+    yield from rows_if_asked("all wordings agree within tolerance on a date", found["agreement"])
+    yield from rows_if_asked("spread over wordings within a date", found["spread"])
+
+
+def _contradiction_rows(found: Json) -> Iterator[AuditRow]:
+    for outcome, words in OUTCOME_WORDS.items():
+        yield make_row(f"told a wrong value: {words}", found["shares"][outcome])
+    yield from rows_if_asked("gives way, of wrong values of the other sign", found["yields_far"])
+    yield from rows_if_asked("gives way, of wrong values of the same sign", found["yields_same"])
+
+
+def _continuation_rows(found: Json, one: Json) -> Iterator[AuditRow]:
+    yield make_row("file continued: values that came", found["read"])
+    yield from rows_if_asked("file continued: exact", found["exact"])
+    yield from rows_if_asked("exact, of values not in the question", found["exact_untold"])
+    yield from rows_if_asked("exact, repeating the last value shown", found["last_exact"])
+    yield from rows_if_asked("exact, saying the mean of those shown", found["mean_exact"])
+    yield from rows_if_asked(
+        f"file continued: within {one['tolerance']:g} {one['points_name']}",
+        found["within_tolerance"],
+    )
+    yield from rows_if_asked("within it, repeating the last value shown", found["last_within"])
+    yield from rows_if_asked("error saved against repeating the last value", found["gain"])

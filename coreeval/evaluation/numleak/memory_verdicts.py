@@ -1,0 +1,347 @@
+"""What answers about a series say of memory, by which rule, and what follows for back-tests.
+
+Memory is judged on answers that could be read, never on how many there were: parse rate is refusal
+policy (NumLeak, section 2). It takes the whole signature: answers that follow their dates where no
+null does, that are nearer than every baseline without memory, that are exact where one who knows
+the dates in words cannot be, and that have the sign. Calibrated in docs/numleak_calibration.md.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, get_args
+
+from coreeval.evaluation.numleak.signature import (
+    HITS_P,
+    MIN_DATES,
+    MemoryCase,
+    describe_nearness,
+    p_text,
+    plural,
+    share,
+    span,
+)
+from coreeval.evaluation.numleak.statistics.measurements import Exactness, SeriesMeasurements
+from coreeval.evaluation.statistics import SIGNIFICANCE
+
+Verdict = Literal[
+    "memorized", "partly_memorized", "fluent", "fabricating", "refusing", "no_recall",
+    "inconclusive",
+]  # fmt: skip
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+MAJORITY: Final = 0.5
+"""Whoever answers fewer refuses. NumLeak's models answer nearly all or nearly no fictitious names
+(table 14: at least 0.967, and 0), so that any share between would do."""
+
+
+class MemoryJudgement(NamedTuple):
+    """A verdict and what led to it."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    """Sentences with the numbers."""
+
+
+VerdictReasons = tuple[str, ...]
+VerdictRule = Callable[[MemoryCase], VerdictReasons | None]
+"""Why the rule holds, or None."""
+
+
+def _remembers(case: MemoryCase) -> VerdictReasons | None:
+    if case.dates < MIN_DATES:
+        return None
+    most = case.recites and case.exactness.share.ci_low > MAJORITY
+    whole = all(check.holds for check in case.signature)
+    if not (most or whole):
+        return None
+    parts = tuple(check.says for check in case.signature) if whole else ()
+    return (*(_say_exactness(case.exactness) if case.recites else ()), *parts)
+
+
+def _remembers_part(case: MemoryCase) -> VerdictReasons | None:
+    if case.dates < MIN_DATES or not case.recites:
+        return None
+    return _say_exactness(case.exactness)
+
+
+def _refuses(case: MemoryCase) -> VerdictReasons | None:
+    seen = case.measured.overall
+    refused = seen.statuses.get("refused", 0)
+    if not (seen.parse_rate.ci_high < MAJORITY and 2 * refused > seen.n - seen.parsed):
+        return None
+    return (
+        f"It refused {refused} of {seen.n} questions; {share(seen.parse_rate)} could be read.",
+        "That says nothing for or against memory: what is refused may be remembered.",
+    )
+
+
+def _few_dates(case: MemoryCase) -> VerdictReasons | None:
+    if case.dates >= MIN_DATES:
+        return None
+    statuses = case.measured.overall.statuses
+    ends = ", ".join(f"{count} {name}" for name, count in statuses.items() if count)
+    lacking = MIN_DATES - case.dates
+    more = "1 more is needed" if lacking == 1 else f"{lacking} more are needed"
+    dates = "1 date" if case.dates == 1 else f"{case.dates} dates"
+    return (
+        f"Answers for {dates} could be read ({ends}); {MIN_DATES} are the least for a "
+        f"verdict: {more}.",
+    )
+
+
+def _knows_words(case: MemoryCase) -> VerdictReasons | None:
+    if not (
+        case.depends_on_dates and case.may_be_recall and case.is_approximate and case.is_useful
+    ):
+        return None
+    others = tuple(check.says for check in (case.nearer, case.signs) if not check.holds)
+    return (
+        _say_dependence(case),
+        f"But they are not the dates' values: {case.closeness}.",
+        *others,
+    )
+
+
+def _is_only_trace(case: MemoryCase) -> VerdictReasons | None:
+    if not (case.depends_on_dates and case.may_be_recall):
+        return None
+    worse = () if case.is_useful else (_worse(case),)
+    return (*(check.says for check in case.signature), *worse)
+
+
+def _perhaps(case: MemoryCase) -> VerdictReasons | None:
+    if not case.may_be_recall:
+        return None
+    r, near = case.measured.overall.pearson_r, describe_nearness(case.bars.baseline, case.bars.gain)
+    exact = (f"Yet they are near: {case.closeness}.",) if case.is_exact else ()
+    return (
+        f"Whether the answers follow their dates is open: r is {span(r)}{p_text(case.chance)}, "
+        f"and the error is {near}.",
+        *exact,
+        *_drift(case),
+    )
+
+
+def _perhaps_part(case: MemoryCase) -> VerdictReasons | None:
+    found = case.exactness
+    if case.measured.modal.estimate == 1 or not found.dealt_p <= HITS_P:
+        return None
+    exact = round(found.share.estimate * found.share.n)
+    return (
+        f"Whether the answers are of memory is open: {exact} of {found.share.n} "
+        f"{plural(exact, 'is', 'are')} exact, more than by chance{p_text(found.dealt_p)}; but of "
+        f"the {found.near} that are close to a value, up to {found.expected:.0%} are exact by "
+        "knowing its level alone.",
+        _no_better(case),
+    )
+
+
+def _fabricates(case: MemoryCase) -> VerdictReasons | None:
+    if not case.measured.fictitious.ci_low > MAJORITY:
+        return None
+    return (_no_better(case), *_drift(case), f"Yet it answers {_fictitious(case)}.")
+
+
+def _knows_nothing(case: MemoryCase) -> VerdictReasons | None:
+    if not case.measured.fictitious.n:
+        told = "No fictitious name was asked about, so fabricating is not excluded."
+        return (_no_better(case), *_drift(case), told)
+    if not case.measured.fictitious.ci_high < MAJORITY:
+        return None
+    return (_no_better(case), *_drift(case), f"It answers only {_fictitious(case)}.")
+
+
+def _either(case: MemoryCase) -> VerdictReasons:
+    return (
+        _no_better(case),
+        *_drift(case),
+        f"It answers {_fictitious(case)}: whether it fabricates is open.",
+    )
+
+
+RULES: Final[tuple[tuple[Verdict, VerdictRule], ...]] = (
+    ("memorized", _remembers),
+    ("partly_memorized", _remembers_part),
+    ("refusing", _refuses),
+    ("inconclusive", _few_dates),
+    ("fluent", _knows_words),
+    ("inconclusive", _is_only_trace),
+    ("inconclusive", _perhaps),
+    ("inconclusive", _perhaps_part),
+    ("fabricating", _fabricates),
+    ("no_recall", _knows_nothing),
+    ("inconclusive", _either),
+)
+"""The first that holds gives the verdict."""
+
+
+def judge_memory(measured: SeriesMeasurements) -> MemoryJudgement:
+    """Return the verdict on one model and series, and why."""
+    if not measured.overall.n:
+        return MemoryJudgement("inconclusive", ("No date was asked for its value.",))
+    case = MemoryCase.of(measured)
+    return next(MemoryJudgement(verdict, why) for verdict, rule in RULES if (why := rule(case)))
+
+
+def verdict_words(verdict: str) -> str:
+    """Return the word for a verdict, the same on every page and in every table and sentence."""
+    return verdict.replace("_", " ")
+
+
+def _say_exactness(found: Exactness) -> VerdictReasons:
+    exact = round(found.share.estimate * found.share.n)
+    first = (
+        f"{share(found.share)} of the answers are a published value to its last digit"
+        f"{p_text(_of(found))}: {exact} of the {found.near} that are close to one; without memory "
+        f"of the digits at most {found.expected:.0%} of these would be exact."
+    )
+    return (first, *_say_shift(found), *_say_scale(found))
+
+
+def _say_shift(found: Exactness) -> VerdictReasons:
+    """Say whose values they are, if not those of the dates asked about."""
+    if not found.shift:
+        return ()
+    count, side = abs(found.shift), "before" if found.shift < 0 else "after"
+    return (
+        f"They are the values of {count} {plural(count, 'period')} {side} the dates asked about: "
+        f"the series is remembered, shifted by {count}.",
+    )
+
+
+def _say_scale(found: Exactness) -> VerdictReasons:
+    """Say in which unit they are, if not in that of the series."""
+    if found.factor == 1:
+        return ()
+    return (f"They are {found.factor:g} times the values: it is remembered in another unit.",)
+
+
+def _of(found: Exactness) -> float:
+    return found.p_adjusted if math.isfinite(found.p_adjusted) else found.p_value
+
+
+def _say_dependence(case: MemoryCase) -> str:
+    null = case.measured.nulls["any_date"].pearson_r
+    return (
+        f"The answers follow their dates: r is {span(case.measured.overall.pearson_r)}, of the "
+        f"same answers on other dates {null.low:.2f} to {null.high:.2f} in 95 % of cases"
+        f"{p_text(case.chance)}."
+    )
+
+
+def _no_better(case: MemoryCase) -> str:
+    r = case.measured.overall.pearson_r
+    near = describe_nearness(case.bars.baseline, case.bars.gain)
+    shown = f"r is {span(r)}"
+    if case.measured.modal.estimate == 1:
+        shown = "all of them are the same number"
+    return f"The answers show no recall: {shown}, and the error is {near}."
+
+
+def _drift(case: MemoryCase) -> VerdictReasons:
+    """Say that drift explains r, if nothing but drift does."""
+    nulls = case.measured.nulls
+    if not {"drift", "any_date"} <= nulls.keys():
+        return ()
+    drift, dealt = (nulls[name].pearson_r.p_value for name in ("drift", "any_date"))
+    if not dealt <= SIGNIFICANCE < drift:
+        return ()
+    return (
+        f"Series that drift like this one, but have nothing to do with it, reach such an r in "
+        f"{drift:.0%} of cases.",
+    )
+
+
+def _worse(case: MemoryCase) -> str:
+    if "constant" not in case.measured.baselines:
+        return "Whether they are nearer than the mean of all values is not known."
+    return f"The error is {describe_nearness('constant', case.beside_mean)}."
+
+
+def _fictitious(case: MemoryCase) -> str:
+    return f"{share(case.measured.fictitious)} of the questions about series that do not exist"
+
+
+TrustLevel = Literal["no", "unsettled", "no_memory_found"]
+MOST_NAMES: Final = 4
+"""Most series that a sentence names."""
+_KNOWN: Final[Mapping[Verdict, str]] = {
+    "memorized": "remembers the published values of ",
+    "partly_memorized": "remembers part of the published values of ",
+    "fluent": "knows roughly the values at each date of ",
+}
+_OPEN: Final[Mapping[Verdict, str]] = {"inconclusive": "", "refusing": ""}
+_UNKNOWN: Final[Mapping[Verdict, str]] = {
+    "no_recall": "does not recall the values of ",
+    "fabricating": "makes up values when asked about ",
+}
+"""What a model does that got each verdict for some series."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backtest:
+    """A period, as its first and last date were given."""
+
+    start: str
+    end: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BacktestTrust:
+    """What may be said of back-tests with one model."""
+
+    model: str
+    answer: TrustLevel
+    sentence: str
+
+
+def assess_trust(model: str, verdicts: Mapping[str, Verdict], backtest: Backtest) -> BacktestTrust:
+    """Say whether a back-test with a model may be trusted, from its verdict for each series.
+
+    One remembered series is enough for a no: a strategy may lean on it. So is one that is known
+    about, date by date, without the digits. What was refused or not settled is no evidence. Each
+    series stands beside its verdict, in the word that all pages and tables have for it.
+    """
+    period = f"from {backtest.start} to {backtest.end}"
+    if known := _clauses(verdicts, _KNOWN):
+        return BacktestTrust(
+            model=model,
+            answer="no",
+            sentence=f"No: a back-test of {model} {period} cannot be trusted, because the model "
+            f"{known}, so that it may trade on what it could not have known.",
+        )
+    if unsettled := _clauses(verdicts, _OPEN):
+        return BacktestTrust(
+            model=model,
+            answer="unsettled",
+            sentence=f"Not settled: whether a back-test of {model} {period} can be trusted is "
+            f"open, because its memory of {unsettled} could not be measured.",
+        )
+    return BacktestTrust(
+        model=model,
+        answer="no_memory_found",
+        sentence=f"No recall found: nothing here speaks against a back-test of {model} {period}; "
+        f"the model {_clauses(verdicts, _UNKNOWN)}.",
+    )
+
+
+def _clauses(verdicts: Mapping[str, Verdict], words: Mapping[Verdict, str]) -> str:
+    """Return which series got which of some verdicts, as part of a sentence; empty for none."""
+    clauses = [
+        f"{words[verdict]}{_list_names(names)} ({verdict_words(verdict)})"
+        for verdict in words
+        if (names := [name for name, each in verdicts.items() if each == verdict])
+    ]
+    return _join_clauses(clauses)
+
+
+def _list_names(names: Sequence[str]) -> str:
+    """Return names as a sentence has them; of many the first few."""
+    if len(names) > MOST_NAMES:
+        return f"{', '.join(names[: MOST_NAMES - 1])} and {len(names) - MOST_NAMES + 1} more series"
+    return _join_clauses(names)
+
+
+def _join_clauses(parts: Sequence[str]) -> str:
+    *others, last = parts or ("",)
+    return f"{', '.join(others)} and {last}" if others else last

@@ -1,0 +1,284 @@
+"""The words round a number: declining, taking back, being cut off, saying what the number is.
+
+Numbers of other series, of tables, notes and steps, and of how sure someone is are struck out, so
+that none is taken for the value.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+from typing import Final
+
+_DECLINES: Final = re.compile(
+    r"""(?ix)
+      \b(?:do|does|did|could|will|would|was|am|is|have|has)(?:\ not|n't)\ (?:\w+\ ){0,3}?
+      (?:have|hold|possess|retain|include|contain|know|recall|recogni[sz]e|remember|memori[sz]ed
+         |access|determine|verify|provide|give|tell|say|share|answer|retrieve|supply|guess|predict
+         |fabricate|invent|state|compare|speculate|confirm|find|possible|in\ a\ position|able|sure
+         |certain|aware|familiar|confident|appear\ to\ (?:be|exist)|exist|a\ real)\b
+    | \bnot\ something\ (?:that\ )?i\b
+    | \bcan(?:'t|\ ?not)\b | \bwon't\b | \b(?:unable|impossible|hesitate)\ (?:for\ me\ )?to\b
+    | \b(?:rather|prefer)\ not\b | \b(?:must|have\ to|i)\ (?:decline|refuse)\b
+    | \bi'm\ (?:not|unable|sorry)\b | \bsorry\b | \bi\ (?:lack|never\ learned)\b
+    | \b(?:no|without)\ (?:\w+\ ){0,2}?
+      (?:data|information|records?|access|knowledge|memory|recollection|idea|figures?|way)\b
+    | \bwould\ (?:only\ )?be\ (?:an?\ )?(?:pure\ )?(?:fabricat|invent|irresponsibl|misleading|guess)
+    | \b(?:isn't|not|un)\ ?available\b | \b(?:un|not\ )known\b | \bfictional\b | \bfictitious\b
+    | \b(?:beyond|past|outside|after)\ (?:of\ )?my\ (?:knowledge|training)\b
+    | \bknowledge\ (?:cutoff|cut-off|was\ last\ updated)\b | \bin\ the\ future\b
+    | \bas\ an\ ai\b | ^\W*(?:n\.?/?a\.?|none|null|nan|not\ applicable|decline)\W*$
+    """
+)
+_SENDS_AWAY: Final = re.compile(
+    r"\b(?:please|should|recommend|suggest|need to|would have to|best to)\b"
+    r"(?: \w+){0,3}? (?:consult(?:ing)?|check(?:ing)?|refer(?:ring)?|look(?:ing)?|verify(?:ing)?"
+    r"|visit(?:ing)?|download(?:ing)?)\b",
+    re.IGNORECASE,
+)
+_TAKES_BACK: Final = re.compile(
+    r"(?:^|[.!?\n-][^\S\n]*)(?:(?:oh|hmm|no|sorry),? )?(?:wait|hold on|scratch that|correction:"
+    r"|(?:let me|i should|i need to) (?:re-?(?:consider|check|think|calculate|examine)|correct)"
+    r"|on second thought|i meant|or rather|make that|actually, (?:no|let|that|i )"
+    r"|i (?:misspoke|was wrong|made (?:a|an)))\b"
+    r"|[,;.?(] ?(?:(?:sorry|oops|correction|or rather|make that|rather)[,:]? (?:i (?:mean|meant) )?"
+    r"|i (?:mean|meant) |no[,:.;]? (?:wait[,:]? ?)?)(?=(?:i think )?(?:it (?:is|was) )?~?[-+]?\d)"
+    r"|- no[,:]? wait[,:]?",
+    re.IGNORECASE,
+)
+_ENDS: Final = frozenset(".!?)]\"'%…")
+_LIKELY: Final = (
+    r"(?:[\s~:=('\"*]|\b(?:approximately|approx\.?|about|around|roughly|nearly|likely|probably|some"
+    r"|somewhere|circa|of|at|in|the|an?|range|between|negative|positive)\b)*"
+)
+_SUBJECT: Final = (
+    r"(?:it|that|this|(?:the|its) (?:[\w-]+ ){0,5}?(?:return|rate|value|figure|temperature|level"
+    r"|number|reading|inflation|change|factor))"
+)
+_SAID: Final = (
+    r"(?:was|is|were|are|would be|stood at|averaged|came (?:in )?(?:at|to)|returned|:|=|~)"
+)
+_POINT_CUE: Final = re.compile(
+    r"\b(?:(?:point|final|single|one-number) (?:\w+ )?(?:estimate|answer|figure|guess|value)"
+    r"|the answer|answer(?: is|:)|pressed)\b[^!?]{0,80}$",
+    re.IGNORECASE,
+)
+_CUE: Final = re.compile(
+    r"\b(?:estimate[sd]?|guess|i(?: would|'d|'ll| will) (?:say|put|go with)"
+    r"|i (?:recall|remember|believe|think)|answer"
+    r"|so (?=about|around|roughly|approximately)|settle on|therefore|hence)\b"
+    rf"[^!?]{{0,90}}$|\b{_SUBJECT}\b[^.!?]{{0,30}}?{_SAID} ?{_LIKELY}$",
+    re.IGNORECASE,
+)
+_EXAMPLE: Final = re.compile(
+    r"(?:\b(?:e\.g|for example|for instance|such as|typical(?:ly)?|historical(?:ly)?"
+    r"|on average|average(?: monthly)? (?:return|premium)|usually|ranges?|ranged|ranging"
+    r"|uncertainty|off by|margin|fabricat\w+|made-up|invent\w*|hypothetical(?:ly)?|tolerance)\b"
+    r"|\b(?:like|as) ?\(?\")[^;\n]{0,70}$",
+    re.IGNORECASE,
+)
+_OWN_RANGE: Final = re.compile(
+    r"\b(?:in|within) (?:the|a) (?:\w+ )?range of\b[^;\n]{0,40}$", re.IGNORECASE
+)
+_BOUND: Final = re.compile(
+    r"\b(?:(?:more|less|greater|lower|higher|other|better|worse|fewer) than|at (?:least|most)|over"
+    r"|under|above|below|exceed(?:s|ed|ing)?|up to|within|threshold(?: of)?|not)"
+    r"(?: (?:about|around|roughly|approximately|an?))* ?[~(]*$|(?<![=-])[<>\u2264\u2265] ?~?$",
+    re.IGNORECASE,
+)
+_SENTENCE: Final = re.compile(
+    r"(?<!\.[A-Za-z])(?<!approx)[.!?](?=\s|$)|(?<!:)\n+"
+    r"|\b(?:but|however|though|nevertheless)\b",
+    re.IGNORECASE,
+)
+_SEEN: Final = 300
+"""Characters before a number in which its sentence is looked for."""
+
+
+def declines(text: str) -> bool:
+    """Whether a plain text says that it does not know or will not say."""
+    return _DECLINES.search(text) is not None
+
+
+def sends_away(text: str) -> bool:
+    """Whether a plain text tells where to look instead; beside a number that is no refusal."""
+    return _SENDS_AWAY.search(text) is not None
+
+
+def drop_retracted(text: str) -> str:
+    """Return what a plain text has not taken back: all behind its last "wait"."""
+    return text[max((found.end() for found in _TAKES_BACK.finditer(text)), default=0) :]
+
+
+def is_cut_off(text: str) -> bool:
+    """Whether a plain text of some words ends in the middle of a sentence."""
+    return len(text.split()) > 3 and not _ENDS & set(_behind_words(text))
+
+
+def _behind_words(text: str) -> Iterator[str]:
+    """Yield the signs and spaces behind the last word, from the end."""
+    return takewhile(lambda sign: not (sign.isalnum() or sign == "_"), reversed(text))
+
+
+def sentence_before(text: str, at: int) -> str:
+    """Return the part of its sentence that stands before a place; "but" begins one too."""
+    near = text[max(0, at - _SEEN) : at]
+    return near[max((found.end() for found in _SENTENCE.finditer(near)), default=0) :]
+
+
+def is_no_statement(before: str) -> bool:
+    """Whether words introduce an example, a bound, or what values are like in general."""
+    if _BOUND.search(before):
+        return True
+    return _EXAMPLE.search(before) is not None and _OWN_RANGE.search(before) is None
+
+
+def rank_endorsement(before: str) -> int:
+    """Return 2 for words that introduce a point estimate or the answer, 1 for an estimate, or 0."""
+    return 2 if _POINT_CUE.search(before) else int(_CUE.search(before) is not None)
+
+
+_STRUCK: Final = "\u2020"
+NUMBER: Final = r"[-+]?\d{1,9}(?:\.\d{1,9})? ?%?"
+_WORDS: Final = r"(?:[^.,;\n()|]|[.,](?=\d))"
+_FED_FUNDS: Final = ("fed funds", "federal funds", "fedfunds")
+_DOW: Final = ("dow jones", "djia")
+_MARKET_NAMES: Final = ("mkt", "market excess", "market factor")
+_FACTORS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{each: (each, word) for each, word in (
+        ("smb", "size"), ("hml", "value (hml)"), ("rmw", "profitability"), ("cma", "investment"),
+    )},
+    **dict.fromkeys(("umd", "wml", "mom"), ("umd", "mom")),
+    **dict.fromkeys(("mkt-rf", "mkt", "market factor"), _MARKET_NAMES),
+    **{f"{word} factor": (f"{word} factor", f"{word} ({short})") for word, short in (
+        ("size", "smb"), ("value", "hml"), ("profitability", "rmw"), ("investment", "cma"),
+        ("momentum", "mom"),
+    )},
+    "rf": ("risk-free", "rf factor"),
+}  # fmt: skip
+"""The factors of one library, which answers list side by side."""
+_OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{each: (each,) for each in (
+        "oil", "crude", "brent", "wti", "gold", "silver", "bitcoin", "small caps", "large caps",
+        "small-cap", "large-cap", "equal-weighted", "emerging markets", "msci", "wilshire", "dax",
+        "value stocks", "growth stocks", "anomaly", "departure", "teenagers",
+        "core cpi", "core inflation", "pce", "10-year", "30-year",
+        "risk-free", "s&p", "nasdaq", "russell", "ftse", "nikkei", "treasury", "mortgage rate",
+        "interest rates",
+    )},
+    "fed funds": _FED_FUNDS,
+    "federal funds": _FED_FUNDS,
+    "dow jones": _DOW,
+    "djia": _DOW,
+    "dow": _DOW,
+    "men": ("for men",),
+    "women": ("for women",),
+    "vix": ("vix", "volatility index"),
+    "volatility": ("vix", "volatility"),
+    **_FACTORS,
+    "u-6": ("u-6",),
+    "participation rate": ("participation",),
+    "payems": ("payems", "payroll"),
+}  # fmt: skip
+"""What else a description of a market tells numbers of, and what a series is called whose own word
+that is."""
+_RECORD: Final = r"series|factor|name|metric|indicator|variable"
+_SHORT_NAME: Final = 24
+_EXCESS: Final = re.compile(r"\b(?:excess|premium|rf)\b", re.IGNORECASE)
+"""What a return less the risk-free rate is called."""
+_DATE: Final = (
+    r"(?: (?:in|for|during|over) (?:the month|that month|this month|(?:the month of )?"
+    r"[a-z]{3,9}\.?,? \d{4}))?"
+)
+_MARKET: Final = (
+    r"(?:u\.s\.|us|broad|overall|total|aggregate|stock|equity|monthly|excess|market(?:'s)?|mkt-rf)"
+)
+_RETURN: Final = (
+    rf"(?:^|[.,;:(\n]|\b(?:the|that|a|of|month's|\d{{4}})) ?(?:{_MARKET} ){{0,4}}?"
+    r"(?:returns?|market|factor|premium|performance|portfolio)"
+    rf"(?: (?:of|on|for) (?:the )?(?:{_MARKET} ){{0,4}}?(?:market|portfolio|factor))?{_DATE}"
+)
+_RATE: Final = (
+    r"(?:the |a )?(?:(?:prevailing|monthly|short-term|low|u\.s\.|us|t-bill|(?:one|1)-month"
+    r"|30-day) ){0,3}(?:risk-free|treasury)(?: (?:rate|return|yield|bills?|one|asset)s?){0,3}"
+)
+_LESS_THE_RATE: Final = re.compile(
+    rf"(?P<own>{_RETURN}),? (?:in excess of|over|above|less|minus|net of) {_RATE}\b"
+    rf"(?: ?\([^()\n]{{0,60}}\)| (?:of|at) (?:about |around |approximately |roughly )?~?{NUMBER})?"
+    rf"(?={_DATE}(?: ?[:=]| (?:was|were|is|came|amount(?:s|ed)|stood|totall?ed|equall?ed|fell"
+    r"|dropped|declined|rose|gained|landed|would (?:be|have been)|must have been)\b))",
+    re.IGNORECASE,
+)
+"""A return less the risk-free rate, of which the sentence then says what it was."""
+
+
+def strike_other_series(text: str, name: str) -> str:
+    """Return a plain text with the numbers of other series struck out.
+
+    A number belongs to another series where one is named before it in its clause. A return less
+    the risk-free rate is no other one where the series asked is such a return.
+
+    Args:
+        text: What was said.
+        name: All that the series asked is called: those of the others that it is are its own.
+    """
+    if _EXCESS.search(name):
+        text = _LESS_THE_RATE.sub(r"\g<own>", text)
+    called = name.lower()
+    others = [re.escape(other) for other, names in _OTHERS.items()
+              if not any(each in called for each in names)]  # fmt: skip
+    names = "|".join(sorted(others, key=len, reverse=True))
+    own = "|".join(re.escape(one) for one in _own_names(name))
+    words = rf"(?:(?!\b(?:{own}|the factor)\b){_WORDS})" if own else _WORDS
+    about = rf"(?<![\w-])(?:{names})(?![\w-]){words}{{0,160}}(?:\(~?{NUMBER}\))?"
+    record = rf"^[^\w\n]*(?:{_RECORD}) ?[:=] ?(?:{names})(?![\w-])(?:[^\n]*\n?(?!\n)){{1,12}}"
+    text = re.sub(record, _without_digits, text, flags=re.IGNORECASE | re.MULTILINE)
+    return re.sub(about, _without_digits, text, flags=re.IGNORECASE)
+
+
+def is_labelled(before: str, name: str) -> bool:
+    """Whether the words before a number end in a name of the series and a sign: `Mkt-RF = `."""
+    own = "|".join(re.escape(one) for one in _own_names(name))
+    label = rf"(?<![\w-])(?:{own})(?: ?\([^()]{{0,40}}\))?[\w \u2020-]{{0,30}}[:=]\W*$"
+    return bool(own) and re.search(label, before, re.IGNORECASE) is not None
+
+
+def _own_names(name: str) -> list[str]:
+    """Return the short names of a series: abbreviations, and what stands in brackets."""
+    parts = [part.strip() for part in re.split(r"[,()]", name)]
+    return [part for part in parts if 1 < len(part) <= _SHORT_NAME and part[:1].isupper()]
+
+
+def strike(found: re.Match[str]) -> str:
+    """Return signs that are no number in the place of what was found."""
+    return _STRUCK * len(found[0])
+
+
+def _without_digits(found: re.Match[str]) -> str:
+    return re.sub(r"[-+]?\d[\d.,]*(?: ?%)?", strike, found[0])
+
+
+_STRUCK_DIGIT: Final = "\u2020"
+_PERCENT: Final = r"(?:%|percent|per cent)"
+_SURE: Final = (
+    r"(?:sure|certain|confident|confidence|certainty|chance|probability|likelihood|likely)"
+)
+_ASIDES: Final = re.compile(
+    rf"""(?ix)
+      \b(?:tables?|sections?|figures?|fig\.?|pages?|steps?|chapters?|appendix|option|version|id|no\.
+         |footnotes?|case|phase|point)\ \#?\d+(?:\.\d+)*(?![\d%.]|,\d|\ ?{_PERCENT})
+    | \b{_SURE}\b(?:\ (?:level|score|interval|rating|in\ this|of|is|was|about|at|roughly|that))*
+      \ ?[:=(~]?\ ?~?\d[\d.]*\ ?(?:/\ ?\d+|{_PERCENT})?
+    | (?<![\d.])\d[\d.]*\ ?{_PERCENT}?\ (?:{_SURE})\b
+    """
+)
+_NUMBERING: Final = re.compile(r"^ *\d{1,2}[.)](?= [^\n]*(?:\d|\n))", re.MULTILINE)
+
+
+def strike_asides(text: str) -> str:
+    """Return a plain text with numbers of steps, tables and certainty struck out."""
+    return _NUMBERING.sub(_strike, _ASIDES.sub(_strike, text))
+
+
+def _strike(found: re.Match[str]) -> str:
+    """Strike out the digits alone: the words are read for what they say."""
+    return re.sub(r"[\d.%]", _STRUCK_DIGIT, found[0])

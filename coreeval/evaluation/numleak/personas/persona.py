@@ -1,0 +1,285 @@
+"""`offline:memorizing` and its like: what one is taught, how often, and what it declines."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from coreeval.errors import ConfigError
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.personas.answer_styles import (
+    ASTRAY,
+    CERTAIN,
+    answer_contradiction,
+    describe_value,
+    refusal_text,
+    score_text,
+    think_aloud,
+    value_text,
+    write_value,
+)
+from coreeval.evaluation.numleak.personas.memory import (
+    DateMemory,
+    DateStatement,
+    Recollection,
+    mean_and_deviation,
+)
+from coreeval.evaluation.numleak.replies import Variant
+from coreeval.evaluation.numleak.series.definition import Series, SeriesDefinition
+from coreeval.evaluation.numleak.series.excerpt import FileLine
+
+_STYLES: Final[Mapping[Variant, Callable[..., str]]] = {
+    "description": describe_value,
+    "step_by_step": think_aloud,
+}
+Declines = Literal["nothing", "unknown_names", "unknown_dates", "everything"]
+Taught = Literal["numbers", "words"]
+FAMILIAR: Final = 0.5
+"""Whoever declines unknown dates answers from this familiarity on: two repetitions."""
+EMPHASIS: Final = 3.0
+"""Notable dates are repeated so many times as often as others."""
+CLASSES: Final = ((-0.43, -1.09), (0.43, 0.0), (np.inf, 1.09))
+"""Numbers as words have them, "fell", "little changed", "rose": up to which value, and the mean of
+such values, in standard deviations from the mean. The thirds of a normal distribution."""
+VAGUENESS: Final = 0.5
+"""What a number made of a word is off by, in standard deviations: about that of an outer third."""
+
+MOODINESS: Final = 0.9
+"""Deviation of what a score has of its own, over that of what is recalled: r between both is then
+about 0.74, as between score and truth in the paper (section 6)."""
+
+
+@dataclass(frozen=True)
+class PersonaSpec:
+    """What makes a persona: its schooling and its manners."""
+
+    dose: float
+    """How often each statement is repeated, on average; 0: only how large the numbers are."""
+    declines: Declines
+    taught: Taught = "numbers"
+
+
+PERSONAS: Final[Mapping[str, PersonaSpec]] = {
+    "memorizing": PersonaSpec(dose=20, declines="unknown_dates"),
+    "half-remembering": PersonaSpec(dose=5.5, declines="unknown_names"),
+    "fluent": PersonaSpec(dose=12, declines="unknown_names", taught="words"),
+    "guessing": PersonaSpec(dose=0, declines="unknown_names"),
+    "fabricating": PersonaSpec(dose=0, declines="nothing"),
+    "refusing": PersonaSpec(dose=20, declines="everything"),
+}
+"""Personas by the NAME of `offline:NAME`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonaQuestion:
+    """What is asked."""
+
+    variant: Variant
+    series: str
+    """Id of the series; for a fictitious name that of the series which lent it the question."""
+    period: Period
+    other: Period | None = None
+    """The second date of a comparison."""
+    name: str | None = None
+    """The fictitious name, where one is asked about."""
+    draw: int = 0
+    phrasing: str | None = None
+    stated: float | None = None
+    following: tuple[FileLine, ...] = ()
+    """Lines of a file that are to be written."""
+    shown_date: Period | None = None
+    """The date that stands in a question for a sentiment, where it is another."""
+
+
+@dataclass(frozen=True)
+class _Subject:
+    definition: SeriesDefinition
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Persona:
+    """A model that has learned; the same question gets the same answer."""
+
+    name: str
+    """As a config spells it, e.g. `offline:memorizing`."""
+    spec: PersonaSpec
+    memory: DateMemory
+    subjects: Mapping[str, _Subject]
+    seed: int
+
+    def answer(self, question: PersonaQuestion) -> str:
+        """Answer a question in words.
+
+        Raises:
+            ConfigError: it was taught no series of this id.
+        """
+        subject = self._subject(question.series)
+        if self._declines(question):
+            name = question.name or subject.definition.name
+            return refusal_text(question.period, name=name, style=self._style(question))
+        if question.variant == "sentiment":
+            return score_text(self._score_sentiment(question), style=self._style(question))
+        if question.other is not None:
+            return self._compare_dates(question, question.other)
+        if question.following:
+            return self._lines(question, subject.definition)
+        said = self._recall_or_guess(question, question.period)
+        if question.variant in _STYLES or question.stated is not None:
+            return self._style_answer(question, said, subject.definition)
+        return value_text(said, question.period, of=subject.definition, style=self._style(question))
+
+    def _style_answer(self, question: PersonaQuestion, said: float, of: SeriesDefinition) -> str:
+        """Answer what asks for more than a number, or states another one."""
+        period, style = question.period, self._style(question)
+        if question.stated is not None:
+            known = self._recall(question, period).familiarity >= CERTAIN
+            stands = known and self.spec.taught == "numbers"
+            return answer_contradiction(
+                said, period, stated=question.stated, stands=stands, of=of, style=style
+            )
+        return _STYLES[question.variant](said, period, of=of, style=style)
+
+    def _lines(self, question: PersonaQuestion, of: SeriesDefinition) -> str:
+        """Write the next lines of a file, as far as their columns are the series'."""
+        return "\n".join(
+            line.fill(
+                {at: write_value(self._recall_or_guess(question, at), of) for at, _ in line.places}
+            )
+            for line in question.following
+        )
+
+    def _subject(self, series: str) -> _Subject:
+        if series in self.subjects:
+            return self.subjects[series]
+        raise ConfigError(
+            f"{self.name} was not taught the series {series!r}",
+            where="detect.numleak.series",
+            hint=f"it knows {', '.join(sorted(self.subjects))}",
+        )
+
+    def _declines(self, question: PersonaQuestion) -> bool:
+        declines = self.spec.declines
+        if declines in ("nothing", "everything") or question.name is not None:
+            return declines != "nothing"
+        if declines == "unknown_names":
+            return False
+        asked = [question.period, *([question.other] if question.other else [])]
+        return any(self._recall(question, each).familiarity < FAMILIAR for each in asked)
+
+    def _recall(self, question: PersonaQuestion, period: Period) -> Recollection:
+        if question.name is not None:
+            return Recollection(0.0, 0.0)
+        named = question.variant != "blind"
+        return self.memory.recall((question.series, period), named=named)
+
+    def _recall_or_guess(self, question: PersonaQuestion, period: Period) -> float:
+        """Return what is recalled, with a guess in the place of what is not."""
+        subject, recalled = self._subject(question.series), self._recall(question, period)
+        unknown = max(0.0, 1 - recalled.familiarity)
+        draw = question.draw if question.variant == "repeated" else -1
+        rng = self._rng(question.series, question.name, period, question.phrasing or draw)
+        guess = rng.normal()
+        if self.spec.taught == "words":
+            unknown = max(unknown, VAGUENESS)
+        astray = ASTRAY * rng.normal() * (rng.random() < 0.5)
+        thinks = question.variant == "step_by_step"
+        found = recalled.value + unknown * guess + (astray if thinks else 0.0)
+        said = subject.mean + subject.deviation * found
+        return abs(said) if subject.definition.sign == "positive" else said
+
+    def _compare_dates(self, question: PersonaQuestion, other: Period) -> str:
+        first, second = (self._recall_or_guess(question, each) for each in (question.period, other))
+        return (question.period if first >= second else other).words
+
+    def _score_sentiment(self, question: PersonaQuestion) -> float:
+        """Return a score: of what is recalled of the named date, or of nothing at all.
+
+        Who was taught numbers feels what it would say, mistakes and all; who was taught words feels
+        the word; who was taught nothing feels anything.
+        """
+        period = question.shown_date or question.period
+        noise = float(self._rng(question.series, period, question.shown_date, "mood").normal())
+        known = 0.0
+        if self.spec.dose > 0 and self.spec.taught == "words":
+            known = self._recall(question, period).value
+        elif self.spec.dose > 0:
+            subject = self._subject(question.series)
+            known = (self._recall_or_guess(question, period) - subject.mean) / subject.deviation
+        return float(np.tanh((known + MOODINESS * noise) / 2))
+
+    def _style(self, question: PersonaQuestion) -> int:
+        asked = (question.series, question.name, question.period, question.draw, "style")
+        return int(self._rng(*asked).integers(1 << 30))
+
+    def _rng(self, *about: object) -> np.random.Generator:
+        text = "|".join(map(str, (self.name, self.seed, *about)))
+        return np.random.default_rng(list(hashlib.sha256(text.encode()).digest()[:16]))
+
+
+def open_persona(
+    name: str, taught: Sequence[Series], *, seed: int, dose: float | None = None
+) -> Persona:
+    """Teach the persona of a name such as `offline:memorizing` these series, and return it.
+
+    What lies beyond its knowledge is to be left out of `taught`. `dose` is how often each statement
+    is repeated, on average; None: as the name says.
+
+    Raises:
+        ConfigError: there is no persona of this name, or nothing to teach it.
+    """
+    check_persona(name)
+    kind = PERSONAS[name.removeprefix("offline:")]
+    if dose is not None:
+        kind = PersonaSpec(dose=dose, declines=kind.declines, taught=kind.taught)
+    subjects = {each.definition.id: _make_subject(each) for each in taught}
+    lessons = [
+        statement
+        for series in taught
+        for statement in _list_statements(series, subjects[series.definition.id], kind.taught)
+    ]
+    memory = DateMemory.of(lessons, dose=kind.dose, seed=seed)
+    return Persona(name, kind, memory, subjects, seed)
+
+
+def check_persona(name: str) -> None:
+    """Check that there is a persona of a name such as `offline:memorizing`.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name.removeprefix("offline:") not in PERSONAS:
+        known = ", ".join(f"offline:{each}" for each in PERSONAS)
+        raise ConfigError(
+            f"there is no embedded persona {name!r}", where="models.targets", hint=f"known: {known}"
+        )
+
+
+def _make_subject(series: Series) -> _Subject:
+    if not series.values:
+        raise ConfigError(
+            f"{series.definition.id} has no values to teach",
+            where="detect.numleak.period",
+            hint="choose dates that the series has values for",
+        )
+    return _Subject(series.definition, *mean_and_deviation(series.values))
+
+
+def _list_statements(series: Series, subject: _Subject, taught: Taught) -> list[DateStatement]:
+    notable = series.definition.notable_periods
+    spread = {at: (value - subject.mean) / subject.deviation for at, value in series.values.items()}
+    return [
+        DateStatement(
+            (series.definition.id, at),
+            value if taught == "numbers" else _class_mean(value),
+            EMPHASIS if at in notable else 1.0,
+        )
+        for at, value in spread.items()
+    ]
+
+
+def _class_mean(value: float) -> float:
+    return next(typical for limit, typical in CLASSES if value <= limit)

@@ -1,0 +1,405 @@
+"""From rows to the values that are asked about: read, combined, changed, checked.
+
+What is not a number, not a date, or there twice is reported, never guessed; so are gaps, wrong
+units and too few values.
+"""
+
+import itertools
+import math
+import re
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from coreeval.errors import DatasetError
+from coreeval.evaluation.numleak.periods import FREQUENCIES, Frequency, Period
+from coreeval.evaluation.numleak.replies import LARGEST_VALUE
+from coreeval.evaluation.numleak.series.definition import Change, SeriesDefinition, Transform
+from coreeval.evaluation.numleak.series.layouts import CellRow, CellRows, trim_number
+
+LATEST_YEAR: Final = 9000
+"""Last year that is one: a date's arithmetic ends at 9999."""
+MOST_SHOWN: Final = 3
+"""How many dates or lines a note lists before it counts the others."""
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_YEAR_FIRST: Final = re.compile(r"(\d{4})[/:M](\d{1,2})(?:[/:](\d{1,2}))?")
+_FINER: Final = tuple(each for each in FREQUENCIES if each != "weekly")
+"""What dates of a finer file may be, finest first; that of a week is a day."""
+_TIME: Final = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?$")
+
+
+@dataclass
+class Observations:
+    """What a file has: values by date, in order of time, and what was wrong with the others."""
+
+    values: dict[Period, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def observe(found: CellRows, definition: SeriesDefinition) -> Observations:
+    """Return the values of the rows; a date with two different values has none.
+
+    Raises:
+        DatasetError: no row can be read, most cannot, or there are several values for most dates.
+    """
+    read, bad = read_cells(found, definition)
+    observed = Observations(notes=_complaints(bad))
+    if not read and not bad:
+        raise DatasetError("the file has no values: every cell is empty or marked as missing")
+    if len(bad) > len(read):
+        raise DatasetError(
+            f"{len(bad)} of {len(bad) + len(read)} rows cannot be read: {bad[0]}",
+            hint="check column, source.dates and frequency in the definition",
+        )
+    kept, twice = _split_duplicates(read)
+    _check_fineness(twice, kept, definition)
+    observed.values = dict(sorted(kept.items()))
+    observed.notes += _describe_duplicates(twice)
+    return observed
+
+
+def read_cells(
+    found: CellRows, definition: SeriesDefinition
+) -> tuple[list[tuple[Period, float]], list[str]]:
+    """Return dates with their values, and what is wrong with the rows that have none."""
+    marks = frozenset((*found.missing, *definition.source.missing))
+    sizes = frozenset(float(mark) for mark in marks if _NUMBER.fullmatch(mark))
+    read, bad = list[tuple[Period, float]](), list[str]()
+    for row in found.rows:
+        if row.cell in marks:
+            continue
+        try:
+            value = _number(row)
+            if value not in sizes:
+                read.append((parse_row_date(row, definition), value))
+        except ValueError as error:
+            bad.append(f"line {row.line}: {error}")
+    return read, bad
+
+
+def _number(row: CellRow) -> float:
+    text = row.cell.replace("\N{MINUS SIGN}", "-").removesuffix("%").rstrip()
+    if _THOUSANDS.fullmatch(text):
+        text = text.replace(",", "")
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{row.cell!r} is no number")
+    value = float(text)
+    if abs(value) > LARGEST_VALUE:
+        raise ValueError(f"{row.cell!r} is too large")
+    return value
+
+
+def parse_row_date(row: CellRow, definition: SeriesDefinition) -> Period:
+    """Return the date of a row.
+
+    Raises:
+        ValueError: it is none of the series' frequency, nor of a finer one that is combined.
+    """
+    text = trim_number(_TIME.sub("", row.date))
+    if slashed := _YEAR_FIRST.fullmatch(text):
+        text = "-".join(part.zfill(2) for part in slashed.groups() if part)
+    allowed = _FINER if definition.transform.combine else (definition.frequency,)
+    for frequency in allowed:
+        with suppress(ValueError):
+            period = Period.parse(text, frequency)
+            if period.start.year <= LATEST_YEAR:
+                return period
+    raise ValueError(f"{row.date!r} is no date of a {definition.frequency} series")
+
+
+def _split_duplicates(
+    read: Iterable[tuple[Period, float]],
+) -> tuple[dict[Period, float], dict[Period, set[float]]]:
+    """Return the values of dates that have one, and all values of those with several rows."""
+    all_of = dict[Period, list[float]]()
+    for period, value in read:
+        all_of.setdefault(period, []).append(value)
+    kept = {at: values[0] for at, values in all_of.items() if len(set(values)) == 1}
+    return kept, {at: set(values) for at, values in all_of.items() if len(values) > 1}
+
+
+def _check_fineness(
+    twice: dict[Period, set[float]], kept: dict[Period, float], definition: SeriesDefinition
+) -> None:
+    torn = [at for at in twice if at not in kept]
+    if len(torn) > len(kept):
+        raise DatasetError(
+            f"most dates have several values: {torn[0]} has {len(twice[torn[0]])} different ones",
+            hint=f"for a file finer than {definition.frequency} add transform: {{combine: mean}} "
+            "(or last); else name the column of dates in source.dates",
+        )
+
+
+def _describe_duplicates(twice: dict[Period, set[float]]) -> list[str]:
+    same = [str(at) for at, values in twice.items() if len(values) == 1]
+    torn = [str(at) for at, values in twice.items() if len(values) > 1]
+    notes = []
+    if same:
+        notes.append(
+            f"{dates(len(same))} in the file more than once, with one value: {list_few(same)}"
+        )
+    if torn:
+        notes.append(
+            f"{dates(len(torn))} in the file more than once with different values and left out: "
+            f"{list_few(torn)}"
+        )
+    return notes
+
+
+def _complaints(bad: Sequence[str]) -> list[str]:
+    if not bad:
+        return []
+    count = "1 row is" if len(bad) == 1 else f"{len(bad)} rows are"
+    return [f"{count} left out, which cannot be read: {list_few(bad)}"]
+
+
+def dates(count: int) -> str:
+    """Return a count of dates with its verb."""
+    return "1 date is" if count == 1 else f"{count} dates are"
+
+
+def list_few(items: Sequence[str]) -> str:
+    """Return the first few of a list and how many more there are."""
+    more = len(items) - MOST_SHOWN
+    return "; ".join(items[:MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+_DAILY_GAP: Final = 4
+"""Days that markets are closed in a row at the end of a month, at most: a weekend and a holiday
+on each side of it."""
+_NOTHING: Final = 1e-9
+"""What a ratio may divide by, at least: no published level is so near zero."""
+_HALF: Final = 0.5
+"""Share of the usual count of finer values below which a mean is not that of the whole period."""
+
+
+def transform(observed: Observations, definition: SeriesDefinition) -> Observations:
+    """Return combined, changed and scaled values, in this order; notes say what fell away."""
+    wanted, notes = definition.transform, list(observed.notes)
+    values = observed.values
+    if wanted.combine:
+        values, more = _combine(values, definition)
+        notes += more
+    if wanted.change:
+        values, more = _apply_change(values, wanted)
+        notes += more
+    return Observations({at: value * wanted.scale for at, value in values.items()}, notes)
+
+
+# -- finer values ---------------------------------------------------------------------------------
+
+
+def _combine(
+    values: Mapping[Period, float], definition: SeriesDefinition
+) -> tuple[dict[Period, float], list[str]]:
+    groups = dict[Period, dict[Period, float]]()
+    for at, value in values.items():
+        groups.setdefault(Period.of(at.start, definition.frequency), {})[at] = value
+    single = bool(groups) and all(len(inside) == 1 for inside in groups.values())
+    cut = set[Period]() if single else _cut_off(groups, values, definition)
+    thin = _thin(groups) - cut if definition.transform.combine == "mean" else set[Period]()
+    kept = {
+        at: statistics.fmean(inside.values())
+        if definition.transform.combine == "mean"
+        else inside[max(inside)]
+        for at, inside in groups.items()
+        if at not in cut | thin
+    }
+    notes = [f"{at} is left out: the file has only a part of it" for at in sorted(cut)]
+    if thin:
+        few_values = f"{dates(len(thin))} left out for lack of values: "
+        notes.append(few_values + list_few([str(at) for at in sorted(thin)]))
+    if single:
+        kind = definition.transform.combine
+        notes.append(f"the file has one value for each date, which is taken for its {kind}")
+    return kept, notes
+
+
+def _cut_off(
+    groups: Mapping[Period, Mapping[Period, float]],
+    values: Mapping[Period, float],
+    definition: SeriesDefinition,
+) -> set[Period]:
+    """Return the first and last period where the file does not reach to their ends."""
+    if not groups:
+        return set()
+    first, last, slack = min(groups), max(groups), _slack(values)
+    cut = set()
+    if (last.last_day - max(values).last_day).days > slack:
+        cut.add(last)
+    early = (min(values).start - first.start).days > slack
+    if early and definition.transform.combine == "mean":
+        cut.add(first)
+    return cut
+
+
+def _slack(values: Mapping[Period, float]) -> int:
+    """Return how many days may lie between the last value in a period and the period's end."""
+    starts = [at.start for at in values]
+    steps = [(after - before).days for before, after in itertools.pairwise(starts)]
+    step = statistics.median(steps) if steps else 0
+    if step > 8:
+        return 0
+    return _DAILY_GAP if step <= _DAILY_GAP else int(step) - 1
+
+
+def _thin(groups: Mapping[Period, Mapping[Period, float]]) -> set[Period]:
+    usual = statistics.median(len(inside) for inside in groups.values()) if groups else 0
+    return {at for at, inside in groups.items() if len(inside) < usual * _HALF}
+
+
+# -- changes --------------------------------------------------------------------------------------
+
+
+def _apply_change(
+    values: Mapping[Period, float], wanted: Transform
+) -> tuple[dict[Period, float], list[str]]:
+    before = (
+        _daily_before(values, wanted.over) if _is_daily(values) else _find_bases(values, wanted)
+    )
+    kind = wanted.change or "difference"
+    pairs = {at: (values[base], value) for at, value in values.items() if (base := before.get(at))}
+    bad = {at for at, pair in pairs.items() if kind != "difference" and min(pair) < _NOTHING}
+    changes = {at: _change(kind, *pair) for at, pair in pairs.items() if at not in bad}
+    shown = list_few([str(at) for at in sorted(bad)])
+    said = f"{dates(len(bad))} left out, since a value is not above zero: {shown}"
+    return changes, [said] if bad else []
+
+
+def _change(kind: Change, base: float, value: float) -> float:
+    if kind == "difference":
+        return value - base
+    return 100 * (value / base - 1 if kind == "percent_change" else math.log(value / base))
+
+
+def _is_daily(values: Mapping[Period, float]) -> bool:
+    return any(at.frequency == "daily" for at in values)
+
+
+def _find_bases(values: Mapping[Period, float], wanted: Transform) -> dict[Period, Period]:
+    """Return the date so many periods before each; a date whose base is missing has none."""
+    found = dict[Period, Period]()
+    for at in values:
+        with suppress(ValueError, OverflowError):  # before the calendar's first year
+            found[at] = at.shift(-wanted.over)
+    return {at: base for at, base in found.items() if base in values}
+
+
+def _daily_before(values: Mapping[Period, float], over: int) -> dict[Period, Period]:
+    """Return the value so many before each: days without trading do not count."""
+    order = list(values)
+    return dict(zip(order[over:], order, strict=False))
+
+
+FEW_VALUES: Final = 30
+"""Below this many values a note says so; NumLeak's smallest headline cells have 28 to 40 dates."""
+_MOST: Final = 0.1
+"""Share of values outside the plausible range above which they are in another unit."""
+_ENOUGH: Final = 12
+"""Values (a year of months) from which their median size tells of the unit."""
+_LONGEST_STEP: Final[dict[Frequency, int]] = {"daily": 7, "weekly": 10}
+"""Days between two values that are no gap: a week around holidays; a week and a moved day."""
+
+
+def check_values(values: Mapping[Period, float], definition: SeriesDefinition) -> list[str]:
+    """Return what is worth saying about the values.
+
+    Raises:
+        DatasetError: there are none, or they are not in the unit of the definition.
+    """
+    if not values:
+        raise DatasetError(
+            "no value is left after the transformation",
+            hint="check transform in the definition: how far a change reaches, what is combined",
+        )
+    _check_sign(values, definition)
+    notes = [*_implausible(values, definition), *_gaps(values, definition)]
+    lost = [str(at) for at in sorted(definition.notable_periods) if _is_hole(at, values)]
+    if lost:
+        notes.append(f"notable, but without a value: {list_few(lost)}")
+    if len(values) < FEW_VALUES:
+        notes.append(f"only {len(values)} values: what can be said of them is little")
+    return notes
+
+
+def _check_sign(values: Mapping[Period, float], definition: SeriesDefinition) -> None:
+    below = [str(at) for at, value in values.items() if value < 0]
+    if below and definition.sign == "positive":
+        raise DatasetError(
+            f"the definition says sign: positive, but {len(below)} of {len(values)} values are "
+            f"below zero: {list_few(below)}",
+            hint="say sign: signed, or what stands for a missing value in source.missing",
+        )
+
+
+# -- units ----------------------------------------------------------------------------------------
+
+
+def _implausible(values: Mapping[Period, float], definition: SeriesDefinition) -> Iterator[str]:
+    expected, size = definition.plausible, statistics.median(map(abs, values.values()))
+    if expected is None:
+        if definition.unit.basis_points and max(map(abs, values.values())) < 1:
+            yield f"no value reaches 1 percent (median size {size:.3g}): are they fractions?"
+        return
+    outside = [at for at, value in values.items() if not expected.low <= value <= expected.high]
+    bounds = f"{expected.low:g} to {expected.high:g} {definition.unit.name}"
+    if len(outside) > _MOST * len(values):
+        raise _other_unit(f"{len(outside)} of {len(values)} values lie outside {bounds}")
+    enough = expected.typical and len(values) >= _ENOUGH
+    if enough and expected.typical and not expected.typical[0] <= size <= expected.typical[1]:
+        low, high = expected.typical
+        raise _other_unit(
+            f"half of the values are below {size:.3g} in size, where {low:g} to {high:g} "
+            f"{definition.unit.name} is usual for this series"
+        )
+    if outside:
+        shown = list_few([f"{at} ({values[at]:g})" for at in outside])
+        yield f"implausible for {definition.unit.name} ({bounds} expected): {shown}"
+
+
+def _other_unit(found: str) -> DatasetError:
+    return DatasetError(
+        f"the values are not in the unit of the definition: {found}",
+        hint="is it the right column? Fractions become percent with transform: {scale: 100}; a "
+        "level becomes a return with transform: {change: percent_change}",
+    )
+
+
+# -- gaps -----------------------------------------------------------------------------------------
+
+
+def _gaps(values: Mapping[Period, float], definition: SeriesDefinition) -> Iterator[str]:
+    order = list(values)
+    if definition.frequency in _LONGEST_STEP:
+        yield from _long_steps(order, _LONGEST_STEP[definition.frequency])
+        return
+    pairs = itertools.pairwise(order)
+    missing = [str(at) for before, after in pairs for at in _inner(before, after)]
+    if missing:
+        count = "1 date has" if len(missing) == 1 else f"{len(missing)} dates have"
+        yield f"{count} no value between {order[0]} and {order[-1]}: {list_few(missing)}"
+
+
+def _is_hole(at: Period, values: Mapping[Period, float]) -> bool:
+    return at not in values and min(values) < at < max(values)
+
+
+def _inner(before: Period, after: Period) -> Iterator[Period]:
+    at = before.shift(1)
+    while at < after:
+        yield at
+        at = at.shift(1)
+
+
+def _long_steps(order: list[Period], longest: int) -> Iterator[str]:
+    holes = [
+        f"{before} to {after}"
+        for before, after in itertools.pairwise(order)
+        if (after.start - before.start).days > longest
+    ]
+    if holes:
+        count = "1 hole" if len(holes) == 1 else f"{len(holes)} holes"
+        yield f"{count} of more than {longest} days: {list_few(holes)}"

@@ -1,0 +1,376 @@
+"""From the answers that were read to everything that is known of one model and one series.
+
+Comparisons: a model that answers for both dates with its usual errors puts some pairs in the wrong
+order. How often is read off its own value answers: of all pairs of answered dates, those whose true
+difference is nearest to the one that was asked about. No form of the errors is assumed; pairs are
+compared with pairs as hard.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import ceil, sqrt
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from coreeval.evaluation.numleak.periods import Period
+from coreeval.evaluation.numleak.replies import DateComparison, Point
+from coreeval.evaluation.numleak.series.definition import SeriesDefinition
+from coreeval.evaluation.numleak.statistics.baselines import measure_exactness, score_baselines
+from coreeval.evaluation.numleak.statistics.date_intervals import (
+    MIN_DATES,
+    UNDEFINED,
+    Answers,
+    Indices,
+    collect_answers,
+    group_by,
+    number_keys,
+    share_interval,
+)
+from coreeval.evaluation.numleak.statistics.logprobs import compare_entropies, list_entropy_notes
+from coreeval.evaluation.numleak.statistics.measurements import (
+    AuditSettings,
+    Metric,
+    Null,
+    NullName,
+    Ranks,
+    SeriesMeasurements,
+)
+from coreeval.evaluation.numleak.statistics.metrics import (
+    gradient,
+    hits_of_asked,
+    measure_repeats,
+    modal_share,
+    notable_lift,
+    parse_rate,
+    r_without_one,
+    recent_contrast,
+    sign_base_rate,
+    signature,
+    signatures_by_drawing,
+    signatures_by_era,
+    signatures_by_stratum,
+    slope,
+    within_tolerance,
+)
+from coreeval.evaluation.numleak.statistics.nulls import (
+    compare_siblings,
+    drift_null,
+    shuffle_nulls,
+    sibling_null,
+)
+from coreeval.evaluation.statistics import LEVEL, Array, adjust_benjamini_hochberg, bootstrap_sums
+
+OTHER_UNIT: Final = 30.0
+"""Answers so many times the truth, or that part of it, look like another unit: percent and
+fractions are 100 apart. Ours, between 10, which bad answers may reach, and 100."""
+_NOUGHT: Final = 1e-9
+"""Of a unit: no published value is so near to 0 and not 0."""
+_LARGE: Final = 0.5
+"""A correlation that counts as large (Cohen 1988, section 3.2)."""
+_MUCH: Final = 0.1
+"""Of such an r: a date that carries so much of it is named. A small effect, by the same source."""
+_PERSISTENT: Final = 0.7
+"""An r from which on each year's mean holds half of the variance."""
+
+
+def list_notes(
+    found: SeriesMeasurements, points: Sequence[Point], definition: SeriesDefinition
+) -> tuple[str, ...]:
+    """Say what limits the numbers of the direct questions."""
+    answers = collect_answers(points)
+    if not answers.periods:
+        none = f"none of {len(points)} questions has an answer that could be compared"
+        return (none, *_on_unparsed(points))
+    return (
+        *_on_unparsed(points),
+        *_on_counts(found, answers),
+        *_on_answers(found, answers),
+        *_on_unit(answers, definition),
+        *_on_series(found),
+    )
+
+
+def _on_unparsed(points: Sequence[Point]) -> Iterator[str]:
+    reasons = Counter(point.why for point in points if point.status == "unparsed" and point.why)
+    if reasons:
+        listed = ", ".join(f"{why} ({count})" for why, count in reasons.most_common())
+        yield f"why answers are unparsed: {listed}"
+
+
+def _on_counts(found: SeriesMeasurements, answers: Answers) -> Iterator[str]:
+    n, dates, parsed = len(answers.date), len(answers.periods), found.overall.parsed
+    if n < parsed:
+        yield f"{parsed - n} of {parsed} answers have no truth: they count for the parse rate only"
+    if dates < MIN_DATES:
+        yield f"only {dates} dates were answered: intervals need {MIN_DATES}"
+    if n > dates:
+        yield f"{n} answers are about {dates} different dates: intervals count dates"
+
+
+def _on_answers(found: SeriesMeasurements, answers: Answers) -> Iterator[str]:
+    values, counts = np.unique(answers.estimate, return_counts=True)
+    commonest = values[counts.argmax()]
+    if len(values) == 1 < len(answers.date):
+        yield f"every answer is {commonest:g}: r is not defined"
+    elif counts.max() > len(answers.date) / 2:
+        yield f"{found.modal.estimate:.0%} of the answers are {commonest:g}"
+    r, without = found.overall.pearson_r.estimate, found.r_without_one
+    if r >= _LARGE and r - without > _MUCH:
+        yield f"r rests on one date: {without:.2f} without it, {r:.2f} with it"
+
+
+def _on_unit(answers: Answers, definition: SeriesDefinition) -> Iterator[str]:
+    due = np.abs(answers.truth) > _NOUGHT
+    if np.count_nonzero(due) < MIN_DATES:
+        return
+    times = float(np.median(np.abs(answers.estimate[due] / answers.truth[due])))
+    if times >= OTHER_UNIT or 0 < times <= 1 / OTHER_UNIT:
+        yield f"the median answer is {times:.3g} times the truth: is it in {definition.unit.name}?"
+
+
+def _on_series(found: SeriesMeasurements) -> Iterator[str]:
+    if found.sign_base_rate.estimate == 1:
+        yield "all truths have one sign: sign accuracy says nothing of this series"
+    if not found.baselines:
+        yield "the whole series is not known: nothing tells what one without memory would score"
+    equal = [name for name, each in found.baselines.items() if each.gain.ci_low <= 0]
+    if equal:
+        known = ", ".join(equal).replace("_", " ")
+        yield f"not shown to be nearer than one who knows no date but: {known}"
+    year = found.baselines.get("year")
+    if year is not None and year.pearson_r >= _PERSISTENT:
+        r = f"{year.pearson_r:.2f}"
+        yield f"values persist: each year's mean alone reaches r {r} on these dates"
+
+
+def measure_ranks(
+    comparisons: Sequence[DateComparison],
+    points: Sequence[Point],
+    values: Mapping[Period, float],
+    *,
+    settings: AuditSettings,
+) -> Ranks:
+    """Return how well pairs are ordered, beside what the value answers would give."""
+    read = [each for each in comparisons if each.chosen is not None]
+    parsed = [each.chosen is not None for each in comparisons]
+    expected, gap = _decoupling(read, collect_answers(points), values, settings)
+    return Ranks(
+        asked=len(comparisons),
+        parse_rate=share_interval(parsed, number_keys(_pairs(comparisons))[1]),
+        accuracy=_rate([each.chosen == each.higher for each in read], read),
+        expected=expected,
+        gap=gap,
+        coherence=_coherence(read, collect_answers(points)),
+    )
+
+
+def _pairs(comparisons: Sequence[DateComparison]) -> list[frozenset[Period]]:
+    return [frozenset((each.first, each.second)) for each in comparisons]
+
+
+def _rate(hits: Sequence[bool], comparisons: Sequence[DateComparison]) -> Metric:
+    return share_interval(hits, number_keys(_pairs(comparisons))[1])
+
+
+def _coherence(read: Sequence[DateComparison], answers: Answers) -> Metric:
+    """Compare choices with the order of the model's own answers for both dates."""
+    said = dict(zip(answers.periods, answers.means(answers.estimate), strict=True))
+    both = [
+        each
+        for each in read
+        if each.first in said and each.second in said and said[each.first] != said[each.second]
+    ]
+    agree = [(each.chosen == "first") == (said[each.first] > said[each.second]) for each in both]
+    return _rate(agree, both)
+
+
+class _DateOrders(NamedTuple):
+    """Pairs of answered dates: how far apart their truths are, and whether answers order them."""
+
+    first: Indices
+    second: Indices
+    apart: Array
+    """Sorted."""
+    right: Array
+    """1, or 0, or a half where the answers tie."""
+
+
+def _orders(answers: Answers) -> _DateOrders:
+    truth, said = answers.means(answers.truth), answers.means(answers.estimate)
+    first, second = np.triu_indices(len(truth), k=1)
+    true, claimed = truth[first] - truth[second], said[first] - said[second]
+    kept = true != 0
+    order = np.flatnonzero(kept)[np.argsort(np.abs(true[kept]), kind="stable")]
+    right = (1 + np.sign(true) * np.sign(claimed)) / 2
+    return _DateOrders(first[order], second[order], np.abs(true[order]), right[order])
+
+
+def _decoupling(
+    read: Sequence[DateComparison],
+    answers: Answers,
+    values: Mapping[Period, float],
+    settings: AuditSettings,
+) -> tuple[Metric, Metric]:
+    """Return the accuracy that values would give, and by how much comparisons fall short of it."""
+    due = dict(values) | dict(zip(answers.periods, answers.means(answers.truth), strict=True))
+    known = [each for each in read if each.first in due and each.second in due]
+    orders = _orders(answers)
+    pairs, question = number_keys(_pairs(known))
+    if not len(orders.apart) or not known:
+        return UNDEFINED, UNDEFINED
+    distances = np.array([abs(due[each.first] - due[each.second]) for each in known])
+    likely, right, all_pairs = _neighbours(orders, distances, len(answers.periods))
+    hits = np.array([each.chosen == each.higher for each in known], np.float64)
+    n, dates = len(known), len(pairs)
+    expected, gap = float(likely.mean()), float((likely - hits).mean())
+    if min(len(answers.periods), dates) < MIN_DATES:
+        return Metric(expected, np.nan, np.nan, n, dates), Metric(gap, np.nan, np.nan, n, dates)
+    rng = np.random.default_rng(settings.seed)
+    values_drawn = _redraw_expected(right, all_pairs, settings, rng) - expected
+    rows = np.stack([np.ones(n), likely, likely - hits])
+    sums = np.stack([np.bincount(question, weights=row) for row in rows], axis=1).astype(np.float64)
+    drawn = bootstrap_sums(sums, settings.draws, rng)
+    return (
+        _percentile(expected, drawn[:, 1] / drawn[:, 0] + values_drawn, n, dates, within=(0, 1)),
+        _percentile(gap, drawn[:, 2] / drawn[:, 0] + values_drawn, n, dates, within=(-1, 1)),
+    )
+
+
+def _neighbours(orders: _DateOrders, distances: Array, dates: int) -> tuple[Array, Array, Array]:
+    """Return how likely the answers order each asked difference, and the weights behind it.
+
+    From the nearest differences, the square root of their number (a rule of thumb for neighbours:
+    Duda, Hart and Stork 2001, section 4.4). Weights are summed by pair of dates, shape
+    (dates, dates): of right orders, and of all.
+    """
+    count = len(orders.apart)
+    taken = min(count, ceil(sqrt(count)))
+    right, everything = np.zeros((dates, dates)), np.zeros((dates, dates))
+    likely = np.empty(len(distances))
+    for row, distance in enumerate(distances):
+        place = int(np.searchsorted(orders.apart, distance))
+        window = slice(max(0, place - taken), place + taken)
+        closest = np.argsort(np.abs(orders.apart[window] - distance), kind="stable")[:taken]
+        chosen = closest + window.start
+        likely[row] = orders.right[chosen].mean()
+        where = orders.first[chosen], orders.second[chosen]
+        np.add.at(right, where, orders.right[chosen])
+        np.add.at(everything, where, 1.0)
+    return likely, right, everything
+
+
+def _redraw_expected(
+    right: Array, everything: Array, settings: AuditSettings, rng: np.random.Generator
+) -> Array:
+    """Return the expected accuracy with the answered dates resampled.
+
+    The error of the answers and that of the pairs are added, as is right for small ones.
+    """
+    weights = bootstrap_sums(np.eye(len(right)), settings.draws, rng)
+    found, of = (((weights @ each) * weights).sum(axis=1) for each in (right, everything))
+    return np.asarray(found / np.maximum(of, 1e-300))
+
+
+def _percentile(
+    value: float, drawn: Array, n: int, dates: int, *, within: tuple[float, float]
+) -> Metric:
+    low, high = np.clip(np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]), *within)
+    return Metric(value, float(low), float(high), n, dates)
+
+
+Cell = TypeVar("Cell", bound=Hashable)
+DEFAULTS: Final = AuditSettings()
+FOLLOWS: Final[tuple[NullName, ...]] = ("any_date", "drift")
+"""Nulls that are refuted by whoever knows anything of the dates."""
+
+
+def measure(
+    points: Sequence[Point],
+    comparisons: Sequence[DateComparison] = (),
+    *,
+    definition: SeriesDefinition,
+    others: Mapping[str, Sequence[Point]] | None = None,
+    values: Mapping[Period, float] | None = None,
+    settings: AuditSettings = DEFAULTS,
+) -> SeriesMeasurements:
+    """Measure one model's answers about one series.
+
+    `others` are its answers about the siblings, by id. `values` is the whole series: what one
+    would score without memory is computed from it, and nothing says so where it is not given.
+    """
+    tolerance = definition.tolerance
+    probes = group_by(points, lambda point: point.variant)
+    value, invented = probes.get("value", []), probes.get("fictitious", [])
+    siblings = {
+        name: [point for point in each if point.variant == "value"]
+        for name, each in (others or {}).items()
+    }
+    known = values or {}
+    asked = group_by(comparisons, lambda each: each.variant)
+    nulls = shuffle_nulls(value, known, tolerance=tolerance, settings=settings)
+    if drift := drift_null(value, known, tolerance=tolerance, settings=settings):
+        nulls["drift"] = drift
+    dealt = sibling_null(value, siblings, tolerance=tolerance, settings=settings)
+    found = SeriesMeasurements(
+        overall=signature(value, tolerance=tolerance, settings=settings),
+        tolerance=tolerance,
+        ladder={each: within_tolerance(value, each) for each in sorted(definition.tolerances)},
+        hits_of_asked=hits_of_asked(value, tolerance),
+        slope=slope(value),
+        r_without_one=r_without_one(value),
+        modal=modal_share(value),
+        sign_base_rate=sign_base_rate(value),
+        nulls=nulls | ({"within_date": dealt} if dealt else {}),
+        cross_series=compare_siblings(value, siblings, tolerance=tolerance),
+        baselines=score_baselines(value, known, tolerance=tolerance),
+        strata=signatures_by_stratum(value, tolerance=tolerance, settings=settings),
+        eras=signatures_by_era(value, tolerance=tolerance, settings=settings),
+        seeds=signatures_by_drawing(value, tolerance=tolerance, settings=settings),
+        gradient=gradient(value),
+        notable=notable_lift(value, tolerance=tolerance, settings=settings),
+        recent=recent_contrast(value, tolerance=tolerance, settings=settings),
+        ranks=measure_ranks(asked.get("pair", []), value, known, settings=settings),
+        forced_ranks=measure_ranks(asked.get("forced_choice", []), value, known, settings=settings),
+        blind=signature(probes.get("blind", []), tolerance=tolerance, settings=settings),
+        fictitious=parse_rate(invented),
+        fictitious_names={
+            name or "unnamed": parse_rate(each)
+            for name, each in group_by(invented, lambda point: point.name).items()
+        },
+        entropy=compare_entropies(value, invented, settings),
+        repeats=measure_repeats(probes.get("repeated", []), tolerance=tolerance),
+        exactness=measure_exactness(value, known, definition.decimals),
+        p_value=_largest(nulls.values()),
+        p_adjusted=float("nan"),
+        follows_p=_largest(nulls[name] for name in FOLLOWS if name in nulls),
+        follows_p_adjusted=float("nan"),
+        notes=(),
+    )
+    notes = (*list_notes(found, value, definition), *list_entropy_notes(found.entropy))
+    return replace(found, notes=notes)
+
+
+def adjust_together(cells: Mapping[Cell, SeriesMeasurements]) -> dict[Cell, SeriesMeasurements]:
+    """Adjust the p-values of all cells, models times series, for each other."""
+    overall = adjust_benjamini_hochberg([each.p_value for each in cells.values()])
+    follows = adjust_benjamini_hochberg([each.follows_p for each in cells.values()])
+    exact = adjust_benjamini_hochberg([each.exactness.p_value for each in cells.values()])
+    return {
+        key: replace(
+            each,
+            p_adjusted=p,
+            follows_p_adjusted=follows_p,
+            exactness=each.exactness._replace(p_adjusted=exact_p),
+        )
+        for (key, each), p, follows_p, exact_p in zip(
+            cells.items(), overall, follows, exact, strict=True
+        )
+    }
+
+
+def _largest(nulls: Iterable[Null]) -> float:
+    """Return the largest p-value of r over some nulls; nan if one is not defined."""
+    found = [null.pearson_r.p_value for null in nulls]
+    return float(np.max(found)) if found else float("nan")

@@ -1,1 +1,0 @@
-"""Further ways of asking, as rows and pictures."""
