@@ -258,8 +258,4 @@ def _entry_defect(entry: ItemEntry, seen: set[str]) -> str | None:
 def _name_defect(entry: ItemEntry, seen: set[str]) -> str | None:
     if not is_encodable(str(entry.cluster or "")):
         return "cluster holds half a character (a lone surrogate)"
-    if entry.id is not None and not str(entry.id).strip():
-        return "the id is empty"
-    if entry.id is not None and str(entry.id) in seen:
-        return f"the id {str(entry.id)!r} is there twice"
-    return None
+    return None if entry.id is None else defect_of_id(str(entry.id), seen)

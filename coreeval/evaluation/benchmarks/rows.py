@@ -1,7 +1,7 @@
 """From a row of a file to a sample: its columns, and the checks that all formats share."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coreeval.config import DatasetConfig
@@ -11,6 +11,8 @@ from coreeval.tasks import make_label_finder
 
 SHOWN = 200
 """Characters of a bad row that are kept."""
+LONGEST_ID = 1_000
+"""Characters; ids become names in archives, which hold 65,535 bytes."""
 BLANK = " \t\r\n"
 """What is stripped from the ends of a text; spaces inside it are never touched."""
 
@@ -95,12 +97,28 @@ def _make_ids(row: SourceRow, task: Task, split: str) -> Iterator[str]:
 def _defect_of_id(row: SourceRow, seen: set[str]) -> str | None:
     if row.id is None:
         return None
-    if not row.id.strip():
+    return defect_of_id(row.id, seen)
+
+
+def defect_of_id(own: str, seen: Container[str]) -> str | None:
+    """Return why a source's own id cannot be used, if it cannot.
+
+    Args:
+        own: The id.
+        seen: Those of the rows before.
+    """
+    if not own.strip():
         return "the id is empty"
-    return f"the id {row.id!r} is there twice" if row.id in seen else None
+    if len(own) > LONGEST_ID:
+        return f"the id has more than {LONGEST_ID:,} characters"
+    if not encodable(own):
+        return "the id holds half a character (a lone surrogate)"
+    return f"the id {own!r} is there twice" if own in seen else None
 
 
 def _defect_of_fields(row: SourceRow) -> str | None:
+    if not encodable(row.cluster):
+        return "the cluster holds half a character (a lone surrogate)"
     return next(filter(None, (_defect(*item) for item in row.fields.items())), None)
 
 

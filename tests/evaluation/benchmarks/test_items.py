@@ -135,6 +135,8 @@ def test_own_lines_with_options_in_the_input_and_below_it(tmp_path: Path) -> Non
         ({"input": 3, "output": "x"}, "input is no text but int"),
         ({"input": " ", "output": "x"}, "input is empty"),
         ({"id": "", "input": "q", "output": "x"}, "the id is empty"),
+        ({"id": "\ud800", "input": "q", "output": "x"}, "the id holds half a character"),
+        ({"id": "x" * 1_001, "input": "q", "output": "x"}, "the id has more than 1,000"),
         ({"id": "1", "input": "q", "output": "x"}, "the id '1' is there twice"),
         ({"input": "q", "output": "C", "options": ["a", "b"]}, "the output 'C' is none of"),
         ({"input": "q", "output": "A", "options": ["a"]}, "options needs two texts"),

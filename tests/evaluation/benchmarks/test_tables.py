@@ -134,12 +134,19 @@ def test_bad_json_lines(tmp_path: Path) -> None:
         b'{"id": null, "text": "x", "label": "joy"}',
         b'{"id": 6, "text": "x", "label": null}',
         b"[" * 100_000,
+        b'{"id": "\\ud800", "text": "x", "label": "joy"}',
+        b'{"id": "' + b"x" * 1_001 + b'", "text": "x", "label": "joy"}',
+        b'{"id": "' + b"x" * 1_000 + b'", "text": "x", "label": "joy"}',
     ]
     found = read("jsonl", put(tmp_path / "x.jsonl", b"\n".join(lines)))
-    assert [sample.id for sample in found.samples] == ["1"]
-    assert [row.line for row in found.bad_rows] == list(range(2, 12))
+    assert [sample.id for sample in found.samples] == ["1", "x" * 1_000]
+    assert [row.line for row in found.bad_rows] == list(range(2, 14))
     told = [row.reason for row in found.bad_rows]
     assert told[0].startswith("not JSON") and told[9].startswith("not JSON")
+    assert told[10:] == [
+        "the id holds half a character (a lone surrogate)",
+        "the id has more than 1,000 characters",
+    ]
     assert told[1:9] == [
         "JSON, but no object",
         "the field text is no text but int",
