@@ -75,18 +75,18 @@ def load_takedown(path: Path) -> Takedown:
     return build_takedown(_read_entries(lines, path))
 
 
-def load_active_takedown(listed: str | None, workspace: Path | None) -> Takedown:
-    """Return the list that a config names together with that of its workspace.
+def load_active_takedown(listed: str | None, *own: Path) -> Takedown:
+    """Return the list that a config names together with those of its workspaces.
 
     Args:
         listed: The file that the config names, if it names one.
-        workspace: The workspace's own list; it need not be there.
+        own: The lists of workspaces; they need not be there.
 
     Raises:
         ConfigError: one of them cannot be read.
     """
-    files = [*([Path(listed)] if listed else []), *([workspace] if workspace else [])]
-    named = [load_takedown(file) for file in files if file != workspace or file.exists()]
+    files = [*([Path(listed)] if listed else []), *own]
+    named = [load_takedown(file) for file in files if file not in own or file.exists()]
     return build_takedown(entry for each in named for entry in (*each.names, *sorted(each.ids)))
 
 

@@ -101,10 +101,10 @@ def load_rules(config: Config, workspace: Workspace | None = None) -> SafetyRule
     Raises:
         ConfigError: a takedown list cannot be read.
     """
-    own = workspace.takedown if workspace else None
+    own = [workspace.takedown] if workspace else []
     return SafetyRules(
         policy={**DEFAULT_POLICY, **config.safety.flag_policies()},
-        takedown=load_active_takedown(config.knowledge.takedown, own),
+        takedown=load_active_takedown(config.knowledge.takedown, *own),
     )
 
 

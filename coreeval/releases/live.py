@@ -7,13 +7,14 @@ pydantic and SQLAlchemy: importing them takes longer than looking.
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from coreeval.errors import RunStateError
 from coreeval.meanings import OUTCOMES
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import is_locked
@@ -37,6 +38,10 @@ STALLED_AFTER_S = 60.0
 STUCK_AFTER_S = 660.0
 """A sample that stays in one step for longer is shown as stuck: the retries of a model call end
 after ten minutes."""
+STATUSES = ("running", "interrupted", "stopped", "complete")
+"""What a manifest may say of its run."""
+_TEXTS = ("task", "status", "created_at", "ended_at", "workspace", "run", "now")
+_NUMBER = int | float
 _BY_RULES = ("offline", "spacy")
 _COUNTS = "SELECT outcome, count(*) FROM results GROUP BY outcome"
 _FAILED = """
@@ -197,14 +202,66 @@ def _manifest(path: Path) -> Json:
     """Read what is needed of a manifest; where that fails, reading all of it says why."""
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        keys = ("task", "status", "created_at", "ended_at", "models", "cost", "workspace")
-        if all(key in manifest for key in (*keys, "run", "now")):
+        if not list(_defects(manifest)):
             return dict(manifest)
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         pass
-    from coreeval.releases.manifest import read_manifest
+    from coreeval.releases.manifest import read_recorded
 
-    return read_manifest(path).model_dump(mode="json")
+    complete = read_recorded(path).model_dump(mode="json")
+    for defect in _defects(complete):
+        raise RunStateError(
+            f"the manifest is damaged: {defect}",
+            where=str(path),
+            hint="restore the file from a copy, or start a new run",
+        )
+    return complete
+
+
+def _defects(manifest: object) -> Iterator[str]:
+    """Yield what of that which is read here is not as `Manifest` and the run's config have it."""
+    if not isinstance(manifest, dict):
+        yield "it is no object"
+        return
+    yield from (f"{key} is no text" for key in _TEXTS if not isinstance(manifest.get(key), str))
+    if manifest.get("status") not in STATUSES:
+        yield f"status is none of {', '.join(STATUSES)}"
+    if not isinstance(manifest.get("control"), dict | None):
+        yield "control is no object"
+    yield from _defects_of_models(manifest.get("models"))
+    yield from _defects_of_cost(manifest.get("cost"))
+
+
+def _defects_of_models(models: object) -> Iterator[str]:
+    if not isinstance(models, dict):
+        yield "models is no object"
+        return
+    for role in ROLES:
+        asked = models.get(role) or models.get("default")
+        if not (isinstance(asked, dict) and isinstance(asked.get("model"), str)):
+            yield f"models has no model for {role}"
+
+
+def _defects_of_cost(cost: object) -> Iterator[str]:
+    if not isinstance(cost, dict):
+        yield "cost is no object"
+        return
+    if not (_is_sum(cost.get("budget_usd", "")) and isinstance(cost.get("unknown_usd"), _NUMBER)):
+        yield "cost has no budget_usd or unknown_usd"
+    rows = cost.get("by_model")
+    if not (isinstance(rows, list) and all(map(_is_paid_row, rows))):
+        yield "cost.by_model is no list of what each model cost"
+
+
+def _is_paid_row(row: object) -> bool:
+    if not (isinstance(row, dict) and "cached" in row and _is_sum(row.get("usd", ""))):
+        return False
+    return all(isinstance(row.get(key), int) for key in ("calls", "priced"))
+
+
+def _is_sum(usd: object) -> bool:
+    """Tell whether something is a number or, where none is known, None."""
+    return isinstance(usd, _NUMBER | None)
 
 
 def _at_rest(recorded: str) -> str:
@@ -238,8 +295,8 @@ def _spend(manifest: Json, works: bool, run: Path) -> Spend:
     cost = manifest["cost"]
     if works or manifest["status"] == "running":
         payer = f"{manifest['run']}@{manifest['now']}"
-        calls = Workspace(found_workspace(Path(manifest["workspace"]), run.resolve())).calls
-        return SpendingReader(calls, payer, cost["budget_usd"]).now()
+        workspace = found_workspace(Path(manifest["workspace"]), run.resolve(), payer)
+        return SpendingReader(Workspace(workspace).calls, payer, cost["budget_usd"]).now()
     paid = [row for row in cost["by_model"] if not row["cached"]]
     return Spend(
         billed_usd=round(sum(row["usd"] or 0.0 for row in paid), DIGITS),

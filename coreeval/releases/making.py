@@ -16,7 +16,13 @@ from coreeval.releases.stale import is_accepted
 from coreeval.releases.writing import write_release
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import hold_lock
-from coreeval.tools.workspace import RunFiles, Workspace, command
+from coreeval.tools.workspace import (
+    HOME_VARIABLE,
+    RunFiles,
+    Workspace,
+    command,
+    leads_elsewhere,
+)
 
 _VERSION = re.compile(VERSION_NAME)
 
@@ -51,7 +57,8 @@ def make_release(
 
     Raises:
         RunStateError: there is no run.
-        ReleaseError: the version exists, the run is unfinished, the parent is not there.
+        ReleaseError: the version exists, the run is unfinished, the parent is not there, or only
+            the run says which workspace it would be put into.
         ReviewOpen: it waits for a person.
         GateNotMet: it is beyond a limit, or no sample has a new text; nothing is left of it.
         RunLocked: somebody works on the run, or makes a release beside this one.
@@ -61,6 +68,8 @@ def make_release(
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
     _refuse_unfinished(files, manifest)
+    if not out:
+        _refuse_elsewhere(files, manifest)
     shelf = Workspace(Path(manifest.workspace)).releases / manifest.name
     target = out.resolve() if out else shelf / version
     refuse_taken(target)
@@ -123,6 +132,21 @@ def _refuse_unfinished(files: RunFiles, manifest: Manifest) -> None:
             f"{manifest.counts['total']} samples are pending",
             where=str(files.root),
             hint=f"finish it first: {command('resume', files.root)}",
+        )
+
+
+def _refuse_elsewhere(files: RunFiles, manifest: Manifest) -> None:
+    """Refuse to write where only the manifest says: it may come from somebody else.
+
+    Raises:
+        ReleaseError: the workspace that it names does not know the run.
+    """
+    if leads_elsewhere(Path(manifest.workspace), files.root, manifest.payer):
+        raise ReleaseError(
+            "only the run's manifest says that this is its workspace, and nothing there knows it",
+            where=manifest.workspace,
+            hint="say where the release belongs: --out DIR, or the workspace by "
+            f"{HOME_VARIABLE}=DIR",
         )
 
 

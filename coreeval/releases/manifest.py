@@ -1,9 +1,9 @@
 """manifest.json: what was run, on what, with which result (a contract: other programs read it)."""
 
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from coreeval.errors import RunStateError
 from coreeval.schema import Coverage, Outcome, Value, Window
@@ -114,7 +114,8 @@ class Manifest(Value):
     version: Literal[1] = 1
     run: str
     """Name of the run: `<config name>/<UTC start>`, or the directory's name."""
-    name: str
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    """The config's name, of which folders in the workspace are made."""
     task: str
     status: Status
     created_at: str
@@ -180,13 +181,25 @@ def full_counts(total: int, by_outcome: dict[str, int]) -> dict[str, int]:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a manifest.
+    """Read a manifest; its workspace is the one that holds for the run where it lies now.
+
+    Raises:
+        RunStateError: there is none, or it is damaged.
+    """
+    found = read_recorded(path)
+    run = path.resolve().parent
+    workspace = found_workspace(Path(found.workspace), run, found.payer)
+    return found.model_copy(update={"workspace": str(workspace)})
+
+
+def read_recorded(path: Path) -> Manifest:
+    """Read a manifest as it was written, with the workspace of then.
 
     Raises:
         RunStateError: there is none, or it is damaged.
     """
     try:
-        found = Manifest.model_validate_json(path.read_text(encoding="utf-8"))
+        return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
     except PermissionError as error:
         raise RunStateError(
             f"the manifest cannot be read: {error.strerror}",
@@ -205,8 +218,6 @@ def read_manifest(path: Path) -> Manifest:
             where=str(path),
             hint="restore the file from a copy, or start a new run",
         ) from None
-    workspace = found_workspace(Path(found.workspace), path.resolve().parent)
-    return found.model_copy(update={"workspace": str(workspace)})
 
 
 def _problem(error: Exception) -> str:

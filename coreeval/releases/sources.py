@@ -9,7 +9,7 @@ from coreeval.config import Config, load_config
 from coreeval.errors import ReleaseError
 from coreeval.releases.arms import OnReject
 from coreeval.releases.licences import licence_of
-from coreeval.releases.manifest import Manifest
+from coreeval.releases.manifest import Manifest, read_recorded
 from coreeval.releases.release import Release
 from coreeval.releases.release_manifest import Licence
 from coreeval.schema import Task
@@ -52,12 +52,14 @@ class Sources:
         """
         config = load_config(files.config)
         listed = str(takedown) if takedown else config.knowledge.takedown
+        places = (run.workspace, read_recorded(files.manifest).workspace)
+        lists = [Workspace(Path(place)).takedown for place in dict.fromkeys(places)]
         return cls(
             run=run,
             config=config,
             task=_task_of(run, config),
             licence=licence_of(config.dataset),
-            takedown=load_active_takedown(listed, Workspace(Path(run.workspace)).takedown),
+            takedown=load_active_takedown(listed, *lists),
             parent=parent,
             files=files,
         )

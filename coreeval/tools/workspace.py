@@ -7,10 +7,12 @@ from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
-from coreeval.errors import RunCorrupt, RunStateError
+from coreeval.errors import RunCorrupt, RunError, RunStateError
 from coreeval.tools.links import links_among
+from coreeval.tools.stores.heartbeat import open_readonly
 
 HOME_VARIABLE = "COREEVAL_HOME"
+_PAID_BY = "SELECT 1 FROM calls WHERE paid_by = ? LIMIT 1"
 
 
 @dataclass(frozen=True)
@@ -112,18 +114,67 @@ def workspace_for(base: Path) -> Workspace:
     return Workspace(Path(home).expanduser() if home else base / ".coreeval")
 
 
-def found_workspace(recorded: Path, run: Path) -> Path:
-    """Return the workspace of a run that may have been moved since it was written down.
+def found_workspace(recorded: Path, run: Path, payer: str) -> Path:
+    """Return the workspace of a run; a manifest may come from somebody else and name any folder.
 
-    Where it is not there any more, it is the one that `COREEVAL_HOME` names, the one that the run
-    lies in, or the one beside the run; where none of them is, it stays the one written down.
+    It is the first that is there of: the one that the run lies in, the recorded one or the one
+    beside the run if the run paid there, the one that `COREEVAL_HOME` names, the recorded one, and
+    the one beside the run. If none is, it stays the recorded one.
+
+    Args:
+        recorded: The one in its manifest.
+        run: The run's directory.
+        payer: The run's name in the call store.
     """
-    home = os.environ.get(HOME_VARIABLE)
-    if recorded.exists():
-        return recorded
-    inside = [run.parents[2]] if run.parent.parent.name == "runs" else []
-    places = [Path(home).expanduser()] if home else [*inside, run.parent / ".coreeval"]
-    return next((place for place in places if place.exists()), recorded)
+    beside, home = run.parent / ".coreeval", os.environ.get(HOME_VARIABLE)
+    paid = (place for place in (recorded, beside) if knows_payer(place, payer))
+    named = [Path(home).expanduser()] if home else []
+    likely = (place for place in (*_around(run), *paid) if _looks_like_one(place))
+    others = (place for place in (recorded, beside) if _looks_like_one(place))
+    places = chain(likely, filter(Path.exists, named), others)
+    return next(places, beside if recorded.exists() else recorded)
+
+
+def leads_elsewhere(workspace: Path, run: Path, payer: str) -> bool:
+    """Tell whether only a run's manifest says that a workspace is the run's.
+
+    Nothing else does where it is neither named by `COREEVAL_HOME` nor that of this folder, where
+    the run does not lie in it or beside it, and where its call store does not know the run.
+    """
+    own = workspace_for(Path.cwd()).root
+    near = {place.resolve() for place in (own, *_around(run), run.parent / ".coreeval")}
+    inside = workspace.resolve().is_relative_to(run)
+    return not (inside or workspace.resolve() in near or knows_payer(workspace, payer))
+
+
+def knows_payer(workspace: Path, payer: str) -> bool:
+    """Tell whether a run has paid for an answer in the call store of a workspace."""
+    if not _has_calls(workspace):
+        return False
+    try:
+        with open_readonly(Workspace(workspace).calls, what="the call store") as store:
+            return store.execute(_PAID_BY, (payer,)).fetchone() is not None
+    except RunError:
+        return False
+
+
+def _around(run: Path) -> list[Path]:
+    """Return the workspace that a run lies in, if it lies in one: `WORKSPACE/runs/NAME/START`."""
+    inside = run.parent.parent.name == "runs" and _looks_like_one(run.parents[2])
+    return [run.parents[2]] if inside else []
+
+
+def _looks_like_one(place: Path) -> bool:
+    """Tell whether a folder is a workspace by its name, or by what it holds."""
+    return (place.name == ".coreeval" and place.is_dir()) or _has_calls(place)
+
+
+def _has_calls(place: Path) -> bool:
+    """Tell whether there is a call store, as far as one may look."""
+    try:
+        return Workspace(place).calls.is_file()
+    except OSError:
+        return False
 
 
 def user_cache() -> Path:

@@ -1,5 +1,7 @@
 """A run on a medium that cannot be written, and one that was moved, or its workspace was."""
 
+import asyncio
+import json
 import os
 import shutil
 import sqlite3
@@ -11,11 +13,13 @@ import pytest
 from coreeval.errors import RunError
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import is_locked
+from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import COPYING, open_readonly
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.tools.workspace import found_workspace
+from coreeval.tools.workspace import found_workspace, leads_elsewhere
 from tests.cli.conftest import finished, shell  # noqa: F401 - fixtures
 from tests.cli.kit import Shell
+from tests.tools.stores.call_samples import record
 
 
 def forbid_writing(patch: pytest.MonkeyPatch) -> None:
@@ -99,24 +103,156 @@ def test_a_lock_that_cannot_be_written_is_looked_at(
 # -- moved ----------------------------------------------------------------------------------------
 
 
+def paid_in(workspace: Path, payer: str) -> Path:
+    """Make a workspace in which a run has paid for an answer."""
+    with closing(open_calls(workspace / "calls.db", payer)) as calls:
+        asyncio.run(calls.put(record("a question", "an answer")))
+    return workspace
+
+
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_moved_workspace_is_found_by_where_the_run_lies(tmp_path: Path, inside: bool) -> None:
+@pytest.mark.parametrize("recorded", ["gone", "there"])
+def test_a_moved_workspace_is_found_by_where_the_run_lies(
+    tmp_path: Path, inside: bool, recorded: str
+) -> None:
+    (tmp_path / "there").mkdir()
     home = tmp_path / ".coreeval"
     run = home / "runs" / "name" / "start" if inside else tmp_path / "run"
     run.mkdir(parents=True)
     home.mkdir(exist_ok=True)
-    assert found_workspace(tmp_path / "gone", run) == home
+    assert found_workspace(tmp_path / recorded, run, "r@now") == home
 
 
-def test_a_workspace_that_is_there_is_not_looked_for(
+def test_a_copied_workspace_is_that_of_the_runs_in_it_and_beside_it(tmp_path: Path) -> None:
+    original, copy = (paid_in(tmp_path / name / ".coreeval", "r@now") for name in ("old", "new"))
+    assert found_workspace(original, copy / "runs" / "name" / "start", "r@now") == copy
+    assert found_workspace(original, copy.parent / "run", "r@now") == copy
+    assert found_workspace(original, copy.parent / "run", "another@now") == original
+
+
+def test_a_folder_called_runs_makes_no_workspace(tmp_path: Path) -> None:
+    recorded = paid_in(tmp_path / "home", "r@now")
+    run = tmp_path / "runs" / "name" / "start"
+    assert found_workspace(recorded, run, "r@now") == recorded
+
+
+def test_the_workspace_that_is_named_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there, named = tmp_path / "there", tmp_path / "named"
-    there.mkdir()
+    there, named = paid_in(tmp_path / "there", "r@now"), tmp_path / "named"
+    assert found_workspace(there, tmp_path / "run", "r@now") == there
     named.mkdir()
     monkeypatch.setenv("COREEVAL_HOME", str(named))
-    assert found_workspace(there, tmp_path / "run") == there
-    assert found_workspace(tmp_path / "gone", tmp_path / "run") == named
+    assert found_workspace(there, tmp_path / "run", "r@now") == named
+    assert found_workspace(tmp_path / "gone", tmp_path / "run", "r@now") == named
+
+
+def test_only_a_workspace_that_knows_a_run_need_not_be_near(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    elsewhere, run = paid_in(tmp_path / "else" / ".coreeval", "r@now"), tmp_path / "x" / "run"
+    assert leads_elsewhere(elsewhere, run, "forged@now")
+    assert not leads_elsewhere(elsewhere, run, "r@now")
+    assert not leads_elsewhere(run.parent / ".coreeval", run, "forged@now")
+    monkeypatch.chdir(elsewhere.parent)
+    assert not leads_elsewhere(elsewhere, run, "forged@now")
+
+
+@pytest.fixture
+def copied(shell: Shell, finished: Path) -> tuple[Path, Path]:  # noqa: F811
+    """Return a run in a workspace, and the same in a copy of it."""
+    lab = shell.folder / "lab"
+    run = Path(shutil.copytree(finished, lab / ".coreeval" / "runs" / "trial" / "start"))
+    rename_workspace(run, lab / ".coreeval")
+    copy = Path(shutil.copytree(lab, shell.folder / "copy"))
+    return run, copy / run.relative_to(lab)
+
+
+def rename_workspace(run: Path, workspace: Path) -> None:
+    """Write another workspace into a manifest."""
+    manifest = run / "manifest.json"
+    told = json.loads(manifest.read_text("utf-8")) | {"workspace": str(workspace)}
+    manifest.write_text(json.dumps(told), encoding="utf-8")
+
+
+@pytest.mark.parametrize("listed_in", ["original", "copy"])
+def test_a_release_of_a_copied_run_stays_in_the_copy_and_respects_both_lists(
+    shell: Shell,  # noqa: F811
+    copied: tuple[Path, Path],
+    listed_in: str,
+) -> None:
+    original, copy = (run.parents[2] for run in copied)
+    (original if listed_in == "original" else copy).joinpath("takedown.txt").write_text("Nobody\n")
+    assert shell("release", copied[1], "--version", "1").code == 0
+    assert not (original / "releases").exists()
+    (made,) = (copy / "releases").glob("*/1/release.json")
+    assert json.loads(made.read_text("utf-8"))["takedown"]["entries"] == 1
+
+
+@pytest.mark.parametrize(
+    ("named", "there", "code"), [("x/.coreeval", True, 2), ("x/new", False, 2), ("x", True, 0)]
+)
+def test_a_manifest_does_not_say_where_a_release_is_written(
+    shell: Shell,  # noqa: F811
+    finished: Path,  # noqa: F811
+    named: str,
+    there: bool,
+    code: int,
+) -> None:
+    run, victim = shell.folder / "got" / "run", shell.folder / named
+    shutil.copytree(finished, run)
+    if there:
+        victim.mkdir(parents=True)
+    rename_workspace(run, victim)
+    said = shell("release", run, "--version", "1")
+    assert said.code == code
+    assert not code or ("--out DIR" in said.err and "COREEVAL_HOME=DIR" in said.err)
+    assert not (victim / "releases").exists()
+    assert shell("release", run, "--version", "2", "--out", shell.folder / "out").code == 0
+
+
+def test_a_manifest_does_not_name_a_benchmark_that_leads_elsewhere(
+    shell: Shell,  # noqa: F811
+    copied: tuple[Path, Path],
+) -> None:
+    manifest = copied[0] / "manifest.json"
+    told = json.loads(manifest.read_text("utf-8")) | {"name": "../../out"}
+    manifest.write_text(json.dumps(told), encoding="utf-8")
+    said = shell("release", copied[0], "--version", "1")
+    assert said.code == 2 and "the manifest is damaged: name" in said.err
+    assert not (shell.folder / "lab" / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": "../../x"},
+        {"models": []},
+        {"models": {}},
+        {"models": {"default": 3}},
+        {"cost": {"by_model": 3}},
+        {"cost": {"by_model": [3]}},
+        {"cost": {"by_model": [{}]}},
+        {"cost": {"budget_usd": []}},
+        {"control": 3},
+        {"created_at": 3},
+        {"workspace": None},
+    ],
+    ids=str,
+)
+def test_status_says_what_is_wrong_with_a_manifest(
+    shell: Shell,  # noqa: F811
+    finished: Path,  # noqa: F811
+    change: dict[str, object],
+) -> None:
+    run = Path(shutil.copytree(finished, shell.folder / "run"))
+    manifest = run / "manifest.json"
+    told = json.loads(manifest.read_text("utf-8")) | change
+    manifest.write_text(json.dumps(told), encoding="utf-8")
+    said = shell("status", run)
+    assert said.code == 2, said.err
+    assert "the manifest is damaged" in said.err and f"where: {manifest}" in said.err
 
 
 def test_a_run_without_its_workspace_is_looked_at_but_pays_nothing_twice(

@@ -10,7 +10,7 @@ from coreeval.config import ROLES as CONFIGURED
 from coreeval.config import ModelsConfig
 from coreeval.releases import live as looking
 from coreeval.releases.live import bad_lines, failures, live
-from coreeval.releases.manifest import read_manifest
+from coreeval.releases.manifest import Status, read_manifest
 from coreeval.schema import Outcome
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
@@ -23,6 +23,7 @@ HEAVY = ("pydantic", "sqlalchemy", "asyncio", "filelock", "yaml")
 def test_the_words_are_those_of_the_schema(people: Made) -> None:
     assert get_args(Outcome) == looking.ENDS
     assert tuple(CONFIGURED) == looking.ROLES
+    assert get_args(Status) == looking.STATUSES
     models = ModelsConfig.model_validate(read_manifest(people.files.manifest).models)
     assert live(people.files.root).ruled == models.rule_based_roles
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 from coreeval.config.user_files import MOST_DATA_BYTES, open_file
 from coreeval.errors import DatasetError
 from coreeval.evaluation.benchmarks.files import read_lines
-from coreeval.evaluation.benchmarks.rows import is_encodable, make_bad_row
+from coreeval.evaluation.benchmarks.rows import find_id_defect, is_encodable, make_bad_row
 from coreeval.schema import BadRow, Item
 
 PLACE = "{split}"
@@ -258,4 +258,4 @@ def _entry_defect(entry: ItemEntry, seen: set[str]) -> str | None:
 def _name_defect(entry: ItemEntry, seen: set[str]) -> str | None:
     if not is_encodable(str(entry.cluster or "")):
         return "cluster holds half a character (a lone surrogate)"
-    return None if entry.id is None else defect_of_id(str(entry.id), seen)
+    return None if entry.id is None else find_id_defect(str(entry.id), seen)

@@ -70,7 +70,7 @@ def make_checker(task: Task, split: str) -> Callable[[RowOrBad], Sample | BadRow
     def check(row: RowOrBad) -> Sample | BadRow:
         if isinstance(row, BadRow):
             return row
-        reason = _defect_of_id(row, seen) or _defect_of_fields(row)
+        reason = _find_row_id_defect(row, seen) or _defect_of_fields(row)
         label = find(row.label)
         if reason is None and label is None:
             reason = _describe_label_defect(row.label, task)
@@ -94,13 +94,13 @@ def _make_ids(row: SourceRow, task: Task, split: str) -> Iterator[str]:
     return filter(None, (task.name, row.part, split, str(row.number)))
 
 
-def _defect_of_id(row: SourceRow, seen: set[str]) -> str | None:
+def _find_row_id_defect(row: SourceRow, seen: set[str]) -> str | None:
     if row.id is None:
         return None
-    return defect_of_id(row.id, seen)
+    return find_id_defect(row.id, seen)
 
 
-def defect_of_id(own: str, seen: Container[str]) -> str | None:
+def find_id_defect(own: str, seen: Container[str]) -> str | None:
     """Return why a source's own id cannot be used, if it cannot.
 
     Args:
@@ -111,13 +111,13 @@ def defect_of_id(own: str, seen: Container[str]) -> str | None:
         return "the id is empty"
     if len(own) > LONGEST_ID:
         return f"the id has more than {LONGEST_ID:,} characters"
-    if not encodable(own):
+    if not is_encodable(own):
         return "the id holds half a character (a lone surrogate)"
     return f"the id {own!r} is there twice" if own in seen else None
 
 
 def _defect_of_fields(row: SourceRow) -> str | None:
-    if not encodable(row.cluster):
+    if not is_encodable(row.cluster):
         return "the cluster holds half a character (a lone surrogate)"
     return next(filter(None, (_defect(*item) for item in row.fields.items())), None)
 
