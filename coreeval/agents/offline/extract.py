@@ -3,6 +3,7 @@
 Words that carry the label are locked: whole clauses if enough else stays free for news.
 """
 
+import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -10,7 +11,7 @@ from functools import cache
 from coreeval.agents.offline import word_lists
 from coreeval.agents.offline.headline import split_clause
 from coreeval.agents.offline.news import find_sensitive_spans
-from coreeval.agents.offline.pipeline import EntityRecogniser, EntitySpan
+from coreeval.agents.offline.pipeline import EntityRecogniser, EntitySpan, has_overlap
 from coreeval.agents.offline.tokens import (
     EMOJI,
     TextSegment,
@@ -152,6 +153,9 @@ class SpacyExtractor:
 
     async def __call__(self, sample: Sample) -> Extraction:
         """Return what the sample mentions, what must stay, and what to ask the news."""
+        return await asyncio.to_thread(self._read, sample)
+
+    def _read(self, sample: Sample) -> Extraction:
         entities = [entity for name in self._task.fields for entity in self._entities(sample, name)]
         topics = self._topics(sample)
         return Extraction(
@@ -266,7 +270,7 @@ def _find_capitalised_runs(text: str, known: Sequence[EntitySpan]) -> Iterator[E
     """Yield runs of capitalised words inside sentences that the pipeline did not find."""
     starts = {segment.start for segment in split_segments(text)}
     for found in _RUN.finditer(text):
-        taken = any(found.start() < other.end and other.start < found.end() for other in known)
+        taken = has_overlap(known, found.start(), found.end())
         name = re.sub(r"['\u2019]s$|^(?:The|A|An|My|Our) | I$", "", found.group())
         shouted = name.isupper() and len(name) > 5
         dated = _DATE.fullmatch(name) is not None

@@ -4,21 +4,34 @@ spaCy is imported here and nowhere else, when a pipeline is first used. Models a
 none can be a dependency; `pipeline_name` tells a run's manifest which one was used.
 """
 
+import re
+import threading
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.schema import EntityType, NamedEntity
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.matcher import PhraseMatcher
+    from spacy.tokens import Span
 
 
 MODEL = "en_core_web_sm"
 CHUNK = 2000
 """Names handed to the matcher at once: all in one list takes a gigabyte (libraries.md §7)."""
+MOST: Final = 200_000
+"""Characters of a text in which spaCy looks for names (own choice): a few seconds at worst."""
+WIDEST: Final = 200
+"""Characters without a blank that the tokenizer takes at once: its time is their square."""
+_WIDE: Final = re.compile(rf"(\S{{{WIDEST}}})\S")
+_MARK: Final = 32
+"""Characters that are looked at for a mark after a word, more than a unit or an ellipsis has."""
+_ALONE: Final = threading.Lock()
+"""Held while spaCy works: samples are read in threads, and share its vocabulary."""
 _TYPES: dict[str, EntityType] = {
     "PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place",
     "NORP": "group", "EVENT": "event", "WORK_OF_ART": "work", "PRODUCT": "product",
@@ -42,8 +55,19 @@ def _load_pipeline() -> "Language":
     import spacy
 
     if spacy.util.is_package(MODEL):
-        return spacy.load(MODEL, disable=["lemmatizer", "parser"])
-    return spacy.blank("en")
+        return _eased(spacy.load(MODEL, disable=["lemmatizer", "parser"]))
+    return _eased(spacy.blank("en"))
+
+
+def _eased(nlp: "Language") -> "Language":
+    """Have a pipeline look for the marks after a word at its end only, not in all of the word.
+
+    The tokenizer asks for each mark, and a function of Python's lets other threads have a turn.
+    """
+    tokenizer: Any = nlp.tokenizer
+    search = tokenizer.suffix_search.__self__.search
+    tokenizer.suffix_search = lambda word: search(word, max(0, len(word) - _MARK))
+    return nlp
 
 
 @cache
@@ -63,17 +87,14 @@ class EntityRecogniser:
 
     def find(self, text: str) -> list[EntitySpan]:
         """Return the entities in reading order, longest first where they overlap."""
-        doc = _load_pipeline()(text)
-        matched = [
-            EntitySpan(span.text, span.start_char, span.end_char, self._types[span.text.casefold()])
-            for span in (doc[start:end] for _, start, end in self._phrases()(doc))
+        with _ALONE:
+            doc = _load_pipeline()(_insert_blanks(text[:MOST]))
+            matched = [doc[start:end] for _, start, end in self._phrases()(doc)]
+        known = [
+            _to_span(span, text, self._types.get(_matched_key(span, text))) for span in matched
         ]
-        learned = [
-            EntitySpan(span.text, span.start_char, span.end_char, _TYPES[span.label_])
-            for span in doc.ents
-            if span.label_ in _TYPES
-        ]
-        return _drop_overlaps([*matched, *learned])
+        learned = [_to_span(span, text, _TYPES.get(span.label_)) for span in doc.ents]
+        return _drop_overlaps(one for one in [*known, *learned] if one)
 
     def _phrases(self) -> "PhraseMatcher":
         if self._matcher is None:
@@ -88,9 +109,30 @@ class EntityRecogniser:
         return self._matcher
 
 
+def has_overlap(found: Sequence[EntitySpan], start: int, end: int) -> bool:
+    """Tell whether a span overlaps one of those that are in reading order and do not overlap."""
+    place = bisect_left(found, end, key=lambda each: each.start)
+    return place > 0 and found[place - 1].end > start
+
+
+def _insert_blanks(text: str) -> str:
+    """Return a text as long, with a blank in place of a character wherever too many have none."""
+    return _WIDE.sub(r"\1 ", text)
+
+
+def _matched_key(span: "Span", text: str) -> str:
+    """Return how a name is written in a text: `Coca - Cola` has the tokens of another name."""
+    return text[span.start_char : span.end_char].casefold()
+
+
+def _to_span(span: "Span", text: str, kind: EntityType | None) -> EntitySpan | None:
+    start, end = span.start_char, span.end_char
+    return EntitySpan(text[start:end], start, end, kind) if kind else None
+
+
 def _is_searchable(name: str) -> bool:
-    """Tell whether a name may be looked for: a capital, and no single short word."""
-    return name[:1].isupper() and len(name) > 3
+    """Tell whether a name may be looked for: a capital, and neither one short word nor too long."""
+    return name[:1].isupper() and 3 < len(name) <= WIDEST
 
 
 def _split_chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -100,6 +142,6 @@ def _split_chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
 def _drop_overlaps(found: Iterable[EntitySpan]) -> list[EntitySpan]:
     kept: list[EntitySpan] = []
     for one in sorted(found, key=lambda each: (each.start - each.end, each.start)):
-        if all(one.end <= other.start or one.start >= other.end for other in kept):
-            kept.append(one)
-    return sorted(kept, key=lambda each: each.start)
+        if not has_overlap(kept, one.start, one.end):
+            insort(kept, one, key=lambda each: each.start)
+    return kept

@@ -1,5 +1,11 @@
+import asyncio
+import time
+
+import pytest
+
 from coreeval.agents import checks
 from coreeval.agents.offline import SpacyExtractor, pipeline_name
+from coreeval.agents.offline.pipeline import EntityRecogniser
 from coreeval.schema import Extraction, NamedEntity, Sample, Task
 from tests.agents.offline.made import EMOTION, IRONY, MRPC, STANCE, pair, tweet
 
@@ -91,3 +97,46 @@ async def test_every_span_occurs_in_its_field() -> None:
 
 def test_the_pipeline_says_its_name() -> None:
     assert pipeline_name() == "blank:en" or pipeline_name().startswith("en_core_web_sm-")
+
+
+@pytest.mark.parametrize("mark", ["%", "#", "<", '"', "&#", "=", "\u20ac", "\U0001f600", ":)", "a"])
+async def test_a_text_without_blanks_takes_no_time_and_no_turn(mark: str) -> None:
+    """20,000 of them took minutes, in which no signal was heard."""
+    text = f"Near the Harbour Zoo {mark * (20_000 // len(mark))} by Microsoft"
+    began, late = time.monotonic(), 0.0
+    reading = asyncio.create_task(extract(EMOTION, tweet(text, "joy")))
+    while not reading.done():
+        before = time.monotonic()
+        await asyncio.sleep(0.01)
+        late = max(late, time.monotonic() - before)
+    named = [one.span for one in (await reading).entities if one.kind == "named"]
+    assert named == ["Harbour Zoo", "Microsoft"]
+    assert time.monotonic() - began < 10
+    assert late < 5
+
+
+async def test_entities_of_a_text_without_blanks_are_spans_of_it() -> None:
+    text = ("(Microsoft)(" + "x" * 180 + ")") * 20
+    found = await extract(EMOTION, tweet(text, "joy"))
+    assert "Microsoft" in [one.span for one in found.entities]
+    assert all(one.span in text for one in found.entities)
+
+
+async def test_a_name_written_with_other_blanks_is_not_that_name() -> None:
+    names = [NamedEntity(name="Coca-Cola", type="organisation")]
+    sample = tweet("we had Coca - Cola , not a Coca-Cola", "joy")
+    found = await SpacyExtractor(EMOTION, names)(sample)
+    types = {one.span: one.type for one in found.entities}
+    assert types["Coca-Cola"] == "organisation" and "Coca - Cola" not in types
+
+
+def test_a_text_longer_than_spacy_takes_is_read() -> None:
+    found = EntityRecogniser(NAMES).find("at Microsoft " + "so " * 340_000)
+    assert [one.text for one in found] == ["Microsoft"]
+
+
+async def test_many_names_take_time_in_proportion() -> None:
+    began = time.monotonic()
+    found = await extract(EMOTION, tweet("Microsoft " * 20_000, "joy"))
+    assert "Microsoft" in [one.span for one in found.entities]
+    assert time.monotonic() - began < 20
