@@ -6,11 +6,12 @@ hand it on unpacked. Its text is UTF-8: the codec that a server names may take i
 none of texts. `ResponseBody` does the same for clients of aiohttp.
 """
 
-import time
 from typing import Final
 
 import aiohttp
 import httpx2
+
+from coreeval.tools.deadlines import Overdue, answering_within, keep_to_deadline
 
 MOST_BODY_BYTES: Final = 8 << 20
 """Bytes of a response that is read as a whole, after unpacking: 8 MiB (own choice). The longest
@@ -18,7 +19,7 @@ answer that is read has 1 MiB, the longest list of models 1 MB, and 250 rows of 
 
 
 class BodyTooLong(Exception):
-    """A body has more bytes than are read of one, or takes longer than is waited for."""
+    """A body has more bytes than are read of one."""
 
 
 class ResponseBody:
@@ -62,7 +63,8 @@ class BoundedClient(httpx2.Client):
 
     Args:
         most_bytes: Bytes of a response, unpacked.
-        most_s: Seconds that one response may take, besides the timeout of a single read.
+        most_s: Seconds that a connection may take, and that a response may with its headers,
+            besides the timeout of a single read. Sending the request does not count.
         settings: What `httpx2.Client` takes.
     """
 
@@ -71,18 +73,27 @@ class BoundedClient(httpx2.Client):
     ) -> None:
         self._most_bytes, self._most_s = most_bytes, most_s
         super().__init__(**settings)  # type: ignore[arg-type]
+        for transport in (self._transport, *self._mounts.values()):
+            keep_to_deadline(transport)
 
     def _send_single_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Return a response with its body, before redirects are followed."""
-        response = super()._send_single_request(request)
-        body, end = ResponseBody(self._most_bytes), time.monotonic() + self._most_s
+        """Return a response with its body, before redirects are followed.
+
+        Raises:
+            ResponseTooLong: it has too many bytes, or takes too long.
+            httpx2.RequestError: nothing answers, or the answer is broken.
+        """
+        try:
+            with answering_within(self._most_s):
+                return self._read(super()._send_single_request(request))
+        except (BodyTooLong, Overdue) as error:
+            raise ResponseTooLong(str(error), request=request) from None
+
+    def _read(self, response: httpx2.Response) -> httpx2.Response:
+        body = ResponseBody(self._most_bytes)
         try:
             for piece in response.iter_bytes():
                 body.add(piece)
-                if time.monotonic() > end:
-                    raise BodyTooLong(f"the response takes more than {self._most_s:g} s")
-        except BodyTooLong as error:
-            raise ResponseTooLong(str(error), request=request) from None
         finally:
             response.close()
         return replace_body(response, body)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -140,11 +141,37 @@ def test_the_hubs_client_is_bounded_while_it_is_lent(kind: Kind) -> None:
     assert type(get_session()) is type(own)
 
 
-def test_a_response_that_trickles_ends_as_well() -> None:
+@pytest.mark.parametrize("kind", ["trickle", "slow head"])
+def test_a_response_that_trickles_ends_as_well(kind: Kind) -> None:
     began, refused = time.monotonic(), pytest.raises(ResponseTooLong, match=r"more than 0\.5 s")
-    with endless("trickle") as url, BoundedClient(most_s=0.5) as client, refused:
+    with endless(kind) as url, BoundedClient(most_s=0.5) as client, refused:
         client.get(url)
     assert time.monotonic() - began < 5
+
+
+def test_headers_that_trickle_through_a_proxy_end_as_well() -> None:
+    refused = pytest.raises(ResponseTooLong, match=r"more than 0\.5 s")
+    with endless("slow head") as url, BoundedClient(most_s=0.5, proxy=url) as client, refused:
+        client.get("https://one.example/")
+
+
+def test_a_server_that_says_nothing_ends_as_well() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        refused = pytest.raises(ResponseTooLong, match=r"more than 0\.3 s")
+        with BoundedClient(most_s=0.3, timeout=None) as client, refused:
+            client.get(url)
+
+
+def test_the_time_that_a_request_takes_to_send_does_not_count() -> None:
+    def slowly() -> Iterator[bytes]:
+        for _ in range(8):
+            time.sleep(0.1)
+            yield b"x"
+
+    refused = pytest.raises(ResponseTooLong, match="more than 8 MiB")
+    with endless("plain") as url, BoundedClient(most_s=0.5) as client, refused:
+        client.post(url, content=slowly())
 
 
 @pytest.mark.parametrize("codec", ["punycode", "zlib", "bz2", "utf-7", "idna", "unicode_escape"])

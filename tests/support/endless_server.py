@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-Kind = Literal["plain", "gzip", "deflate", "redirect", "packed redirect", "error", "trickle"]
+Kind = Literal[
+    "plain", "gzip", "deflate", "redirect", "packed redirect", "error", "trickle", "slow head"
+]
 _PIECE = b" " * (1 << 16)
 
 
@@ -26,8 +28,16 @@ def _pieces(kind: Kind, ended: threading.Event) -> Iterator[bytes]:
         if kind == "trickle":
             ended.wait(0.05)
             yield b" "
+        elif kind == "slow head":
+            yield from _slow_head(ended)
         else:
             yield packer.compress(_PIECE * 16) if packed else _PIECE
+
+
+def _slow_head(ended: threading.Event) -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 X\r\nX-Slow: "
+    while not ended.wait(0.05):
+        yield b"x"
 
 
 @contextmanager
@@ -39,7 +49,8 @@ def endless(kind: Kind) -> Iterator[str]:
         def handle(self) -> None:
             self.request.recv(1 << 16)
             try:
-                self.request.sendall(_head(kind))
+                if kind != "slow head":
+                    self.request.sendall(_head(kind))
                 for piece in _pieces(kind, ended):
                     self.request.sendall(piece)
             except OSError:
