@@ -22,9 +22,9 @@ from coreeval.evaluation.numleak.basis import (
     split_outliers,
 )
 from coreeval.evaluation.numleak.leak import Leak, Signal, measure_leak
-from coreeval.evaluation.numleak.leak.signals import read_scores
+from coreeval.evaluation.numleak.leak.signals import SentimentReadings, read_scores
 from coreeval.evaluation.numleak.memory_verdicts import MemoryJudgement, Verdict, judge_memory
-from coreeval.evaluation.numleak.parsing import BadReply, read_points
+from coreeval.evaluation.numleak.parsing import AnswerReadings, BadReply, read_points
 from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.replies import (
     COUNTED_VARIANTS,
@@ -106,26 +106,16 @@ def audit_replies(
     """
     groups = _group_replies(one for one in replies if one.variant not in DEFENCE_VARIANTS)
     read = {
-        key: read_points(
-            [reply for reply in each if reply.variant in COUNTED_VARIANTS],
-            series[key[1]],
-            cutoffs.get(key[0]),
-        )
+        key: _read_answers(each, series[key[1]], cutoffs.get(key[0]))
         for key, each in groups.items()
     }
-    scored = {key: read_scores(each, series[key[1]]) for key, each in groups.items()}
-    points = {key: readings.points for key, readings in read.items()}
-    bases = {
-        key: choose_basis(each, cutoffs.get(key[0]), series[key[1]].values)
-        for key, each in points.items()
-    }
-    parts = {key: split_outliers(each.points, series[key[1]].values) for key, each in bases.items()}
+    points = {key: each.readings.points for key, each in read.items()}
 
     def measure_key(key: AuditKey, those: Sequence[Point], shift: int = 0) -> SeriesMeasurements:
         model, name = key
         return measure(
             those,
-            read[key].comparisons,
+            read[key].readings.comparisons,
             definition=series[name].definition,
             others=_find_siblings(model, name, series, points),
             values=shift_values(series[name].values, shift),
@@ -136,40 +126,86 @@ def audit_replies(
     judged = adjust_together(
         {
             key: found[key]
-            if part.kept == points[key]
-            else measure_key(key, part.kept, bases[key].shift)
-            for key, part in parts.items()
+            if each.outliers.kept == points[key]
+            else measure_key(key, each.outliers.kept, each.basis.shift)
+            for key, each in read.items()
         }
     )
     return tuple(
-        Audit(
+        each.to_audit(key, found[key], judged[key], signals, settings) for key, each in read.items()
+    )
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What a model said about a series, read."""
+
+    series: Series
+    cutoff: date | None
+    readings: AnswerReadings
+    sentiments: SentimentReadings
+    basis: VerdictBasis
+    outliers: OutlierSplit
+    """Of the basis."""
+
+    def to_audit(
+        self,
+        key: AuditKey,
+        found: SeriesMeasurements,
+        judged: SeriesMeasurements,
+        signals: Sequence[Signal],
+        settings: AuditSettings,
+    ) -> Audit:
+        """Return the audit of these answers.
+
+        Args:
+            key: Whose answers they are, and about which series.
+            found: What all of them measure.
+            judged: What those measure on which the verdict rests.
+            signals: As `audit_replies`.
+            settings: As `audit_replies`.
+        """
+        readings, series = self.readings, self.series
+        return Audit(
             model=key[0],
             series=key[1],
-            definition=series[key[1]].definition,
-            cutoff=cutoffs.get(key[0]),
+            definition=series.definition,
+            cutoff=self.cutoff,
             points=tuple(readings.points),
             comparisons=tuple(readings.comparisons),
-            left_out=(*readings.bad, *scored[key].bad),
-            measured=found[key],
+            left_out=(*readings.bad, *self.sentiments.bad),
+            measured=found,
             variants=measure_variants(
                 readings.points,
                 readings.continued,
-                definition=series[key[1]].definition,
+                definition=series.definition,
                 settings=settings,
             ),
-            judgement=_judge(judged[key], bases[key], parts[key], found[key].overall.parsed),
-            basis=bases[key],
-            judged=judged[key],
-            notes=(*series[key[1]].notes, *found[key].notes),
+            judgement=_judge(judged, self.basis, self.outliers, found.overall.parsed),
+            basis=self.basis,
+            judged=judged,
+            notes=(*series.notes, *found.notes),
             leak=measure_leak(
-                split_outliers(points[key], series[key[1]].values).kept,
-                scored[key],
-                series[key[1]],
+                split_outliers(readings.points, series.values).kept,
+                self.sentiments,
+                series,
                 signals,
                 settings,
             ),
         )
-        for key, readings in read.items()
+
+
+def _read_answers(replies: Sequence[Reply], series: Series, cutoff: date | None) -> _Answers:
+    counted = [reply for reply in replies if reply.variant in COUNTED_VARIANTS]
+    readings = read_points(counted, series, cutoff)
+    basis = choose_basis(readings.points, cutoff, series.values)
+    return _Answers(
+        series=series,
+        cutoff=cutoff,
+        readings=readings,
+        sentiments=read_scores(replies, series),
+        basis=basis,
+        outliers=split_outliers(basis.points, series.values),
     )
 
 
