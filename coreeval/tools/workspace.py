@@ -117,8 +117,8 @@ def workspace_for(base: Path) -> Workspace:
 def found_workspace(recorded: Path, run: Path, payer: str) -> Path:
     """Return the workspace of a run; a manifest may come from somebody else and name any folder.
 
-    It is the first that is there of: the one that the run lies in, the recorded one or the one
-    beside the run if the run paid there, the one that `COREEVAL_HOME` names, the recorded one, and
+    It is the first that is there of: the one that the run lies in, the one beside the run or the
+    recorded one if the run paid there, the one that `COREEVAL_HOME` names, the recorded one, and
     the one beside the run. If none is, it stays the recorded one.
 
     Args:
@@ -127,7 +127,7 @@ def found_workspace(recorded: Path, run: Path, payer: str) -> Path:
         payer: The run's name in the call store.
     """
     beside, home = run.parent / ".coreeval", os.environ.get(HOME_VARIABLE)
-    paid = (place for place in (recorded, beside) if knows_payer(place, payer))
+    paid = (place for place in (beside, recorded) if knows_payer(place, payer))
     named = [Path(home).expanduser()] if home else []
     likely = (place for place in (*_around(run), *paid) if _looks_like_one(place))
     others = (place for place in (recorded, beside) if _looks_like_one(place))

@@ -16,11 +16,22 @@ def make_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    named = (formats.number, formats.percent, formats.usd, formats.seconds, formats.when)
-    said = (formats.words, untrusted.shown, untrusted.marked, untrusted.web_link)
-    environment.filters |= {each.__name__: each for each in (*named, *said)}
-    linked = (addresses.run_url, addresses.sample_url, addresses.compare_url)
-    environment.globals |= {each.__name__: each for each in linked}
+    environment.filters |= {
+        "marked": untrusted.marked,
+        "number": formats.number,
+        "percent": formats.percent,
+        "seconds": formats.seconds,
+        "shown": untrusted.shown,
+        "usd": formats.usd,
+        "web_link": untrusted.web_link,
+        "when": formats.when,
+        "words": formats.words,
+    }
+    environment.globals |= {
+        "compare_url": addresses.compare_url,
+        "run_url": addresses.run_url,
+        "sample_url": addresses.sample_url,
+    }
     return environment
 
 

@@ -42,7 +42,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
                 )
 
     monkeypatch.setattr(inputs, "iter_benchmark", endless)
-    monkeypatch.setattr(inputs, "splits_of", lambda _: ["test", "train"])
+    monkeypatch.setattr(inputs, "list_splits", lambda _: ["test", "train"])
     monkeypatch.setattr(inputs, "MOST_TRAIN_EXAMPLES", 3)
     return rows
 

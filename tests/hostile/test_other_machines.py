@@ -136,14 +136,15 @@ def test_a_folder_called_runs_makes_no_workspace(tmp_path: Path) -> None:
     assert found_workspace(recorded, run, "r@now") == recorded
 
 
-def test_the_workspace_that_is_named_comes_first(
+def test_the_workspace_that_is_named_comes_before_one_that_knows_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there, named = paid_in(tmp_path / "there", "r@now"), tmp_path / "named"
     assert found_workspace(there, tmp_path / "run", "r@now") == there
     named.mkdir()
     monkeypatch.setenv("COREEVAL_HOME", str(named))
-    assert found_workspace(there, tmp_path / "run", "r@now") == named
+    assert found_workspace(there, tmp_path / "run", "r@now") == there  # it paid there
+    assert found_workspace(there, tmp_path / "run", "forged@now") == named
     assert found_workspace(tmp_path / "gone", tmp_path / "run", "r@now") == named
 
 

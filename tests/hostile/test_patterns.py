@@ -41,12 +41,12 @@ MADE: Final[Mapping[str, Callable[[str], object]]] = {
     ),
     "agents.offline.rewrite: held": lambda text: reword(text, (), ()),
     "agents.text.words: before + body + after": Tried(_SPAN, "anywhere"),
-    "evaluation.numleak.parsing.choices: pattern": lambda text: read_choice(
+    "evaluation.numleak.parsing.probe_answers: pattern": lambda text: read_choice(
         text, first=MONTH, second=MONTH.shift(1)
     ),
     "evaluation.numleak.parsing.dates: own": lambda text: find_dates(text, MONTH),
-    "evaluation.numleak.parsing.others: label": lambda text: is_labelled(text, NAME),
-    "evaluation.numleak.parsing.others: record": lambda text: strike_other_series(text, NAME),
+    "evaluation.numleak.parsing.phrases: label": lambda text: is_labelled(text, NAME),
+    "evaluation.numleak.parsing.phrases: record": lambda text: strike_other_series(text, NAME),
 }
 """What makes patterns while it runs, and so is tried itself."""
 ALIKE: Final = {
@@ -60,7 +60,7 @@ ALIKE: Final = {
     "agents.offline.wording: word_lists.build_phrase_pattern(_load_swaps(loose=loose))": "likewise",
     "agents.safety: pattern": "they stand in a constant of the module, which is tried",
     "agents.edits: '|'.join((f'({pattern.pattern})' for pattern, _, _ in usable))": "spans",
-    "evaluation.numleak.parsing.others: about": "with `record`",
+    "evaluation.numleak.parsing.phrases: about": "with `record`",
     "tools.gdelt.bigquery.statements: _bounds(table, column)": "it searches our own SQL",
 }
 """Why others need not be."""
@@ -91,7 +91,7 @@ def test_no_pattern_that_is_made_while_running_is_slow(place: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_every_pattern_is_tried() -> None:
     unseen = {place.removeprefix("coreeval.") for place in made_elsewhere()}
-    by_form = {place for place in unseen if "for form in _forms(period)" in place}
+    by_form = {place for place in unseen if "for form in _period_forms(period)" in place}
     assert unseen - by_form == MADE.keys() | ALIKE.keys()
     assert is_steep(lambda text: find_mentions(text, MONTH)) == ""
 

@@ -184,13 +184,23 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = (
-        percent, points, figure, p_value, share_span,
-        points_span, figure_span, number, usd, words, place,
-        extent, tradeoff_sketches, describe_agreement,
-    )  # fmt: skip
-    made.filters |= {each.__name__: each for each in shown}
-    made.filters["strip"] = lambda entropy: Markup(strip_svg(entropy))  # numbers alone
+    made.filters |= {
+        "agreement_line": describe_agreement,
+        "extent": extent,
+        "figure": figure,
+        "figure_span": figure_span,
+        "number": number,
+        "p_value": p_value,
+        "percent": percent,
+        "place": place,
+        "points": points,
+        "points_span": points_span,
+        "share_span": share_span,
+        "strip": lambda entropy: Markup(strip_svg(entropy)),  # numbers alone
+        "tradeoffs": tradeoff_sketches,
+        "usd": usd,
+        "words": words,
+    }
     told = {"outcomes": OUTCOMES, "rungs": RUNGS, "dated": DATED, "on_reject": ON_REJECT}
     made.globals |= {"about": DEFINITIONS, "meanings": told, "leak_section": leak_section}
     return made
