@@ -32,9 +32,9 @@ from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_queries import SampleFilter, SampleListing
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
-from coreeval.viewer.addresses import run_url, sample_url
 from coreeval.viewer.app import create_app
-from coreeval.viewer.story import sample_story
+from coreeval.viewer.history import read_sample_history
+from coreeval.viewer.rendering import build_run_url, build_sample_url
 
 TIMES = 5
 WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
@@ -70,8 +70,10 @@ def _time_data(run: Path, samples: int) -> None:
             _print(
                 "story",
                 {
-                    "with calls": lambda: sample_story(store, calls, "emotion/test/3"),
-                    "calls gone": lambda: sample_story(store, calls, f"emotion/test/{samples}"),
+                    "with calls": lambda: read_sample_history(store, calls, "emotion/test/3"),
+                    "calls gone": lambda: read_sample_history(
+                        store, calls, f"emotion/test/{samples}"
+                    ),
                 },
             )
 
@@ -100,7 +102,7 @@ def _listings(listing: SampleListing, samples: int) -> Mapping[str, Job]:
 def _time_pages(run: Path, samples: int) -> None:
     """Time the pages without a socket, then over HTTP."""
     app = create_app([run])
-    (key,) = app.state.shelf.all_runs()
+    (key,) = app.state.catalog.find_runs()
     inside = TestClient(app, base_url="http://127.0.0.1")
     _print("page", {name: partial(_get, inside, url) for name, url in _urls(key, samples)})
     with served(app) as url, httpx2.Client(base_url=url) as outside:
@@ -108,15 +110,15 @@ def _time_pages(run: Path, samples: int) -> None:
 
 
 def _urls(key: str, samples: int) -> Iterator[tuple[str, str]]:
-    listed, middle = run_url(key, "samples"), f"emotion/test/{samples // 2}"
+    listed, middle = build_run_url(key, "samples"), f"emotion/test/{samples // 2}"
     yield "runs", "/"
-    yield "a run", run_url(key)
+    yield "a run", build_run_url(key)
     yield "samples", listed
     yield "samples, by cost", f"{listed}?sort=-usd"
     yield "samples, text", f"{listed}?text=festival"
-    yield "a sample", sample_url(key, middle)
-    yield "a sample with calls", sample_url(key, "emotion/test/3")
-    yield "a sample, of a text", sample_url(key, middle, "text=festival")
+    yield "a sample", build_sample_url(key, middle)
+    yield "a sample with calls", build_sample_url(key, "emotion/test/3")
+    yield "a sample, of a text", build_sample_url(key, middle, "text=festival")
 
 
 def _get(client: httpx2.Client | TestClient, url: str) -> None:

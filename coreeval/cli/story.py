@@ -11,7 +11,7 @@ from coreeval.meanings import OUTCOMES, RUNGS, STEPS
 
 if TYPE_CHECKING:
     from coreeval.schema import Evidence, Freshness, ReplacedFact, TrainEnd, Triple
-    from coreeval.viewer.story_values import CallStory, SampleStory, StepStory
+    from coreeval.viewer.history import CallHistory, SampleHistory, StepHistory
 
 NEWS_SHOWN = 3
 """Pieces of news that are shown of those a sample was offered."""
@@ -19,7 +19,7 @@ News = Mapping[str, "Evidence"]
 
 
 def show_story(
-    story: "SampleStory", offline_roles: list[str], *, as_json: bool, calls: bool
+    story: "SampleHistory", offline_roles: list[str], *, as_json: bool, calls: bool
 ) -> None:
     """Print a story, as a document or in words, with prompts and answers if they are wanted."""
     document = story_document(story) | {"offline_roles": offline_roles}
@@ -27,7 +27,7 @@ def show_story(
     show(document, as_json, lambda: "\n".join(lines), coloured=True)
 
 
-def story_document(story: "SampleStory") -> dict[str, Any]:
+def story_document(story: "SampleHistory") -> dict[str, Any]:
     """Return a story as programs read it; the tries of a call are lines of one text."""
     document = story.model_dump(mode="json")
     for step in document["steps"]:
@@ -37,7 +37,7 @@ def story_document(story: "SampleStory") -> dict[str, Any]:
 
 
 def story_lines(
-    story: "SampleStory", offline_roles: list[str], *, calls: bool = False
+    story: "SampleHistory", offline_roles: list[str], *, calls: bool = False
 ) -> Iterator[str]:
     """Yield the lines of a sample's story, from the original to how it ended."""
     sample = story.sample
@@ -54,7 +54,7 @@ def story_lines(
     yield from offline_note(offline_roles)
 
 
-def _end_lines(story: "SampleStory") -> Iterator[str]:
+def _end_lines(story: "SampleHistory") -> Iterator[str]:
     result = story.result
     if story.train_item is not None:
         yield from _train_lines(story.train_item)
@@ -76,7 +76,7 @@ def _end_lines(story: "SampleStory") -> Iterator[str]:
     yield from wrapped(_cost(story))
 
 
-def _cost(story: "SampleStory") -> str:
+def _cost(story: "SampleHistory") -> str:
     made = [call for step in story.steps for call in step.calls]
     if not made:
         return ""
@@ -94,7 +94,7 @@ def _train_lines(end: "TrainEnd") -> Iterator[str]:
 # -- steps ----------------------------------------------------------------------------------------
 
 
-def _step_lines(step: "StepStory", evidence: News, with_calls: bool) -> Iterator[str]:
+def _step_lines(step: "StepHistory", evidence: News, with_calls: bool) -> Iterator[str]:
     title = STEPS.get(step.node, "")
     yield f"{step.node:<16}{title}   ({step.seconds:.2f} s{_calls(step.calls)})"
     teller = _TELLERS.get(step.node)
@@ -109,7 +109,7 @@ def _step_lines(step: "StepStory", evidence: News, with_calls: bool) -> Iterator
         yield from wrapped(f"error: {step.error}")
 
 
-def _calls(calls: "tuple[CallStory, ...]") -> str:
+def _calls(calls: "tuple[CallHistory, ...]") -> str:
     paid = sum(not call.cached for call in calls)
     known = len(calls) - paid
     asked = f", {paid} {_plural('call', paid)} asked" if paid else ""

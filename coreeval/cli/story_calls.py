@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 from coreeval.cli.story_texts import wrapped
 
 if TYPE_CHECKING:
-    from coreeval.viewer.story_values import CallStory
+    from coreeval.viewer.history import CallHistory
 
 
-def trouble(call: "CallStory") -> str:
+def trouble(call: "CallHistory") -> str:
     """Tell what went wrong with a call before it brought an answer, and if it brought none."""
     told = [f"sent again: {reason}" for reason in call.tries]
     told += [f"no answer: {call.error}"] if call.error else []
     return f"{call.role}: {'; '.join(told)}" if told else ""
 
 
-def call_lines(call: "CallStory") -> Iterator[str]:
+def call_lines(call: "CallHistory") -> Iterator[str]:
     """Yield a call with its messages and its answer."""
     yield from wrapped(_head(call))
     yield from wrapped(trouble(call))
@@ -28,7 +28,7 @@ def call_lines(call: "CallStory") -> Iterator[str]:
     yield from _block("answer", call.answer)
 
 
-def _head(call: "CallStory") -> str:
+def _head(call: "CallHistory") -> str:
     prompt = f", prompt {call.prompt} {call.prompt_version[:8]}" if call.prompt else ""
     tokens = f"{call.prompt_tokens} + {call.completion_tokens} tokens"
     usd = "unknown price" if call.usd is None else f"{call.usd:.6f} USD"

@@ -8,7 +8,7 @@ from coreeval.cli.output import ADDED, END, REMOVED
 
 if TYPE_CHECKING:
     from coreeval.schema import Arm
-    from coreeval.viewer.story_values import ArmDiff
+    from coreeval.viewer.history import ArmDiff
 
 WIDTH = 100
 _MARKS = str.maketrans("", "", REMOVED + ADDED + END)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from coreeval.tools.stores.call_store import CallStore
     from coreeval.tools.stores.run_queries import SampleFilter, SampleSort
     from coreeval.tools.stores.run_store import RunStore
-    from coreeval.viewer.story_values import SampleStory
+    from coreeval.viewer.history import SampleHistory
 
 _FILTERS = {
     "outcomes": "--outcome",
@@ -143,31 +143,31 @@ class _Book:
     offline_roles: list[str]
     hide_texts: bool
 
-    def story(self, sample_id: str) -> "SampleStory":
+    def story(self, sample_id: str) -> "SampleHistory":
         """Return the story of a sample.
 
         Raises:
             UsageError: there is no such sample.
         """
-        from coreeval.viewer.hiding import hidden
-        from coreeval.viewer.story import sample_story
+        from coreeval.viewer.history import read_sample_history
+        from coreeval.viewer.redaction import redact_history
 
         try:
-            story = sample_story(self.store, self.calls, sample_id, prompts=self.prompts)
+            story = read_sample_history(self.store, self.calls, sample_id, prompts=self.prompts)
         except KeyError:
             raise self._unknown(sample_id) from None
-        return hidden(story) if self.hide_texts else story
+        return redact_history(story) if self.hide_texts else story
 
     def listed(
         self, chosen: "SampleFilter", sort: "SampleSort", descending: bool, offset: int, most: int
     ) -> Document:
         """Return a part of the list of samples."""
-        from coreeval.viewer.hiding import hidden_row
+        from coreeval.viewer.redaction import redact_row
 
         page = self.store.listing.page(
             chosen, sort=sort, descending=descending, offset=offset, limit=most
         )
-        rows = map(hidden_row, page.rows) if self.hide_texts else page.rows
+        rows = map(redact_row, page.rows) if self.hide_texts else page.rows
         return {
             "samples": [row.model_dump() for row in rows],
             "total": page.total,

@@ -13,7 +13,7 @@ from coreeval.cli.story import story_document
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.viewer.story_values import SampleStory
+    from coreeval.viewer.history import SampleHistory
 
 WIDEST_ID = 40
 REASON = 80
@@ -55,7 +55,7 @@ def _none(total: int, filtered: bool) -> str:
     return "no sample is like that" if filtered else "no sample has ended yet"
 
 
-def export(stories: "Iterable[SampleStory]", path: Path, as_json: bool) -> None:
+def export(stories: "Iterable[SampleHistory]", path: Path, as_json: bool) -> None:
     """Write stories as they are read, a line of JSON each.
 
     Raises:
@@ -71,7 +71,7 @@ def export(stories: "Iterable[SampleStory]", path: Path, as_json: bool) -> None:
         _write(stories, sys.stdout)
 
 
-def _to_file(stories: "Iterable[SampleStory]", path: Path) -> int:
+def _to_file(stories: "Iterable[SampleHistory]", path: Path) -> int:
     try:
         with path.open("w", encoding="utf-8") as file:
             return _write(stories, file)
@@ -81,6 +81,6 @@ def _to_file(stories: "Iterable[SampleStory]", path: Path) -> int:
         ) from None
 
 
-def _write(stories: "Iterable[SampleStory]", file: IO[str]) -> int:
+def _write(stories: "Iterable[SampleHistory]", file: IO[str]) -> int:
     lines = (json.dumps(story_document(story)) + "\n" for story in stories)
     return sum(1 for line in lines if file.write(line))

@@ -46,25 +46,29 @@ def view(
     """Look at runs in a browser; nothing is sent anywhere. Ctrl-C ends it."""
     workspace = _workspace(runs or [])
     with loading():
-        from coreeval.viewer.app import create_app
-        from coreeval.viewer.serving import serve, take_place
+        from coreeval.viewer.app import create_app, open_server_socket, serve
 
-    place = take_place(host, port)
+    server_socket = open_server_socket(host, port)
     app = create_app(
         runs or [],
         workspace=workspace,
-        token=place.token,
+        token=server_socket.token,
         hide_texts=hide_texts,
-        allowed_hosts=place.allowed_hosts,
+        allowed_hosts=server_socket.allowed_hosts,
     )
-    document = {"address": place.address, "runs": [str(run) for run in app.state.shelf.paths]}
+    document = {
+        "address": server_socket.address,
+        "runs": [str(run) for run in app.state.catalog.run_paths],
+    }
 
     def announce() -> None:
-        show(document, as_json, lambda: f"pages:   {place.address}\nend:     Ctrl-C")
+        show(document, as_json, lambda: f"pages:   {server_socket.address}\nend:     Ctrl-C")
         if not no_browser and _has_screen():
-            threading.Thread(target=webbrowser.open, args=(place.address,), daemon=True).start()
+            threading.Thread(
+                target=webbrowser.open, args=(server_socket.address,), daemon=True
+            ).start()
 
-    serve(app, place, ready=announce)
+    serve(app, server_socket, ready=announce)
 
 
 def _workspace(runs: list[Path]) -> "Workspace | None":

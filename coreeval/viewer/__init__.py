@@ -1,1 +1,1 @@
-"""The local web pages: what a run did, read from its files; nothing is changed by looking."""
+"""The local web pages that show what a run did; they only read its files."""

@@ -1,4 +1,4 @@
-"""What stands between the pages and the rest of the world: who may ask, and what a page may do."""
+"""Who may read the pages, and what a page may do in a browser."""
 
 import hmac
 import ipaddress
@@ -20,7 +20,7 @@ CONTENT_POLICY = "; ".join(
     ]
 )
 """Nothing from elsewhere and nothing inline, so that words from news and models stay words."""
-HEADERS: Mapping[str, str] = {
+SECURITY_HEADERS: Mapping[str, str] = {
     "content-security-policy": CONTENT_POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -29,10 +29,10 @@ HEADERS: Mapping[str, str] = {
     "cache-control": "no-store",
 }
 COOKIE = "coreeval-token"
-READING = ("GET", "HEAD")
+READ_METHODS = ("GET", "HEAD")
 
 
-class SafeHeaders:
+class SecurityHeaders:
     """Adds to each answer the headers that it does not set itself."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -44,14 +44,14 @@ class SafeHeaders:
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         await self._app(scope, receive, answer)
 
 
-class OnlyReaders:
+class AccessGuard:
     """Refuses what does not come from a reader: another method, another host, no token.
 
     A page of a stranger can make a browser ask any address, and can give its own name the address
@@ -63,33 +63,33 @@ class OnlyReaders:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it here."""
-        refusal = self._refusal(scope) if scope["type"] == "http" else None
+        refusal = self._refuse(scope) if scope["type"] == "http" else None
         await (refusal or self._app)(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _refuse(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if scope["method"] not in READING:
-            allowed = {"allow": ", ".join(READING)}
+        if scope["method"] not in READ_METHODS:
+            allowed = {"allow": ", ".join(READ_METHODS)}
             return PlainTextResponse("These pages can only be read.", 405, allowed)
-        if not self._is_ours(headers.get("host", "")):
+        if not self._is_served(headers.get("host", "")):
             return PlainTextResponse("These pages are not served under this name.", 421)
-        return self._admit(scope, headers) if self._token else None
+        return self._check_token(scope, headers) if self._token else None
 
-    def _is_ours(self, host: str) -> bool:
+    def _is_served(self, host: str) -> bool:
         """Tell whether a name is one of those served; a bare address is nobody's to give away."""
-        name = _without_port(host).lower()
+        name = _strip_port(host).lower()
         return name in self._hosts or ("*" in self._hosts and _is_address(name))
 
-    def _admit(self, scope: Scope, headers: Headers) -> Response | None:
+    def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
         """Take the token out of the address into a cookie; refuse who has neither."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = next((value for name, value in query if name == "token"), None)
         if given is not None and self._matches(given):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
-            there = RedirectResponse(_local(scope) + (f"?{rest}" if rest else ""), 303)
+            there = RedirectResponse(_local_path(scope) + (f"?{rest}" if rest else ""), 303)
             there.set_cookie(COOKIE, given, httponly=True, samesite="lax")
             return there
-        if self._matches(_cookie(headers)):
+        if self._matches(_read_cookie(headers)):
             return None
         return PlainTextResponse("Open the address that `coreeval view` printed.", 401)
 
@@ -97,13 +97,13 @@ class OnlyReaders:
         return hmac.compare_digest(given.encode(), (self._token or "").encode())
 
 
-def _local(scope: Scope) -> str:
+def _local_path(scope: Scope) -> str:
     """Return the asked path so that it stays on this host: two slashes would name another."""
     path: bytes = scope.get("raw_path") or b"/"
     return "/" + path.decode("latin-1").split("?")[0].lstrip("/\\")
 
 
-def _cookie(headers: Headers) -> str:
+def _read_cookie(headers: Headers) -> str:
     try:
         found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
@@ -111,7 +111,7 @@ def _cookie(headers: Headers) -> str:
     return found.value if found else ""
 
 
-def _without_port(host: str) -> str:
+def _strip_port(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]

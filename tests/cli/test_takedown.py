@@ -28,7 +28,7 @@ from coreeval.graph.bundled import DATASETS, demo_data
 from coreeval.tools.json_cache import JsonCache
 from coreeval.tools.workspace import Workspace
 from coreeval.viewer.app import create_app
-from coreeval.viewer.shelf import Shelf
+from coreeval.viewer.catalog import RunCatalog
 from tests.cli.kit import CONFIG, Shell
 from tests.cli.test_docs import documented
 from tests.support.answers import OfflineAnswers
@@ -401,7 +401,7 @@ def test_the_words_of_a_person(folder: Path, shell: Shell) -> None:
 def test_the_pages_of_a_run_that_was_changed(folder: Path, shell: Shell) -> None:
     assert shell("takedown", NAME, "--yes").code == 0
     home = Workspace(folder / ".coreeval")
-    keys = {path: key for key, path in Shelf(workspace=home).all_runs().items()}
+    keys = {path: key for key, path in RunCatalog(workspace=home).find_runs().items()}
     with served(create_app([], workspace=home)) as address:
         assert fetched(address).status == 200
         for run in (run_of(folder, "rte"), run_of(folder, "emotion")):

@@ -18,7 +18,7 @@ from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_overview import Overview
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.viewer.story import sample_story
+from coreeval.viewer.history import read_sample_history
 from tests.cli.kit import config_text
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import KEY, Lab, Undisturbed, ended
@@ -214,7 +214,7 @@ def test_a_story_is_whole(undisturbed: Undisturbed, outcome: str) -> None:
         closing(RunStore.open(lab.files.store, now=utc_now)) as store,
         closing(open_calls(lab.workspace.calls)) as calls,
     ):
-        story = sample_story(store, calls, chosen, prompts=lab.manifest.prompts)
+        story = read_sample_history(store, calls, chosen, prompts=lab.manifest.prompts)
     made = [call for step in story.steps for call in step.calls]
     assert made
     for call in made:

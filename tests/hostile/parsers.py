@@ -46,7 +46,7 @@ from coreeval.tools.gdelt.formats import FileDamage
 from coreeval.tools.gdelt.sync.article_lists import read_artlist
 from coreeval.tools.gdelt.sync.file_reader import Offer, read
 from coreeval.tools.text import iter_sheet_rows
-from coreeval.viewer.telling import pretty
+from coreeval.viewer.sample_page import indent_json
 
 Parser = Callable[[bytes, Path], None]
 """Reads bytes; it may write them into an empty folder."""
@@ -80,7 +80,7 @@ def answer(text: str) -> None:
             with suppress(InvalidAnswer):
                 shape.parse(text, mend=mend)
     answer_parsers.read_choice(text, {"A": "tin", "B": "gold"})
-    pretty(text)
+    indent_json(text)
 
 
 def numleak(text: str) -> None:

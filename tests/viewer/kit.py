@@ -12,8 +12,8 @@ from playwright.sync_api import ConsoleMessage, Page, Request, Response
 from starlette.types import ASGIApp
 
 from coreeval.tools.workspace import Workspace
-from coreeval.viewer.serving import PageServer, take_place
-from coreeval.viewer.shelf import Shelf
+from coreeval.viewer.app import PageServer, open_server_socket
+from coreeval.viewer.catalog import RunCatalog
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE_S = 30
@@ -31,25 +31,25 @@ class Finished:
 
     def key(self, run: Path) -> str:
         """Return the name of a run in addresses."""
-        return next(key for key, path in self.shelf.all_runs().items() if path == run)
+        return next(key for key, path in self.catalog.find_runs().items() if path == run)
 
     @property
-    def shelf(self) -> Shelf:
+    def catalog(self) -> RunCatalog:
         """What a server shows of it."""
-        return Shelf(workspace=self.workspace)
+        return RunCatalog(workspace=self.workspace)
 
 
 @contextmanager
 def served(app: ASGIApp) -> Iterator[str]:
     """Serve an app on loopback for the block, and give its address without a slash at the end."""
     ready = threading.Event()
-    place = take_place("127.0.0.1", 0)
-    with place.listener:
+    server_socket = open_server_socket("127.0.0.1", 0)
+    with server_socket.listener:
         server = PageServer(app, ready.set)
-        thread = threading.Thread(target=server.run, args=([place.listener],))
+        thread = threading.Thread(target=server.run, args=([server_socket.listener],))
         thread.start()
         assert ready.wait(PATIENCE_S)
-        yield place.address.rstrip("/")
+        yield server_socket.address.rstrip("/")
         server.should_exit = True
         thread.join(PATIENCE_S)
 

@@ -47,7 +47,7 @@ def looking(browser: Browser, detected: RunFiles) -> Iterator[Reader]:
 
 def _client(files: RunFiles) -> tuple[TestClient, str]:
     app = create_app([files.root])
-    (key,) = app.state.shelf.all_runs()
+    (key,) = app.state.catalog.find_runs()
     return TestClient(app, base_url="http://127.0.0.1:7317"), f"/run/{key}/detection"
 
 

@@ -9,9 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from coreeval.errors import UsageError
-from coreeval.viewer.app import create_app
+from coreeval.viewer.app import create_app, open_server_socket
 from coreeval.viewer.security import COOKIE
-from coreeval.viewer.serving import take_place
 
 TOKEN = "a-long-token"
 HERE = "http://127.0.0.1:7317"
@@ -99,20 +98,20 @@ def test_the_token_cannot_send_a_reader_elsewhere(guarded: TestClient) -> None:
 
 
 def test_loopback_asks_for_no_token_and_other_addresses_do() -> None:
-    with closing((here := take_place("127.0.0.1", 0)).listener):
+    with closing((here := open_server_socket("127.0.0.1", 0)).listener):
         assert here.token is None
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", here.address)
-    with closing((there := take_place("127.0.0.2", 0)).listener):
+    with closing((there := open_server_socket("127.0.0.2", 0)).listener):
         assert len(there.token or "") >= 32
         assert f"?token={there.token}" in there.address
         assert "*" in there.allowed_hosts
 
 
 def test_a_port_in_use_is_told_with_what_to_do() -> None:
-    with closing((taken := take_place("127.0.0.1", 0)).listener):
+    with closing((taken := open_server_socket("127.0.0.1", 0)).listener):
         port = taken.listener.getsockname()[1]
         with pytest.raises(UsageError, match=f"port {port} is in use") as told:
-            take_place("127.0.0.1", port)
+            open_server_socket("127.0.0.1", port)
     assert "--port" in told.value.hint
 
 

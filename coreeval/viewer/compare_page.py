@@ -1,4 +1,4 @@
-"""Two runs or releases side by side: how they were made, what came of it, where they differ."""
+"""The page that shows two runs or releases side by side: settings, results, samples that differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,31 +11,34 @@ from starlette.responses import Response
 
 from coreeval import meanings
 from coreeval.tools.text import DiffPiece, word_diff
-from coreeval.viewer.compared import (
-    Compared,
-    changed,
-    compared_release,
-    compared_run,
-    role_models,
+from coreeval.viewer.catalog import RunCatalog
+from coreeval.viewer.comparison import (
+    DIFFERENCE_KINDS,
+    ComparedSide,
+    DifferenceFilter,
+    SampleDifference,
+    compare_models,
+    compare_sides,
+    find_changes,
+    load_release_side,
+    load_run_side,
 )
-from coreeval.viewer.contrast import KINDS, Difference, DifferenceFilter, contrast
-from coreeval.viewer.rendering import page
-from coreeval.viewer.shelf import Shelf
-from coreeval.viewer.standings import SideSample
+from coreeval.viewer.rendering import render_page
+from coreeval.viewer.side_samples import SideSample
 
-PAGE = 20
+PAGE_SIZE = 20
 """Samples on a page, each with all its texts."""
-DIGITS = 10
+MOST_DIGITS = 10
 """Digits that no page's number has."""
-RELEASE = "release:"
+RELEASE_PREFIX = "release:"
 """Begins the key of a release where a run could have the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class SamplePair:
     """One sample that differs, as a page shows it."""
 
-    difference: Difference
+    difference: SampleDifference
     before: SideSample | None
     """None where that side does not have it."""
     after: SideSample | None
@@ -49,85 +52,93 @@ class Pair:
         return next(filter(None, sides), {})
 
 
-def show(request: Request) -> Response:
+def show_comparison(request: Request) -> Response:
     """Compare two sides; ask for them where the address names none."""
-    shelf: Shelf = request.app.state.shelf
-    choices = [*shelf.all_runs(), *(RELEASE + key for key in shelf.all_releases())]
+    catalog: RunCatalog = request.app.state.catalog
+    choices = [*catalog.find_runs(), *(RELEASE_PREFIX + key for key in catalog.find_releases())]
     query = request.query_params
     if not (query.get("a") and query.get("b")):
-        return page(request, "compare_choose.html", choices=choices, query=query)
-    before, after = (_side(shelf, query[name]) for name in "ab")
-    return _compare(request, before, after, choices)
+        return render_page(request, "compare_choose.html", choices=choices, query=query)
+    before, after = (_find_side(catalog, query[name]) for name in "ab")
+    return _render_comparison(request, before, after, choices)
 
 
-def _side(shelf: Shelf, key: str) -> Compared:
-    runs, releases = shelf.all_runs(), shelf.all_releases()
+def _find_side(catalog: RunCatalog, key: str) -> ComparedSide:
+    runs, releases = catalog.find_runs(), catalog.find_releases()
     if key in runs:
-        return compared_run(key, runs[key])
-    if (name := key.removeprefix(RELEASE)) in releases:
-        return compared_release(RELEASE + name, releases[name])
+        return load_run_side(key, runs[key])
+    if (name := key.removeprefix(RELEASE_PREFIX)) in releases:
+        return load_release_side(RELEASE_PREFIX + name, releases[name])
     raise HTTPException(404, f"There is no run or release {key!r} here.")
 
 
-def _compare(
-    request: Request, before: Compared, after: Compared, choices: Sequence[str]
+def _render_comparison(
+    request: Request, before: ComparedSide, after: ComparedSide, choices: Sequence[str]
 ) -> Response:
-    found, by, number = contrast(before, after), _filter(request), _number(request)
-    chosen = found.chosen(by)
-    shown = chosen[(number - 1) * PAGE : number * PAGE]
-    return page(
+    found, by, number = (
+        compare_sides(before, after),
+        _read_filter(request),
+        _read_page_number(request),
+    )
+    chosen = found.select(by)
+    shown = chosen[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    return render_page(
         request,
         "compare.html",
         before=before,
         after=after,
         choices=choices,
-        roles=role_models(before, after),
-        settings=list(changed(before.settings, after.settings)),
+        roles=compare_models(before, after),
+        settings=list(find_changes(before.settings, after.settings)),
         found=found,
         by=by,
-        kinds=KINDS,
+        kinds=DIFFERENCE_KINDS,
         total=len(chosen),
-        first=(number - 1) * PAGE,
-        pairs=list(_pairs(before, after, shown, hide=request.app.state.hide_texts)),
-        links=Links(before=before, after=after, by=by, page=number, last=-(-len(chosen) // PAGE)),
-        outcomes=_outcomes(before, after),
+        first=(number - 1) * PAGE_SIZE,
+        pairs=list(_build_pairs(before, after, shown, hide=request.app.state.hide_texts)),
+        links=CompareLinks(
+            before=before, after=after, by=by, page=number, last=-(-len(chosen) // PAGE_SIZE)
+        ),
+        outcomes=_list_outcomes(before, after),
         meanings=meanings,
     )
 
 
-def _filter(request: Request) -> DifferenceFilter:
+def _read_filter(request: Request) -> DifferenceFilter:
     said = {name: request.query_params.get(name, "") for name in DifferenceFilter.model_fields}
     try:
         return DifferenceFilter.model_validate({k: v for k, v in said.items() if v})
     except ValidationError:
-        raise HTTPException(400, f"Samples differ in {', '.join(KINDS)}.") from None
+        raise HTTPException(400, f"Samples differ in {', '.join(DIFFERENCE_KINDS)}.") from None
 
 
-def _number(request: Request) -> int:
+def _read_page_number(request: Request) -> int:
     said = request.query_params.get("page", "1")
-    if not (said.isascii() and said.isdigit() and len(said) < DIGITS and int(said) > 0):
+    if not (said.isascii() and said.isdigit() and len(said) < MOST_DIGITS and int(said) > 0):
         raise HTTPException(400, "A page has a number, from 1.")
     return int(said)
 
 
-def _outcomes(before: Compared, after: Compared) -> list[str]:
+def _list_outcomes(before: ComparedSide, after: ComparedSide) -> list[str]:
     """Return the outcomes that occur on either side."""
     return [name for name in meanings.OUTCOMES if any(s.counts.get(name) for s in (before, after))]
 
 
-def _pairs(
-    before: Compared, after: Compared, shown: Sequence[Difference], *, hide: bool
-) -> Iterator[Pair]:
+def _build_pairs(
+    before: ComparedSide, after: ComparedSide, shown: Sequence[SampleDifference], *, hide: bool
+) -> Iterator[SamplePair]:
     ids = [one.sample for one in shown]
-    old, new = (side.standings.some(ids) for side in (before, after))
+    old, new = (side.samples.read_some(ids) for side in (before, after))
     for one in shown:
-        was, now = ((each.hidden() if each and hide else each)
+        was, now = ((each.redact() if each and hide else each)
                     for each in (old.get(one.sample), new.get(one.sample)))  # fmt: skip
-        yield Pair(difference=one, before=was, after=now, texts=dict(_texts(one, was, now)))
+        yield SamplePair(
+            difference=one, before=was, after=now, texts=dict(_diff_texts(one, was, now))
+        )
 
 
-def _texts(
-    one: Difference, was: SideSample | None, now: SideSample | None
+def _diff_texts(
+    one: SampleDifference, was: SideSample | None, now: SideSample | None
 ) -> Iterator[tuple[str, Mapping[str, Sequence[DiffPiece]]]]:
     """Yield each arm in which the texts differ, with its words by field."""
     for arm in ("updated", "semantic"):
@@ -138,11 +149,11 @@ def _texts(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Links:
+class CompareLinks:
     """Addresses of the same comparison with another filter or page."""
 
-    before: Compared
-    after: Compared
+    before: ComparedSide
+    after: ComparedSide
     by: DifferenceFilter
     page: int
     last: int

@@ -12,9 +12,9 @@ from coreeval.schema import Outcome, Result
 from coreeval.tools.clock import utc_now
 from coreeval.tools.html_references import unescape
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.viewer.addresses import sample_url
 from coreeval.viewer.app import create_app
-from coreeval.viewer.telling import pretty
+from coreeval.viewer.rendering import build_sample_url
+from coreeval.viewer.sample_page import indent_json
 from tests.viewer.hostile import ADDRESSES, SAMPLE, make_hostile
 from tests.viewer.kit import Finished
 
@@ -54,7 +54,7 @@ def test_a_rejected_sample_tells_why(
     client: TestClient, finished: Finished, results: list[Result]
 ) -> None:
     rejected = ended_as(results, "rejected_form")
-    text = client.get(sample_url(finished.key(finished.first), rejected.sample_id)).text
+    text = client.get(build_sample_url(finished.key(finished.first), rejected.sample_id)).text
     assert f"Why: {' '.join(rejected.reason.split())}" in words_of(text)
     against = words_of(part(text, "against"))
     assert "not passed" in against
@@ -69,7 +69,7 @@ def test_an_accepted_sample_tells_which_fact_rests_on_which_article(
     accepted = ended_as(results, "accepted")
     with closing(RunStore.open(finished.first / "run.db", now=utc_now)) as store:
         news = store.evidence([fact.evidence_id for fact in accepted.facts])
-    text = client.get(sample_url(finished.key(finished.first), accepted.sample_id)).text
+    text = client.get(build_sample_url(finished.key(finished.first), accepted.sample_id)).text
     table = part(text, "facts")
     for fact in accepted.facts:
         item = news[fact.evidence_id]
@@ -83,7 +83,7 @@ def test_a_difference_read_without_what_is_gone_is_the_new_text(
     client: TestClient, finished: Finished, results: list[Result]
 ) -> None:
     accepted = ended_as(results, "accepted")
-    text = client.get(sample_url(finished.key(finished.first), accepted.sample_id)).text
+    text = client.get(build_sample_url(finished.key(finished.first), accepted.sample_id)).text
     arm = part(text, "texts").partition("<h3>updated")[2].partition("</p>")[0]
     new = re.sub(r"<del>.*?</del>", "", arm, flags=re.S).replace("[added: ", "").replace("]", "")
     assert accepted.updated
@@ -95,7 +95,7 @@ def test_calls_are_told_with_their_prompts_answers_and_cost(
 ) -> None:
     sample = ended_as(results, "accepted").sample_id
     first, second = (
-        client.get(sample_url(finished.key(run), sample)).text
+        client.get(build_sample_url(finished.key(run), sample)).text
         for run in (finished.first, finished.second)
     )
     calls = re.findall(r'<details class="call">.*?</details>', first, re.S)
@@ -113,16 +113,16 @@ def test_neighbours_are_those_of_the_list_that_it_was_opened_from(
 ) -> None:
     key = finished.key(finished.first)
     accepted = [each.sample_id for each in results if each.outcome == "accepted"]
-    text = unescape(client.get(sample_url(key, accepted[1], "outcome=accepted")).text)
+    text = unescape(client.get(build_sample_url(key, accepted[1], "outcome=accepted")).text)
     links = dict(re.findall(r'rel="(\w+)" data-keys="[^"]*" href="([^"]*)"', text))
     assert links == {
-        "prev": sample_url(key, accepted[0], "outcome=accepted"),
-        "next": sample_url(key, accepted[2], "outcome=accepted"),
+        "prev": build_sample_url(key, accepted[0], "outcome=accepted"),
+        "next": build_sample_url(key, accepted[2], "outcome=accepted"),
     }
     assert f"Sample 2 of {len(accepted)} in this list" in words_of(text)
     assert f'href="/run/{key}/samples?outcome=accepted" data-keys="u"' in text
     other = next(each.sample_id for each in results if each.outcome != "accepted")
-    assert "Not in the list" in client.get(sample_url(key, other, "outcome=accepted")).text
+    assert "Not in the list" in client.get(build_sample_url(key, other, "outcome=accepted")).text
 
 
 def test_calls_that_are_gone_say_so_and_the_rest_is_told(
@@ -135,7 +135,7 @@ def test_calls_that_are_gone_say_so_and_the_rest_is_told(
     )
     client = TestClient(create_app([run]), base_url=HERE)
     text = client.get(
-        sample_url(
+        build_sample_url(
             f"{tmp_path.name}.moved".replace("_", "_"), ended_as(results, "accepted").sample_id
         )
     ).text
@@ -147,7 +147,9 @@ def test_calls_that_are_gone_say_so_and_the_rest_is_told(
 def test_hidden_texts_are_nowhere_on_the_page(finished: Finished, results: list[Result]) -> None:
     client = TestClient(create_app([finished.first], hide_texts=True), base_url=HERE)
     for each in (ended_as(results, "accepted"), ended_as(results, "rejected_form")):
-        said = words_of(client.get(sample_url(finished.key(finished.first), each.sample_id)).text)
+        said = words_of(
+            client.get(build_sample_url(finished.key(finished.first), each.sample_id)).text
+        )
         with closing(RunStore.open(finished.first / "run.db", now=utc_now)) as store:
             fields = store.sample(each.sample_id).fields
         assert "characters, sha256" in said
@@ -157,7 +159,7 @@ def test_hidden_texts_are_nowhere_on_the_page(finished: Finished, results: list[
 
 
 def test_an_unknown_sample_is_not_found(client: TestClient, finished: Finished) -> None:
-    answer = client.get(sample_url(finished.key(finished.first), "<b>none</b>"))
+    answer = client.get(build_sample_url(finished.key(finished.first), "<b>none</b>"))
     assert answer.status_code == 404
     assert "&lt;b&gt;none&lt;/b&gt;" in answer.text
 
@@ -165,7 +167,7 @@ def test_an_unknown_sample_is_not_found(client: TestClient, finished: Finished) 
 def test_words_from_outside_make_no_markup_and_no_links(finished: Finished, tmp_path: Path) -> None:
     run = make_hostile(finished.first, tmp_path / "bad" / "run")
     client = TestClient(create_app([run]), base_url=HERE)
-    for address in ("/run/bad.run/samples", sample_url("bad.run", SAMPLE)):
+    for address in ("/run/bad.run/samples", build_sample_url("bad.run", SAMPLE)):
         answer = client.get(address)
         assert answer.status_code == 200
         assert not re.search(r"<script>|<img src=x|<b>bold|<i>nobody", answer.text)
@@ -178,5 +180,5 @@ def test_words_from_outside_make_no_markup_and_no_links(finished: Finished, tmp_
 
 
 def test_an_answer_is_indented_where_it_is_json() -> None:
-    assert pretty('{"a": ["\u00e9"]}') == '{\n  "a": [\n    "\u00e9"\n  ]\n}'
-    assert pretty("{not json") == "{not json"
+    assert indent_json('{"a": ["\u00e9"]}') == '{\n  "a": [\n    "\u00e9"\n  ]\n}'
+    assert indent_json("{not json") == "{not json"

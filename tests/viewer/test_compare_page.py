@@ -12,9 +12,9 @@ from coreeval.releases.release import texts_sha256
 from coreeval.tools.html_references import unescape
 from coreeval.tools.stores.run_queries import SampleState
 from coreeval.tools.workspace import Workspace
-from coreeval.viewer.addresses import compare_url
 from coreeval.viewer.app import create_app
-from coreeval.viewer.contrast import Difference, DifferenceFilter, contrast_of
+from coreeval.viewer.comparison import DifferenceFilter, SampleDifference, find_differences
+from coreeval.viewer.rendering import build_compare_url
 from tests.releases.kit import Made, make_run
 from tests.viewer.kit import Finished
 
@@ -44,12 +44,12 @@ def stands(sample: str, outcome: str = "accepted", text: str | None = "a") -> Sa
 def test_what_differs_is_told_in_the_order_of_the_later_side() -> None:
     before = [stands("gone"), stands("same"), stands("moved"), stands("worded")]
     after = [stands("worded", text="b"), stands("new"), stands("moved", "failed", None)]
-    found = contrast_of(before, [*after, stands("same")])
+    found = find_differences(before, [*after, stands("same")])
     assert found.differences == (
-        Difference("worded", "accepted", "accepted", ("updated",)),
-        Difference("new", "not there", "accepted", ()),
-        Difference("moved", "accepted", "failed", ("outcome", "updated")),
-        Difference("gone", "accepted", "not there", ()),
+        SampleDifference("worded", "accepted", "accepted", ("updated",)),
+        SampleDifference("new", "not there", "accepted", ()),
+        SampleDifference("moved", "accepted", "failed", ("outcome", "updated")),
+        SampleDifference("gone", "accepted", "not there", ()),
     )
     assert found.shared == 3
     assert [(one.before, one.after, one.samples) for one in found.moves] == [
@@ -58,7 +58,7 @@ def test_what_differs_is_told_in_the_order_of_the_later_side() -> None:
         ("accepted", "not there", 1),
     ]
     assert found.kinds == {"outcome": 1, "updated": 2, "semantic": 0, "label": 0}
-    chosen = found.chosen(DifferenceFilter(kind="updated", text="MOV"))
+    chosen = found.select(DifferenceFilter(kind="updated", text="MOV"))
     assert [one.sample for one in chosen] == ["moved"]
 
 
@@ -67,7 +67,7 @@ def test_a_text_is_the_same_in_any_order_of_its_fields_and_as_its_digest() -> No
     turned = json.dumps(dict(reversed(fields.items())))
     for other in (turned, texts_sha256(fields)):
         row = ("x", "joy", "accepted", json.dumps(fields), None)
-        assert not contrast_of([row], [("x", "joy", "accepted", other, None)]).differences
+        assert not find_differences([row], [("x", "joy", "accepted", other, None)]).differences
 
 
 # -- two runs -------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_two_runs_tell_which_role_had_another_model_and_what_it_cost(
     client: TestClient, finished: Finished
 ) -> None:
     first, second = (finished.key(run) for run in (finished.first, finished.second))
-    text = client.get(compare_url(first, second)).text
+    text = client.get(build_compare_url(first, second)).text
     differing = re.findall(r'<tr class="differs">.*?</tr>', text, re.S)
     assert [words_of(row) for row in differing] == [
         "composer differs openai:scripted openai:another"
@@ -91,12 +91,12 @@ def test_two_runs_tell_which_role_had_another_model_and_what_it_cost(
     costs = [read_manifest(run / "manifest.json").cost for run in (finished.first, finished.second)]
     billed = " ".join(f"${cost.billed_usd:.4f}" for cost in costs)
     assert f"billed {billed}" in words_of(text)
-    assert f'href="{compare_url(second, first)}"' in unescape(text)
+    assert f'href="{build_compare_url(second, first)}"' in unescape(text)
 
 
 def test_the_same_run_twice_differs_in_nothing(client: TestClient, finished: Finished) -> None:
     key = finished.key(finished.first)
-    said = words_of(client.get(compare_url(key, key)).text)
+    said = words_of(client.get(build_compare_url(key, key)).text)
     assert "No sample differs." in said
     assert "Nothing." in said
 
@@ -136,7 +136,7 @@ def released(made: Made) -> TestClient:
 
 
 def test_two_releases_tell_which_text_left_and_what_it_said(released: TestClient) -> None:
-    text = released.get(compare_url("weekly.1", "weekly.2")).text
+    text = released.get(build_compare_url("weekly.1", "weekly.2")).text
     pairs = pairs_of(text)
     assert list(pairs) == TAKEN
     said = words_of(pairs["emotion/test/1"])
@@ -150,14 +150,14 @@ def test_a_run_and_its_release_are_the_same_where_nothing_is_withheld(
     released: TestClient, made: Made
 ) -> None:
     key = f"{made.folder.name}.run"
-    assert "No sample differs." in released.get(compare_url(key, "release:weekly.1")).text
-    assert list(pairs_of(released.get(compare_url(key, "weekly.2")).text)) == TAKEN
+    assert "No sample differs." in released.get(build_compare_url(key, "release:weekly.1")).text
+    assert list(pairs_of(released.get(build_compare_url(key, "weekly.2")).text)) == TAKEN
 
 
 def test_hidden_texts_are_compared_by_their_marks(made: Made) -> None:
-    shelf = Workspace(made.folder / ".coreeval")
-    client = TestClient(create_app([], workspace=shelf, hide_texts=True), base_url=HERE)
-    said = words_of(client.get(compare_url("weekly.1", "weekly.2")).text)
+    workspace = Workspace(made.folder / ".coreeval")
+    client = TestClient(create_app([], workspace=workspace, hide_texts=True), base_url=HERE)
+    said = words_of(client.get(build_compare_url("weekly.1", "weekly.2")).text)
     assert "characters, sha256" in said
     assert "Ada Roe opened" not in said
     assert "new 0" not in said
@@ -165,9 +165,9 @@ def test_hidden_texts_are_compared_by_their_marks(made: Made) -> None:
 
 def test_a_filter_goes_along_with_pages_and_can_be_left(released: TestClient, made: Made) -> None:
     key = f"{made.folder.name}.run"
-    none = released.get(compare_url(key, "weekly.2") + "&kind=outcome").text
+    none = released.get(build_compare_url(key, "weekly.2") + "&kind=outcome").text
     assert "No sample differs in that way." in none
-    assert f'href="{compare_url(key, "release:weekly.2")}#differences"' in unescape(none)
+    assert f'href="{build_compare_url(key, "release:weekly.2")}#differences"' in unescape(none)
     assert '<option value="release:weekly.2" selected>' in none
 
 

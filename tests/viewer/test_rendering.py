@@ -1,4 +1,4 @@
-"""How figures, foreign texts and odd ids read on a page and in an address."""
+"""How figures, text from outside and unusual ids read on a page and in an address."""
 
 from urllib.parse import unquote, urlsplit
 from urllib.request import urlopen
@@ -9,9 +9,19 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from coreeval.viewer.addresses import compare_url, run_url, sample_of, sample_url
-from coreeval.viewer.formats import number, percent, seconds, usd, when
-from coreeval.viewer.untrusted import shown, web_link
+from coreeval.viewer.rendering import (
+    build_compare_url,
+    build_run_url,
+    build_sample_url,
+    format_number,
+    format_percent,
+    format_seconds,
+    format_time,
+    format_usd,
+    isolate_text,
+    keep_web_url,
+    read_sample_id,
+)
 from tests.viewer.kit import PATIENCE_S, served
 
 ODD_IDS = (
@@ -21,20 +31,21 @@ ODD_IDS = (
 
 
 def test_figures_read_well() -> None:
-    assert number(1234567) == "1\N{NARROW NO-BREAK SPACE}234\N{NARROW NO-BREAK SPACE}567"
-    assert [usd(value) for value in (None, 0, 0.0123, 12.345)] == [
+    assert format_number(1234567) == "1\N{NARROW NO-BREAK SPACE}234\N{NARROW NO-BREAK SPACE}567"
+    assert [format_usd(value) for value in (None, 0, 0.0123, 12.345)] == [
         "not known", "$0.00", "$0.0123", "$12.35",
     ]  # fmt: skip
-    assert [seconds(value) for value in (0.0304, 0.9999, 9.94, 95.6, 600, 9000)] == [
+    assert [format_seconds(value) for value in (0.0304, 0.9999, 9.94, 95.6, 600, 9000)] == [
         "30 ms", "1.0 s", "9.9 s", "96 s", "10 min", "2.5 h",
     ]  # fmt: skip
-    assert [percent(0.5), percent(None), when("2026-01-02T03:04:05Z"), when("")] == [
-        "50.0 %", "\N{EN DASH}", "2026-01-02 03:04", "",
+    assert [format_percent(value) for value in (0.5, None)] == ["50.0 %", "\N{EN DASH}"]
+    assert [format_time(stamp) for stamp in ("2026-01-02T03:04:05Z", "")] == [
+        "2026-01-02 03:04", "",
     ]  # fmt: skip
 
 
 def test_markup_of_others_is_shown_as_they_wrote_it() -> None:
-    said = str(shown('<script>alert("1")</script> & <b onclick=x>'))
+    said = str(isolate_text('<script>alert("1")</script> & <b onclick=x>'))
     assert said == (
         "<bdi>&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt; &amp; &lt;b onclick=x&gt;</bdi>"
     )
@@ -51,41 +62,41 @@ def test_markup_of_others_is_shown_as_they_wrote_it() -> None:
     ],
 )
 def test_a_character_without_a_shape_is_marked(character: str, name: str) -> None:
-    said = str(shown(f"a{character}b"))
+    said = str(isolate_text(f"a{character}b"))
     assert character not in said
     assert f'title="{name}">U+{ord(character):04X}</span>b' in said
 
 
 def test_orthography_is_no_trick() -> None:
     family, persian = "👩\u200d👧", "\u0645\u06cc\u200c\u062e\u0648\u0627"
-    assert family in str(shown(family))
-    assert persian in str(shown(persian))
-    assert "U+200D" in str(shown("pass\u200dword"))
-    assert "line\nbreak\ttab" in str(shown("line\nbreak\ttab"))
+    assert family in str(isolate_text(family))
+    assert persian in str(isolate_text(persian))
+    assert "U+200D" in str(isolate_text("pass\u200dword"))
+    assert "line\nbreak\ttab" in str(isolate_text("line\nbreak\ttab"))
 
 
 def test_only_addresses_of_the_web_become_links() -> None:
-    assert web_link("https://example.org/a") == "https://example.org/a"
+    assert keep_web_url("https://example.org/a") == "https://example.org/a"
     for bad in ("javascript:alert(1)", " https://x", "data:text/html,x", "//x", "file:///etc", ""):
-        assert web_link(bad) is None
+        assert keep_web_url(bad) is None
 
 
 def test_any_id_survives_the_way_through_an_address() -> None:
     async def told(request: Request) -> PlainTextResponse:
-        return PlainTextResponse(sample_of(request) + "\n" + request.query_params["sort"])
+        return PlainTextResponse(read_sample_id(request) + "\n" + request.query_params["sort"])
 
     app = Starlette(routes=[Route("/run/{key}/sample/{id:path}", told)])
     with served(app) as base:
         for sample in ODD_IDS:
-            address = sample_url("k", sample, "sort=-usd")
+            address = build_sample_url("k", sample, "sort=-usd")
             assert not {".", ".."} & set(unquote(urlsplit(address).path).split("/"))
             with urlopen(base + address, timeout=PATIENCE_S) as page:
                 assert page.read().decode() == f"{sample}\n-usd"
 
 
 def test_addresses_are_encoded() -> None:
-    assert run_url("a.b") == "/run/a.b"
-    assert run_url("a.b", "samples", outcome="failed", cause="a & b") == (
+    assert build_run_url("a.b") == "/run/a.b"
+    assert build_run_url("a.b", "samples", outcome="failed", cause="a & b") == (
         "/run/a.b/samples?outcome=failed&cause=a+%26+b"
     )
-    assert compare_url("a.b", "c&d") == "/compare?a=a.b&b=c%26d"
+    assert build_compare_url("a.b", "c&d") == "/compare?a=a.b&b=c%26d"

@@ -224,7 +224,7 @@ def test_a_mistake_of_the_pages_is_a_page_too(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("coreeval.viewer.pages.run.cost_rows", fail)
+    monkeypatch.setattr("coreeval.viewer.run_pages.sum_costs", fail)
     app = create_app([finished.first])
     client = TestClient(app, base_url=HERE, raise_server_exceptions=False)
     answer = client.get(f"/run/{finished.key(finished.first)}")

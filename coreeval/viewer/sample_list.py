@@ -1,23 +1,33 @@
-"""What a list of samples shows, as its address says it: a filter, an order, a page."""
+"""The list of a run's samples: filtered, sorted, a page at a time.
+
+The address holds the filter, the order and the page.
+"""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any, Self
 from urllib.parse import urlencode
 
 from pydantic import Field, ValidationError
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from coreeval.schema import Value
+from coreeval.tools.stores.run_overview import Overview
 from coreeval.tools.stores.run_queries import SORTS, SampleFilter, SampleSort
+from coreeval.viewer.catalog import open_requested_run
+from coreeval.viewer.redaction import redact_row
+from coreeval.viewer.rendering import render_page, wants_fragment
 
-PAGE = 50
+PAGE_SIZE = 50
 """Samples on a page."""
-MOST_SHOWN = 60
+MOST_ERROR_CHARACTERS = 60
 """Characters of a value that an error repeats."""
-MOST_FIRST: tuple[SampleSort, ...] = ("attempts", "calls", "usd", "seconds")
+DESCENDING_FIRST: tuple[SampleSort, ...] = ("attempts", "calls", "usd", "seconds")
 """What is sorted from the largest down, until it is turned round."""
-NAMES: Mapping[str, str] = {
+FILTER_FIELDS: Mapping[str, str] = {
     "outcome": "outcomes",
     "label": "label",
     "attempts": "attempts_min",
@@ -40,14 +50,16 @@ class ListView(Value):
     page: int = Field(default=1, ge=1, le=10**9)
 
     @classmethod
-    def of(cls, query: QueryParams, *, hide_texts: bool = False) -> Self:
+    def from_query(cls, query: QueryParams, *, hide_texts: bool = False) -> Self:
         """Read an address; what is empty is not asked.
 
         Raises:
             HTTPException: 400, it cannot be read, or searches texts that are hidden.
         """
         chosen: dict[str, Any] = {
-            field: query[name] for name, field in NAMES.items() if query.get(name, "").strip()
+            field: query[name]
+            for name, field in FILTER_FIELDS.items()
+            if query.get(name, "").strip()
         }
         if "outcomes" in chosen:
             chosen["outcomes"] = tuple(filter(None, query.getlist("outcome")))
@@ -58,18 +70,18 @@ class ListView(Value):
         try:
             return cls.model_validate({**asked, "chosen": chosen, "page": query.get("page") or 1})
         except ValidationError as error:
-            raise HTTPException(400, _mistake(error)) from None
+            raise HTTPException(400, _describe_error(error)) from None
 
     @property
     def offset(self) -> int:
         """Samples before this page."""
-        return (self.page - 1) * PAGE
+        return (self.page - 1) * PAGE_SIZE
 
     @property
     def filter_pairs(self) -> list[tuple[str, str]]:
         """The filter as an address has it."""
         said = self.chosen.model_dump(mode="json", exclude_defaults=True)
-        values = {name: said[field] for name, field in NAMES.items() if field in said}
+        values = {name: said[field] for name, field in FILTER_FIELDS.items() if field in said}
         return [
             (name, str(each).lower() if isinstance(each, bool) else str(each))
             for name, value in values.items()
@@ -93,21 +105,57 @@ class ListView(Value):
 
     def sorted_by(self, sort: SampleSort) -> str:
         """Return the query of the same list in another order; asked twice, it is turned round."""
-        turned = not self.descending if self.sort == sort else sort in MOST_FIRST
+        turned = not self.descending if self.sort == sort else sort in DESCENDING_FIRST
         return self.model_copy(update={"sort": sort, "descending": turned, "page": 1}).query
 
     def without(self, name: str) -> str:
         """Return the query of the list without one condition."""
-        usual = SampleFilter.model_fields[NAMES[name]].default
-        chosen = self.chosen.model_copy(update={NAMES[name]: usual})
+        usual = SampleFilter.model_fields[FILTER_FIELDS[name]].default
+        chosen = self.chosen.model_copy(update={FILTER_FIELDS[name]: usual})
         return self.model_copy(update={"chosen": chosen, "page": 1}).query
 
 
-def _mistake(error: ValidationError) -> str:
+def _describe_error(error: ValidationError) -> str:
     first = error.errors()[0]
     field = str(first["loc"][-1])
-    name = next((name for name, known in NAMES.items() if known == field), field)
+    name = next((name for name, known in FILTER_FIELDS.items() if known == field), field)
     known = f" Known: {', '.join(SORTS)}." if name == "sort" else ""
     said = repr(first["input"])
-    shown = said if len(said) <= MOST_SHOWN else f"{said[:MOST_SHOWN]}..."
+    shown = said if len(said) <= MOST_ERROR_CHARACTERS else f"{said[:MOST_ERROR_CHARACTERS]}..."
     return f"The address cannot be read: {name} is {shown}. {first['msg']}.{known}"
+
+
+def show_samples(request: Request) -> Response:
+    """List samples; htmx is given the list without the page around it."""
+    hide = request.app.state.hide_texts
+    view = ListView.from_query(request.query_params, hide_texts=hide)
+    with open_requested_run(request) as run:
+        found = run.store.listing.page(
+            view.chosen,
+            sort=view.sort,
+            descending=view.descending,
+            offset=view.offset,
+            limit=PAGE_SIZE,
+        )
+        listed: dict[str, Any] = {
+            "run": run,
+            "view": view,
+            "rows": [redact_row(row) if hide else row for row in found.rows],
+            "total": found.total,
+            "pages": max(1, ceil(found.total / PAGE_SIZE)),
+        }
+        if wants_fragment(request):
+            return render_page(request, "samples_list.html", **listed)
+        return render_page(
+            request, "samples.html", **listed, choices=_count_choices(run.store.listing.overview())
+        )
+
+
+def _count_choices(overview: Overview) -> dict[str, dict[str, int]]:
+    """Return what can be chosen, with the number of samples of each."""
+    return {
+        "outcome": overview.outcomes,
+        "label": {label: sum(ends.values()) for label, ends in overview.labels.items()},
+        "rung": overview.rungs,
+        "semantic": overview.semantic,
+    }

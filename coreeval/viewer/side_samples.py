@@ -1,4 +1,7 @@
-"""How samples stand on one side of a comparison: all of them lightly, a few with all they have."""
+"""The samples of one side of a comparison, a run or a release.
+
+All of them are read by what is needed to compare them; a few are read with their texts.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -11,10 +14,10 @@ from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_queries import SampleState
 from coreeval.tools.stores.run_records import SampleResult
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.viewer.hiding import mark
+from coreeval.viewer.redaction import redact_text
 
 Texts = Mapping[str, str]
-_LIGHT = ("id", "label_text", "outcome", "updated_sha256", "semantic_sha256")
+_STATE_COLUMNS = ("id", "label_text", "outcome", "updated_sha256", "semantic_sha256")
 
 
 class SideFact(Value):
@@ -42,30 +45,33 @@ class SideSample(Value):
     updated: dict[str, str] | None
     facts: tuple[SideFact, ...]
 
-    def hidden(self) -> "SideSample":
+    def redact(self) -> "SideSample":
         """Return it with marks in place of texts and reason, and without facts."""
-        arms = {name: _marked(getattr(self, name)) for name in ("original", "semantic", "updated")}
-        reason = self.reason and mark(self.reason)
+        arms = {
+            name: _redact_fields(getattr(self, name))
+            for name in ("original", "semantic", "updated")
+        }
+        reason = self.reason and redact_text(self.reason)
         return self.model_copy(update={**arms, "reason": reason, "facts": ()})
 
 
-class Standings(NamedTuple):
+class SampleSource(NamedTuple):
     """The samples of a run or a release."""
 
-    all: Callable[[], Iterable[SampleState]]
+    read_all: Callable[[], Iterable[SampleState]]
     """Those of a release have digests in place of texts."""
-    some: Callable[[Sequence[str]], Mapping[str, SideSample]]
+    read_some: Callable[[Sequence[str]], Mapping[str, SideSample]]
     """By id; what has not ended, or is not there, is left out."""
 
 
-def _marked(fields: Texts | None) -> Texts | None:
-    return fields and {name: mark(text) for name, text in fields.items()}
+def _redact_fields(fields: Texts | None) -> Texts | None:
+    return fields and {name: redact_text(text) for name, text in fields.items()}
 
 
 # -- a run ----------------------------------------------------------------------------------------
 
 
-def of_run(path: Path) -> Standings:
+def build_run_source(path: Path) -> SampleSource:
     """Return the ended samples of a run, from its run.db; it is opened for each question."""
 
     def all_of() -> Iterable[SampleState]:
@@ -77,12 +83,12 @@ def of_run(path: Path) -> Standings:
             found = store.sample_states.some(ids)
             used = {fact.evidence_id for each in found.values() for fact in each.result.facts}
             evidence = store.evidence(list(used))
-        return {key: _of_ended(ended, evidence) for key, ended in found.items()}
+        return {key: _build_run_sample(ended, evidence) for key, ended in found.items()}
 
-    return Standings(all_of, some_of)
+    return SampleSource(all_of, some_of)
 
 
-def _of_ended(ended: SampleResult, evidence: Mapping[str, Evidence]) -> SideSample:
+def _build_run_sample(ended: SampleResult, evidence: Mapping[str, Evidence]) -> SideSample:
     sample, result = ended.sample, ended.result
     return SideSample(
         outcome=result.outcome,
@@ -92,11 +98,11 @@ def _of_ended(ended: SampleResult, evidence: Mapping[str, Evidence]) -> SideSamp
         original=sample.fields,
         semantic=result.semantic if result.semantic_status == "reworded" else None,
         updated=result.updated,
-        facts=tuple(_fact(fact, evidence.get(fact.evidence_id)) for fact in result.facts),
+        facts=tuple(_build_run_fact(fact, evidence.get(fact.evidence_id)) for fact in result.facts),
     )
 
 
-def _fact(fact: ReplacedFact, item: Evidence | None) -> SideFact:
+def _build_run_fact(fact: ReplacedFact, item: Evidence | None) -> SideFact:
     return SideFact(
         before=fact.before,
         after=fact.after,
@@ -110,23 +116,27 @@ def _fact(fact: ReplacedFact, item: Evidence | None) -> SideFact:
 # -- a release ------------------------------------------------------------------------------------
 
 
-def of_release(path: Path) -> Standings:
+def build_release_source(path: Path) -> SampleSource:
     """Return the samples of a release, from its files."""
     release = read_release(path)
 
     def all_of() -> Iterable[SampleState]:
         return [
-            tuple(row[name] for name in _LIGHT) for row in release.rows("samples", columns=_LIGHT)
+            tuple(row[name] for name in _STATE_COLUMNS)
+            for row in release.rows("samples", columns=_STATE_COLUMNS)
         ]
 
-    return Standings(all_of, lambda ids: _some_of(release, ids))
+    return SampleSource(all_of, lambda ids: _read_release_samples(release, ids))
 
 
-def _some_of(release: Release, ids: Sequence[str]) -> Mapping[str, SideSample]:
-    arms = {name: _texts(release, name, ids) for name in ("updated", "semantic", "original")}
+def _read_release_samples(release: Release, ids: Sequence[str]) -> Mapping[str, SideSample]:
+    arms = {
+        name: _read_release_texts(release, name, ids)
+        for name in ("updated", "semantic", "original")
+    }
     facts = dict[str, list[SideFact]]()
     for row in release.rows("provenance", ids=ids):
-        facts.setdefault(row["id"], []).append(_published(row))
+        facts.setdefault(row["id"], []).append(_build_release_fact(row))
     return {
         row["id"]: SideSample(
             outcome=row["outcome"],
@@ -140,7 +150,9 @@ def _some_of(release: Release, ids: Sequence[str]) -> Mapping[str, SideSample]:
     }
 
 
-def _texts(release: Release, arm: str, ids: Sequence[str]) -> Mapping[str, dict[str, str]]:
+def _read_release_texts(
+    release: Release, arm: str, ids: Sequence[str]
+) -> Mapping[str, dict[str, str]]:
     if arm == "original" and not release.manifest.licence.redistribute:
         return {}
     names = release.task.fields
@@ -148,10 +160,10 @@ def _texts(release: Release, arm: str, ids: Sequence[str]) -> Mapping[str, dict[
     return {row["id"]: {name: row[name] for name in names} for row in rows}
 
 
-def _published(row: Mapping[str, Any]) -> SideFact:
+def _build_release_fact(row: Mapping[str, Any]) -> SideFact:
     return SideFact(
-        before=_triple(row, "before") if row["before_head"] else None,
-        after=_triple(row, "after"),
+        before=_read_triple(row, "before") if row["before_head"] else None,
+        after=_read_triple(row, "after"),
         headline=row["snippet"],
         url=row["url"],
         domain=row["domain"],
@@ -159,5 +171,5 @@ def _published(row: Mapping[str, Any]) -> SideFact:
     )
 
 
-def _triple(row: Mapping[str, Any], side: str) -> Triple:
+def _read_triple(row: Mapping[str, Any], side: str) -> Triple:
     return Triple(**{part: row[f"{side}_{part}"] for part in ("head", "relation", "tail")})

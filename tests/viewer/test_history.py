@@ -1,4 +1,4 @@
-"""The story of a sample: who was given what, what was asked and paid, and what others may see."""
+"""The history of a sample: inputs of steps, calls and their costs, and what hiding leaves."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,9 +12,8 @@ from coreeval.schema import Evidence, ReplacedFact, Result, Sample, Triple, Verd
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_records import CallRow, StepRecord
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.viewer.hiding import hidden, hidden_row, mark
-from coreeval.viewer.story import sample_story
-from coreeval.viewer.story_values import CallStory, SampleStory
+from coreeval.viewer.history import CallHistory, SampleHistory, read_sample_history
+from coreeval.viewer.redaction import redact_history, redact_row, redact_text
 from tests.tools.stores.call_samples import record
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -108,16 +107,16 @@ async def _commit(store: RunStore) -> None:
 
 
 @pytest.fixture
-def story(run: RunStore, tmp_path: Path) -> SampleStory:
+def history(run: RunStore, tmp_path: Path) -> SampleHistory:
     with closing(open_calls(tmp_path / "calls.db")) as calls:
         asyncio.run(calls.put(ASKED))
-        return sample_story(run, calls, ID, prompts={"composer": "abc"})
+        return read_sample_history(run, calls, ID, prompts={"composer": "abc"})
 
 
-def test_steps_name_the_steps_that_made_what_they_were_given(story: SampleStory) -> None:
+def test_steps_name_the_steps_that_made_what_they_were_given(history: SampleHistory) -> None:
     given = {
         (step.node, step.attempt): {one.source: one.step for one in step.given}
-        for step in story.steps
+        for step in history.steps
     }
     assert given["extract", 0] == {"original": None}
     assert given["compose", 1] == {
@@ -125,71 +124,71 @@ def test_steps_name_the_steps_that_made_what_they_were_given(story: SampleStory)
     }  # fmt: skip
     assert given["compose", 2]["feedback"] == 5
     assert given["check", 2]["composed"] == 6
-    (news,) = [one for one in story.steps[4].given if one.source == "evidence"]
+    (news,) = [one for one in history.steps[4].given if one.source == "evidence"]
     assert news.evidence == (EVIDENCE.id,)
-    assert story.evidence == {EVIDENCE.id: EVIDENCE}
-    assert (story.steps[1].ended_at - story.steps[1].started_at).total_seconds() == 0.5
+    assert history.evidence == {EVIDENCE.id: EVIDENCE}
+    assert (history.steps[1].ended_at - history.steps[1].started_at).total_seconds() == 0.5
 
 
-def _call(story: SampleStory, attempt: int) -> CallStory:
-    (call,) = [call for step in story.steps if step.attempt == attempt for call in step.calls]
+def _call(history: SampleHistory, attempt: int) -> CallHistory:
+    (call,) = [call for step in history.steps if step.attempt == attempt for call in step.calls]
     return call
 
 
-def test_a_call_has_its_words_where_the_call_store_has_them(story: SampleStory) -> None:
-    call = _call(story, 1)
+def test_a_call_has_its_words_where_the_call_store_has_them(history: SampleHistory) -> None:
+    call = _call(history, 1)
     assert (call.gone, call.prompt, call.prompt_version) == (False, "composer", "abc")
     assert call.messages[-1].content == f"what of {SECRET}?"
     assert (call.answer, call.parameters) == (ASKED.response, {"temperature": 0.0})
     assert call.tries == (f"busy {SECRET}", "busy")
-    lost = _call(story, 2)
+    lost = _call(history, 2)
     assert (lost.gone, lost.messages, lost.answer, lost.usd) == (True, (), "", 0.25)
-    assert story.billed_usd == 0.25
+    assert history.billed_usd == 0.25
 
 
 def test_without_a_call_store_all_words_are_gone(run: RunStore) -> None:
-    story = sample_story(run, None, ID)
-    assert all(call.gone for step in story.steps for call in step.calls)
-    assert _call(story, 1).prompt == ""
+    history = read_sample_history(run, None, ID)
+    assert all(call.gone for step in history.steps for call in step.calls)
+    assert _call(history, 1).prompt == ""
 
 
-def test_attempts_have_their_text_and_what_differs(story: SampleStory) -> None:
-    first, second = story.attempts
+def test_attempts_have_their_text_and_what_differs(history: SampleHistory) -> None:
+    first, second = history.attempts
     assert (first.text, second.text) == ({"text": f"{SECRET} sings"}, RESULT.updated)
     assert [verdict.passed for verdict in (*first.verdicts, *second.verdicts)] == [False, True]
     assert (first.steps, first.seconds) == ((2, 3, 4, 5), 2.0)
     said = [(piece.op, piece.text) for piece in second.diff[0].pieces]
     assert said[-2:] == [("removed", "sings"), ("added", "votes")]
-    arms = [(diff.before, diff.after) for diff in story.diffs]
+    arms = [(diff.before, diff.after) for diff in history.diffs]
     assert arms == [("original", "semantic"), ("semantic", "updated"), ("original", "updated")]
 
 
 def test_a_sample_that_is_open_and_one_that_is_not_there(run: RunStore) -> None:
-    story = sample_story(run, None, "open")
-    assert (story.result, story.steps, story.diffs, story.billed_usd) == (None, (), (), 0.0)
+    history = read_sample_history(run, None, "open")
+    assert (history.result, history.steps, history.diffs, history.billed_usd) == (None, (), (), 0.0)
     with pytest.raises(KeyError):
-        sample_story(run, None, "nobody")
+        read_sample_history(run, None, "nobody")
 
 
-def test_hidden_there_is_no_word_of_any_text(story: SampleStory, run: RunStore) -> None:
-    told = hidden(story)
-    assert SECRET in story.model_dump_json()
-    assert SECRET not in told.model_dump_json()
-    assert told.hidden
-    assert told.sample.fields["text"] == mark(SAMPLE.fields["text"])
+def test_hidden_there_is_no_word_of_any_text(history: SampleHistory, run: RunStore) -> None:
+    redacted = redact_history(history)
+    assert SECRET in history.model_dump_json()
+    assert SECRET not in redacted.model_dump_json()
+    assert redacted.hidden
+    assert redacted.sample.fields["text"] == redact_text(SAMPLE.fields["text"])
     row = run.listing.page().rows[0]
     assert SECRET in row.excerpt
-    assert SECRET not in hidden_row(row).model_dump_json()
+    assert SECRET not in redact_row(row).model_dump_json()
 
 
-def test_hidden_there_is_all_that_is_no_text(story: SampleStory) -> None:
-    told = hidden(story)
-    assert [step.node for step in told.steps] == [step.node for step in story.steps]
-    assert [step.given for step in told.steps] == [step.given for step in story.steps]
-    assert told.result is not None
-    assert (told.result.outcome, told.result.attempts) == ("accepted", 2)
-    assert told.evidence[EVIDENCE.id].url == EVIDENCE.url
-    assert _call(told, 1).model == "openai:m"
-    assert told.billed_usd == 0.25
-    assert told.steps[3].did["plan"]["decision"] == "use"
-    assert type(told).model_validate(told.model_dump(mode="json")).sample.id == ID
+def test_hidden_there_is_all_that_is_no_text(history: SampleHistory) -> None:
+    redacted = redact_history(history)
+    assert [step.node for step in redacted.steps] == [step.node for step in history.steps]
+    assert [step.given for step in redacted.steps] == [step.given for step in history.steps]
+    assert redacted.result is not None
+    assert (redacted.result.outcome, redacted.result.attempts) == ("accepted", 2)
+    assert redacted.evidence[EVIDENCE.id].url == EVIDENCE.url
+    assert _call(redacted, 1).model == "openai:m"
+    assert redacted.billed_usd == 0.25
+    assert redacted.steps[3].did["plan"]["decision"] == "use"
+    assert type(redacted).model_validate(redacted.model_dump(mode="json")).sample.id == ID

@@ -1,4 +1,4 @@
-"""`coreeval view` as a process: it says where, serves, and ends quietly."""
+"""`coreeval view`: what it serves and prints, and what it says if it cannot."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-from coreeval.viewer.serving import take_place
+from coreeval.viewer.app import open_server_socket
 from tests.cli.conftest import shell  # noqa: F401 - a fixture
 from tests.cli.kit import Shell
 from tests.viewer.kit import PATIENCE_S, Finished
@@ -66,7 +66,7 @@ def test_what_cannot_be_shown_is_one_message(
     (shell.folder / "empty").mkdir()
     no_run = shell("view", "empty", "--json")
     assert (no_run.code, no_run.error["kind"]) == (2, "run_state")
-    with closing((taken := take_place("127.0.0.1", 0)).listener):
+    with closing((taken := open_server_socket("127.0.0.1", 0)).listener):
         port = taken.listener.getsockname()[1]
         in_use = shell("view", finished.first, "--no-browser", "--port", str(port))
     assert in_use.code == 2

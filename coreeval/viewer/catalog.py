@@ -1,0 +1,104 @@
+"""The runs and releases that the pages show, by keys that fit into an address.
+
+A run is opened for one page; nothing in it is created or changed.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from coreeval.releases.manifest import Manifest
+from coreeval.releases.opening import opened_run
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles, Workspace
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCatalog:
+    """The runs that were named, and those of a workspace as they come and go."""
+
+    runs: Sequence[Path] = ()
+    workspace: Workspace | None = None
+    """Whose runs and releases are shown besides; None where only named ones are."""
+
+    def find_runs(self) -> dict[str, Path]:
+        """Return the directories of runs by key, those of a name by their start."""
+        found = sorted(self.workspace.runs.glob("*/*/manifest.json")) if self.workspace else []
+        return _assign_keys([*self.runs, *(path.parent for path in found)])
+
+    @property
+    def run_paths(self) -> list[Path]:
+        """The directories of all runs that are here now."""
+        return list(self.find_runs().values())
+
+    def find_releases(self) -> dict[str, Path]:
+        """Return the directories of releases by key, those of a name by their version."""
+        found = sorted(self.workspace.releases.glob("*/*/release.json")) if self.workspace else []
+        return _assign_keys(path.parent for path in found)
+
+
+def _assign_keys(paths: Iterable[Path]) -> dict[str, Path]:
+    """Name each directory by its last two parts; by a hash too where others are named so."""
+    distinct = list(dict.fromkeys(path.resolve() for path in paths))
+    short = Counter(_make_slug(path) for path in distinct)
+    return {
+        _make_slug(path)
+        if short[_make_slug(path)] == 1
+        else f"{_make_slug(path)}-{_hash_path(path)}": path
+        for path in distinct
+    }
+
+
+def _make_slug(path: Path) -> str:
+    return ".".join(_UNSAFE.sub("-", part).strip("-") or "-" for part in path.parts[-2:])
+
+
+def _hash_path(path: Path) -> str:
+    return hashlib.sha256(str(path).encode()).hexdigest()[:6]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenRun:
+    """A run as a page reads it."""
+
+    key: str
+    """Its name in addresses."""
+    files: RunFiles
+    manifest: Manifest
+    store: RunStore
+
+
+@contextmanager
+def open_requested_run(request: Request, key: str | None = None) -> Iterator[OpenRun]:
+    """Open a run for the block: the one of the address, unless another key is given.
+
+    Raises:
+        HTTPException: 404, there is none with this key.
+        RunStateError: it has no readable manifest.
+        RunCorrupt: its run.db is damaged or gone.
+    """
+    key = request.path_params["key"] if key is None else key
+    with opened_run(find_run_path(request, key)) as (files, manifest, store):
+        yield OpenRun(key=key, files=files, manifest=manifest, store=store)
+
+
+def find_run_path(request: Request, key: str) -> Path:
+    """Return the directory of a run.
+
+    Raises:
+        HTTPException: 404, there is none with this key.
+    """
+    catalog: RunCatalog = request.app.state.catalog
+    known = catalog.find_runs()
+    if key not in known:
+        raise HTTPException(404, f"There is no run {key!r} here.")
+    return known[key]

@@ -1,0 +1,278 @@
+"""Two runs or releases compared: their settings, their models, and the samples that differ.
+
+Differences are found once for two sides that have not changed, then filtered for each page.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import compress
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+from coreeval.config import ROLES, ModelsConfig, load_config
+from coreeval.releases.diff import NOT_THERE, Move
+from coreeval.releases.manifest import Cost, Manifest, read_manifest
+from coreeval.releases.release import read_release, texts_sha256
+from coreeval.releases.release_manifest import ReleaseManifest
+from coreeval.releases.sides import Title, flat, side_at
+from coreeval.schema import RoleName, Value
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_queries import SampleState
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles
+from coreeval.viewer.side_samples import SampleSource, build_release_source, build_run_source
+
+_RESULT_SETTINGS = ("counts", "arms", "bad_rows", "models")
+"""Keys of the settings that are shown in tables of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedSide:
+    """One of two sides; it is the same as another of the same place."""
+
+    key: str
+    """Its name in addresses."""
+    title: Title = field(compare=False)
+    path: Path
+    counts: Mapping[str, int] = field(compare=False)
+    cost: Cost = field(compare=False)
+    models: ModelsConfig = field(compare=False)
+    settings: Mapping[str, object] = field(compare=False)
+    """How it was made, by dotted key, models left out."""
+    samples: SampleSource = field(compare=False)
+    stamp: tuple[int, str] = field(compare=False)
+    """Other after it has changed."""
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a run, whose samples have pages."""
+        return self.title.kind == "run"
+
+
+class SettingChange(Value):
+    """A setting that differs; None where a side does not have it."""
+
+    name: str
+    before: object
+    after: object
+
+
+class RoleModels(Value):
+    """Which model plays a role on either side."""
+
+    role: str
+    before: str
+    after: str
+    others: tuple[SettingChange, ...]
+    """What else differs of how it is asked."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything about the role does."""
+        return self.before != self.after or bool(self.others)
+
+
+def load_run_side(key: str, path: Path) -> ComparedSide:
+    """Return a run as a side.
+
+    Raises:
+        RunStateError: it has no readable manifest.
+        RunCorrupt: its run.db is gone.
+    """
+    files = RunFiles(path)
+    manifest, store = read_manifest(files.manifest), files.require_store()
+    config = dict(flat("", load_config(files.config).model_dump(mode="json")))
+    with closing(RunStore.open(store, now=utc_now)) as opened:
+        stamp = opened.sample_states.stamp()
+    return _build_side(key, path, manifest, config, build_run_source(store), stamp)
+
+
+def load_release_side(key: str, path: Path) -> ComparedSide:
+    """Return a release as a side.
+
+    Raises:
+        ReleaseError: it is damaged.
+    """
+    manifest = read_release(path).manifest
+    stamp = manifest.counts["total"], manifest.created_at
+    return _build_side(key, path, manifest, {}, build_release_source(path), stamp)
+
+
+def _build_side(
+    key: str,
+    path: Path,
+    manifest: Manifest | ReleaseManifest,
+    config: Mapping[str, object],
+    samples: SampleSource,
+    stamp: tuple[int, str],
+) -> ComparedSide:
+    side = side_at(path)
+    settings = {**side.settings, **config}
+    return ComparedSide(
+        key=key,
+        title=side.title,
+        path=path,
+        counts=manifest.counts,
+        cost=manifest.cost,
+        models=ModelsConfig.model_validate(manifest.models),
+        settings={k: v for k, v in settings.items() if k.partition(".")[0] not in _RESULT_SETTINGS},
+        samples=samples,
+        stamp=stamp,
+    )
+
+
+def compare_models(before: ComparedSide, after: ComparedSide) -> list[RoleModels]:
+    """Return which model plays each role on either side, defaults filled in."""
+    return [
+        _compare_role(role, *(_read_model_settings(side, role) for side in (before, after)))
+        for role in ROLES
+    ]
+
+
+def _read_model_settings(side: ComparedSide, role: RoleName) -> Mapping[str, object]:
+    return dict(flat("", side.models.for_role(role).model_dump(mode="json")))
+
+
+def _compare_role(
+    role: RoleName, old: Mapping[str, object], new: Mapping[str, object]
+) -> RoleModels:
+    others = tuple(one for one in find_changes(old, new) if one.name != "model")
+    return RoleModels(role=role, before=str(old["model"]), after=str(new["model"]), others=others)
+
+
+def find_changes(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[SettingChange]:
+    """Yield the settings that differ."""
+    for name in dict.fromkeys((*old, *new)):
+        before, after = old.get(name), new.get(name)
+        if before != after:
+            yield SettingChange(name=name, before=before, after=after)
+
+
+DifferenceKind = Literal["outcome", "updated", "semantic", "label"]
+DIFFERENCE_KINDS: tuple[DifferenceKind, ...] = get_args(DifferenceKind)
+CACHED_COMPARISONS = 4
+"""Comparisons that are remembered, so that a page of one that was seen needs no other look."""
+
+
+class SampleDifference(NamedTuple):
+    """A sample in which two sides differ."""
+
+    sample: str
+    before: str
+    """Its outcome there, or `not there`."""
+    after: str
+    kinds: tuple[DifferenceKind, ...]
+    """What differs; none where only one side has it."""
+
+
+class DifferenceFilter(Value):
+    """Which differences are shown: those that meet all that is said."""
+
+    kind: DifferenceKind | None = None
+    before: str | None = None
+    """An outcome, or `not there`."""
+    after: str | None = None
+    text: str = ""
+    """Part of an id; capitals do not matter."""
+
+
+@dataclass(frozen=True)
+class SideDifferences:
+    """All differences between two sides."""
+
+    differences: tuple[SampleDifference, ...]
+    """In the order of the later side; what only the earlier has comes last."""
+    shared: int
+    """Samples that both have."""
+
+    @cached_property
+    def moves(self) -> list[Move]:
+        """Samples whose outcome differs, by both outcomes; the most frequent first."""
+        found = Counter((one.before, one.after) for one in self.differences)
+        return [
+            Move(before=before, after=after, samples=number)
+            for (before, after), number in found.most_common()
+            if before != after
+        ]
+
+    @cached_property
+    def kinds(self) -> Mapping[DifferenceKind, int]:
+        """How many samples differ in each way."""
+        found = Counter(kind for one in self.differences for kind in one.kinds)
+        return {kind: found[kind] for kind in DIFFERENCE_KINDS}
+
+    @cached_property
+    def one_sided(self) -> int:
+        """How many samples only one side has."""
+        return sum(not one.kinds for one in self.differences)
+
+    def select(self, by: DifferenceFilter) -> Sequence[SampleDifference]:
+        """Return the differences that meet a filter."""
+        everything = by == DifferenceFilter()
+        return self.differences if everything else [o for o in self.differences if _matches(o, by)]
+
+
+def compare_sides(before: ComparedSide, after: ComparedSide) -> SideDifferences:
+    """Return in which samples two sides differ; it is found anew when one of them has changed."""
+    return _compare_cached(before, before.stamp, after, after.stamp)
+
+
+@lru_cache(CACHED_COMPARISONS)
+def _compare_cached(
+    before: ComparedSide, _: object, after: ComparedSide, __: object
+) -> SideDifferences:
+    return find_differences(before.samples.read_all(), after.samples.read_all())
+
+
+def find_differences(
+    before: Iterable[SampleState], after: Iterable[SampleState]
+) -> SideDifferences:
+    """Return in which samples a later side differs from an earlier one."""
+    old = {row[0]: row for row in before}
+    found, shared = list[SampleDifference](), 0
+    for row in after:
+        was = old.pop(row[0], None)
+        shared += was is not None
+        kinds = _find_kinds(was, row) if was else ()
+        if was is None or kinds:
+            found.append(SampleDifference(row[0], was[2] if was else NOT_THERE, row[2], kinds))
+    gone = (SampleDifference(row[0], row[2], NOT_THERE, ()) for row in old.values())
+    return SideDifferences((*found, *gone), shared)
+
+
+def _find_kinds(old: SampleState, new: SampleState) -> tuple[DifferenceKind, ...]:
+    _, label, outcome, updated, semantic = old
+    _, other_label, other_outcome, other_updated, other_semantic = new
+    differs = (
+        outcome != other_outcome,
+        updated != other_updated and not _is_same_text(updated, other_updated),
+        semantic != other_semantic and not _is_same_text(semantic, other_semantic),
+        label != other_label,
+    )
+    return tuple(compress(DIFFERENCE_KINDS, differs))
+
+
+def _is_same_text(old: str | None, new: str | None) -> bool:
+    """Tell whether two texts are the same, each as JSON in any order or as a digest."""
+    if not old or not new:
+        return False
+    if old.startswith("{") and new.startswith("{"):
+        return len(old) == len(new) and json.loads(old) == json.loads(new)
+    return _digest_text(old) == _digest_text(new)
+
+
+def _digest_text(text: str) -> str:
+    return texts_sha256(json.loads(text)) if text.startswith("{") else text
+
+
+def _matches(one: SampleDifference, by: DifferenceFilter) -> bool:
+    return (
+        (by.kind is None or by.kind in one.kinds)
+        and by.before in (None, one.before)
+        and by.after in (None, one.after)
+        and by.text.casefold() in one.sample.casefold()
+    )

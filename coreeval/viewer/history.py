@@ -1,0 +1,321 @@
+"""What happened to one sample in a run, read from the run store and the call store.
+
+`trace` and the page of a sample show it alike. A call keeps its messages and its answer as
+long as the call store has them.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from coreeval.schema import Arm, Evidence, Result, Sample, TrainEnd, Value, Verdict
+from coreeval.tools.stores.call_records import CallRecord
+from coreeval.tools.stores.call_store import CallStore
+from coreeval.tools.stores.run_records import CallRow, StepRecord
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.text import DiffPiece, word_diff
+
+StepInputSource = Literal[
+    "original", "extraction", "semantic", "evidence", "plan", "composed", "feedback"
+]  # fmt: skip
+"""What a step can be given; all but the original is what an earlier step made."""
+
+
+class PromptMessage(Value):
+    """One message of a request."""
+
+    role: str
+    content: str
+
+
+class CallHistory(Value):
+    """One model call: what was asked, what came back, and what it cost."""
+
+    key: str
+    """Where the call store keeps it."""
+    role: str
+    model: str
+    prompt: str
+    """Name of the prompt; empty where the run knows none for the role."""
+    prompt_version: str
+    """Hash of its wording."""
+    draw: int
+    """0 for the plain question; further ones show a bad answer or ask once more."""
+    cached: bool
+    """Whether it was found in the call store, paid by another run; else it was billed."""
+    gone: bool
+    """Whether the call store no longer has it; then there are no messages and no answer."""
+    parameters: dict[str, Any]
+    """What it was asked with, such as the temperature; empty where it is gone."""
+    messages: tuple[PromptMessage, ...]
+    answer: str
+    """The model's words as they came."""
+    error: str
+    """Why the answer is none; empty where it is one."""
+    tries: tuple[str, ...]
+    """Why earlier requests for it came to nothing, in their order."""
+    method: str
+    """How the model was asked to keep to the schema."""
+    model_returned: str
+    """What the endpoint says that answered."""
+    finish_reason: str
+    started_at: str
+    """Empty where it is gone."""
+    seconds: float
+    prompt_tokens: int
+    cached_tokens: int
+    """Those of the prompt tokens that the provider had in its own cache."""
+    completion_tokens: int
+    usd: float | None
+    """What the call cost whoever paid for it; None where the price is not known."""
+
+
+class StepInput(Value):
+    """Something that a step was given, told by where it stands in the history."""
+
+    source: StepInputSource
+    step: int | None
+    """Number of the step that made it; None for the original."""
+    evidence: tuple[str, ...] = ()
+    """Ids of the news, where it is news."""
+
+
+class StepHistory(Value):
+    """One node run for one attempt."""
+
+    number: int
+    """Its place in the history, from 0; steps are in the order in which they began."""
+    node: str
+    attempt: int
+    """0 for what is done before the first attempt."""
+    started_at: datetime
+    ended_at: datetime
+    seconds: float
+    error: str
+    """Why it came to no end; empty where it did."""
+    given: tuple[StepInput, ...]
+    did: dict[str, Any]
+    """What it made, by the names of the graph's state."""
+    verdicts: tuple[Verdict, ...]
+    calls: tuple[CallHistory, ...]
+
+
+class ArmDiff(Value):
+    """What differs between a text field in two arms, word by word."""
+
+    before: Arm
+    after: Arm
+    field: str
+    pieces: tuple[DiffPiece, ...]
+
+
+class AttemptHistory(Value):
+    """One try at the updated text."""
+
+    number: int
+    """From 1."""
+    steps: tuple[int, ...]
+    """Numbers of its steps."""
+    text: dict[str, str] | None
+    """What was composed; None where it did not come to that."""
+    diff: tuple[ArmDiff, ...]
+    """What differs between the original and that."""
+    verdicts: tuple[Verdict, ...]
+    seconds: float
+
+
+class SampleHistory(Value):
+    """All that is known of one sample in a run."""
+
+    sample: Sample
+    result: Result | None
+    """None while it has not ended."""
+    train_item: TrainEnd | None
+    """What became of an item of the train split; None for a sample of the benchmark."""
+    steps: tuple[StepHistory, ...]
+    attempts: tuple[AttemptHistory, ...]
+    evidence: dict[str, Evidence]
+    """What it was offered and what its facts rest on, by id."""
+    diffs: tuple[ArmDiff, ...]
+    """Between the arms that it has: original to semantic, semantic to updated, original to
+    updated."""
+    seconds: float
+    """Of all steps together."""
+    billed_usd: float | None
+    """What its calls cost this run; None where a billed one has no known price."""
+    hidden: bool = False
+    """Whether texts, prompts and answers are replaced by their lengths and hashes."""
+
+
+STEP_INPUTS: Mapping[str, tuple[StepInputSource, ...]] = {
+    "extract": ("original",),
+    "judge_original": ("original",),
+    "reword": ("original", "extraction"),
+    "judge_semantic": ("semantic",),
+    "retrieve": ("extraction",),
+    "replace": ("original", "extraction", "evidence", "feedback"),
+    "compose": ("original", "extraction", "plan", "evidence", "semantic", "feedback"),
+    "check": ("original", "plan", "evidence", "composed"),
+    "reflect": ("plan", "evidence", "composed"),
+}
+"""What the nodes of the sample graph look at."""
+Texts = Mapping[str, str]
+
+
+def read_sample_history(
+    run: RunStore,
+    calls: CallStore | None,
+    sample_id: str,
+    *,
+    prompts: Mapping[str, str] | None = None,
+) -> SampleHistory:
+    """Return what happened to a sample.
+
+    Args:
+        run: The run's store.
+        calls: Where its calls are kept; None if that is not there.
+        sample_id: A sample of the benchmark, or an item of the train split.
+        prompts: Hash of the wording by role, as the manifest has it.
+
+    Raises:
+        KeyError: the run has no such sample.
+    """
+    sample, result = run.sample(sample_id), run.result(sample_id)
+    reader = _CallReader(calls, prompts or {})
+    steps = tuple(_read_steps(run.steps(sample_id), reader))
+    evidence = run.evidence(_find_evidence_ids(steps, result))
+    return SampleHistory(
+        sample=sample,
+        result=result,
+        train_item=_find_train_end(run, sample_id),
+        steps=steps,
+        attempts=tuple(_group_attempts(sample, steps)),
+        evidence=evidence,
+        diffs=tuple(_diff_arms(sample, result)),
+        seconds=round(sum(step.seconds for step in steps), 6),
+        billed_usd=_sum_billed([call for step in steps for call in step.calls]),
+    )
+
+
+def _find_train_end(run: RunStore, item_id: str) -> TrainEnd | None:
+    try:
+        return run.train_item(item_id).end
+    except KeyError:
+        return None
+
+
+def _sum_billed(calls: Sequence[CallHistory]) -> float | None:
+    paid = [call.usd for call in calls if not call.cached]
+    return None if None in paid else sum(usd or 0.0 for usd in paid)
+
+
+# -- steps ----------------------------------------------------------------------------------------
+
+
+def _read_steps(steps: Sequence[StepRecord], reader: "_CallReader") -> Iterator[StepHistory]:
+    made: dict[str, int] = {}
+    offered: tuple[str, ...] = ()
+    for number, step in enumerate(steps):
+        started = datetime.fromisoformat(step.started_at)
+        yield StepHistory(
+            number=number,
+            node=step.node,
+            attempt=step.attempt,
+            started_at=started,
+            ended_at=started + timedelta(seconds=step.seconds),
+            seconds=step.seconds,
+            error=step.error,
+            given=tuple(_find_inputs(step.node, made, offered)),
+            did=step.detail,
+            verdicts=step.verdicts,
+            calls=tuple(map(reader.read, step.calls)),
+        )
+        made |= {name: number for name, value in step.detail.items() if value}
+        offered = tuple(step.detail.get("evidence", offered))
+
+
+def _find_inputs(node: str, made: Mapping[str, int], offered: Sequence[str]) -> Iterator[StepInput]:
+    for source in STEP_INPUTS.get(node, ()):
+        if source == "original":
+            yield StepInput(source=source, step=None)
+        elif source in made:
+            ids = tuple(offered) if source == "evidence" else ()
+            yield StepInput(source=source, step=made[source], evidence=ids)
+
+
+def _find_evidence_ids(steps: Sequence[StepHistory], result: Result | None) -> list[str]:
+    offered = [known for step in steps for known in step.did.get("evidence", ())]
+    used = [fact.evidence_id for fact in result.facts] if result else []
+    return list(dict.fromkeys([*offered, *used]))
+
+
+def _group_attempts(sample: Sample, steps: Sequence[StepHistory]) -> Iterator[AttemptHistory]:
+    for number in sorted({step.attempt for step in steps} - {0}):
+        own = [step for step in steps if step.attempt == number]
+        texts = [step.did["composed"] for step in own if step.did.get("composed")]
+        yield AttemptHistory(
+            number=number,
+            steps=tuple(step.number for step in own),
+            text=texts[-1] if texts else None,
+            diff=tuple(_diff_fields("original", sample.fields, "updated", texts[-1]))
+            if texts
+            else (),
+            verdicts=tuple(verdict for step in own for verdict in step.verdicts),
+            seconds=round(sum(step.seconds for step in own), 6),
+        )
+
+
+# -- diffs ----------------------------------------------------------------------------------------
+
+
+def _diff_arms(sample: Sample, result: Result | None) -> Iterator[ArmDiff]:
+    semantic, updated = (result.semantic, result.updated) if result else (None, None)
+    if semantic:
+        yield from _diff_fields("original", sample.fields, "semantic", semantic)
+    if semantic and updated:
+        yield from _diff_fields("semantic", semantic, "updated", updated)
+    if updated:
+        yield from _diff_fields("original", sample.fields, "updated", updated)
+
+
+def _diff_fields(before: Arm, old: Texts, after: Arm, new: Texts) -> Iterator[ArmDiff]:
+    for field in dict.fromkeys((*old, *new)):
+        pieces = word_diff(old.get(field, ""), new.get(field, ""))
+        yield ArmDiff(before=before, after=after, field=field, pieces=pieces)
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+class _CallReader:
+    """What the call store and the manifest add to the calls of a run."""
+
+    def __init__(self, calls: CallStore | None, prompts: Mapping[str, str]) -> None:
+        self._calls = calls
+        self._prompts = prompts
+
+    def read(self, row: CallRow) -> CallHistory:
+        """Return a call with its messages and its answer, where they are still there."""
+        record = self._calls.get(row.key) if self._calls else None
+        known = {name: value for name, value in vars(row).items() if name != "tries"}
+        return CallHistory(
+            **known,
+            prompt=row.role if row.role in self._prompts else "",
+            prompt_version=self._prompts.get(row.role, ""),
+            tries=tuple(row.tries.splitlines()),
+            **_record_fields(record),
+        )
+
+
+def _record_fields(record: CallRecord | None) -> dict[str, Any]:
+    asked = json.loads(record.request) if record else {"parameters": {}, "messages": ()}
+    return {
+        "gone": record is None,
+        "parameters": asked["parameters"],
+        "messages": tuple(PromptMessage.model_validate(message) for message in asked["messages"]),
+        "answer": record.response if record else "",
+        "model_returned": record.model_returned if record else "",
+        "finish_reason": record.finish_reason if record else "",
+        "started_at": record.started_at if record else "",
+    }

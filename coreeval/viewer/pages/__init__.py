@@ -1,1 +1,0 @@
-"""One file for each kind of page: a request in, an answer out."""

@@ -1,0 +1,271 @@
+"""The list of runs and releases, and the pages of one run: overview, detection, report.
+
+The overview sums up costs by role, results by label and the noise of labels. The detection page
+and the report show what the run has written; nothing is computed or fetched for them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from coreeval.config import ModelsConfig
+from coreeval.errors import CoreEvalError
+from coreeval.evaluation.report.report_file import read_report
+from coreeval.evaluation.report.report_page import detection_part
+from coreeval.evaluation.scores import NO_SCORE, Score, score_proportion
+from coreeval.meanings import OUTCOMES, RUNGS, STATES, STEPS
+from coreeval.releases.live import Live, live
+from coreeval.releases.manifest import Manifest
+from coreeval.releases.quality import balance_shift, noise_bound
+from coreeval.releases.release import read_release
+from coreeval.releases.release_manifest import ReleaseManifest
+from coreeval.schema import RoleName
+from coreeval.tools.stores.run_overview import CallSum, Overview
+from coreeval.tools.workspace import RunFiles
+from coreeval.viewer.catalog import RunCatalog, find_run_path, open_requested_run
+from coreeval.viewer.rendering import render_page
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedRun:
+    """A run in the list: where it is, or why that cannot be read."""
+
+    key: str
+    name: str
+    now: Live | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedRelease:
+    """A release in the list, or why it cannot be read."""
+
+    key: str
+    """In addresses it is told from a run's by what stands before it."""
+    manifest: ReleaseManifest | None
+    parent: str = ""
+    """Key of the release that it follows; empty where that is not here."""
+    problem: str = ""
+
+
+def show_runs(request: Request) -> Response:
+    """List runs, newest first, and releases."""
+    catalog: RunCatalog = request.app.state.catalog
+    runs = [_list_run(key, path) for key, path in catalog.find_runs().items()]
+    runs.sort(key=lambda one: one.now.created_at if one.now else "", reverse=True)
+    return render_page(request, "runs.html", runs=runs, releases=_list_releases(catalog))
+
+
+def _list_run(key: str, path: Path) -> ListedRun:
+    name = "/".join(path.parts[-2:])
+    try:
+        return ListedRun(key=key, name=name, now=live(path))
+    except CoreEvalError as error:
+        return ListedRun(key=key, name=name, now=None, problem=error.message)
+
+
+def _list_releases(catalog: RunCatalog) -> list[ListedRelease]:
+    """Return releases, each with the key of the one that it follows."""
+    found = [_list_release(key, path) for key, path in catalog.find_releases().items()]
+    keys = {(one.manifest.name, one.manifest.version): one.key for one in found if one.manifest}
+    return [
+        replace(one, parent=keys.get((one.manifest.name, one.manifest.parent.version), ""))
+        if one.manifest and one.manifest.parent
+        else one
+        for one in found
+    ]
+
+
+def _list_release(key: str, path: Path) -> ListedRelease:
+    try:
+        return ListedRelease(key=key, manifest=read_release(path).manifest)
+    except CoreEvalError as error:
+        return ListedRelease(key=key, manifest=None, problem=error.message)
+
+
+def show_detection(request: Request) -> Response:
+    """Show what was detected; nothing is computed, and no series is fetched."""
+    with open_requested_run(request) as run:
+        report = read_report(run.files)
+        part = Markup(detection_part(report)) if report else None
+        return render_page(request, "detection.html", run=run, part=part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostRow:
+    """What one role asked of one model."""
+
+    role: str
+    model: str
+    billed_calls: int
+    cached_calls: int
+    """Found in the call store: this run did not pay for them."""
+    prompt_tokens: int
+    """Of billed calls, as are those of answers."""
+    completion_tokens: int
+    usd: float
+    """Sum of the billed calls whose price is known."""
+    unpriced: int
+    """Billed calls whose price is not."""
+
+    def __add__(self, other: "CostRow") -> "CostRow":
+        return CostRow(
+            role=self.role if self.role == other.role else "",
+            model=self.model if self.model == other.model else "",
+            billed_calls=self.billed_calls + other.billed_calls,
+            cached_calls=self.cached_calls + other.cached_calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            usd=self.usd + other.usd,
+            unpriced=self.unpriced + other.unpriced,
+        )
+
+
+def sum_costs(calls: Sequence[CallSum]) -> list[CostRow]:
+    """Return a row for each role and model, the dearest first."""
+    rows: dict[tuple[str, str], CostRow] = {}
+    for each in calls:
+        row, at = _build_cost_row(each), (each.role, each.model)
+        rows[at] = rows[at] + row if at in rows else row
+    return sorted(rows.values(), key=lambda row: (-row.usd, -row.billed_calls, -row.cached_calls))
+
+
+def _build_cost_row(calls: CallSum) -> CostRow:
+    billed = not calls.cached
+    return CostRow(
+        role=calls.role,
+        model=calls.model,
+        billed_calls=calls.calls if billed else 0,
+        cached_calls=0 if billed else calls.calls,
+        prompt_tokens=calls.prompt_tokens if billed else 0,
+        completion_tokens=calls.completion_tokens if billed else 0,
+        usd=(calls.usd or 0.0) if billed else 0.0,
+        unpriced=calls.calls - calls.priced if billed else 0,
+    )
+
+
+def add_costs(rows: Sequence[CostRow]) -> CostRow | None:
+    """Return the sum of all rows; None where there is none."""
+    return sum(rows[1:], rows[0]) if rows else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelRow:
+    """How the samples of one label ended."""
+
+    label: str
+    total: int
+    accepted: int
+
+    @property
+    def share(self) -> float:
+        """Accepted of all."""
+        return self.accepted / self.total
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunQuality:
+    """How good the updated arm is, as far as the run itself can tell."""
+
+    acceptance: Score
+    labels: tuple[LabelRow, ...]
+    balance_shift: float | None
+    """Total variation distance between the labels of the benchmark and of the updated arm."""
+    noise: float | None
+    """See `noise_bound`; of the texts that this run judged."""
+
+
+def measure_quality(overview: Overview) -> RunQuality:
+    """Return the quality of a run, of what has ended of it."""
+    before = Counter({label: sum(ends.values()) for label, ends in overview.labels.items()})
+    after = Counter({label: ends.get("accepted", 0) for label, ends in overview.labels.items()})
+    ended = overview.total - overview.outcomes.get("pending", 0)
+    return RunQuality(
+        acceptance=score_proportion(after.total(), ended),
+        labels=tuple(
+            LabelRow(label=label, total=before[label], accepted=after[label])
+            for label in sorted(before)
+        ),
+        balance_shift=balance_shift(before, after),
+        noise=noise_bound(
+            _measure_rejections(overview, "original_label"),
+            _measure_rejections(overview, "label_preserved"),
+        ),
+    )
+
+
+def _measure_rejections(overview: Overview, name: str) -> Score:
+    """Return the share of a judge's verdicts that were against."""
+    for said in overview.verdicts:
+        if said.name == name:
+            return score_proportion(said.failed, said.passed + said.failed)
+    return NO_SCORE
+
+
+MEANINGS = {"outcomes": OUTCOMES, "rungs": RUNGS, "states": STATES, "steps": STEPS}
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+)
+"""A report carries its styles in itself; it has no scripts, and fetches nothing."""
+
+
+def show_run(request: Request) -> Response:
+    """Show a run."""
+    with open_requested_run(request) as run:
+        overview = run.store.listing.overview()
+        costs = sum_costs(overview.calls)
+        return render_page(
+            request,
+            "run.html",
+            run=run,
+            now=live(run.files.root),
+            overview=overview,
+            costs=costs,
+            cost=add_costs(costs),
+            quality=measure_quality(overview),
+            roles=_list_models(run.manifest),
+            meanings=MEANINGS,
+        )
+
+
+def _list_models(manifest: Manifest) -> dict[str, tuple[str, bool]]:
+    """Return the model of each role, and whether that is rules of ours."""
+    models = ModelsConfig.model_validate(manifest.models)
+    roles: tuple[RoleName, ...] = get_args(RoleName)
+    return {
+        role: (models.for_role(role).model, models.for_role(role).is_rule_based) for role in roles
+    }
+
+
+def show_progress(request: Request) -> Response:
+    """Show the part of a run's page that changes while it runs; when it ends, all of the page."""
+    key = request.path_params["key"]
+    now = live(find_run_path(request, key))
+    part = render_page(request, "run_now.html", key=key, now=now, meanings=MEANINGS)
+    if now.status != "running":
+        part.headers["HX-Refresh"] = "true"
+    return part
+
+
+def send_report(request: Request) -> Response:
+    """Hand out the report as it lies in the run.
+
+    Raises:
+        HTTPException: 404, there is none yet; 403, it would show texts that are hidden.
+    """
+    if request.app.state.hide_texts:
+        raise HTTPException(403, "Texts are hidden here, and the report quotes some.")
+    found = RunFiles(find_run_path(request, request.path_params["key"])).report_html
+    if not found.exists():
+        raise HTTPException(404, "This run has no report; it is written when the run is complete.")
+    return FileResponse(
+        found, media_type="text/html", headers={"content-security-policy": REPORT_POLICY}
+    )

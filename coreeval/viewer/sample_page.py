@@ -1,0 +1,216 @@
+"""The page of one sample: its texts word by word, its replaced facts, its steps and its calls.
+
+Steps stand on a scale of time, evidence has numbers, and a sample that was not accepted names
+the objections.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Literal
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from coreeval import meanings
+from coreeval.models.answer_text import is_too_deep
+from coreeval.releases.opening import opened_calls
+from coreeval.schema import Evidence, Precision, ReplacedFact, Verdict
+from coreeval.tools.stores.run_queries import Neighbours
+from coreeval.viewer.catalog import OpenRun, open_requested_run
+from coreeval.viewer.history import (
+    ArmDiff,
+    AttemptHistory,
+    SampleHistory,
+    StepHistory,
+    read_sample_history,
+)
+from coreeval.viewer.redaction import redact_history
+from coreeval.viewer.rendering import build_run_url, read_sample_id, render_page
+from coreeval.viewer.sample_list import PAGE_SIZE, ListView
+
+DATE_SOURCES: dict[Precision, str] = {
+    "exact": "as the article states",
+    "url": "read off its address",
+    "cluster": "that of a twin",
+    "crawl": "when it was first seen",
+}
+"""How the publication time of a piece of news is known."""
+MIN_WIDTH = 0.6
+"""Percent of the timeline that the shortest step takes, so that it can be seen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimedStep:
+    """A step's place in the time that its sample took."""
+
+    step: StepHistory
+    after_s: float
+    """Seconds from the first step to this one."""
+    left: float
+    """Where its bar begins, in percent."""
+    width: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepGroup:
+    """The steps that belong together: what came before the first attempt, or one attempt."""
+
+    number: int
+    """0 for what came before."""
+    attempt: AttemptHistory | None
+    moments: tuple[TimedStep, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberedEvidence:
+    """A piece of evidence by its number on the page."""
+
+    number: int
+    item: Evidence
+    stands: Literal["used", "chosen", ""]
+    """Whether a replaced fact rests on it, or only a plan that came to nothing."""
+
+
+def time_steps(history: SampleHistory) -> tuple[TimedStep, ...]:
+    """Return the steps with their places on one scale of time."""
+    if not history.steps:
+        return ()
+    first = min(step.started_at for step in history.steps)
+    whole = max((max(s.ended_at for s in history.steps) - first).total_seconds(), 1e-6)
+    return tuple(_time_step(step, (step.started_at - first).total_seconds(), whole)
+                 for step in history.steps)  # fmt: skip
+
+
+def _time_step(step: StepHistory, after: float, whole: float) -> TimedStep:
+    width = max(100 * step.seconds / whole, MIN_WIDTH)
+    left = min(100 * after / whole, 100 - MIN_WIDTH)
+    width = min(width, 100 - left)
+    return TimedStep(step=step, after_s=after, left=round(left, 2), width=round(width, 2))
+
+
+def group_steps(history: SampleHistory) -> Iterator[StepGroup]:
+    """Yield what came before the first attempt, then the attempts."""
+    timed = time_steps(history)
+    attempts = {attempt.number: attempt for attempt in history.attempts}
+    for number in sorted({moment.step.attempt for moment in timed}):
+        own = tuple(moment for moment in timed if moment.step.attempt == number)
+        yield StepGroup(number=number, attempt=attempts.get(number), moments=own)
+
+
+def number_evidence(history: SampleHistory) -> dict[str, NumberedEvidence]:
+    """Number the evidence by its id, what the facts rest on first, then what plans chose."""
+    used = [fact.evidence_id for fact in list_facts(history)]
+    chosen = [key for step in history.steps for key in _list_chosen(step.did)]
+    order = dict.fromkeys(
+        key for key in (*used, *chosen, *history.evidence) if key in history.evidence
+    )
+    return {
+        key: NumberedEvidence(
+            number=number, item=history.evidence[key], stands=_find_use(key, used, chosen)
+        )
+        for number, key in enumerate(order, start=1)
+    }
+
+
+def _list_chosen(did: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the evidence that the statements of a step's plan rest on."""
+    for statement in (did.get("plan") or {}).get("statements", ()):
+        yield from statement["evidence_ids"]
+
+
+def _find_use(
+    key: str, used: Sequence[str], chosen: Sequence[str]
+) -> Literal["used", "chosen", ""]:
+    if key in used:
+        return "used"
+    return "chosen" if key in chosen else ""
+
+
+def list_facts(history: SampleHistory) -> Sequence[ReplacedFact]:
+    """Return the replaced facts; none while the sample has not ended."""
+    return history.result.facts if history.result else ()
+
+
+def find_last_text(history: SampleHistory) -> AttemptHistory | None:
+    """Return the last attempt that wrote a text; None where none did."""
+    return next((each for each in reversed(history.attempts) if each.text), None)
+
+
+def list_objections(history: SampleHistory) -> tuple[Verdict, ...]:
+    """Return the verdicts against the last attempt: why a sample was not accepted."""
+    if not history.attempts:
+        return ()
+    return tuple(verdict for verdict in history.attempts[-1].verdicts if not verdict.passed)
+
+
+def select_diffs(history: SampleHistory, before: str, after: str) -> dict[str, ArmDiff]:
+    """Return by field what differs between two arms; empty where the sample lacks one."""
+    return {one.field: one for one in history.diffs if (one.before, one.after) == (before, after)}
+
+
+def indent_json(text: str) -> str:
+    """Return a model's words with its JSON indented; as they are where they are none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return text if is_too_deep(value) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def format_details(value: Mapping[str, object]) -> str:
+    """Return what a step noted, to be read."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+HELPERS: Mapping[str, object] = {
+    "DATED": DATE_SOURCES,
+    "moments": time_steps,
+    "chapters": group_steps,
+    "news": number_evidence,
+    "facts": list_facts,
+    "last_text": find_last_text,
+    "objections": list_objections,
+    "diffs_between": select_diffs,
+    "pretty": indent_json,
+    "as_json": format_details,
+}
+"""What the template uses, by the names that it has there."""
+
+
+def show_sample(request: Request) -> Response:
+    """Show a sample, between its neighbours in the list that it was opened from."""
+    hide = request.app.state.hide_texts
+    view = ListView.from_query(request.query_params, hide_texts=hide)
+    with open_requested_run(request) as run:
+        history = _read_history(run, read_sample_id(request))
+        near = run.store.listing.neighbours(
+            history.sample.id, view.chosen, sort=view.sort, descending=view.descending
+        )
+    return render_page(
+        request,
+        "sample.html",
+        run=run,
+        history=redact_history(history) if hide else history,
+        near=near,
+        view=view,
+        up=_build_list_url(run.key, view, near),
+        helpers=HELPERS,
+        meanings=meanings,
+    )
+
+
+def _build_list_url(key: str, view: ListView, near: Neighbours) -> str:
+    """Return the address of the page of the list that the sample stands on."""
+    query = view.at(ceil((near.position or 1) / PAGE_SIZE))
+    return build_run_url(key, "samples") + (f"?{query}" if query else "")
+
+
+def _read_history(run: OpenRun, sample_id: str) -> SampleHistory:
+    with opened_calls(run.manifest) as calls:
+        try:
+            return read_sample_history(run.store, calls, sample_id, prompts=run.manifest.prompts)
+        except KeyError:
+            raise HTTPException(404, f"The run has no sample {sample_id!r}.") from None
