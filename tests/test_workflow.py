@@ -8,7 +8,7 @@ import typer.core
 import typer.main
 import yaml
 
-from coreeval.cli.app import COMMANDS, app_of
+from coreeval.cli.app import COMMANDS, build_app
 
 WORKFLOW = Path(__file__).parents[1] / "examples" / "workflows" / "refresh.yml"
 
@@ -17,7 +17,7 @@ def test_its_commands_are_understood_and_the_gate_stands_before_publishing() -> 
     steps = yaml.safe_load(WORKFLOW.read_text("utf-8"))["jobs"]["release"]["steps"]
     lines = [line for step in steps for line in step.get("run", "").splitlines()]
     commands = [shlex.split(line)[1:] for line in lines if re.match(r"coreeval\b", line)]
-    program = typer.main.get_command(app_of(COMMANDS))
+    program = typer.main.get_command(build_app(COMMANDS))
     assert isinstance(program, typer.core.TyperGroup)
     for words in commands:
         _understood(program, words)

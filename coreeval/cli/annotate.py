@@ -1,16 +1,156 @@
 """`coreeval annotate export|score`: people rate texts of all arms, blind to the arm."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from coreeval.cli.annotate_words import export_lines, score_lines
-from coreeval.cli.output import AsJson, Document, show
+from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 
 if TYPE_CHECKING:
+    from coreeval.evaluation.annotation.ratings import (
+        Annotation,
+        CriterionResult,
+        Disagreement,
+        RatingDifference,
+        RatingProblem,
+        Reliability,
+    )
+    from coreeval.evaluation.scores import Score
     from coreeval.releases.annotation.exporting import Sheets
     from coreeval.releases.annotation.scored import Scored
+
+
+SHOWN = 10
+"""Problems and disagreements that are listed; `--json` has them all."""
+TEXT = 100
+"""Characters of a text that are shown beside a disagreement."""
+TROUBLE = {
+    "unknown_item": "rows of items that the key does not have",
+    "no_rater": "rows without a rater's name",
+    "not_a_rating": "values that may not be given",
+    "double": "ratings given twice by one rater, counted once",
+    "contradiction": "ratings given twice by one rater that differ, not counted",
+    "missing": "ratings missing",
+    "empty": "raters who have rated nothing",
+}
+
+
+def export_lines(made: "Sheets", place: Path) -> Iterator[str]:
+    """Yield what was written, and how it goes on."""
+    key = made.key
+    arms = ", ".join(f"{count} {arm}" for arm, count in made.arms.items())
+    yield f"study {key.study}: {len(key.items)} texts for {_raters(len(key.raters))}: {arms}"
+    labels = ", ".join(f"{count} {label}" for label, count in made.labels.items())
+    yield one_line(f"  labels: {labels}")
+    if made.arms.get("updated", 0) < key.asked:
+        yield (
+            f"  {key.asked} of each arm were asked for: a sample is shown in one arm only, and "
+            f"{made.pool} are accepted"
+        )
+    yield f"for raters: {brief(made.files[0].parent)} (a sheet each, and the guideline)"
+    yield f"keep:       {brief(made.key_file)} (which text is of which arm: not for raters)"
+    yield f"then:       {command('annotate', 'score', place, made.out)}"
+
+
+def _raters(number: int) -> str:
+    return "1 rater" if number == 1 else f"{number} raters"
+
+
+def score_lines(found: "Scored") -> Iterator[str]:
+    """Yield means, agreement, disagreements and all that was wrong."""
+    said = found.annotation
+    raters = ", ".join(f"{one_line(each.name)} ({each.ratings} ratings)" for each in said.raters)
+    yield f"study {said.study}: {said.items} texts, {_raters(len(said.raters))}: {raters}"
+    yield from _problems(said.problems)
+    yield ""
+    yield from _means(said.criteria)
+    yield ""
+    yield from _agreement(said)
+    yield from _notes(said.criteria)
+    yield from _disagreements(said.disagreements)
+    before = f", in place of study {found.replaced}" if found.replaced else ""
+    yield f"written: {brief(found.path)}{before}"
+
+
+def _problems(problems: Sequence["RatingProblem"]) -> Iterator[str]:
+    for kind, count in Counter(each.kind for each in problems).items():
+        yield f"  {TROUBLE[kind]}: {count}"
+    told = [each for each in problems if each.kind != "double"]
+    for each in told[:SHOWN]:
+        parts = (each.where, each.rater, each.item, each.criterion, each.said and f"{each.said!r}")
+        yield one_line(f"    {each.kind.replace('_', ' ')}: {', '.join(filter(None, parts))}")
+    if len(told) > SHOWN:
+        yield f"    and {len(told) - SHOWN} more; --json lists them all"
+
+
+def _means(criteria: Sequence["CriterionResult"]) -> Iterator[str]:
+    arms = list(dict.fromkeys(arm for each in criteria for arm in each.arms))
+    yield f"{'mean':<12}" + "".join(f"{arm:<22}" for arm in arms) + "updated - original"
+    for each in criteria:
+        means = "".join(f"{_score(each.arms.get(arm)):<22}" for arm in arms)
+        yield f"{each.criterion:<12}{means}{_difference(each.difference)}"
+    sizes = "".join(f"{criteria[0].arms[arm].n:<22}" for arm in arms)
+    yield f"{'texts':<12}{sizes}".rstrip()
+
+
+def _score(score: "Score | None") -> str:
+    if score is None or score.estimate is None:
+        return "not measured"
+    return f"{score.estimate:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})"
+
+
+def _difference(found: "RatingDifference") -> str:
+    if found.estimate is None:
+        return "not measured"
+    return f"{found.estimate:+.2f} ({found.ci_low:+.2f} to {found.ci_high:+.2f})"
+
+
+def _agreement(said: "Annotation") -> Iterator[str]:
+    if len(said.raters) < 2:
+        yield "one rater: there are means, and no agreement; have another one rate the same texts"
+        return
+    yield f"{'agreement':<12}{'same, of pairs':<22}{'Fleiss kappa':<34}Krippendorff alpha"
+    yield from (f"{each.criterion:<12}{_reliability(each.reliability)}" for each in said.criteria)
+    yield "on the updated texts alone"
+    yield from (f"{each.criterion:<12}{_reliability(each.of_updated)}" for each in said.criteria)
+
+
+def _reliability(found: "Reliability") -> str:
+    share = found.agreement.estimate
+    pairs = "not measured" if share is None else f"{share:.1%}"
+    return f"{pairs:<22}{_chance(found.kappa):<34}{_chance(found.alpha)}"
+
+
+def _chance(score: "Score") -> str:
+    if score.estimate is None:
+        return f"not defined, n = {score.n}"
+    if score.ci_low is None:
+        return f"{score.estimate:.3f}, n = {score.n}"
+    return f"{score.estimate:.3f} ({score.ci_low:.2f} to {score.ci_high:.2f}), n = {score.n}"
+
+
+def _notes(criteria: Sequence["CriterionResult"]) -> Iterator[str]:
+    for each in criteria:
+        yield from (f"  {each.criterion}: {note}" for note in each.notes)
+
+
+def _disagreements(found: Sequence["Disagreement"]) -> Iterator[str]:
+    if not found:
+        return
+    yield ""
+    yield f"raters disagree about {len({each.item for each in found})} texts; furthest apart:"
+    for each in found[:SHOWN]:
+        ratings = ", ".join(f"{rater} {value}" for rater, value in each.ratings.items())
+        about = f"{each.item} ({each.arm} of {each.sample}, {each.label}) {each.criterion}"
+        text = one_line(each.text)
+        yield one_line(f"  {about}: {ratings}")
+        yield f"    {text[:TEXT]}{'…' if len(text) > TEXT else ''}"
+    if len(found) > SHOWN:
+        yield f"  and {len(found) - SHOWN} more; --json lists them all"
+
 
 annotate = typer.Typer(name="annotate", help="Let people rate the texts, blind to the arm.")
 PlaceArgument = Annotated[
@@ -62,10 +202,10 @@ def export(
         seed=seed,
         originals=originals,
     )
-    show(_exported(made), as_json, lambda: "\n".join(export_lines(made, place)))
+    show(_export_document(made), as_json, lambda: "\n".join(export_lines(made, place)))
 
 
-def _exported(made: "Sheets") -> Document:
+def _export_document(made: "Sheets") -> Document:
     return {
         "out": str(made.out),
         "study": made.key.study,
@@ -116,10 +256,10 @@ def score(
     from coreeval.releases.annotation.scored import score_sheets
 
     found = score_sheets(place, sheets, key=key, out=out, originals=originals)
-    show(_scored(found), as_json, lambda: "\n".join(score_lines(found)))
+    show(_score_document(found), as_json, lambda: "\n".join(score_lines(found)))
 
 
-def _scored(found: "Scored") -> Document:
+def _score_document(found: "Scored") -> Document:
     return {
         "annotation": str(found.path),
         "sheets": [str(sheet) for sheet in found.sheets],

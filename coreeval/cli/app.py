@@ -1,9 +1,15 @@
-"""The program: its commands, and what an error or a signal turns into."""
+"""The program: its commands, and how errors and signals are reported.
 
+`pause_garbage_collection` makes the imports of a run faster.
+"""
+
+import atexit
 import errno
+import gc
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -23,19 +29,25 @@ COMMANDS = (
     "prompts", "models", "calls", "gdelt", "detect", "schedule",
 )  # fmt: skip
 """Commands and groups of them, in the order of the help; `coreeval.cli` has a module for each."""
-HOMES = {"resume": "refresh", "retry": "refresh", "verify": "release"}
+HOMES = {
+    "init": "demo",
+    "push": "export",
+    "resume": "refresh",
+    "retry": "refresh",
+    "verify": "release",
+}
 """Modules of those that share one."""
 
 
 _NO_ROOM = "the disk is full: make room on it, then give the same command again"
-_NO_RIGHT = "let this user read and write there, or copy the folder to where you may"
+_NO_PERMISSION = "let this user read and write there, or copy the folder to where you may"
 _HINTS = {
     errno.ENOSPC: _NO_ROOM,
     errno.EDQUOT: _NO_ROOM,
     errno.EROFS: "nothing can be written there: copy the folder to where you may write, or name "
     "another workspace: COREEVAL_HOME=DIR",
-    errno.EACCES: _NO_RIGHT,
-    errno.EPERM: _NO_RIGHT,
+    errno.EACCES: _NO_PERMISSION,
+    errno.EPERM: _NO_PERMISSION,
 }
 """What to do where the system does not do what a command asks of it."""
 
@@ -65,7 +77,7 @@ def options(
         raise typer.Exit(UsageError.exit_code)
 
 
-def app_of(names: Sequence[str]) -> typer.Typer:
+def build_app(names: Sequence[str]) -> typer.Typer:
     """Return the program with these commands."""
     made = typer.Typer(
         name=NAME, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -86,13 +98,13 @@ def app(given: list[str]) -> int:
     Only the command that is asked for is imported: all of them take longer than a `status` may.
     """
     asked = (given[0],) if given[:1] and given[0] in COMMANDS else COMMANDS
-    return _program(asked)(given, prog_name=NAME, standalone_mode=False) or 0
+    return _build_program(asked)(given, prog_name=NAME, standalone_mode=False) or 0
 
 
 @cache
-def _program(names: tuple[str, ...]) -> Callable[..., int | None]:
+def _build_program(names: tuple[str, ...]) -> Callable[..., int | None]:
     """Return what runs a command line; putting it together takes longer than many a command."""
-    return typer.main.get_command(app_of(names))
+    return typer.main.get_command(build_app(names))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -105,7 +117,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell of it
         if debug:
             note("".join(traceback.format_exception(error)))
-        told = _told(error)
+        told = _to_coreeval_error(error)
         show_error(told, as_json)
         return told.exit_code
     finally:
@@ -119,7 +131,7 @@ def _close_tracing() -> None:
         note(unsent)
 
 
-def _told(error: BaseException) -> CoreEvalError:
+def _to_coreeval_error(error: BaseException) -> CoreEvalError:
     """Return any error as one that is meant for the user."""
     if isinstance(error, CoreEvalError):
         return error
@@ -128,7 +140,7 @@ def _told(error: BaseException) -> CoreEvalError:
     if isinstance(error, OSError):
         hint = _HINTS.get(error.errno or 0, "")
         return RunError(error.strerror or str(error), where=str(error.filename or ""), hint=hint)
-    return _usage_error(error) or _fault(error)
+    return _usage_error(error) or _internal_error(error)
 
 
 def _usage_error(error: BaseException) -> UsageError | None:
@@ -141,7 +153,7 @@ def _usage_error(error: BaseException) -> UsageError | None:
     return UsageError(str(message()), where=where, hint=f"see: {where} --help")
 
 
-def _fault(error: BaseException) -> CoreEvalError:
+def _internal_error(error: BaseException) -> CoreEvalError:
     """Return a fault of our own as one message."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return CoreEvalError(
@@ -149,3 +161,21 @@ def _fault(error: BaseException) -> CoreEvalError:
         where=f"{Path(last.filename).name}, line {last.lineno}",
         hint=f"please report it with what the same command says with {DEBUG}",
     )
+
+
+@contextmanager
+def pause_garbage_collection() -> Iterator[None]:
+    """Look for no garbage while the block imports, nor ever in what it has imported.
+
+    Modules stay for good, but the collector walks through all that are there again and again: a
+    quarter of what LangGraph and the SDKs take to import.
+    """
+    known = len(sys.modules)
+    gc.disable()
+    try:
+        yield
+    finally:
+        if len(sys.modules) > known:
+            gc.freeze()
+            atexit.register(gc.unfreeze)  # extension modules are taken down like all others
+        gc.enable()

@@ -1,7 +1,7 @@
 """`coreeval calls stats|export|gc`: the answers that a workspace keeps."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, note, show
+from coreeval.cli.output import AsJson, Document, brief, note, one_line, show, size_words
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
     from coreeval.releases.references import References
-    from coreeval.tools.stores.call_admin import RetentionRule
+    from coreeval.tools.stores.call_admin import CallStats, CallTally, Garbage, RetentionRule
     from coreeval.tools.stores.call_store import CallStore
     from coreeval.tools.workspace import Workspace
+
 
 DAYS = 30
 """Age in days from which a call that no run refers to goes."""
@@ -36,11 +37,10 @@ WorkspaceOption = Annotated[
 @calls.command("stats")
 def stats(workspace: WorkspaceOption = None, as_json: AsJson = False) -> None:
     """Count the calls, the bad ones, tokens and money."""
-    from coreeval.cli.call_words import stats_document, stats_lines
     from coreeval.tools.stores.call_admin import count_calls
 
     path = _store_in(_workspace(workspace))
-    with _opened(path) as store:
+    with _open_store(path) as store:
         counted = count_calls(store.records())
         document = stats_document(
             path, counted, store.ledger.open_usd_by_payer(), store.corrupt_rows
@@ -65,11 +65,10 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a model's answers into a file for replay:."""
-    from coreeval.cli.call_words import export_document, export_lines
     from coreeval.models.replay import write_answers
 
-    keys = _keys_of(run) if run else None
-    with _opened(_store_in(_workspace(workspace, run))) as store:
+    keys = _call_keys(run) if run else None
+    with _open_store(_store_in(_workspace(workspace, run))) as store:
         records = store.records() if keys is None else store.records_of(keys)
         answers = write_answers(records, out, model=model)
         missing = store.count_missing(keys or ())
@@ -94,7 +93,6 @@ def gc(
     as_json: AsJson = False,
 ) -> None:
     """Delete the calls that no run in the workspace refers to."""
-    from coreeval.cli.call_words import gc_document, gc_lines, waste_lines
     from coreeval.releases.references import at_rest, references, runs_in
     from coreeval.tools.stores import call_admin
     from coreeval.tools.stores.call_admin import size_on_disk
@@ -109,7 +107,7 @@ def gc(
         connection = stack.enter_context(opened(path))
         keep = _keep(here, references(runs), older_than, every_run=keep_runs)
         waste = call_admin.find_garbage(connection, keep)
-        agreed = bool(waste) and not dry_run and (yes or _agreed(waste_lines(waste), as_json))
+        agreed = bool(waste) and not dry_run and (yes or _confirm(waste_lines(waste), as_json))
         if agreed:
             call_admin.delete_garbage(connection, waste)
     document = gc_document(path, waste, agreed, before=before, after=size_on_disk(path))
@@ -142,7 +140,7 @@ def _store_in(workspace: "Workspace") -> Path:
 
 
 @contextmanager
-def _opened(path: Path) -> "Iterator[CallStore]":
+def _open_store(path: Path) -> "Iterator[CallStore]":
     from coreeval.tools.stores.call_store import open_calls
 
     store = open_calls(path)
@@ -152,7 +150,7 @@ def _opened(path: Path) -> "Iterator[CallStore]":
         store.close()
 
 
-def _keys_of(run: Path) -> list[str]:
+def _call_keys(run: Path) -> list[str]:
     from coreeval.releases.opening import opened_run
 
     with opened_run(run) as (_, _, store):
@@ -178,7 +176,7 @@ def _keep(
     )
 
 
-def _agreed(told: Iterator[str], as_json: bool) -> bool:
+def _confirm(told: Iterator[str], as_json: bool) -> bool:
     """Ask whether to delete.
 
     Raises:
@@ -191,3 +189,184 @@ def _agreed(told: Iterator[str], as_json: bool) -> bool:
         )
     note("\n".join(told))
     return typer.confirm("delete this?", err=True)
+
+
+WIDEST_MODEL = 32
+SHOWN = 10
+"""Payers that are listed; `--json` has them all."""
+UNKNOWN_PAYER = "(nobody said)"
+
+
+# -- stats ----------------------------------------------------------------------------------------
+
+
+def stats_document(
+    path: Path, stats: "CallStats", reserved: Mapping[str, float], damaged: int
+) -> Document:
+    """Return what a store holds."""
+    from coreeval.tools.stores.call_admin import CallTally, size_on_disk
+
+    payers = {
+        **stats.by_payer,
+        **{one: CallTally() for one in reserved if one not in stats.by_payer},
+    }
+    return {
+        "store": str(path),
+        "bytes": size_on_disk(path),
+        "damaged": damaged,
+        **_tally_document(stats.total),
+        "models": [
+            {"model": model, "role": role, **_tally_document(tally)}
+            for (model, role), tally in sorted(stats.by_player.items())
+        ],
+        "payers": [
+            {
+                "payer": payer,
+                "calls": tally.calls,
+                "usd": tally.total_usd,
+                "reserved_usd": reserved.get(payer, 0.0),
+            }
+            for payer, tally in sorted(payers.items())
+        ],
+    }
+
+
+def _tally_document(tally: "CallTally") -> Document:
+    share = tally.cache_share
+    return {
+        "calls": tally.calls,
+        "valid": tally.valid,
+        "invalid": dict(sorted(tally.invalid.items())),
+        "prompt_tokens": tally.prompt_tokens,
+        "cached_tokens": tally.cached_tokens,
+        "cached_share": None if share is None else round(share, 4),
+        "completion_tokens": tally.completion_tokens,
+        "usd": tally.total_usd,
+        "unpriced": tally.unpriced,
+    }
+
+
+def stats_lines(document: Document) -> Iterator[str]:
+    """Yield a line for each model and role, then who paid."""
+    from coreeval.tools.stores.call_store import describe_damage
+
+    damaged = document["damaged"]
+    where = brief(Path(document["store"]).resolve())
+    yield f"{where}: {document['calls']:,} calls, {size_words(document['bytes'])}"
+    if document["models"]:
+        yield from _table(document)
+    yield from _payer_lines(document["payers"])
+    if damaged:
+        yield describe_damage(damaged)
+
+
+def _table(document: Document) -> Iterator[str]:
+    rows = document["models"]
+    wide = min(WIDEST_MODEL, max(len(row["model"]) for row in rows))
+    yield (
+        f"{'model':<{wide}}  {'role':<12}{'calls':>9}{'answers':>9}{'tokens in':>13}"
+        f"{'cached':>8}{'out':>11}{'USD':>12}  no answers"
+    )
+    total = {**document, "model": "all", "role": ""}
+    for row in (*rows, *([total] if len(rows) > 1 else [])):
+        share = "" if row["cached_share"] is None else f"{row['cached_share']:.0%}"
+        wrong = ", ".join(f"{kind} {number}" for kind, number in row["invalid"].items())
+        line = (
+            f"{_cut(row['model'], wide):<{wide}}  {row['role']:<12}{row['calls']:>9,}"
+            f"{row['valid']:>9,}{row['prompt_tokens']:>13,}{share:>8}"
+            f"{row['completion_tokens']:>11,}{_format_usd(row):>12}  {wrong}"
+        )
+        yield line.rstrip()
+
+
+def _format_usd(row: Document) -> str:
+    """Return a sum of money; a plus sign says that there are calls whose price is not known."""
+    if row["usd"] is None:
+        return "unknown"
+    return f"{row['usd']:.4f}{'+' if row['unpriced'] else ''}"
+
+
+def _payer_lines(payers: Sequence[Document]) -> Iterator[str]:
+    yield from (f"paid by {_payer_line(one)}" for one in payers[:SHOWN])
+    if len(payers) > SHOWN:
+        yield f"paid by {len(payers) - SHOWN} more; --json lists them all"
+
+
+def _payer_line(one: Document) -> str:
+    usd = "of unknown price" if one["usd"] is None else f"{one['usd']:.4f} USD"
+    told = f"{one_line(one['payer']) or UNKNOWN_PAYER}: {one['calls']:,} calls, {usd}"
+    open_ = one["reserved_usd"]
+    return f"{told}, {open_:.4f} USD of requests that nobody knows the end of" if open_ else told
+
+
+# -- export ---------------------------------------------------------------------------------------
+
+
+def export_document(model: str, out: Path, answers: int, missing: int, damaged: int) -> Document:
+    """Return what was written."""
+    return {
+        "model": model,
+        "file": str(out),
+        "answers": answers,
+        "missing": missing,
+        "damaged": damaged,
+    }
+
+
+def export_lines(document: Document) -> Iterator[str]:
+    """Yield what was written and what is lacking."""
+    from coreeval.tools.stores.call_store import describe_damage
+
+    yield f"{document['answers']:,} answers of {document['model']} in {document['file']}"
+    if document["missing"]:
+        yield f"{document['missing']:,} calls of the run are not in the call store any more"
+    if document["damaged"]:
+        yield describe_damage(document["damaged"])
+    yield f'take it in place of the model: "replay:{document["file"]}"'
+
+
+# -- gc -------------------------------------------------------------------------------------------
+
+
+def gc_document(
+    path: Path, waste: "Garbage", deleted: bool, *, before: int, after: int
+) -> Document:
+    """Return what went, or would go."""
+    return {
+        "store": str(path),
+        "deleted": deleted,
+        "calls": len(waste.calls),
+        "damaged": len(waste.damaged),
+        "texts": len(waste.texts),
+        "reservations": sum(waste.payers.values()),
+        "payers": waste.by_payer,
+        "bytes_before": before,
+        "bytes_after": after,
+    }
+
+
+def gc_lines(document: Document, waste: "Garbage") -> Iterator[str]:
+    """Yield what went, or would go."""
+    if not waste:
+        yield "nothing to delete"
+        return
+    yield "deleted:" if document["deleted"] else "not deleted:"
+    yield from waste_lines(waste)
+    before, after = size_words(document["bytes_before"]), size_words(document["bytes_after"])
+    yield f"{before} before, {after} after" if document["deleted"] else f"{before} on disk"
+
+
+def waste_lines(waste: "Garbage") -> Iterator[str]:
+    """Yield what is not needed any more."""
+    yield f"  {len(waste.calls):>9,} calls that no run refers to"
+    listed = sorted(waste.by_payer.items(), key=lambda pair: (-pair[1], pair[0]))
+    for payer, number in listed[:SHOWN]:
+        yield f"  {number:>9,}   of them paid by {one_line(payer) or UNKNOWN_PAYER}"
+    yield f"  {len(waste.damaged):>9,} damaged rows"
+    yield f"  {len(waste.texts):>9,} shared texts that no call refers to"
+    yield f"  {sum(waste.payers.values()):>9,} reservations of runs that are gone"
+
+
+def _cut(text: str, wide: int) -> str:
+    line = one_line(text)
+    return line if len(line) <= wide else f"{line[: wide - 1]}…"

@@ -1,14 +1,25 @@
 """`coreeval cassette export|show|replay`: a run as one file that anybody can repeat offline."""
 
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.arguments import RunArgument
-from coreeval.cli.loading import loading
-from coreeval.cli.output import AsJson, show
+from coreeval.cli.app import pause_garbage_collection
+from coreeval.cli.options import RunArgument
+from coreeval.cli.output import AsJson, Document, brief, command, one_line, show, size_words
 from coreeval.errors import RunError
+
+if TYPE_CHECKING:
+    from coreeval.graph.cassettes.record import RecordResult
+    from coreeval.graph.cassettes.replay import ReplayResult
+    from coreeval.releases.cassettes.comparing import Compared
+    from coreeval.releases.cassettes.lines import Head
+    from coreeval.releases.cassettes.opening import Cassette
+
 
 cassette = typer.Typer(name="cassette", help="A run as one file, and the run repeated from it.")
 CassetteArgument = Annotated[
@@ -35,8 +46,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a finished run as a cassette; nothing in it is a key."""
-    with loading():
-        from coreeval.cli.cassette_words import export_document, export_lines
+    with pause_garbage_collection():
         from coreeval.graph.cassettes.record import record
 
     document = export_document(record(run, out, texts=texts))
@@ -46,7 +56,6 @@ def export(
 @cassette.command("show")
 def shown(file: CassetteArgument, as_json: AsJson = False) -> None:
     """Show what a cassette holds; nothing is run or unpacked."""
-    from coreeval.cli.cassette_words import show_document, show_lines
     from coreeval.releases.cassettes.opening import open_cassette
 
     document = show_document(open_cassette(file))
@@ -69,15 +78,257 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Repeat the run of a cassette, and compare what comes out byte for byte."""
-    with loading():
-        from coreeval.cli.cassette_words import replay_document, replay_lines
-        from coreeval.cli.progress import watching
+    with pause_garbage_collection():
+        from coreeval.cli.progress import show_progress
         from coreeval.graph.cassettes.replay import replay as work
         from coreeval.graph.execute import RunHooks
 
-    with watching() as watch:
+    with show_progress() as watch:
         done = work(file, out, dataset=dataset, around=RunHooks(watch=watch))
     document = replay_document(done)
     show(document, as_json, lambda: "\n".join(replay_lines(document)))
     if not done.same:
         raise typer.Exit(RunError.exit_code)
+
+
+SHOWN = 10
+"""Steps that went wrong that are listed; `--json` has them all."""
+
+
+# -- export ---------------------------------------------------------------------------------------
+
+
+def export_document(recording: "RecordResult") -> Document:
+    """Return what was written."""
+    packed, head = recording.packed, recording.packed.head
+    return {
+        "cassette": str(packed.path),
+        "digest": packed.digest,
+        "bytes": packed.bytes,
+        "unpacked": head.bytes,
+        "run": head.run.run,
+        "samples": head.lines["sample"],
+        "answers": head.lines["answer"],
+        "texts": head.texts,
+        "licence": {
+            "name": recording.licence.name,
+            "redistribute": recording.licence.redistribute,
+        },
+        "notes": [recording.note] if recording.note else [],
+    }
+
+
+def export_lines(document: Document) -> Iterator[str]:
+    """Yield what was written, whether it may be passed on, and how it is repeated."""
+    path = Path(document["cassette"])
+    yield (
+        f"{brief(path)}: {document['samples']:,} samples, {document['answers']:,} answers, "
+        f"{size_words(document['bytes'])}"
+    )
+    yield f"digest:  {document['digest']}"
+    yield from _licence(document)
+    yield from (f"note:    {note}" for note in document["notes"])
+    more = () if document["texts"] else ("--dataset", "PATH")
+    yield f"repeat:  {command('cassette', 'replay', path, '--out', 'DIR', *more)}"
+
+
+def _licence(document: Document) -> Iterator[str]:
+    licence = document["licence"]
+    said = f"licence of the benchmark: {one_line(licence['name'])}"
+    if not document["texts"]:
+        yield "texts:   left out, so that whoever repeats it needs the benchmark"
+        if not licence["redistribute"]:
+            yield f"         {said}; with them: --texts"
+    elif not licence["redistribute"]:
+        yield "texts:   in it, although they may not be passed on; without them: --no-texts"
+        yield f"         {said}"
+
+
+# -- show -----------------------------------------------------------------------------------------
+
+
+def show_document(cassette: "Cassette") -> Document:
+    """Return what a cassette holds."""
+    head, run = cassette.head, cassette.head.run
+    return {
+        "cassette": str(cassette.path),
+        "digest": cassette.digest,
+        "format": head.version,
+        "made_with": head.made_with.model_dump(),
+        "run": run.run,
+        "task": run.task,
+        "now": run.now,
+        "window": run.window.model_dump(mode="json"),
+        "control_window": run.control and run.control.window.model_dump(mode="json"),
+        "counts": run.counts,
+        "texts": head.texts,
+        "snippet_chars": head.snippet_chars,
+        "stated": _count_outcomes(cassette),
+        "answers": _count_answers(cassette),
+        "prompts": run.prompts,
+        "takedown": run.knowledge.takedown,
+        "parent": run.parent and run.parent.version,
+        "lines": head.lines,
+        "files": [file.model_dump(mode="json") for file in head.files],
+        "config": head.config.model_dump(mode="json"),
+        "models": head.models,
+    }
+
+
+def _count_outcomes(cassette: "Cassette") -> dict[str, int]:
+    from coreeval.releases.cassettes.tallies import stated_counts
+
+    return dict(stated_counts(cassette))
+
+
+def _count_answers(cassette: "Cassette") -> dict[str, int]:
+    from coreeval.releases.cassettes.lines import AnswerLine
+
+    return dict(Counter(line.role for line in cassette.lines(AnswerLine)))
+
+
+def show_lines(document: Document) -> Iterator[str]:
+    """Yield what a cassette holds."""
+    made, window = document["made_with"], document["window"]
+    yield f"{one_line(document['run'])}   task {one_line(document['task'])}"
+    yield f"digest:   {document['digest']}"
+    yield "made by:  " + ", ".join(f"{name} {version}" for name, version in made.items() if version)
+    yield f"clock:    {document['now']}; news from {_format_window(window)}"
+    if document["control_window"]:
+        yield f"control:  news from {_format_window(document['control_window'])}"
+    yield from _benchmark(document)
+    yield from _players(document)
+    yield from _news(document)
+    for file in document["files"]:
+        yield f"dataset:  {one_line(file['name'])}   {file['rows']:,} rows   {file['sha256']}"
+
+
+def _format_window(window: Document) -> str:
+    return f"{window['start'][:10]} to {window['end'][:10]} (end excluded)"
+
+
+def _benchmark(document: Document) -> Iterator[str]:
+    told = (
+        "with their texts" if document["texts"] else "without texts: a replay needs the benchmark"
+    )
+    yield f"samples:  {document['lines']['sample']:,} {told}"
+    if document["lines"]["bad_row"]:
+        yield f"          {document['lines']['bad_row']:,} bad rows"
+    for why, count in sorted(document["stated"].items()):
+        reason = (
+            f"kept from the release {document['parent']}" if why == "kept" else f"ended as {why}"
+        )
+        yield f"          {count:,} {one_line(reason)}: their results are taken as they are"
+
+
+def _players(document: Document) -> Iterator[str]:
+    for role, model in document["models"].items():
+        answers = document["answers"].get(role, 0)
+        who, prompt = str(model.get("model", "")), document["prompts"].get(role, "")
+        ruled = who.partition(":")[0] in ("offline", "spacy")
+        told = f"rules ({who})" if ruled else f"{answers:,} answers of {who}, prompt {prompt}"
+        yield f"role:     {role:<12} {one_line(told)}"
+
+
+def _news(document: Document) -> Iterator[str]:
+    chars = document["snippet_chars"]
+    much = "whole, as rules were shown them" if chars is None else f"{chars} characters at most"
+    lines = document["lines"]
+    yield f"news:     {lines['evidence']:,} pieces, {lines['offer']:,} offers; snippets: {much}"
+    if document["takedown"]:
+        yield f"takedown: {document['takedown']:,} entries"
+
+
+# -- replay ---------------------------------------------------------------------------------------
+
+
+def replay_document(done: "ReplayResult") -> Document:
+    """Return what a replay came to."""
+    head: Head = done.cassette.head
+    return {
+        "cassette": str(done.cassette.path),
+        "digest": done.cassette.digest,
+        "run": str(done.run),
+        "equal": done.equal,
+        "same": done.same,
+        "files": [_file_document(file) for file in done.files],
+        "samples": head.lines["sample"],
+        "answers": head.lines["answer"],
+        "stated": done.stated,
+        "shifts": [asdict(one) for one in done.shifts],
+        "missing": [asdict(one) for one in done.missing],
+        "changed": list(done.changed),
+        "versions": [
+            {"name": name, "recorded": then, "here": now} for name, then, now in done.versions
+        ],
+        "seconds": round(done.seconds, 3),
+    }
+
+
+def _file_document(file: "Compared") -> Document:
+    return {
+        "name": file.name,
+        "rows": file.rows,
+        "equal": file.equal,
+        "same_rows": file.same_rows,
+        "recorded": file.sha256,
+        "found": file.found,
+        "difference": file.difference and asdict(file.difference),
+    }
+
+
+def replay_lines(document: Document) -> Iterator[str]:
+    """Yield which files are equal, and what there is to explain where they are not."""
+    for file in document["files"]:
+        told = "equal" if file["equal"] else "DIFFERS"
+        yield f"{told:<9}{file['rows']:>8,} rows   {file['name']}"
+        if not file["equal"]:
+            yield f"         {_why(file)}"
+    yield from map(_shift_line, document["shifts"])
+    yield from _missing_lines(document["missing"])
+    if document["changed"]:
+        yield f"changed since it was recorded: {', '.join(document['changed'])}"
+    if document["versions"] and not document["same"]:
+        yield from (
+            f"made with {each['name']} {each['recorded']}, here {each['here'] or 'none'}"
+            for each in document["versions"]
+        )
+    told = "the same bytes" if document["equal"] else "NOT the same bytes"
+    told += "" if document["same"] or not document["equal"] else ", but NOT the same outcomes"
+    yield (
+        f"{told}: {document['samples']:,} samples repeated with {document['answers']:,} recorded "
+        f"answers in {document['seconds']:.1f} s"
+    )
+    if document["stated"]:
+        yield f"         {document['stated']:,} results taken as recorded: kept or failed samples"
+    yield f"run:     {brief(Path(document['run']))}"
+
+
+def _why(file: Document) -> str:
+    if not file["recorded"]:
+        return "the recorded run has no such file"
+    if not file["found"]:
+        return "it was not written"
+    difference = file["difference"]
+    if difference is None:
+        return "the rows are the same: only how pyarrow wrote them differs"
+    columns = f", {', '.join(difference['columns'])}" if difference["columns"] else ""
+    return one_line(
+        f"first in row {difference['row']}, {difference['id']}{columns}: {difference['why']}"
+    )
+
+
+def _shift_line(shift: Document) -> str:
+    found, recorded = f"{shift['found']:,}", f"{shift['recorded']:,}"
+    return f"ended as {shift['outcome']}{_pass(shift)}: {found}, and {recorded} when recorded"
+
+
+def _pass(told: Document) -> str:
+    return " (control)" if told["stage"] == "control" else ""
+
+
+def _missing_lines(missing: list[Document]) -> Iterator[str]:
+    for one in missing[:SHOWN]:
+        yield one_line(f"went wrong: {one['sample']}{_pass(one)}, {one['node']}: {one['reason']}")
+    if len(missing) > SHOWN:
+        yield f"went wrong: {len(missing) - SHOWN:,} steps more; --json lists them all"

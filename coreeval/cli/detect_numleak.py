@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from coreeval.cli.arguments import BudgetOption, SetOption, UnpricedOption
+from coreeval.cli.options import BudgetOption, SetOption, TrustOption, UnpricedOption
 from coreeval.cli.output import AsJson
-from coreeval.cli.trust import TrustOption
 from coreeval.errors import UsageError
 
 WHERE = "coreeval detect numleak"
@@ -132,22 +131,22 @@ def numleak(
     }
     way = _one_of([name for name, given in ways.items() if given])
     _refuse_mixed(context, way)
-    from coreeval.cli.numleak_report import Shown
+    from coreeval.cli.numleak_output import AuditDisplay
 
-    shown = Shown(plot=plot, page=page, draws=draws, seed=seed, as_json=as_json)
+    shown = AuditDisplay(plot=plot, page=page, draws=draws, seed=seed, as_json=as_json)
     if responses:
         from coreeval.cli.numleak_recorded import audit_files
 
         audit_files(responses, series or [], cutoff or [], shown, signal or [], utility=utility)
         return
     if rankings:
-        from coreeval.cli.numleak_rankings import rank_files
+        from coreeval.cli.numleak_recorded import rank_files
 
         rank_files(rankings, shown)
         return
-    from coreeval.cli.numleak_asking import Asking, Preset, ask_and_audit
+    from coreeval.cli.numleak_asking import AuditRequest, Preset, ask_and_audit
 
-    asking = Asking(
+    asking = AuditRequest(
         config=config,
         preset=Preset(
             period=backtest,

@@ -1,18 +1,29 @@
-"""`coreeval diff`: what differs between two releases or runs."""
+"""`coreeval diff`: what differs between two releases or runs.
 
+The text output marks words as git does: `[-what is gone-]` and `{+what is new+}`.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, Document, show
+from coreeval.cli.formatting import wrap_marked_text
+from coreeval.cli.output import AsJson, Document, brief, one_line, show
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from coreeval.releases.diff import Diff
+    from coreeval.releases.diff import Change, Diff, FactDiff, FieldDiff, SampleDiff
+    from coreeval.releases.release_manifest import Changes
+    from coreeval.releases.stale import Stale
+
 
 SideArgument = Annotated[
     Path,
@@ -40,21 +51,20 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Compare two releases or runs: settings, samples, words, facts."""
-    from coreeval.cli.diff_words import diff_lines
     from coreeval.releases.diff import compare
     from coreeval.releases.sides import side_at
 
-    oldest = _oldest(stale_after)
+    oldest = _oldest_allowed(stale_after)
     found = compare(side_at(before), side_at(after), oldest=oldest)
     if sample is not None:
-        found = _only(found, sample)
+        found = _select_sample(found, sample)
     if page is not None:
         _write(page, found)
     document: Document = {**found.model_dump(mode="json"), "page": page and str(page)}
     show(document, as_json, lambda: "\n".join(diff_lines(found, most, page)))
 
 
-def _oldest(stale_after: str | None) -> "datetime | None":
+def _oldest_allowed(stale_after: str | None) -> "datetime | None":
     from coreeval.config.dates import parse_age
 
     try:
@@ -63,7 +73,7 @@ def _oldest(stale_after: str | None) -> "datetime | None":
         raise UsageError(str(error), where="--stale-after") from None
 
 
-def _only(found: "Diff", sample: str) -> "Diff":
+def _select_sample(found: "Diff", sample: str) -> "Diff":
     """Return a diff with one of its samples."""
     those = tuple(one for one in found.changed if one.id == sample)
     if not those:
@@ -80,3 +90,85 @@ def _write(page: Path, found: "Diff") -> None:
     from coreeval.releases.diff_page import write_page
 
     write_page(page, found)
+
+
+VALUE = 60
+"""Characters of a setting that are shown."""
+_STANDS = {
+    "added": "new in the updated arm",
+    "removed": "gone from the updated arm",
+    "changed": "other text",
+    "same": "differs elsewhere",
+}
+_MARKS = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+_WHY = {"age": "too old", "cutoff": "from before a new target's cutoff", "undated": "undated"}
+
+
+def diff_lines(diff: "Diff", most: int, page: Path | None) -> Iterator[str]:
+    """Yield the sums, what differs of the making, and the first samples.
+
+    Args:
+        diff: The diff.
+        most: How many samples are shown.
+        page: Where it was written as a page.
+    """
+    yield f"{diff.before} -> {diff.after}"
+    yield f"{'':<28}{'added':>9}{'removed':>9}{'changed':>9}{'kept':>9}"
+    yield _count_line("samples of the updated arm", diff.samples)
+    yield _count_line("replaced facts", diff.facts)
+    for move in diff.outcomes:
+        yield f"  {move.before} -> {move.after}: {move.samples}"
+    yield from map(_setting_line, diff.settings)
+    yield from _stale_lines(str(diff.after), diff.stale)
+    for one in islice(diff.changed, most):
+        yield from _sample_lines(one)
+    if (left := len(diff.changed) - most) > 0:
+        yield f"and {left} more samples differ: --show N, --sample SAMPLE, --page FILE or --json"
+    if page:
+        yield f"page: {brief(page)}"
+
+
+def _count_line(title: str, counts: "Changes") -> str:
+    numbers = (counts.added, counts.removed, counts.changed, counts.kept)
+    return f"{title:<28}" + "".join(f"{number:>9}" for number in numbers)
+
+
+def _setting_line(change: "Change") -> str:
+    return f"  {change.name}: {_format_value(change.before)} -> {_format_value(change.after)}"
+
+
+def _format_value(value: object) -> str:
+    if value is None:
+        return "none"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    line = one_line(text)
+    return (line if len(line) <= VALUE else f"{line[:VALUE]} …") or '""'
+
+
+def _stale_lines(title: str, found: Sequence["Stale"]) -> Iterator[str]:
+    for why, number in Counter(one.why for one in found).most_common():
+        yield f"stale in {title}, {_WHY[why]}: {number}"
+
+
+def _sample_lines(sample: "SampleDiff") -> Iterator[str]:
+    yield f"{one_line(sample.id)}   {_STANDS[sample.updated]}"
+    for change in sample.changes:
+        if not change.name.endswith("_sha256"):
+            yield f"  {_setting_line(change)}"
+        else:
+            yield "    the original has another text"
+    for field in sample.fields:
+        yield from wrap_marked_text(f"{field.arm} {field.field}: {_field_text(field)}")
+    for fact in sample.facts:
+        yield from wrap_marked_text(_fact_line(fact))
+
+
+def _field_text(field: "FieldDiff") -> str:
+    return "".join(_MARKS[piece.op].format(piece.text) for piece in field.pieces)
+
+
+def _fact_line(diff: "FactDiff") -> str:
+    fact = diff.fact
+    triple = f"{fact.after_head} | {fact.after_relation} | {fact.after_tail}"
+    mark = "+" if diff.op == "added" else "-"
+    return f"{mark} {triple} ({fact.published_at[:10]} {fact.domain})"

@@ -1,24 +1,28 @@
-"""`coreeval estimate`: what a run will cost, before it is spent."""
+"""`coreeval estimate`: what a run will cost, before it is spent.
 
+`detect pcr`, `detect numleak` and `evaluate` print their estimates with the same functions.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.arguments import (
+from coreeval.cli.formatting import window_lines
+from coreeval.cli.options import (
     ConfigArgument,
     FromOption,
     SetOption,
     StaleOption,
-    lineage_words,
+    TrustOption,
+    lineage_arguments,
+    with_trusted_endpoints,
 )
-from coreeval.cli.output import AsJson, command, show
-from coreeval.cli.trust import TrustOption, with_trusted_endpoints
+from coreeval.cli.output import AsJson, Document, brief, command, show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from coreeval.graph.estimate.model import CostEstimate
+    from coreeval.graph.estimate.model import BudgetFit, CostEstimate, EstimateLine, Range
 
 
 def estimate(
@@ -37,7 +41,6 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Say what a run will cost: calls, tokens, money, time."""
-    from coreeval.cli.estimate_words import estimate_document, estimate_lines
     from coreeval.graph.estimate.run_estimate import estimate as reckon
 
     if preview is not None and release is not None:
@@ -56,21 +59,197 @@ def estimate(
     else:
         samples = preview
         made = with_trusted_endpoints(
-            trust_endpoints, lambda: _after_preview(config, samples, limit, setting or ())
+            trust_endpoints, lambda: _estimate_with_preview(config, samples, limit, setting or ())
         )
     settings = [word for each in setting or () for word in ("--set", each)]
     few = [] if limit is None else ["--limit", str(limit)]
-    run = command("refresh", config, *few, *settings, *lineage_words(release, stale_after))
+    run = command("refresh", config, *few, *settings, *lineage_arguments(release, stale_after))
     show(estimate_document(made), as_json, lambda: "\n".join(estimate_lines(made, run)))
 
 
-def _after_preview(
+def _estimate_with_preview(
     config: "Path", samples: int, limit: int | None, overrides: "Sequence[str]"
 ) -> "CostEstimate":
-    from coreeval.cli.progress import watching
+    from coreeval.cli.progress import show_progress
     from coreeval.graph.estimate.preview import preview
     from coreeval.graph.execute import RunHooks
 
-    with watching("preview") as watch:
+    with show_progress("preview") as watch:
         around = RunHooks(watch=watch)
         return preview(config, samples, limit=limit, overrides=overrides, around=around)
+
+
+UNKNOWN = "unknown"
+_SPANS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
+
+
+def estimate_document(estimate: "CostEstimate") -> Document:
+    """Return what `--json` prints."""
+    return estimate.model_dump(mode="json")
+
+
+def estimate_lines(estimate: "CostEstimate", run: str) -> Iterator[str]:
+    """Yield the estimate in words: the sums, each role, and what it all rests on.
+
+    Args:
+        estimate: The estimate.
+        run: The command line of the run that it is for.
+    """
+    yield from _heading_lines(estimate)
+    yield ""
+    yield from _sum_lines(estimate)
+    if estimate.lines:
+        yield ""
+        yield from _role_lines(estimate.lines)
+    yield ""
+    yield from _budget_lines(estimate)
+    yield from _origin_lines(estimate.lines)
+    yield from (f"note: {note}" for note in estimate.notes)
+    if estimate.preview is None:
+        yield "nothing was spent"
+    yield f"next: {run}"
+
+
+def summarize_estimate(estimate: "CostEstimate") -> str:
+    """Return the likely sums on one line, for before the asking begins."""
+    totals = estimate.totals
+    if totals.usd is None:
+        money = f"at an unknown price ({', '.join(one.model for one in estimate.unpriced)})"
+    else:
+        usd = totals.usd
+        money = f"{_format_usd(usd.likely)} USD ({_format_usd(usd.low)} to {_format_usd(usd.high)})"
+    return (
+        f"{estimate.name}: {estimate.samples:,} items, {_format_count(totals.calls.likely)} calls, "
+        f"{_format_amount(totals.prompt_tokens.likely)} prompt tokens, "
+        f"{_format_amount(totals.completion_tokens.likely)} answer tokens, {money}"
+    )
+
+
+def _heading_lines(estimate: "CostEstimate") -> Iterator[str]:
+    yield f"{estimate.name}: {estimate.samples:,} samples, task {estimate.task}"
+    if estimate.by_target:
+        told = ", ".join(f"{target} {n:,}" for target, n in estimate.by_target.items())
+        yield f"  {told}"
+    if estimate.window:
+        yield from window_lines(estimate.window, estimate.window_start)
+    if done := estimate.preview:
+        usd = "of unknown price" if done.usd is None else f"for {done.usd:.4f} USD"
+        yield f"preview: {done.samples} samples refreshed, {done.billed_calls} calls {usd}"
+        yield f"  {brief(Path(done.run))}"
+        yield f"what follows is for the other {estimate.to_pay:,} samples"
+        if done.failed:
+            yield f"  {done.failed} of the preview's samples failed: see the run's status"
+    elif kept := estimate.samples - estimate.to_pay:
+        yield f"{kept:,} are kept from a release: only targets are asked about them"
+
+
+# -- the sums -------------------------------------------------------------------------------------
+
+
+def _sum_lines(estimate: "CostEstimate") -> Iterator[str]:
+    totals = estimate.totals
+    yield f"{'':<22}{'low':>12}{'likely':>12}{'high':>12}"
+    yield _figure_row("calls", totals.calls, _format_count)
+    yield _figure_row("prompt tokens", totals.prompt_tokens, _format_amount)
+    yield _figure_row("answer tokens", totals.completion_tokens, _format_amount)
+    if totals.usd is None:
+        yield f"{'USD':<22}{UNKNOWN:>12}{UNKNOWN:>12}{UNKNOWN:>12}"
+        yield _figure_row("USD, priced models", totals.priced_usd, _format_usd)
+    else:
+        yield _figure_row("USD", totals.usd, _format_usd)
+    at_once = f"at most {estimate.concurrency} requests at a time to a model"
+    yield f"{_figure_row('time', estimate.seconds, _format_seconds)}   {at_once}"
+
+
+def _figure_row(name: str, figures: "Range", written: Callable[[float], str]) -> str:
+    ends = (written(each) for each in (figures.low, figures.likely, figures.high))
+    return f"{name:<22}" + "".join(f"{end:>12}" for end in ends)
+
+
+def _role_lines(lines: Sequence["EstimateLine"]) -> Iterator[str]:
+    wide = max(len(line.model) for line in lines)
+    names = [line.role if line.stage == "run" else f"{line.role}, {line.stage}" for line in lines]
+    role = max(13, *(len(name) + 2 for name in names))
+    heads = "".join(f"{head:>10}" for head in ("calls", "prompt", "answers", "USD"))
+    yield f"{'likely':<{role}}{'model':<{wide}}{heads}"
+    for name, line in zip(names, lines, strict=True):
+        tokens = (line.prompt_tokens, line.completion_tokens)
+        counted = "".join(f"{_format_amount(each.likely):>10}" for each in tokens)
+        usd = UNKNOWN if line.usd is None else _format_usd(line.usd.likely)
+        who = f"{name:<{role}}{line.model:<{wide}}"
+        yield f"{who}{_format_count(line.calls.likely):>10}{counted}{usd:>10}"
+
+
+def _format_amount(number: float) -> str:
+    """Return a number of tokens."""
+    if number >= 1e6:
+        return f"{number / 1e6:,.2f}M"
+    return f"{number / 1e3:.1f}k" if number >= 1e4 else f"{number:,.0f}"
+
+
+def _format_count(number: float) -> str:
+    """Return a number of calls."""
+    return f"{number:,.0f}"
+
+
+def _format_usd(number: float) -> str:
+    return f"{number:,.2f}" if number >= 0.1 or not number else f"{number:.4f}"
+
+
+def _format_seconds(seconds: float) -> str:
+    for length, unit in _SPANS:
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+# -- money, and what everything rests on ----------------------------------------------------------
+
+
+def _budget_lines(estimate: "CostEstimate") -> Iterator[str]:
+    priced: dict[str, list[str]] = {}
+    for line in estimate.lines:
+        if line.price:
+            priced.setdefault(line.price, []).append(line.model)
+    for origin, models in priced.items():
+        yield f"price of {', '.join(dict.fromkeys(models))}: {origin}"
+    for one in estimate.unpriced:
+        near = f"; names near it that have one: {', '.join(one.nearest)}" if one.nearest else ""
+        yield f"price of {one.model}: {UNKNOWN}{near}"
+        yield "  give it one: price: {input: …, output: …} in the config, or in run.prices"
+    if estimate.budget:
+        yield f"budget of {estimate.budget.usd:.2f} USD: {_fit_line(estimate.budget)}"
+
+
+def _fit_line(fit: "BudgetFit") -> str:
+    if fit.likely is None:
+        return "whether it is enough cannot be told while a price is unknown"
+    if fit.high:
+        return "enough, also at the high end"
+    return "enough for the likely cost, not for the high end" if fit.likely else "not enough"
+
+
+def _origin_lines(lines: Sequence["EstimateLine"]) -> Iterator[str]:
+    """Yield for each figure what it was taken from, and for which roles where they differ."""
+    from coreeval.graph.estimate.model import RESTS_ON
+
+    if not lines:
+        return
+    yield "taken from"
+    for figure in RESTS_ON:
+        by_origin: dict[str, list[EstimateLine]] = {}
+        for line in lines:
+            by_origin.setdefault(line.rests_on[figure].origin, []).append(line)
+        for origin, those in by_origin.items():
+            roles = ", ".join(dict.fromkeys(line.role for line in those))
+            whose = f" ({roles})" if len(by_origin) > 1 else ""
+            number = _format_samples([line.rests_on[figure].n for line in those])
+            yield f"  {figure:<9}{origin}{number}{whose}"
+
+
+def _format_samples(counts: Sequence[int]) -> str:
+    """Return how many of something there are: nothing for what is assumed."""
+    least, most = min(counts), max(counts)
+    if not most:
+        return ""
+    return f": {least}" if least == most else f": {least} to {most}"

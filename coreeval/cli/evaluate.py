@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.arguments import BudgetOption, RunArgument
-from coreeval.cli.loading import loading
+from coreeval.cli.app import pause_garbage_collection
+from coreeval.cli.options import BudgetOption, RunArgument, TrustOption, with_trusted_endpoints
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
-from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.meanings import STATES
 
 if TYPE_CHECKING:
@@ -37,16 +36,16 @@ def evaluate(
     """Ask targets about a run's arms: only what is missing."""
     if dry_run:
         with_trusted_endpoints(
-            trust_endpoints, lambda: _foretell(run, target or [], budget, as_json)
+            trust_endpoints, lambda: _show_estimate(run, target or [], budget, as_json)
         )
         return
-    with loading():
-        from coreeval.cli.progress import watching
+    with pause_garbage_collection():
+        from coreeval.cli.progress import show_progress
         from coreeval.graph.evaluate import evaluate as work
         from coreeval.graph.execute import RunHooks
 
     def ask() -> "RunSummary":
-        with watching() as watch:
+        with show_progress() as watch:
             around = RunHooks(watch=watch)
             return work(run, targets=target or (), budget_usd=budget, around=around)
 
@@ -57,8 +56,8 @@ def evaluate(
         raise typer.Exit(130)
 
 
-def _foretell(run: Path, targets: list[str], budget: float | None, as_json: bool) -> None:
-    from coreeval.cli.estimate_words import estimate_document, estimate_lines
+def _show_estimate(run: Path, targets: list[str], budget: float | None, as_json: bool) -> None:
+    from coreeval.cli.estimate import estimate_document, estimate_lines
     from coreeval.graph.estimate.evaluation_estimate import estimate_evaluation
 
     made = estimate_evaluation(run, targets=targets, budget_usd=budget)
@@ -134,12 +133,12 @@ def _pcr_lines(pcr: Document | None) -> Iterator[str]:
         yield f"  {one_line(one['name'])}: {known}: {verdict}: {one['reason']}"
 
 
-_FAULTS = ("refused", "unparsed", "truncated")
-_HEADS = "".join(f"{kind:>11}" for kind in _FAULTS)
+_BAD_ANSWERS = ("refused", "unparsed", "truncated")
+_HEADS = "".join(f"{kind:>11}" for kind in _BAD_ANSWERS)
 
 
 def _kinds(answers: Document) -> str:
-    return "".join(f"{answers[kind]:>11}" for kind in _FAULTS)
+    return "".join(f"{answers[kind]:>11}" for kind in _BAD_ANSWERS)
 
 
 def _figure(score: Document, sign: str = "") -> str:

@@ -1,12 +1,16 @@
-"""`coreeval gate`: limits that a release must keep before others get it."""
+"""`coreeval gate`: limits that a release must keep before others get it.
 
+In a CI job the findings also go to its summary and to annotations beside the job.
+"""
+
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, Document, one_line, say, show
+from coreeval.cli.output import AsJson, Document, note, one_line, say, show
 from coreeval.errors import GateNotMet, UsageError
 
 if TYPE_CHECKING:
@@ -54,7 +58,6 @@ def gate(
     as_json: AsJson = False,
 ) -> None:
     """Hold a release against limits, for CI. Exit 4 where a gate is not met."""
-    from coreeval.cli.gate_places import annotate, write_summaries
     from coreeval.releases.gates.gating import gate_release
     from coreeval.releases.gates.junit import write_junit
     from coreeval.releases.gates.reading import default_gates, load_gates
@@ -81,7 +84,7 @@ def gate(
         "summaries": [str(path) for path in written],
     }
     show(document, as_json, lambda: "\n".join(_words(found)))
-    annotate(found)
+    write_annotations(found)
     if not found.passed:
         raise typer.Exit(GateNotMet.exit_code)
 
@@ -112,3 +115,42 @@ def _gate_lines(each: "Finding") -> Iterator[str]:
     for what, told in (("why", each.reason), ("to do", each.hint)):
         if told:  # never first on its line, where CI takes some words for commands
             yield f"  {'':<13}{what}: {one_line(told)}"
+
+
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Names the file to which a step of GitHub Actions adds its summary."""
+_ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_IN_TITLES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
+"""How GitHub's workflow commands write what would end them or one of their properties."""
+
+
+def write_summaries(found: "Gated", path: Path | None) -> list[Path]:
+    """Write the summary where it is asked for, and add it to that of GitHub's step."""
+    from coreeval.releases.gates.words import summary
+    from coreeval.tools.files import write_text
+
+    text, written = summary(found), list[Path]()
+    if path:
+        write_text(path, text)
+        written.append(path)
+    if step := os.environ.get(STEP_SUMMARY):
+        with Path(step).open("a", encoding="utf-8") as file:
+            file.write(text)
+        written.append(Path(step))
+    return written
+
+
+def write_annotations(found: "Gated") -> None:
+    """Tell GitHub of each gate that is not met, in a job of its own; stdout is left alone."""
+    from coreeval.releases.gates.words import found_words
+
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    for each in found.stopped:
+        title = _escape(f"{found.name} {found.version}: {each.gate}", _IN_TITLES)
+        message = one_line(f"{found_words(each)}; wanted {each.limit}")
+        note(f"::error title={title}::{_escape(message, _ESCAPES)}")
+
+
+def _escape(text: str, escapes: dict[str, str]) -> str:
+    return "".join(escapes.get(each, each) for each in text)

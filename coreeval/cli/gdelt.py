@@ -1,21 +1,23 @@
 """`coreeval gdelt sync|coverage`: the news that a workspace keeps."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coreeval.cli.gdelt_place import store_here
-from coreeval.cli.gdelt_query import query
-from coreeval.cli.output import AsJson, show
+from coreeval.cli.gdelt_query import find_store, query
+from coreeval.cli.output import AsJson, Document, brief, one_line, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
     from coreeval.graph.progress import Progress
+    from coreeval.tools.gdelt.sync.batches import FeedCoverage, Gap, StoreCoverage
     from coreeval.tools.gdelt.sync.sync import Around, SyncProgress, SyncResult
+
 
 LAST = "last"
 gdelt = typer.Typer(name="gdelt", help="Bring news in, see what is there, ask for it.")
@@ -65,8 +67,6 @@ def sync(
     as_json: AsJson = False,
 ) -> None:
     """Bring GDELT's news into the store. Ctrl-C stops it cleanly; the same command goes on."""
-    from coreeval.cli.gdelt_words import synced_document, synced_lines
-
     if sum(given is not None for given in (days, since, source)) != 1:
         raise UsageError(
             "say which news to bring in",
@@ -75,12 +75,14 @@ def sync(
         )
     if until and since in (None, LAST):
         raise UsageError("--until needs --since YYYY-MM-DD", where="coreeval gdelt sync")
-    place = store or store_here()
+    place = store or find_store()
     if source:
         done = _from_folder(place, source)
     else:
-        done = _from_mirror(place, _start(days, since), _day(until, "--until"), feeds, mirror)
-    show(synced_document(done), as_json, lambda: "\n".join(synced_lines(done)))
+        done = _from_mirror(
+            place, _first_moment(days, since), _parse_day(until, "--until"), feeds, mirror
+        )
+    show(sync_document(done), as_json, lambda: "\n".join(sync_lines(done)))
     if done.stopped or done.troubles.failed:
         raise typer.Exit(130 if done.stopped else 1)
 
@@ -88,13 +90,12 @@ def sync(
 @gdelt.command("coverage")
 def coverage(store: StoreOption = None, as_json: AsJson = False) -> None:
     """Show which days the store has, and where it has gaps."""
-    from coreeval.cli.gdelt_words import coverage_document, coverage_lines
     from coreeval.tools.clock import utc_now
     from coreeval.tools.gdelt.index.store_catalog import StoreLayout
     from coreeval.tools.gdelt.sync.batches import measure_store_coverage
     from coreeval.tools.gdelt.sync.store_ledger import open_ledger
 
-    place = store or store_here()
+    place = store or find_store()
     layout = StoreLayout(place)
     layout.require()
     with open_ledger(layout.ledger) as ledger:
@@ -110,34 +111,34 @@ def _from_mirror(
     from coreeval.tools.gdelt.sync.sync import sync_mirror
 
     chosen = parse_feeds(feeds)
-    with _around() as around:
+    with _run_around() as around:
         return sync_mirror(store, start=start, end=end, feeds=chosen, mirror=mirror, around=around)
 
 
 def _from_folder(store: Path, source: Path) -> "SyncResult":
     from coreeval.tools.gdelt.sync.sync import sync_folder
 
-    with _around() as around:
+    with _run_around() as around:
         return sync_folder(store, source, around=around)
 
 
 @contextmanager
-def _around() -> "Iterator[Around]":
-    from coreeval.cli.progress import watching
+def _run_around() -> "Iterator[Around]":
+    from coreeval.cli.progress import show_progress
     from coreeval.graph.progress import Progress
     from coreeval.tools.gdelt.index.build import compact
     from coreeval.tools.gdelt.sync.sync import Around
 
-    with watching() as watch:
+    with show_progress() as watch:
 
         def finish(store: Path) -> None:
             watch(Progress(stage="compact"))
             compact(store)
 
-        yield Around(watch=_shown(watch), finish=finish)
+        yield Around(watch=_show_progress(watch), finish=finish)
 
 
-def _shown(watch: "Callable[[Progress], None]") -> "Callable[[SyncProgress], None]":
+def _show_progress(watch: "Callable[[Progress], None]") -> "Callable[[SyncProgress], None]":
     from coreeval.graph.progress import Progress
 
     def tell(at: "SyncProgress") -> None:
@@ -147,16 +148,16 @@ def _shown(watch: "Callable[[Progress], None]") -> "Callable[[SyncProgress], Non
     return tell
 
 
-def _start(days: int | None, since: str | None) -> datetime | None:
+def _first_moment(days: int | None, since: str | None) -> datetime | None:
     """Return when the window starts; None is where the store ends."""
     from coreeval.tools.clock import utc_now
 
     if days is not None:
         return utc_now() - timedelta(days=days)
-    return None if since == LAST else _day(since, "--since")
+    return None if since == LAST else _parse_day(since, "--since")
 
 
-def _day(text: str | None, option: str) -> datetime | None:
+def _parse_day(text: str | None, option: str) -> datetime | None:
     if text is None:
         return None
     try:
@@ -165,3 +166,184 @@ def _day(text: str | None, option: str) -> datetime | None:
         raise UsageError(
             f"{text!r} is no day", where=option, hint="write it as 2026-10-05"
         ) from None
+
+
+MOST_DAYS = 45
+"""Days that are shown one by one; of more, months are."""
+MOST_NAMED = 5
+_BAR = 10
+_REASONS = {
+    "columns": "not the columns of such a file",
+    "collection": "no web page",
+    "untitled": "no title",
+    "no_url": "no address",
+    "no_date": "no date",
+    "invalid_json": "no valid JSON",
+    "damaged": "the file ends or breaks there",
+    "too_large": "the file is too large when unpacked",
+}
+_WHY = {"missing": "not on the mirror", "not_fetched": "not fetched"}
+Json = Mapping[str, Any]
+
+
+def sync_document(done: "SyncResult") -> Document:
+    """Return what `sync --json` prints."""
+    counts = done.counts
+    return {
+        "store": str(done.store),
+        "files": counts.files,
+        "rows": counts.rows,
+        "articles": counts.articles,
+        "bad_rows": counts.bad.total(),
+        "gaps": done.gaps,
+        "known_gaps": done.known_gaps,
+        "bad": dict(sorted(counts.bad.items())),
+        "known_files": counts.known,
+        "ignored": counts.ignored,
+        "failed": done.troubles.failed,
+        "late": done.troubles.late,
+        "bytes": counts.size,
+        "seconds": round(done.seconds, 1),
+        "stopped": done.stopped,
+    }
+
+
+def sync_lines(done: "SyncResult") -> Iterator[str]:
+    """Yield what a sync came to."""
+    counts, state = done.counts, "stopped" if done.stopped else "done"
+    pace = f", {counts.rows / done.seconds:,.0f} rows a second" if done.seconds > 1 else ""
+    yield (
+        f"{state}: {counts.files:,} files, {counts.rows:,} rows, {counts.articles:,} articles"
+        f" in {done.seconds:.0f} s{pace}"
+    )
+    for reason, count in counts.bad.most_common():
+        yield f"  bad rows    {count:>9,}   {_REASONS.get(reason, reason)}"
+    if counts.known:
+        yield f"  known files {counts.known:>9,}   read before, not read again"
+    yield from _skipped_lines("left out", counts.ignored)
+    yield from _skipped_lines("not fetched", done.troubles.failed)
+    if done.troubles.late:
+        yield f"  not yet     {done.troubles.late:>9,}   batches may still come: sync again later"
+    if done.gaps:
+        hole = f", {done.known_gaps:,} of them in a known hole" if done.known_gaps else ""
+        yield f"  gaps        {done.gaps:>9,}   batches{hole}"
+    yield f"store: {brief(done.store)}"
+    if done.stopped or done.troubles.failed:
+        yield "go on: give the same command again"
+    else:
+        yield "look:  coreeval gdelt coverage"
+
+
+def _skipped_lines(what: str, found: Mapping[str, str]) -> Iterator[str]:
+    if found:
+        yield (
+            f"  {what:<11} {len(found):>9,}   "
+            + "; ".join(
+                one_line(f"{name}: {why}") for name, why in list(found.items())[:MOST_NAMED]
+            )
+            + ("; …" if len(found) > MOST_NAMED else "")
+        )
+
+
+# -- coverage -------------------------------------------------------------------------------------
+
+
+def coverage_document(store: Path, found: "StoreCoverage") -> Document:
+    """Return what `coverage --json` prints."""
+    from coreeval.tools.gdelt.sync.feeds import HOLES
+
+    size = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
+    return {
+        "store": str(store),
+        "articles": sum(found.days.values()),
+        "days": [{"day": day, "articles": count} for day, count in found.days.items()],
+        "feeds": [_feed_document(feed) for feed in found.feeds],
+        "holes": [
+            {"start": _minute(hole.start), "end": _minute(hole.end), "batches": hole.batches,
+             "reason": hole.reason}
+            for hole in HOLES
+        ],
+        "segments": found.segments,
+        "bytes": size,
+        "ignored": dict(found.ignored),
+    }  # fmt: skip
+
+
+def _feed_document(feed: "FeedCoverage") -> Json:
+    return {
+        "feed": feed.feed,
+        "files": feed.files,
+        "rows": feed.rows,
+        "articles": feed.articles,
+        "bad": dict(feed.bad),
+        "expected": feed.batch_count,
+        "present": feed.present,
+        "days": [
+            {"day": day.day, "expected": day.expected, "present": day.present,
+             "articles": day.articles}
+            for day in feed.days
+        ],
+        "gaps": [_gap_document(gap) for gap in feed.gaps],
+    }  # fmt: skip
+
+
+def _gap_document(gap: "Gap") -> Json:
+    return {
+        "start": _minute(gap.start),
+        "end": _minute(gap.end),
+        "batches": gap.batches,
+        "why": gap.why,
+        "known_hole": gap.hole.reason if gap.hole else None,
+    }
+
+
+def _minute(moment: datetime) -> str:
+    return moment.isoformat(timespec="minutes")
+
+
+def coverage_lines(document: Json) -> Iterator[str]:
+    """Yield a store's coverage as a table, a line a day or a month."""
+    days, size = document["days"], document["bytes"]
+    a_day = f", {size / len(days) / 1e6:,.1f} MB a day" if days else ""
+    yield (
+        f"{document['articles']:,} articles of {len(days):,} days of crawl in"
+        f" {brief(Path(document['store']))} ({size / 1e6:,.1f} MB{a_day})"
+    )
+    for feed in document["feeds"]:
+        yield ""
+        yield from _feed_lines(feed)
+    yield ""
+    yield "known holes of GDELT's archive, in every store:"
+    for hole in document["holes"]:
+        yield f"  {_format_span(hole)}  {hole['reason']}"
+
+
+def _feed_lines(feed: Json) -> Iterator[str]:
+    bad = sum(feed["bad"].values())
+    yield (
+        f"{feed['feed']}: {feed['files']:,} files, {feed['rows']:,} rows"
+        + (f", {bad:,} bad" if bad else "")
+        + (f"; {feed['present']:,} of {feed['expected']:,} batches" if feed["expected"] else "")
+    )
+    for name, rows in _group_days(feed["days"]):
+        yield f"  {name:<10}  {_share(rows)}  {sum(row['articles'] for row in rows):>9,} rows"
+    for gap in feed["gaps"]:
+        why = gap["known_hole"] or _WHY[gap["why"]]
+        yield f"  gap {_format_span(gap)}  {gap['batches']:,} batches: {why}"
+
+
+def _group_days(days: Sequence[Json]) -> Iterable[tuple[str, list[Json]]]:
+    length = 10 if len(days) <= MOST_DAYS else 7
+    by_name = groupby(days, key=lambda row: row["day"][:length])
+    return [(name, list(rows)) for name, rows in by_name]
+
+
+def _share(rows: Sequence[Json]) -> str:
+    """Return a bar and the batches that are there of those that should be."""
+    expected, present = (sum(row[key] for row in rows) for key in ("expected", "present"))
+    full = round(_BAR * present / expected) if expected else 0
+    return f"{'#' * full:.<{_BAR}} {present:>5,}/{expected:<5,}"
+
+
+def _format_span(found: Json) -> str:
+    return " to ".join(found[key][:16].replace("T", " ") for key in ("start", "end"))

@@ -1,4 +1,7 @@
-"""`coreeval gdelt query`: what the store knows of a name or a topic."""
+"""`coreeval gdelt query`: what the store knows of a name or a topic.
+
+`store_here` returns where the news store is if the command line does not say.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,6 +15,7 @@ from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
     from coreeval.schema import Coverage, Precision, Window
+
 
 PRECISIONS = ("exact", "url", "cluster", "crawl")
 WHY = {
@@ -51,12 +55,11 @@ def query(
     """Show dated news about a name, best first, or why there is none."""
     import asyncio
 
-    from coreeval.cli.gdelt_place import store_here
     from coreeval.schema import EntityQuery
     from coreeval.tools.gdelt.index.store_catalog import StoreLayout
     from coreeval.tools.gdelt.local import LocalKnowledge
 
-    window, place = _window(start, end), store or store_here()
+    window, place = _parse_window(start, end), store or find_store()
     StoreLayout(place).require()
     asked = EntityQuery(
         id="q",
@@ -65,7 +68,7 @@ def query(
         aliases=tuple(alias or ()),
         context=tuple(context or ()),
     )
-    with LocalKnowledge(place, news=place, min_precision=_precision(min_precision)) as news:
+    with LocalKnowledge(place, news=place, min_precision=_parse_precision(min_precision)) as news:
         answer = asyncio.run(news.fetch([asked], window, limit))
         coverage = news.coverage(window)
     document: Document = {
@@ -97,10 +100,10 @@ def _lines(document: Document, coverage: "Coverage") -> Iterator[str]:
         yield f"days without news: {listed}"
 
 
-def _window(start: str, end: str) -> "Window":
+def _parse_window(start: str, end: str) -> "Window":
     from coreeval.schema import Window
 
-    first, last = _moment(start, "--start"), _moment(end, "--end")
+    first, last = _parse_moment(start, "--start"), _parse_moment(end, "--end")
     if first >= last:
         raise UsageError(
             f"the window ends ({end}) before it begins ({start})",
@@ -110,7 +113,7 @@ def _window(start: str, end: str) -> "Window":
     return Window(start=first, end=last)
 
 
-def _moment(text: str, option: str) -> datetime:
+def _parse_moment(text: str, option: str) -> datetime:
     from coreeval.config.dates import as_utc
 
     try:
@@ -121,10 +124,17 @@ def _moment(text: str, option: str) -> datetime:
         ) from None
 
 
-def _precision(text: str) -> "Precision":
+def _parse_precision(text: str) -> "Precision":
     for known in PRECISIONS:
         if text == known:
             return known  # type: ignore[return-value]  # the names are those of the type
     raise UsageError(
         f"there is no precision {text!r}", where="--min-precision", hint=", ".join(PRECISIONS)
     )
+
+
+def find_store() -> Path:
+    """Return the store of the workspace of this folder."""
+    from coreeval.tools.workspace import workspace_for
+
+    return workspace_for(Path.cwd()).news

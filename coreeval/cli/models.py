@@ -1,18 +1,24 @@
 """`coreeval models check`: what the configured models can do, found out by asking them."""
 
 import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from coreeval.cli.arguments import ConfigArgument, SetOption
-from coreeval.cli.output import AsJson, show
-from coreeval.cli.trust import TrustOption, with_trusted_endpoints
+from coreeval.cli.formatting import format_date
+from coreeval.cli.options import ConfigArgument, SetOption, TrustOption, with_trusted_endpoints
+from coreeval.cli.output import AsJson, Document, one_line, show
 
 if TYPE_CHECKING:
-    from coreeval.config import Config
-    from coreeval.models.check import CheckResult
+    from coreeval.config import Config, PriceConfig
+    from coreeval.models.check import CheckResult, ModelUse
+    from coreeval.models.probe import ModelProbe
     from coreeval.tools.workspace import Workspace
+
 
 models = typer.Typer(name="models", help="Find out what the configured models can do.")
 
@@ -27,7 +33,6 @@ def check(
     """Ask each configured model a tiny question; costs a handful of calls."""
     import asyncio
 
-    from coreeval.cli.model_words import check_document, check_lines
     from coreeval.config import load_config
     from coreeval.tools.env_file import read_env_file
     from coreeval.tools.workspace import workspace_for
@@ -36,7 +41,7 @@ def check(
     loaded, workspace = load_config(path, setting or ()), workspace_for(path.parent)
     read_env_file(path.parent, loaded)
     checked = with_trusted_endpoints(
-        trust_endpoints, lambda: asyncio.run(_check(loaded, workspace))
+        trust_endpoints, lambda: asyncio.run(_check_models(loaded, workspace))
     )
     document = check_document(config, checked)
     show(document, as_json, lambda: "\n".join(check_lines(document)))
@@ -44,7 +49,7 @@ def check(
         raise typer.Exit(1)
 
 
-async def _check(config: "Config", workspace: "Workspace") -> "list[CheckResult]":
+async def _check_models(config: "Config", workspace: "Workspace") -> "list[CheckResult]":
     from coreeval.models import close_models
     from coreeval.models.capabilities import Capabilities
     from coreeval.models.check import check_models, group_models
@@ -75,3 +80,211 @@ async def _check(config: "Config", workspace: "Workspace") -> "list[CheckResult]
     finally:
         await close_models()
         store.close()
+
+
+WIDTH = 100
+WIDEST_MODEL = 36
+OUTCOMES = {
+    "works": "works",
+    "refused": "refused",
+    "ignored": "taken, and the answer is not of the shape",
+    "truncated": "the answer was cut off",
+    "refusal": "the model declined",
+    "empty": "the answer was empty",
+}
+STATES = {
+    "usable": "ok",
+    "rules": "rules",
+    "recorded": "recorded",
+}
+UNCHECKED = {
+    "rules": "played by rules of our own: there is nothing to ask",
+    "recorded": "recorded answers: the file can be read, and nothing is asked",
+}
+
+
+# -- the document ---------------------------------------------------------------------------------
+
+
+def check_document(config: Path, checked: "Sequence[CheckResult]") -> Document:
+    """Return what was found of each model, and what it cost."""
+    from coreeval.models.check import sum_costs
+
+    return {
+        "config": str(config),
+        "ok": all(one.error is None for one in checked),
+        "models": [_model_document(one) for one in checked],
+        "cost": asdict(sum_costs(checked)),
+    }
+
+
+def _model_document(one: "CheckResult") -> Document:
+    configured = one.configured
+    return {
+        "model": configured.config.model,
+        "endpoint": one.endpoint or configured.config.base_url or "",
+        "used_by": list(configured.used_by),
+        "state": one.state,
+        "error": one.error.as_dict() if one.error else None,
+        **_probe_document(one.probe),
+        "price": _price_document(configured.price) if configured.price else None,
+        **_date_documents(configured),
+        "cost": asdict(one.spent),
+    }
+
+
+def _probe_document(probe: "ModelProbe | None") -> Document:
+    if probe is None or not probe.answers:
+        tried = [asdict(each) for each in probe.tried] if probe else []
+        names = ("seconds", "returned", "structured", "limit", "room", "logprobs", "seed")
+        return {
+            "tried": tried,
+            **dict.fromkeys((*names, "counts_tokens", "thinks")),
+        }
+    limit = "max_tokens" if probe.plain_limit else "max_completion_tokens"
+    return {
+        "seconds": round(probe.seconds, 3) if probe.seconds is not None else None,
+        "returned": str(probe.answers[-1].response_metadata["model_name"]),
+        "structured": probe.method,
+        "tried": [asdict(each) for each in probe.tried],
+        "limit": limit if probe.model.config.provider == "openai" else None,
+        "room": probe.room,
+        "logprobs": asdict(probe.logprobs) if probe.logprobs else None,
+        "seed": asdict(probe.seed) if probe.seed else None,
+        "counts_tokens": probe.counts_tokens,
+        "thinks": probe.thinks,
+    }
+
+
+def _price_document(price: "PriceConfig") -> Document:
+    from coreeval.tools.catalogs import Price
+
+    published = isinstance(price, Price)
+    known = price.model_dump(mode="json", exclude_none=True)
+    return {"source": "config", "as_of": None, **known} if not published else known
+
+
+def _date_documents(configured: "ModelUse") -> Document:
+    """Return both dates, each with its source; none for a model that is not under test."""
+    known = configured.dates
+    stated = {"cutoff": known and known.cutoff, "released": known and known.released}
+    return {
+        **{kind: fact.date if fact else None for kind, fact in stated.items()},
+        "dates": {kind: fact.model_dump(mode="json") for kind, fact in stated.items() if fact},
+    }
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def check_lines(document: Document) -> Iterator[str]:
+    """Yield a table with a line for each model, then what there is to say of each."""
+    found = document["models"]
+    yield from _table_lines(found)
+    for one in found:
+        yield from _model_lines(one)
+    yield _cost_line(document["cost"])
+    bad = sum(one["error"] is not None for one in found)
+    yield f"{bad} of {len(found)} models cannot be used" if bad else "every model can be used"
+
+
+def _table_lines(found: Sequence[Document]) -> Iterator[str]:
+    wide = min(WIDEST_MODEL, max(len(one["model"]) for one in found))
+    yield f"{'model':<{wide}}  {'state':<10}  {'structure':<16}  {'seconds':>7}  used by"
+    for one in found:
+        name = one_line(one["model"])
+        name = name if len(name) <= wide else f"{name[: wide - 1]}…"
+        seconds = "" if one["seconds"] is None else f"{one['seconds']:.2f}"
+        line = (
+            f"{name:<{wide}}  {_format_state(one):<10}  {one['structured'] or '':<16}  {seconds:>7}"
+        )
+        yield f"{line}  {_format_users(one['used_by'])}"
+
+
+def _format_state(one: Document) -> str:
+    return "NOT usable" if one["error"] else STATES[one["state"]]
+
+
+def _format_users(used_by: Sequence[str]) -> str:
+    from coreeval.config import ROLES
+
+    if set(ROLES) <= set(used_by):
+        return ", ".join(["every role", *(["target"] if "target" in used_by else [])])
+    return ", ".join(used_by)
+
+
+def _model_lines(one: Document) -> Iterator[str]:
+    at = f" at {one['endpoint']}" if one["endpoint"] else ""
+    yield f"-- {one_line(one['model'])}{at} ".ljust(WIDTH - 27, "-")
+    if one["state"] in UNCHECKED:
+        yield from _wrap_line(UNCHECKED[one["state"]])
+        return
+    yield from _error_lines(one["error"])
+    for tried in one["tried"]:
+        why = f": {tried['why']}" if tried["why"] else ""
+        yield from _wrap_line(f"{tried['method']}: {OUTCOMES[tried['outcome']]}{why}")
+    if one["structured"]:
+        yield from _ability_lines(one)
+    yield from _wrap_line(_known_facts(one))
+
+
+def _error_lines(error: Document | None) -> Iterator[str]:
+    if error:
+        yield from _wrap_line(f"NOT usable: {error['message']}")
+        for name, key in (("where", "where"), ("to do", "hint")):
+            if error[key]:
+                yield from _wrap_line(f"{name}: {error[key]}", "      ")
+
+
+def _ability_lines(one: Document) -> Iterator[str]:
+    from coreeval.models.probe import SHORT
+
+    yield from _wrap_line(f"answers in {one['seconds']:.2f} s as {one['returned'] or '(no name)'}")
+    if one["limit"]:
+        yield from _wrap_line(f"longest answer: sent as {one['limit']}")
+    if one["room"] > SHORT:
+        yield from _wrap_line(f"a word took more than {SHORT} tokens: do not make max_tokens small")
+    for name, key in (("log-probabilities", "logprobs"), ("seed", "seed")):
+        if one[key]:
+            why = f": {one[key]['why']}" if one[key]["why"] else ""
+            yield from _wrap_line(f"{name}: {one[key]['verdict']}{why}")
+    yield from _wrap_line(f"tokens: {'counted' if one['counts_tokens'] else 'not counted'}")
+    if one["thinks"]:
+        yield from _wrap_line("thoughts come with the answer; they are passed over")
+
+
+def _known_facts(one: Document) -> str:
+    """Say what is known of a model without asking it."""
+    price = one["price"]
+    said = "price: unknown"
+    if price:
+        day = f", {price['as_of']}" if price["as_of"] else ""
+        said = f"price: {price['input']:g} in, {price['output']:g} out, USD for a million tokens"
+        said = f"{said} ({price['source']}{day})"
+    if "target" in one["used_by"]:
+        said = f"{said}; cutoff: {_date(one, 'cutoff')}; released: {_date(one, 'released')}"
+    return said
+
+
+def _date(one: Document, kind: str) -> str:
+    from coreeval.tools.cutoffs import DateClaim
+
+    fact = one["dates"].get(kind)
+    return format_date(DateClaim.model_validate(fact)) if fact else "unknown"
+
+
+def _cost_line(cost: Document) -> str:
+    usd = "of unknown price" if cost["usd"] is None else f"for {cost['usd']:.6f} USD"
+    tokens = f"{cost['prompt_tokens']} tokens in, {cost['completion_tokens']} out"
+    return f"the check: {cost['calls']} answers {usd}, {tokens}"
+
+
+def _wrap_line(text: str, indent: str = "    ") -> list[str]:
+    return textwrap.wrap(
+        one_line(text),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + "    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

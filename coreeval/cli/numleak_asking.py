@@ -9,14 +9,12 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coreeval.cli.arguments import of_money
+from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.detect_numleak import WHERE
-from coreeval.cli.loading import loading
-from coreeval.cli.numleak_recorded import cutoff_stated, files_of
-from coreeval.cli.numleak_report import Heard, Shown, report
-from coreeval.cli.numleak_signals import opened_signals
+from coreeval.cli.numleak_output import AuditDisplay, AuditInput, report_audits
+from coreeval.cli.numleak_recorded import parse_cutoff, read_signals, split_series_options
+from coreeval.cli.options import budget_overrides, with_trusted_endpoints
 from coreeval.cli.output import brief, note, show
-from coreeval.cli.trust import with_trusted_endpoints
 from coreeval.errors import UsageError
 from coreeval.evaluation.numleak.leak.signals import Signal, require_common_dates
 from coreeval.evaluation.numleak.memory_verdicts import Backtest
@@ -25,6 +23,7 @@ from coreeval.evaluation.numleak.statistics import AuditSettings
 if TYPE_CHECKING:
     from coreeval.graph.numleak.plan import NumleakPlan
     from coreeval.graph.numleak.series_questions import NumleakAnswers
+
 
 PROBES = ("value", "fictitious", "forced_choice")
 """What a back-test asks: all else would be about other dates, series or words than it trades on."""
@@ -60,7 +59,7 @@ class Preset:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class AuditRequest:
     """What is to be asked, and how it is to be shown."""
 
     config: Path | None
@@ -71,16 +70,16 @@ class Asking:
     allow_unpriced: bool
     dry_run: bool
     trust_endpoints: bool
-    shown: Shown
+    shown: AuditDisplay
     signals: tuple[str, ...] = ()
     """Of the user, as `--signal` has them."""
 
 
-def ask_and_audit(asking: Asking) -> None:
+def ask_and_audit(asking: AuditRequest) -> None:
     """Ask the targets of a config, or of a back-test, about series, and audit what they say."""
-    with loading():
-        from coreeval.cli.estimate_words import estimate_document, estimate_lines, in_short
-        from coreeval.cli.progress import watching
+    with pause_garbage_collection():
+        from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
+        from coreeval.cli.progress import show_progress
         from coreeval.graph.estimate.campaign_estimate import estimate_numleak
         from coreeval.graph.numleak.series_questions import ask_numleak
 
@@ -88,20 +87,20 @@ def ask_and_audit(asking: Asking) -> None:
     signals = _signals(asking, plan)
     made = estimate_numleak(plan)
     if asking.dry_run:
-        lines = estimate_lines(made, _command(asking))
+        lines = estimate_lines(made, _format_command(asking))
         show(estimate_document(made), asking.shown.as_json, lambda: "\n".join(lines))
         return
-    note(in_short(made))
-    with watching() as watch:
+    note(summarize_estimate(made))
+    with show_progress() as watch:
         found = ask_numleak(plan, watch=watch)
-    report(_heard(asking, found, signals), asking.shown)
+    report_audits(_make_input(asking, found, signals), asking.shown)
 
 
-def _plan(asking: Asking) -> "NumleakPlan":
+def _plan(asking: AuditRequest) -> "NumleakPlan":
     from coreeval.graph.numleak.plan import build_numleak_plan, plan_series
 
     if asking.config:
-        money = of_money(asking.budget, asking.allow_unpriced)
+        money = budget_overrides(asking.budget, asking.allow_unpriced)
         return build_numleak_plan(asking.config, overrides=(*asking.overrides, *money))
     from coreeval.config import parse_series_config
     from coreeval.tools.env_file import read_env_file
@@ -112,7 +111,7 @@ def _plan(asking: Asking) -> "NumleakPlan":
     return plan_series(config, source=folder, base=folder)
 
 
-def _preset(asking: Asking) -> dict[str, Any]:
+def _preset(asking: AuditRequest) -> dict[str, Any]:
     """Return what the config of a back-test would say."""
     preset = asking.preset
     period = preset.backtest
@@ -123,8 +122,8 @@ def _preset(asking: Asking) -> dict[str, Any]:
                 where="--backtest",
                 hint="give --series NAME and --model PROVIDER:NAME, each as often as needed",
             )
-    series, files = files_of(preset.series)
-    cutoffs = dict(cutoff_stated(text, preset.models) for text in preset.cutoffs)
+    series, files = split_series_options(preset.series)
+    cutoffs = dict(parse_cutoff(text, preset.models) for text in preset.cutoffs)
     asked = {
         "models": {"targets": [_target(model, cutoffs) for model in preset.models]},
         "detect": {
@@ -148,10 +147,16 @@ def _target(model: str, cutoffs: dict[str, str]) -> dict[str, str]:
     return {"model": model, **({"cutoff": said} if said else {})}
 
 
-def _heard(asking: Asking, found: "NumleakAnswers", signals: Sequence[Signal]) -> Heard:
+def _make_input(
+    asking: AuditRequest, found: "NumleakAnswers", signals: Sequence[Signal]
+) -> AuditInput:
     plan = found.plan
-    again = [*_again(plan, found), *_given(signals), *_counted(asking.shown)]
-    return Heard(
+    again = [
+        *_repeat_lines(plan, found),
+        *_signal_options(signals),
+        *_display_options(asking.shown),
+    ]
+    return AuditInput(
         files=[found.file],
         replies=found.replies,
         series={one.definition.id: one for one in plan.universe.all},
@@ -164,19 +169,19 @@ def _heard(asking: Asking, found: "NumleakAnswers", signals: Sequence[Signal]) -
     )
 
 
-def _signals(asking: Asking, plan: "NumleakPlan") -> list[Signal]:
+def _signals(asking: AuditRequest, plan: "NumleakPlan") -> list[Signal]:
     """Return the config's signals and those given, once each is known to have dates in common."""
-    signals = [*plan.signals, *opened_signals(asking.signals)]
+    signals = [*plan.signals, *read_signals(asking.signals)]
     require_common_dates(signals, plan.asked_dates)
     return signals
 
 
-def _given(signals: Sequence[Signal]) -> Iterator[str]:
+def _signal_options(signals: Sequence[Signal]) -> Iterator[str]:
     for one in signals:
         yield from ("--signal", f"{one.name}={brief(one.path)}")
 
 
-def _command(asking: Asking) -> str:
+def _format_command(asking: AuditRequest) -> str:
     """Return the command that asks what was estimated."""
     words = [*WHERE.split()]
     if asking.config:
@@ -195,7 +200,7 @@ def _command(asking: Asking) -> str:
     return shlex.join([*words, *(["--allow-unpriced"] if asking.allow_unpriced else [])])
 
 
-def _again(plan: "NumleakPlan", found: "NumleakAnswers") -> Iterator[str]:
+def _repeat_lines(plan: "NumleakPlan", found: "NumleakAnswers") -> Iterator[str]:
     """Yield the words of the command that gives the same result from the recorded answers."""
     yield from (*WHERE.split(), "--responses", str(brief(found.file)))
     if found.utility_file:
@@ -208,10 +213,10 @@ def _again(plan: "NumleakPlan", found: "NumleakAnswers") -> Iterator[str]:
             yield from ("--series", str(brief(Path(name))))
     for model, day in plan.cutoffs.items():
         if day:
-            yield from ("--cutoff", f"{model}={_stated(day)}")
+            yield from ("--cutoff", f"{model}={_format_day(day)}")
 
 
-def _counted(shown: Shown) -> Iterator[str]:
+def _display_options(shown: AuditDisplay) -> Iterator[str]:
     """Yield the words of how answers are resampled, where that is not as usual."""
     usual, chosen = AuditSettings(), shown.settings
     if chosen.draws != usual.draws:
@@ -220,7 +225,7 @@ def _counted(shown: Shown) -> Iterator[str]:
         yield from ("--seed", str(chosen.seed))
 
 
-def _stated(last: date) -> str:
+def _format_day(last: date) -> str:
     """Return a cutoff as it is stated, from the last day before it is over."""
     after = last + timedelta(days=1)
     return f"{last:%Y-%m}" if after.day == 1 else after.isoformat()

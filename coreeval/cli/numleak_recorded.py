@@ -1,19 +1,36 @@
-"""`coreeval detect numleak --responses`: what recorded answers show, without asking anybody."""
+"""`coreeval detect numleak` on recorded answers, without asking anybody.
+
+`--responses` audits recorded answers; `--rankings` asks whether the true value is the most probable
+one; `--signal [NAME=]FILE` reads the user's own signals.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from coreeval.cli.numleak_report import Heard, Shown, report
-from coreeval.cli.numleak_signals import asked_of, opened_signals
+from coreeval.cli.numleak_output import (
+    AuditDisplay,
+    AuditInput,
+    bad_lines,
+    cut_text,
+    left_out_lines,
+    report_audits,
+    row_line,
+    wrap_line,
+)
+from coreeval.cli.output import Document, brief, one_line, show
 from coreeval.config.dates import DateText
 from coreeval.errors import DatasetError, UsageError
-from coreeval.evaluation.numleak.audit import infer_series
+from coreeval.evaluation.benchmarks.files import Records
+from coreeval.evaluation.numleak.audit import as_json, infer_series
+from coreeval.evaluation.numleak.audit_tables import describe_settings, format_value, make_row
 from coreeval.evaluation.numleak.defences.utility import UtilityReply, read_utility
-from coreeval.evaluation.numleak.leak.signals import require_common_dates
+from coreeval.evaluation.numleak.leak.signals import Signal, read_signal, require_common_dates
+from coreeval.evaluation.numleak.periods import Frequency, Period
 from coreeval.evaluation.numleak.replies import Reply, read_replies
 from coreeval.evaluation.numleak.series import (
     Series,
@@ -21,43 +38,81 @@ from coreeval.evaluation.numleak.series import (
     list_definitions,
     open_series,
 )
+from coreeval.evaluation.numleak.statistics.logprobs import (
+    CandidateRanking,
+    RankingCandidate,
+    rank_candidates,
+    read_candidates,
+)
+from coreeval.evaluation.statistics import LEVEL
 from coreeval.schema import BadRow
 from coreeval.tools.cutoffs import DateClaim, find_model_dates, load_cutoffs
 from coreeval.tools.workspace import workspace_for
+
+
+def read_signals(given: Sequence[str]) -> list[Signal]:
+    """Read the files of `NAME=FILE` or `FILE`.
+
+    Raises:
+        UsageError: one cannot be read, or has no row that can be used.
+    """
+    return [_read_signal_option(text) for text in given]
+
+
+def _read_signal_option(text: str) -> Signal:
+    name, equals, file = text.partition("=")
+    if not equals or Path(text).exists():
+        return read_signal(Path(text))
+    if not name or not file:
+        raise UsageError(f"{text!r} is no NAME=FILE", where="--signal")
+    return read_signal(Path(file), name)
+
+
+def group_dates(
+    replies: Iterable[Reply], series: Mapping[str, Series]
+) -> dict[str, tuple[Frequency, list[Period]]]:
+    """Return the frequency of each series, and the dates whose value was asked for."""
+    found = {name: (one.definition.frequency, list[Period]()) for name, one in series.items()}
+    for reply in replies:
+        frequency, dates = found[reply.series]
+        if reply.variant == "value":
+            with suppress(ValueError):
+                dates.append(Period.parse(reply.date, frequency))
+    return found
 
 
 def audit_files(
     files: Sequence[Path],
     named: Sequence[str],
     cutoffs: Sequence[str],
-    shown: Shown,
+    shown: AuditDisplay,
     signals: Sequence[str] = (),
     *,
     utility: Path | None = None,
 ) -> None:
     """Audit recorded answers; series are built in, given, or implied by the truth in the files."""
-    judged, judged_bad = _judged(utility)
+    judged, judged_bad = _read_utility(utility)
     read = {path: read_replies(path) for path in files}
     replies = [reply for each in read.values() for reply in each.good]
-    dates = cutoffs_of_models(dict.fromkeys(reply.model for reply in replies), cutoffs)
-    given = opened(named)
-    own = opened_signals(signals)
-    series = _series(replies, given, files)
-    require_common_dates(own, asked_of(replies, series))
-    heard = Heard(
+    dates = find_cutoffs(dict.fromkeys(reply.model for reply in replies), cutoffs)
+    given = read_named_series(named)
+    own = read_signals(signals)
+    series = _load_series(replies, given, files)
+    require_common_dates(own, group_dates(replies, series))
+    heard = AuditInput(
         files=files,
         replies=replies,
         series=series,
         cutoffs=dates,
         bad=[row for each in read.values() for row in each.bad] + judged_bad,
         utility=judged,
-        notes=[*_unused(given, replies)],
+        notes=[*_unused_series(given, replies)],
         signals=own,
     )
-    report(heard, shown)
+    report_audits(heard, shown)
 
 
-def _judged(file: Path | None) -> tuple[tuple[UtilityReply, ...], list[BadRow]]:
+def _read_utility(file: Path | None) -> tuple[tuple[UtilityReply, ...], list[BadRow]]:
     """Return judged answers to ordinary questions, and the lines of their file that are none."""
     if file is None:
         return (), []
@@ -65,7 +120,7 @@ def _judged(file: Path | None) -> tuple[tuple[UtilityReply, ...], list[BadRow]]:
     return read.good, [*read.bad]
 
 
-def opened(named: Sequence[str]) -> dict[str, Series]:
+def read_named_series(named: Sequence[str]) -> dict[str, Series]:
     """Open series by `NAME` or `NAME=FILE`, by their ids; a family is all of its members.
 
     Raises:
@@ -75,18 +130,18 @@ def opened(named: Sequence[str]) -> dict[str, Series]:
     found = [
         open_series(name, base=folder, cache=cache, file=file)
         for text in named
-        for name, file in _parted(text)
+        for name, file in _split_series_option(text)
     ]
     return {one.definition.id: one for one in found}
 
 
-def files_of(named: Sequence[str]) -> tuple[list[str], dict[str, Path]]:
+def split_series_options(named: Sequence[str]) -> tuple[list[str], dict[str, Path]]:
     """Return series by name, and the files that were given for some of them."""
-    parts = [part for text in named for part in _parted(text)]
+    parts = [part for text in named for part in _split_series_option(text)]
     return [name for name, _ in parts], {name: file for name, file in parts if file}
 
 
-def _parted(text: str) -> Iterator[tuple[str, Path | None]]:
+def _split_series_option(text: str) -> Iterator[tuple[str, Path | None]]:
     name, equals, file = text.partition("=")
     if not equals or Path(text).exists():
         yield from ((one, None) for one in expand_families([text]))
@@ -96,7 +151,7 @@ def _parted(text: str) -> Iterator[tuple[str, Path | None]]:
         yield name, Path(file)
 
 
-def cutoffs_of_models(models: Iterable[str], stated: Sequence[str]) -> dict[str, date | None]:
+def find_cutoffs(models: Iterable[str], stated: Sequence[str]) -> dict[str, date | None]:
     """Return the last day of each model's training data: as stated, else as the table has it.
 
     Raises:
@@ -109,13 +164,13 @@ def cutoffs_of_models(models: Iterable[str], stated: Sequence[str]) -> dict[str,
         for name, row in known_rows.items()
     }
     for text in stated:
-        model, said = cutoff_stated(text, names)
+        model, said = parse_cutoff(text, names)
         day = DateClaim(date=said, source="--cutoff", confidence="given").last_day
         found |= dict.fromkeys([model] if model else names, day)
     return found
 
 
-def cutoff_stated(text: str, models: Sequence[str]) -> tuple[str, str]:
+def parse_cutoff(text: str, models: Sequence[str]) -> tuple[str, str]:
     """Return the model, empty for all, and the date of `[MODEL=]DATE`.
 
     Raises:
@@ -137,7 +192,7 @@ def cutoff_stated(text: str, models: Sequence[str]) -> tuple[str, str]:
 # -- which series the answers are about -----------------------------------------------------------
 
 
-def _series(
+def _load_series(
     replies: Sequence[Reply], given: Mapping[str, Series], files: Sequence[Path]
 ) -> dict[str, Series]:
     """Return the series of all answers; published values are fetched only where truth is missing.
@@ -149,18 +204,18 @@ def _series(
     for reply in replies:
         said.setdefault(reply.series, []).append(reply)
     return {
-        name: given[name] if name in given else _found(name, each, files)
+        name: given[name] if name in given else _find_series(name, each, files)
         for name, each in said.items()
     }
 
 
-def _found(name: str, replies: Sequence[Reply], files: Sequence[Path]) -> Series:
+def _find_series(name: str, replies: Sequence[Reply], files: Sequence[Path]) -> Series:
     definition = {one.id: one for one in list_definitions()}.get(name)
     file = ", ".join(str(path) for path in files)
     if definition is None:
         found = infer_series(name, replies, file=file)
         if found is None:
-            raise _unknown(name, file)
+            raise _unknown_series(name, file)
         return found
     try:
         return open_series(name, base=Path.cwd(), cache=workspace_for(Path.cwd()).series)
@@ -175,7 +230,7 @@ def _found(name: str, replies: Sequence[Reply], files: Sequence[Path]) -> Series
         return replace(found, notes=(*found.notes, note))
 
 
-def _unknown(name: str, file: str) -> DatasetError:
+def _unknown_series(name: str, file: str) -> DatasetError:
     return DatasetError(
         f"nothing is known of the series {name!r}, and the truth beside its answers makes none: "
         "values of dates, not all the same",
@@ -185,7 +240,110 @@ def _unknown(name: str, file: str) -> DatasetError:
     )
 
 
-def _unused(given: Mapping[str, Series], replies: Sequence[Reply]) -> Iterator[str]:
+def _unused_series(given: Mapping[str, Series], replies: Sequence[Reply]) -> Iterator[str]:
     """Yield which series were named in vain."""
     for name in given.keys() - {reply.series for reply in replies}:
         yield f"no answer is about the series {name}"
+
+
+_NAME = 28
+
+
+def rank_files(files: Sequence[Path], shown: AuditDisplay) -> None:
+    """Score candidates that a model's log-probabilities are known of; nobody is asked."""
+    read = {path: read_candidates(path) for path in files}
+    _refuse_duplicates(read)
+    good = [one for each in read.values() for one in each.good]
+    found = rank_candidates(good, shown.settings)
+    document: Document = {
+        "rankings": [as_json(one) for one in found],
+        "settings": {"draws": shown.draws, "seed": shown.seed, "level": LEVEL},
+        "files": [str(path) for path in files],
+        "bad_rows": [row.model_dump() for each in read.values() for row in each.bad],
+        "other_lines": sum(each.passed_over for each in read.values()),
+        "plots": _draw_rankings(found, shown.plot),
+    }
+    show(document, shown.as_json, lambda: "\n".join(ranking_lines(document)))
+
+
+def _refuse_duplicates(read: Mapping[Path, Records[RankingCandidate]]) -> None:
+    """Refuse files that have a candidate in common: it would compete with itself."""
+    seen: dict[tuple[str, ...], Path] = {}
+    for path, found in read.items():
+        for one in found.good:
+            first = seen.setdefault(one.key, path)
+            if first != path:
+                raise DatasetError(
+                    f"{one.candidate!r} of {one.date} of {one.model} is in {first.name} as well",
+                    where=str(path),
+                    hint="give each candidate once",
+                )
+
+
+def _draw_rankings(found: Sequence[CandidateRanking], folder: Path | None) -> list[str]:
+    if folder is None:
+        return []
+    from coreeval.evaluation.numleak.statistics.logprobs import draw_rankings
+
+    return [str(path) for path in draw_rankings(folder / "rankings.svg", found)]
+
+
+def ranking_lines(document: Document) -> Iterator[str]:
+    """Yield each ranking, then all of them on a line each."""
+    found = document["rankings"]
+    for one in found:
+        yield from _ranking_lines(one)
+    if len(found) > 1:
+        yield from _summary(found)
+    yield from bad_lines(document["bad_rows"])
+    if document["other_lines"]:
+        yield f"{document['other_lines']} lines of another type are passed over"
+    yield from wrap_line(describe_settings(document["settings"]), "")
+    for path in document["plots"]:
+        yield f"picture: {brief(Path(path))}"
+
+
+def _ranking_lines(one: Document) -> Iterator[str]:
+    yield f"-- {one_line(_ranking_name(one))} ".ljust(100, "-")
+    if not one["n"]:
+        yield "  no date can be ranked"
+    else:
+        yield from wrap_line(f"{_sentence(one)}.", "")
+        yield row_line(make_row("true value first", one["top1"]))
+        rank = f"mean rank of the true value (by chance {one['chance_rank']:g})"
+        yield row_line(make_row(rank, one["mean_rank"]))
+        gap = "log-probability beyond the best other, nats a token"
+        yield row_line(make_row(gap, one["mean_gap"]))
+        for name, metric in one["lost_to"].items():
+            yield row_line(make_row(f"where it is not first: {name} is", metric))
+    yield from left_out_lines(one["left_out"], "dates or candidates")
+    yield ""
+
+
+def _sentence(one: Document) -> str:
+    """Return what a ranking shows, and no more."""
+    first = round(one["top1"]["estimate"] * one["n"])
+    low = one["top1"]["ci_low"]
+    above = low is not None and low > one["chance"]
+    words = "more often than by chance" if above else "not shown to be more often than by chance"
+    p = one["p_value"]
+    small = "p < 0.001" if p < 0.001 else f"p {p:.3f}"
+    return (
+        f"the true value is the most probable of {one['candidates']:g} on {first} of {one['n']} "
+        f"dates, {words} ({one['chance']:.2f}; {small})"
+    )
+
+
+def _summary(found: Sequence[Document]) -> Iterator[str]:
+    wide = min(_NAME, max(len(_ranking_name(one)) for one in found))
+    yield f"{'':<{wide}}{'dates':>8}{'first':>9}{'chance':>9}{'rank':>9}{'gap':>9}"
+    for one in found:
+        metrics = (one["top1"]["estimate"], one["chance"], one["mean_rank"]["estimate"],
+                   one["mean_gap"]["estimate"])  # fmt: skip
+        cells = "".join(f"{format_value(each):>9}" for each in metrics)
+        yield f"{cut_text(_ranking_name(one), wide):<{wide}}{one['n']:>8}{cells}"
+    yield ""
+
+
+def _ranking_name(one: Document) -> str:
+    return f"{one['model']}, {one['series']}" if one["series"] else str(one["model"])

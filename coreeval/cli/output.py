@@ -35,10 +35,10 @@ def one_line(text: str) -> str:
 
 def say(text: str, *, coloured: bool = False) -> None:
     """Write a line for people to stdout; `coloured` shows what the marks of a diff enclose."""
-    _write(sys.stdout, _marked(plain(text)) if coloured else plain(text))
+    _write(sys.stdout, _apply_marks(plain(text)) if coloured else plain(text))
 
 
-def _marked(text: str) -> str:
+def _apply_marks(text: str) -> str:
     """Return a text whose marks are colours on a terminal, else `[-…-]` and `{+…+}` as in git."""
     if _on_terminal() and not os.environ.get("NO_COLOR"):
         return re.sub(f"[{''.join(_COLOURS)}]", lambda mark: _COLOURS[mark[0]], text)

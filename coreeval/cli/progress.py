@@ -5,7 +5,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from coreeval.cli.live_words import brief_counts, idle_words, pace_words, spend_words, wait_words
+from coreeval.cli.formatting import (
+    format_counts,
+    format_idle_time,
+    pace_parts,
+    spend_parts,
+    wait_lines,
+)
 from coreeval.cli.output import note, plain
 from coreeval.graph.progress import Progress, Watch
 
@@ -17,10 +23,10 @@ SOONEST_S, LATEST_S = 10.0, 300.0
 
 
 @contextmanager
-def watching(label: str = "") -> Iterator[Watch]:
+def show_progress(label: str = "") -> Iterator[Watch]:
     """Give a callback that shows progress on stderr until the block ends."""
     if sys.stderr.isatty():
-        with _bar(label) as watch:
+        with _show_bar(label) as watch:
             yield watch
     else:
         yield _Lines(time.monotonic, label)
@@ -48,18 +54,18 @@ class _Lines:
             return
         self._stage, self._done = progress.stage, progress.done
         self._last, self._stalled = now, stalled
-        note(_line(progress, self._label))
+        note(_progress_line(progress, self._label))
 
 
-def _line(progress: Progress, label: str) -> str:
+def _progress_line(progress: Progress, label: str) -> str:
     share = f" {progress.done}/{progress.total}" if progress.total else ""
-    counts = _counts(progress) if progress.total else ""
-    said = "; ".join(part for part in (counts, progress.note, _figures(progress)) if part)
+    counts = _format_counts(progress) if progress.total else ""
+    said = "; ".join(part for part in (counts, progress.note, _format_figures(progress)) if part)
     start = f"{label}: " if label else ""
     return f"{start}{progress.stage}{share}" + (f": {said}" if said else "")
 
 
-def _counts(progress: Progress) -> str:
+def _format_counts(progress: Progress) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(progress.counts.items()))
 
 
@@ -69,32 +75,32 @@ def _stalled(progress: Progress) -> bool:
     return progress.pulse is not None and progress.pulse.idle_s >= STALLED_AFTER_S
 
 
-def _figures(progress: Progress) -> str:
+def _format_figures(progress: Progress) -> str:
     """Return how fast it goes and what it has cost; instead, where nothing moves, why."""
     pulse = progress.pulse
     if pulse is None:
         return ""
     if _stalled(progress):
-        return "; ".join([idle_words(pulse.idle_s), *wait_words(pulse.waits)])
-    return ", ".join([*pace_words(pulse), *(spend_words(pulse.spend) if pulse.spend else ())])
+        return "; ".join([format_idle_time(pulse.idle_s), *wait_lines(pulse.waits)])
+    return ", ".join([*pace_parts(pulse), *(spend_parts(pulse.spend) if pulse.spend else ())])
 
 
 @contextmanager
-def _bar(label: str) -> Iterator[Watch]:
+def _show_bar(label: str) -> Iterator[Watch]:
     from rich.console import Console
 
     from coreeval.cli.progress_bar import FigureBar
 
     with FigureBar(Console(stderr=True)) as bar:
-        row = bar.add_task(_described("plan", label), total=None, said="", guess=True)
+        row = bar.add_task(_describe_stage("plan", label), total=None, said="", guess=True)
 
         def watch(progress: Progress) -> None:
             if progress.pulse:
-                bar.figures = plain(_figures(progress))
+                bar.figures = plain(_format_figures(progress))
             bar.update(
                 row,
-                description=_described(progress.stage, label),
-                said=plain(progress.note or brief_counts(progress.counts)),
+                description=_describe_stage(progress.stage, label),
+                said=plain(progress.note or format_counts(progress.counts)),
                 guess=progress.pulse is None,
             )
             if progress.total:  # a stage that counts nothing leaves the bar as it is
@@ -103,5 +109,5 @@ def _bar(label: str) -> Iterator[Watch]:
         yield watch
 
 
-def _described(stage: str, label: str) -> str:
+def _describe_stage(stage: str, label: str) -> str:
     return f"{label + ': ' if label else ''}{stage:<9}"

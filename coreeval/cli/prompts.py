@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.arguments import ConfigArgument
+from coreeval.cli.options import ConfigArgument, TrustOption, with_trusted_endpoints
 from coreeval.cli.output import AsJson, show
-from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
     from coreeval.graph.prompt_lab.lab import PromptLab, RoleInputs
     from coreeval.schema import RoleName
+
 
 FIRST_FEW = 3
 """Samples that are tried unless said otherwise."""
@@ -48,7 +48,7 @@ def list_prompts(
     config: ConfigOption = None, folder: FolderOption = None, as_json: AsJson = False
 ) -> None:
     """List the prompts: file, version, length, variables."""
-    from coreeval.cli.prompt_words import list_document, list_lines
+    from coreeval.cli.prompts_output import list_document, list_lines
     from coreeval.graph.prompt_lab.lab import BUILT_IN, load_prompt_folder, open_lab
 
     if config is not None and folder is None:
@@ -80,12 +80,12 @@ def show_prompt(
     """Show exactly what a model sees: no model is asked."""
     import asyncio
 
-    from coreeval.cli.prompt_words import show_document, show_lines
+    from coreeval.cli.prompts_output import show_document, show_lines
     from coreeval.graph.prompt_lab.role_inputs import is_as_sent, parse_role, render_request
 
     known = parse_role(role)
-    with _bench(task, config, run, folder) as bench:
-        aligned, calls = _aligned(bench, run)
+    with _open_lab(task, config, run, folder) as bench:
+        aligned, calls = _apply_run(bench, run)
         inputs = asyncio.run(_inputs(aligned, known, run, [sample] if sample else [], 1))
         one = inputs.found[0]
         shown = asyncio.run(render_request(one, bench.setup.prompts))
@@ -123,7 +123,7 @@ def try_prompt(
     """Ask a model for one role's answer on a few samples, and check it."""
     import asyncio
 
-    from coreeval.cli.prompt_words import try_document, try_lines
+    from coreeval.cli.prompts_output import try_document, try_lines
     from coreeval.graph.prompt_lab.lab import open_lab
     from coreeval.graph.prompt_lab.role_inputs import parse_role
     from coreeval.graph.prompt_lab.trial import check_judges, list_variants, run_trials
@@ -136,7 +136,7 @@ def try_prompt(
     asked = with_trusted_endpoints(
         trust_endpoints, lambda: list_variants(bench, known, model or [], folder or [])
     )
-    aligned, _ = _aligned(bench, run)
+    aligned, _ = _apply_run(bench, run)
     inputs = asyncio.run(_inputs(aligned, known, run, sample or [], limit or FIRST_FEW))
     trials = asyncio.run(run_trials(aligned, inputs.found, asked, judge=judge))
     document = try_document(known, inputs, asked, trials)
@@ -146,7 +146,7 @@ def try_prompt(
 
 
 @contextmanager
-def _bench(
+def _open_lab(
     task: str | None, config: Path | None, run: Path | None, folder: str | None
 ) -> Iterator["PromptLab"]:
     """Open what the options name: a config, a run's own, or the bundled samples of a task."""
@@ -164,7 +164,7 @@ def _bench(
         raise UsageError("which task?", hint="give --task T, --config CONFIG or --run RUN")
 
 
-def _aligned(bench: "PromptLab", run: Path | None) -> "tuple[PromptLab, Path]":
+def _apply_run(bench: "PromptLab", run: Path | None) -> "tuple[PromptLab, Path]":
     """Return the bench with a run's window, and the file of the calls of whichever it is."""
     from coreeval.graph.prompt_lab.lab import align_with_run
 

@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.arguments import (
+from coreeval.cli.app import pause_garbage_collection
+from coreeval.cli.formatting import control_lines, list_offline_roles, offline_lines, outcome_lines
+from coreeval.cli.options import (
     BudgetOption,
     ConfigArgument,
     FromOption,
     RunArgument,
     SetOption,
     StaleOption,
+    TrustOption,
     UnpricedOption,
-    of_money,
+    budget_overrides,
+    with_trusted_endpoints,
 )
-from coreeval.cli.loading import loading
-from coreeval.cli.meanings import control_lines, offline_note, offline_roles, outcome_lines
 from coreeval.cli.output import AsJson, Document, brief, command, note, show
-from coreeval.cli.trust import TrustOption, with_trusted_endpoints
 from coreeval.meanings import STATES
 
 if TYPE_CHECKING:
@@ -46,15 +47,15 @@ def refresh(
     as_json: AsJson = False,
 ) -> None:
     """Refresh a benchmark: the run. Ctrl-C stops it cleanly."""
-    with loading():
-        from coreeval.cli.progress import watching
+    with pause_garbage_collection():
+        from coreeval.cli.progress import show_progress
         from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import refresh as work
 
-    overrides = [*(setting or ()), *of_money(budget, allow_unpriced)]
+    overrides = [*(setting or ()), *budget_overrides(budget, allow_unpriced)]
 
     def begin() -> "RunSummary":
-        with watching() as watch:
+        with show_progress() as watch:
             return work(
                 config,
                 limit=limit,
@@ -81,18 +82,18 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a stopped run; no answered call is asked again."""
-    with loading():
-        from coreeval.cli.progress import watching
+    with pause_garbage_collection():
+        from coreeval.cli.progress import show_progress
         from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import resume as work
 
     if keep and anew:
         raise typer.BadParameter("--keep and --anew exclude each other")
-    before = _manifest(run)
+    before = _read_manifest(run)
     choice: IfChanged = "keep" if keep else "anew" if anew else "refuse"
 
     def go_on() -> "RunSummary":
-        with watching() as watch:
+        with show_progress() as watch:
             around = RunHooks(watch=watch)
             return work(run, if_changed=choice, budget_usd=budget, around=around)
 
@@ -109,15 +110,15 @@ def retry(
     as_json: AsJson = False,
 ) -> None:
     """Take the samples that failed once more, and only those."""
-    with loading():
-        from coreeval.cli.progress import watching
+    with pause_garbage_collection():
+        from coreeval.cli.progress import show_progress
         from coreeval.graph.execute import RunHooks
         from coreeval.graph.run import retry as work
 
-    before = _manifest(run)
+    before = _read_manifest(run)
 
     def take_up() -> "RunSummary":
-        with watching() as watch:
+        with show_progress() as watch:
             return work(run, budget_usd=budget, around=RunHooks(watch=watch))
 
     done = with_trusted_endpoints(trust_endpoints, take_up)
@@ -126,7 +127,7 @@ def retry(
     _finish(done, as_json)
 
 
-def _manifest(run: Path) -> "Manifest":
+def _read_manifest(run: Path) -> "Manifest":
     from coreeval.releases.manifest import read_manifest
     from coreeval.tools.workspace import RunFiles
 
@@ -161,7 +162,7 @@ def summary_document(done: "RunSummary") -> Document:
         "bad_rows": manifest.bad_rows,
         "cost": manifest.cost.model_dump(mode="json"),
         "estimate": _estimate_error(manifest),
-        "offline_roles": offline_roles(manifest),
+        "offline_roles": list_offline_roles(manifest),
         "dataset": str(done.run_dir / "dataset"),
         "report": str(done.run_dir / "report.html"),
     }
@@ -177,8 +178,8 @@ def _words(done: "RunSummary") -> Iterator[str]:
     if manifest.bad_rows:
         yield f"  {'bad rows':<20}{manifest.bad_rows:>8}   lines that were no sample, see status"
     yield from control_lines(manifest.control.counts if manifest.control else None)
-    yield from _cost(manifest.cost)
-    yield from _estimated(_estimate_error(manifest))
+    yield from _cost_lines(manifest.cost)
+    yield from _estimate_lines(_estimate_error(manifest))
     if manifest.status == "complete":
         yield f"dataset: {brief(run / 'dataset')}"
         yield f"report:  {brief(run / 'report.html')}"
@@ -189,10 +190,10 @@ def _words(done: "RunSummary") -> Iterator[str]:
         yield f"rows:    {command('status', run)}"
     if manifest.failed:
         yield f"again:   {command('retry', run)}"
-    yield from offline_note(offline_roles(manifest))
+    yield from offline_lines(list_offline_roles(manifest))
 
 
-def _cost(cost: "Cost") -> Iterator[str]:
+def _cost_lines(cost: "Cost") -> Iterator[str]:
     if cost.billed_calls or cost.cached_calls:
         usd = "of unknown price" if cost.billed_usd is None else f"for {cost.billed_usd:.2f} USD"
         of = "" if cost.budget_usd is None else f" of {cost.budget_usd:.2f}"
@@ -213,7 +214,7 @@ def _estimate_error(manifest: "Manifest") -> list[Document] | None:
     return [miss.model_dump(mode="json") for miss in measure_error(found, manifest.cost).misses]
 
 
-def _estimated(misses: list[Document] | None) -> Iterator[str]:
+def _estimate_lines(misses: list[Document] | None) -> Iterator[str]:
     for miss in misses or ():
         if miss["measure"] in _MEASURES:
             unit, form = _MEASURES[miss["measure"]]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.arguments import RunArgument
-from coreeval.cli.meanings import offline_note
+from coreeval.cli.formatting import offline_lines
+from coreeval.cli.options import RunArgument
 from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from coreeval.releases.parents import Parent
     from coreeval.releases.release import Release
     from coreeval.releases.verifying import Verified
+
 
 SHOWN = 20
 """Problems that are listed; `--json` has them all."""
@@ -83,7 +84,7 @@ def release(
         run,
         version=version,
         out=out,
-        parent=_parent(parent),
+        parent=_parse_parent(parent),
         snippets=snippets,
         takedown=takedown,
         require_review=require_review,
@@ -93,7 +94,7 @@ def release(
     show(release_document(made), as_json, lambda: "\n".join(_words(made)))
 
 
-def _parent(said: str) -> "Parent":
+def _parse_parent(said: str) -> "Parent":
     if said == "latest":
         return "latest"
     return None if said == "none" else Path(said)
@@ -128,14 +129,14 @@ def _words(made: "Release") -> Iterator[str]:
     if manifest.still_stale:
         stale = f"{manifest.still_stale} samples, for which no news is new enough"
         yield f"  {'still stale':<14}{stale}"
-    yield from _withheld(made)
+    yield from _withheld_lines(made)
     yield f"release: {brief(made.path)}"
     yield f"digest:  {made.digest}"
     yield f"check:   {command('verify', made.path)}"
-    yield from offline_note(list(manifest.ruled))
+    yield from offline_lines(list(manifest.ruled))
 
 
-def _withheld(made: "Release") -> Iterator[str]:
+def _withheld_lines(made: "Release") -> Iterator[str]:
     manifest = made.manifest
     if manifest.takedown.withheld:
         yield f"  {'left out':<14}{manifest.takedown.withheld} samples, by the takedown list"
@@ -173,12 +174,12 @@ def verify(
 
     found = check(folder, chain=chain, digest=digest)
     document = {**found.model_dump(mode="json"), "ok": found.ok}
-    show(document, as_json, lambda: "\n".join(_verified(found)))
+    show(document, as_json, lambda: "\n".join(_verify_lines(found)))
     if not found.ok:
         raise typer.Exit(1)
 
 
-def _verified(found: "Verified") -> Iterator[str]:
+def _verify_lines(found: "Verified") -> Iterator[str]:
     if found.ok:
         yield f"{found.name} {found.version} is what was made: {found.files} files"
         if found.chain:

@@ -1,20 +1,152 @@
-"""`coreeval review`: a person's yes or no to the samples that ask for it."""
+"""`coreeval review`: a person's yes or no to the samples that ask for it.
 
-from collections.abc import Iterator
+The list shows a few samples at a time and all that decides about them.
+"""
+
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from coreeval.cli.output import AsJson, Document, show
-from coreeval.cli.review_words import PAGE, Shown, review_lines
+from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
     from coreeval.releases.review import Review
     from coreeval.releases.review.deciding import Choice, Recorded
-    from coreeval.releases.review.listed import Listed
+    from coreeval.releases.review.decisions import Decision
+    from coreeval.releases.review.listed import Listed, NewFact
+
+
+PAGE = 5
+"""Samples that are shown at a time: about what fits on a screen."""
+WIDTH = 100
+TITLE = 10
+"""Columns of what stands before a text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewPage:
+    """What is to be said."""
+
+    place: Path
+    """As the user named the run."""
+    filters: Sequence[str]
+    """The options that chose the samples."""
+    review: "Review"
+    samples: Sequence["Listed"]
+    page: int
+    recorded: "Recorded | None"
+    files: Sequence[Path]
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are; one if there is nothing to show."""
+        return max(1, -(-len(self.samples) // PAGE))
+
+
+def review_lines(shown: ReviewPage) -> Iterator[str]:
+    """Yield what was recorded, one page of the list, and what to do next."""
+    yield from _record_lines(shown)
+    yield from (f"written: {brief(file)}" for file in shown.files)
+    if not shown.files and not shown.recorded:
+        yield from _page_lines(shown)
+    yield from _count_lines(shown)
+    yield from _next_lines(shown)
+
+
+def _record_lines(shown: ReviewPage) -> Iterator[str]:
+    if not shown.recorded:
+        return
+    for decision in shown.recorded.new[:PAGE]:
+        yield one_line(f"{decision.verdict}: {decision.sample}")
+    if more := len(shown.recorded.new[PAGE:]):
+        yield f"and {more} more"
+    if shown.recorded.unchanged:
+        yield f"{shown.recorded.unchanged} were decided so already"
+
+
+def _page_lines(shown: ReviewPage) -> Iterator[str]:
+    first = (shown.page - 1) * PAGE
+    for number, each in enumerate(shown.samples[first : first + PAGE], start=first + 1):
+        yield f"-- {number} of {len(shown.samples)} " + "-" * 60
+        yield from _sample_lines(each)
+    if shown.samples:
+        yield "-" * 73
+
+
+def _sample_lines(each: "Listed") -> Iterator[str]:
+    yield f"{one_line(each.sample)}   label: {each.label}{_format_decision(each.decision)}"
+    for why in each.why:
+        yield from _entry_lines("why", f"{why.reason.replace('_', ' ')}: {why.detail}")
+    for name, text in each.original.items():
+        yield from _entry_lines("original", _field_text(name, text, each))
+    for name, text in each.new.items():
+        yield from _entry_lines("new", _field_text(name, text, each))
+    for fact in each.facts:
+        yield from _fact_lines(fact)
+    if each.beside:
+        yield from _entry_lines("beside", f"its evidence also names {', '.join(each.beside)}")
+
+
+def _field_text(name: str, text: str, each: "Listed") -> str:
+    return text if len(each.original) == 1 else f"{name}: {text}"
+
+
+def _format_decision(decision: "Decision | None") -> str:
+    if decision is None:
+        return ""
+    note = f": {decision.note}" if decision.note else ""
+    return "   " + one_line(f"{decision.verdict} by {decision.by}, {decision.at[:10]}{note}")
+
+
+def _fact_lines(fact: "NewFact") -> Iterator[str]:
+    how = f" ({fact.published_precision})" if fact.published_precision else ""
+    yield from _entry_lines("new fact", fact.told)
+    yield from _entry_lines(
+        "evidence", f"{fact.published_at[:10]}{how} {fact.domain}: {fact.source}"
+    )
+    yield from _entry_lines("", fact.url)
+
+
+def _entry_lines(title: str, text: str) -> list[str]:
+    """Return a titled text, wrapped; an address stays one that can be clicked."""
+    indent = " " * (TITLE + 6)
+    return textwrap.wrap(
+        one_line(text),
+        WIDTH,
+        initial_indent=f"    {title:<{TITLE}}  ",
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _count_lines(shown: ReviewPage) -> Iterator[str]:
+    state = shown.review.state(required=False)
+    yield (
+        f"{state.listed} samples are listed: {state.pending} open, {state.approved} approved; "
+        f"{state.rejected} of the run are rejected"
+    )
+
+
+def _next_lines(shown: ReviewPage) -> Iterator[str]:
+    place = shown.place
+    if shown.page < shown.pages:
+        following = ("--page", str(shown.page + 1))
+        yield f"next page: {command('review', place, *shown.filters, *following)}"
+    elif shown.page > shown.pages:
+        yield f"it has no such page; the first: {command('review', place, *shown.filters)}"
+    if shown.review.open:
+        yield f"decide:    {command('review', place, '--by', 'NAME', '--approve', 'ID')}"
+        yield f"in bulk:   {command('review', place, '--csv', 'FILE')}, then --from-csv FILE"
+    else:
+        run = shown.review.run
+        yield f"publish:   {command('release', run, '--version', 'V', '--require-review')}"
+
 
 PlaceArgument = Annotated[
     Path,
@@ -28,7 +160,7 @@ PlaceArgument = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Said:
+class _ReviewOptions:
     """What the command line decides."""
 
     approve: list[str]
@@ -94,7 +226,7 @@ def review(
 
     run = run_of(place)
     chosen = _Filter.of(only or [], with_decided)
-    said = _Said(
+    said = _ReviewOptions(
         approve=approve or [],
         reject=reject or [],
         rest=rest,
@@ -102,12 +234,12 @@ def review(
         by=by,
         note=note,
     )
-    _refuse_idle(said)
+    _refuse_conflicts(said)
     recorded = _record(run, said, chosen) if said.anything else None
     found = decided(run)
     samples = chosen.among(found)
     _write(found, samples, csv, html)
-    shown = Shown(
+    shown = ReviewPage(
         place=place,
         filters=chosen.options,
         review=found,
@@ -119,7 +251,7 @@ def review(
     show(_document(shown, csv, html), as_json, lambda: "\n".join(review_lines(shown)))
 
 
-def _refuse_idle(said: _Said) -> None:
+def _refuse_conflicts(said: _ReviewOptions) -> None:
     """Refuse the name or the remark of a decision that is none."""
     if (said.by or said.note) and not said.anything:
         raise UsageError(
@@ -161,13 +293,13 @@ class _Filter:
         ]
 
 
-def _record(run: Path, said: _Said, chosen: _Filter) -> "Recorded":
+def _record(run: Path, said: _ReviewOptions, chosen: _Filter) -> "Recorded":
     from coreeval.releases.review.deciding import record
 
-    return record(run, list(_choices(run, said, chosen)), by=said.by or "")
+    return record(run, list(_make_choices(run, said, chosen)), by=said.by or "")
 
 
-def _choices(run: Path, said: _Said, chosen: _Filter) -> Iterator["Choice"]:
+def _make_choices(run: Path, said: _ReviewOptions, chosen: _Filter) -> Iterator["Choice"]:
     from coreeval.releases.review import decided
     from coreeval.releases.review.deciding import Choice
     from coreeval.releases.review.sheet import read_sheet
@@ -203,7 +335,7 @@ def _write(review: "Review", samples: list["Listed"], csv: Path | None, html: Pa
         write_page(html, review, samples)
 
 
-def _document(shown: Shown, csv: Path | None, html: Path | None) -> Document:
+def _document(shown: ReviewPage, csv: Path | None, html: Path | None) -> Document:
     state = shown.review.state(required=False).model_dump(exclude={"required"})
     new = shown.recorded.new if shown.recorded else ()
     return {

@@ -1,19 +1,23 @@
 """`coreeval schedule due|install|run`: a benchmark that renews itself."""
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.output import AsJson, note, show
-from coreeval.cli.trust import TrustOption, with_trusted_endpoints
+from coreeval.cli.formatting import outcome_lines
+from coreeval.cli.options import TrustOption, with_trusted_endpoints
+from coreeval.cli.output import AsJson, Document, brief, note, one_line, say, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.schedule.due import Dependencies
+    from coreeval.schedule.due import Dependencies, ScheduleResult
     from coreeval.schedule.install import UnitKind
-    from coreeval.schedule.plan import SchedulePlan
+    from coreeval.schedule.plan import SchedulePeriod, SchedulePlan, ScheduleSummary
+
 
 AcceptedOption = Annotated[
     list[str] | None,
@@ -44,22 +48,20 @@ def due(
     as_json: AsJson = False,
 ) -> None:
     """Do what is due: refresh or resume, release, tell. A second call finds nothing to do."""
-    from coreeval.cli.schedule_words import tell
     from coreeval.schedule.due import IDLE_ENDINGS
     from coreeval.schedule.due import run_due as work
 
     if explain:
         _explain(configs, as_json)
         return
-    done = list(work(configs, _hands(trust_endpoints, accepted)))
+    done = list(work(configs, _make_dependencies(trust_endpoints, accepted)))
     if as_json or not quiet or any(each.ending not in IDLE_ENDINGS for each in done):
-        tell(done, as_json)
+        show_results(done, as_json)
     if code := max(each.exit_code for each in done):
         raise typer.Exit(code)
 
 
 def _explain(configs: list[Path], as_json: bool) -> None:
-    from coreeval.cli.schedule_words import explain_document, explain_lines
     from coreeval.schedule.plan import explain_schedule
     from coreeval.tools.clock import utc_now
 
@@ -68,8 +70,8 @@ def _explain(configs: list[Path], as_json: bool) -> None:
     show(explain_document(now, found), as_json, lambda: "\n".join(explain_lines(found)))
 
 
-def _hands(trust_endpoints: bool, accepted: list[str] | None) -> "Dependencies":
-    from coreeval.cli.progress import watching
+def _make_dependencies(trust_endpoints: bool, accepted: list[str] | None) -> "Dependencies":
+    from coreeval.cli.progress import show_progress
     from coreeval.schedule.due import Dependencies
     from coreeval.schedule.hooks import HookRunner, accept_by_digest, require_consent
     from coreeval.schedule.steps import GraphSteps
@@ -78,7 +80,7 @@ def _hands(trust_endpoints: bool, accepted: list[str] | None) -> "Dependencies":
         accept_by_digest(plan, accepted or ())
         with_trusted_endpoints(trust_endpoints, lambda: require_consent(plan))
 
-    return Dependencies(steps=GraphSteps(watching), run_hooks=HookRunner(), consent=consent)
+    return Dependencies(steps=GraphSteps(show_progress), run_hooks=HookRunner(), consent=consent)
 
 
 @schedule.command("run")
@@ -89,8 +91,6 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Stay in the foreground and do what falls due, until SIGINT or SIGTERM. For containers."""
-    from coreeval.cli.schedule_words import tell
-
     try:
         from coreeval.schedule.daemon import run_schedules
     except ImportError:
@@ -101,14 +101,14 @@ def run(
         ) from None
     from coreeval.schedule.plan import open_plan
 
-    hands = _hands(trust_endpoints, accepted)
+    hands = _make_dependencies(trust_endpoints, accepted)
     for config in configs:
         with open_plan(config) as plan:
             hands.consent(plan)
     note("looking after schedules; Ctrl-C or SIGTERM ends it")
     code = 0
     for done in run_schedules(configs, hands):
-        tell([done], as_json)
+        show_results([done], as_json)
         code = 130 if done.ending == "interrupted" else 0
     if code:
         raise typer.Exit(code)
@@ -139,15 +139,16 @@ def install(
     as_json: AsJson = False,
 ) -> None:
     """Have cron, systemd or GitHub look whether anything is due."""
-    from coreeval.cli.schedule_words import unit_lines
     from coreeval.schedule.install import ScheduleGroup, make_units, write_units
     from coreeval.schedule.plan import open_plan, refuse_duplicates
 
-    way = _way(cron=cron, systemd=systemd, github=github, none=accept_hooks or trust_endpoints)
+    way = _choose_unit_kind(
+        cron=cron, systemd=systemd, github=github, none=accept_hooks or trust_endpoints
+    )
     with ExitStack() as stack:
         plans = [stack.enter_context(open_plan(config)) for config in configs]
         refuse_duplicates(plans)
-        agreed = [_agreed(plan, trust_endpoints, accept_hooks, print_only) for plan in plans]
+        agreed = [_confirm(plan, trust_endpoints, accept_hooks, print_only) for plan in plans]
         looks = ScheduleGroup(plans, [digest for digest in agreed if digest])
         units = make_units(looks, way) if way else {}
         hooks = [hook.description for plan in plans for hook in plan.hooks]
@@ -163,7 +164,7 @@ def install(
     show(document, as_json, lambda: "\n".join(unit_lines(document)))
 
 
-def _way(*, cron: bool, systemd: bool, github: bool, none: bool) -> "UnitKind | None":
+def _choose_unit_kind(*, cron: bool, systemd: bool, github: bool, none: bool) -> "UnitKind | None":
     """Return who is to look whether anything is due; None if that may be left out, and is."""
     if none and not (cron or systemd or github):
         return None
@@ -176,7 +177,7 @@ def _way(*, cron: bool, systemd: bool, github: bool, none: bool) -> "UnitKind | 
     return "cron" if cron else "systemd" if systemd else "github"
 
 
-def _agreed(plan: "SchedulePlan", trust: bool, accept: bool, print_only: bool) -> str:
+def _confirm(plan: "SchedulePlan", trust: bool, accept: bool, print_only: bool) -> str:
     """Return the digest of what a schedule needs consent to, once a person has agreed to it.
 
     With `print_only` nothing is asked or remembered; the digest is empty if nobody has agreed.
@@ -196,3 +197,181 @@ def _agreed(plan: "SchedulePlan", trust: bool, accept: bool, print_only: bool) -
         trust, lambda: refuse_untrusted(pairs, record.endpoints(), record=record.path)
     )
     return hooks.consent_digest(plan)
+
+
+DAY = "%a %Y-%m-%d %H:%M %Z"
+
+
+def show_results(done: "Sequence[ScheduleResult]", as_json: bool) -> None:
+    """Print what became of schedules; trouble goes to stderr."""
+    if as_json:
+        show(due_document(done), as_json, str)
+        return
+    for each in done:
+        if each.trouble and each.ending == "failed":
+            note("error: " + "\n".join([*_error_lines(each), *_message_lines(each)]))
+        else:
+            say("\n".join(_result_lines(each)))
+
+
+def due_document(done: "Sequence[ScheduleResult]") -> Document:
+    """Return what `--json` prints for `due` and for each look of `run`."""
+    return {"schedules": [_result_document(each) for each in done]}
+
+
+def _result_document(done: "ScheduleResult") -> Document:
+    return {
+        "config": str(done.config),
+        "name": done.name,
+        "ending": done.ending,
+        "exit_code": done.exit_code,
+        **_period_document(done.period),
+        "next_due": done.next_due and done.next_due.isoformat(),
+        "missed": done.missed,
+        "run": done.run,
+        "release": done.release,
+        "counts": dict(done.counts),
+        "trouble": done.trouble and done.trouble.model_dump(),
+        "hooks": [
+            {"hook": told.hook, "tries": told.tries, "problem": told.problem} for told in done.told
+        ],
+        "note": done.note,
+    }
+
+
+def _period_document(period: "SchedulePeriod | None") -> Document:
+    return {
+        "version": period.version if period else "",
+        "due_at": period.due_at.isoformat() if period else "",
+    }
+
+
+def _result_lines(done: "ScheduleResult") -> Iterator[str]:
+    from coreeval.schedule.plan import MOST_MISSED
+
+    yield f"{done.name}: {_describe_ending(done)}"
+    yield from outcome_lines(done.counts)
+    if done.missed:
+        most = " or more" if done.missed == MOST_MISSED else ""
+        yield f"  before it, missed: {done.missed}{most}; this release is for all"
+    yield from _message_lines(done)
+
+
+def _message_lines(done: "ScheduleResult") -> Iterator[str]:
+    for told in done.told:
+        how = f"not told ({told.tries} tries): {told.problem}" if told.problem else "told"
+        yield f"  {how}: {told.hook}"
+
+
+def _describe_ending(done: "ScheduleResult") -> str:
+    """Return how a look ended, in words."""
+    said = _ENDINGS[done.ending](done, done.period.version if done.period else "")
+    return f"{said}; next {done.next_due.strftime(DAY)}" if done.next_due else said
+
+
+def _describe_idle(done: "ScheduleResult", version: str) -> str:
+    there = f"{version} is there already: {brief(Path(done.release))}"
+    return there if version else "nothing is due"
+
+
+_ENDINGS: "dict[str, Callable[[ScheduleResult, str], str]]" = {
+    "nothing": _describe_idle,
+    "held": lambda done, _: f"at work already: {done.note}",
+    "clock_back": lambda done, _: f"nothing was done: {done.note}",
+    "released": lambda done, version: f"{version} is released: {brief(Path(done.release))}",
+    "gate": lambda done, version: f"{version} waits: " + "\n".join(_error_lines(done)),
+    "interrupted": lambda done, version: (
+        f"{version} was stopped; the next look goes on with {done.run}"
+    ),
+}
+
+
+def _error_lines(done: "ScheduleResult") -> Iterator[str]:
+    """Yield trouble as errors are told: what, where, what to do."""
+    trouble = done.trouble
+    assert trouble is not None, "only such endings are told so"
+    named = done.ending == "failed" and done.period
+    yield f"{done.name} {named.version}: {trouble.message}" if named else trouble.message
+    yield f"  where: {trouble.where or done.config}"
+    if trouble.hint:
+        yield f"  to do: {trouble.hint}"
+
+
+# -- explain ------------------------------------------------------------------------------------
+
+
+def explain_document(now: datetime, found: "Sequence[ScheduleSummary]") -> Document:
+    """Return what `due --explain --json` prints."""
+    return {"now": now.isoformat(), "schedules": [_summary_document(each) for each in found]}
+
+
+def _summary_document(found: "ScheduleSummary") -> Document:
+    state = found.state
+    return {
+        "config": str(found.config),
+        "name": found.name,
+        "cron": found.cron,
+        "words": found.words,
+        "timezone": found.timezone,
+        "versions": found.pattern,
+        "newest": found.newest and _period_document(found.newest),
+        "next": [_period_document(period) for period in found.coming],
+        "finished": state.finished and state.finished.model_dump(mode="json"),
+        "begun": state.begun and state.begun.model_dump(mode="json"),
+    }
+
+
+def explain_lines(found: "Sequence[ScheduleSummary]") -> Iterator[str]:
+    """Yield what schedules mean, in words."""
+    for each in found:
+        yield f"{each.name}: {each.cron} in {each.timezone}: {each.words}"
+        yield from _summary_lines(each)
+        for period in each.coming:
+            yield f"  next   {period.due_at.strftime(DAY)}   {period.version}"
+
+
+def _summary_lines(found: "ScheduleSummary") -> Iterator[str]:
+    """Yield where the newest period is."""
+    newest, finished, begun = found.newest, found.state.finished, found.state.begun
+    if begun:
+        trouble = f": {one_line(begun.trouble.message)}" if begun.trouble else ""
+        tries = f"{begun.tries} tries" if begun.tries > 1 else "1 try"
+        yield f"  begun  {begun.version}, {begun.outcome} after {tries}{trouble}"
+        yield f"         {begun.run}"
+    if finished:
+        yield f"  last   {finished.version}: {finished.release}"
+    if newest and not begun and (finished is None or finished.due_at < newest.due_at):
+        yield f"  due    {newest.due_at.strftime(DAY)}   {newest.version}"
+
+
+# -- install ------------------------------------------------------------------------------------
+
+
+def unit_lines(document: Document) -> Iterator[str]:
+    """Yield units as they are printed, or where they were written and what comes next."""
+    from coreeval.schedule.install import CRONTAB
+
+    for hook in document["accepted"]["hooks"]:
+        yield f"accepted: {hook}"
+    for digest in () if document["way"] else document["accepted"]["digests"]:
+        yield f"on a machine without this record: coreeval schedule due --accepted {digest}"
+    for place, text in document["units"].items():
+        if document["written"]:
+            yield f"wrote {place}"
+        else:
+            yield text if place == CRONTAB else f"# {place}\n{text}"
+    if document["written"] and document["way"]:
+        yield from _NEXT[document["way"]](document["unit"])
+
+
+_NEXT: dict[str, Callable[[str], list[str]]] = {
+    "cron": lambda unit: [f"see it with: crontab -l   (the line ends in # {unit})"],
+    "systemd": lambda unit: [
+        "next: systemctl --user daemon-reload",
+        f"      systemctl --user enable --now {unit}.timer",
+        "      loginctl enable-linger    # it also runs while you are not logged in",
+    ],
+    "github": lambda unit: [
+        "next: commit it, and set the secrets that it names in the repository's settings",
+    ],
+}

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.arguments import RunArgument
-from coreeval.cli.live_words import idle_words, pace_words, span, spend_words, wait_words
-from coreeval.cli.meanings import control_lines, offline_note, outcome_lines
+from coreeval.cli.formatting import (
+    control_lines,
+    format_idle_time,
+    format_span,
+    offline_lines,
+    outcome_lines,
+    pace_parts,
+    spend_parts,
+    wait_lines,
+)
+from coreeval.cli.options import RunArgument
 from coreeval.cli.output import AsJson, Document, command, one_line, redraw, show
 from coreeval.errors import UsageError
 from coreeval.meanings import STATES
@@ -105,7 +113,7 @@ def _lines(now: "Live") -> Iterator[str]:
         yield f"go on:   {command('resume', now.run)}"
     elif now.status == "complete" and now.failed:
         yield f"again:   {command('retry', now.run)}"
-    yield from offline_note(now.ruled)
+    yield from offline_lines(now.ruled)
 
 
 def _life(now: "Live") -> Iterator[str]:
@@ -115,14 +123,14 @@ def _life(now: "Live") -> Iterator[str]:
         yield f"started {now.created_at}, ended {now.ended_at}"
     elif sign:
         who = f"process {sign.pid} on {sign.host}"
-        yield f"last sign of life {span(sign.age_s)} ago, from {who}"
+        yield f"last sign of life {format_span(sign.age_s)} ago, from {who}"
     if pulse:
         share = f" {pulse.done}/{pulse.total}" if pulse.total else ""
-        yield ", ".join([f"{pulse.stage}{share}", *pace_words(pulse)])
-    yield from (f"spent: {words}" for words in [", ".join(spend_words(now.spend))] if words)
+        yield ", ".join([f"{pulse.stage}{share}", *pace_parts(pulse)])
+    yield from (f"spent: {words}" for words in [", ".join(spend_parts(now.spend))] if words)
     if now.stalled and pulse:
-        yield f"{idle_words(now.idle_s)}; what it waits for:"
-        yield from (f"  {words}" for words in wait_words(pulse.waits) or ["nothing that is known"])
+        yield f"{format_idle_time(now.idle_s)}; what it waits for:"
+        yield from (f"  {words}" for words in wait_lines(pulse.waits) or ["nothing that is known"])
 
 
 def _troubles(now: "Live") -> Iterator[str]:

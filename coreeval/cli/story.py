@@ -1,21 +1,62 @@
-"""The story of one sample in words, for `coreeval trace`."""
+"""The story of one sample in words, for `coreeval trace`.
+
+With the calls of a step: who was asked what, and what came back.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from coreeval.cli.meanings import offline_note
+from coreeval.cli.formatting import difference_lines, offline_lines, text_lines, wrap_text
 from coreeval.cli.output import Document, one_line, show
-from coreeval.cli.story_calls import call_lines, trouble
-from coreeval.cli.story_texts import differing, texts, wrapped
 from coreeval.meanings import OUTCOMES, RUNGS, STEPS
 
 if TYPE_CHECKING:
     from coreeval.schema import Evidence, Freshness, ReplacedFact, TrainEnd, Triple
     from coreeval.viewer.history import CallHistory, SampleHistory, StepHistory
 
+
+def describe_trouble(call: "CallHistory") -> str:
+    """Tell what went wrong with a call before it brought an answer, and if it brought none."""
+    told = [f"sent again: {reason}" for reason in call.tries]
+    told += [f"no answer: {call.error}"] if call.error else []
+    return f"{call.role}: {'; '.join(told)}" if told else ""
+
+
+def call_lines(call: "CallHistory") -> Iterator[str]:
+    """Yield a call with its messages and its answer."""
+    yield from wrap_text(_call_heading(call))
+    yield from wrap_text(describe_trouble(call))
+    if call.gone:
+        yield from wrap_text("its words are no longer in the call store")
+        return
+    for message in call.messages:
+        yield from _block_lines(message.role, message.content)
+    yield from _block_lines("answer", call.answer)
+
+
+def _call_heading(call: "CallHistory") -> str:
+    prompt = f", prompt {call.prompt} {call.prompt_version[:8]}" if call.prompt else ""
+    tokens = f"{call.prompt_tokens} + {call.completion_tokens} tokens"
+    usd = "unknown price" if call.usd is None else f"{call.usd:.6f} USD"
+    paid = "known already" if call.cached else "billed"
+    draw = f", draw {call.draw}" if call.draw else ""
+    return (
+        f"call {call.key[:12]} {call.role}: {call.model}{prompt}{draw}, {tokens}, {usd}, {paid}, "
+        f"{call.seconds:.2f} s"
+    )
+
+
+def _block_lines(title: str, text: str) -> Iterator[str]:
+    """Yield a text with its own lines, each behind a bar so that none passes for one of ours."""
+    yield f"    {title}"
+    for line in text.splitlines():
+        for part in wrap_text(line) or [""]:
+            yield f"    | {part.strip()}"
+
+
 NEWS_SHOWN = 3
 """Pieces of news that are shown of those a sample was offered."""
-News = Mapping[str, "Evidence"]
+EvidenceById = Mapping[str, "Evidence"]
 
 
 def show_story(
@@ -42,7 +83,7 @@ def story_lines(
     """Yield the lines of a sample's story, from the original to how it ended."""
     sample = story.sample
     yield f"{one_line(sample.id)}   label: {one_line(sample.label_text)}"
-    yield from texts("original", sample.fields)
+    yield from text_lines("original", sample.fields)
     attempt = 0
     for step in story.steps:
         if step.attempt > attempt:
@@ -51,7 +92,7 @@ def story_lines(
         yield from _step_lines(step, story.evidence, calls)
     yield "-" * 73
     yield from _end_lines(story)
-    yield from offline_note(offline_roles)
+    yield from offline_lines(offline_roles)
 
 
 def _end_lines(story: "SampleHistory") -> Iterator[str]:
@@ -66,17 +107,17 @@ def _end_lines(story: "SampleHistory") -> Iterator[str]:
         yield f"kept from the release {result.kept_from}, whose run has its steps"
     times = f"{result.attempts} {_plural('attempt', result.attempts)}"
     yield f"{result.outcome} after {times}: {OUTCOMES[result.outcome]}"
-    yield from wrapped(result.reason)
-    yield from texts("semantic", result.semantic or {})
-    yield from differing(story.diffs, "original", "semantic")
-    yield from texts("updated", result.updated or {})
-    yield from differing(story.diffs, "original", "updated")
-    yield from _facts(result.facts, story.evidence)
-    yield from _newness(result.freshness)
-    yield from wrapped(_cost(story))
+    yield from wrap_text(result.reason)
+    yield from text_lines("semantic", result.semantic or {})
+    yield from difference_lines(story.diffs, "original", "semantic")
+    yield from text_lines("updated", result.updated or {})
+    yield from difference_lines(story.diffs, "original", "updated")
+    yield from _fact_lines(result.facts, story.evidence)
+    yield from _freshness_lines(result.freshness)
+    yield from wrap_text(_format_cost(story))
 
 
-def _cost(story: "SampleHistory") -> str:
+def _format_cost(story: "SampleHistory") -> str:
     made = [call for step in story.steps for call in step.calls]
     if not made:
         return ""
@@ -87,29 +128,29 @@ def _cost(story: "SampleHistory") -> str:
 
 def _train_lines(end: "TrainEnd") -> Iterator[str]:
     yield f"item of the train split, {end.status.replace('_', ' ')}"
-    yield from wrapped(end.reason)
-    yield from texts("reworded", end.semantic or {})
+    yield from wrap_text(end.reason)
+    yield from text_lines("reworded", end.semantic or {})
 
 
 # -- steps ----------------------------------------------------------------------------------------
 
 
-def _step_lines(step: "StepHistory", evidence: News, with_calls: bool) -> Iterator[str]:
+def _step_lines(step: "StepHistory", evidence: EvidenceById, with_calls: bool) -> Iterator[str]:
     title = STEPS.get(step.node, "")
-    yield f"{step.node:<16}{title}   ({step.seconds:.2f} s{_calls(step.calls)})"
+    yield f"{step.node:<16}{title}   ({step.seconds:.2f} s{_format_calls(step.calls)})"
     teller = _TELLERS.get(step.node)
     if teller:
         yield from teller(step.did, evidence)
     for verdict in step.verdicts:
         mark = "ok " if verdict.passed else "NOT"
-        yield from wrapped(f"{mark} {verdict.name}: {verdict.reason}".rstrip(": "))
+        yield from wrap_text(f"{mark} {verdict.name}: {verdict.reason}".rstrip(": "))
     for call in step.calls:
-        yield from call_lines(call) if with_calls else wrapped(trouble(call))
+        yield from call_lines(call) if with_calls else wrap_text(describe_trouble(call))
     if step.error:
-        yield from wrapped(f"error: {step.error}")
+        yield from wrap_text(f"error: {step.error}")
 
 
-def _calls(calls: "tuple[CallHistory, ...]") -> str:
+def _format_calls(calls: "tuple[CallHistory, ...]") -> str:
     paid = sum(not call.cached for call in calls)
     known = len(calls) - paid
     asked = f", {paid} {_plural('call', paid)} asked" if paid else ""
@@ -120,81 +161,81 @@ def _plural(word: str, number: int) -> str:
     return word if number == 1 else f"{word}s"
 
 
-def _tell_extract(did: Document, _: News) -> Iterator[str]:
+def _extract_lines(did: Document, _: EvidenceById) -> Iterator[str]:
     found = did.get("extraction") or {}
-    yield from _listed("mentions", (each["span"] for each in found.get("entities", ())))
-    yield from _listed("states", (_said(each) for each in found.get("triples", ())))
-    yield from _listed("must stay", (each["span"] for each in found.get("locked", ())))
-    yield from _listed("search for", found.get("queries", ()))
-    yield from _listed("sensitive", (each["flag"] for each in found.get("sensitive", ())))
+    yield from _list_lines("mentions", (each["span"] for each in found.get("entities", ())))
+    yield from _list_lines("states", (_format_change(each) for each in found.get("triples", ())))
+    yield from _list_lines("must stay", (each["span"] for each in found.get("locked", ())))
+    yield from _list_lines("search for", found.get("queries", ()))
+    yield from _list_lines("sensitive", (each["flag"] for each in found.get("sensitive", ())))
 
 
-def _tell_reword(did: Document, _: News) -> Iterator[str]:
-    yield from texts("reworded", did.get("semantic") or {})
+def _reword_lines(did: Document, _: EvidenceById) -> Iterator[str]:
+    yield from text_lines("reworded", did.get("semantic") or {})
 
 
-def _tell_retrieve(did: Document, evidence: News) -> Iterator[str]:
+def _retrieve_lines(did: Document, evidence: EvidenceById) -> Iterator[str]:
     known = list(did.get("evidence", ()))
     for query in did.get("asked", ()):
         came = query["why_none"] or f"{query['found']} {_plural('article', query['found'])}"
-        yield from wrapped(f"asked {query['rung']} {query['text']!r}: {came}")
+        yield from wrap_text(f"asked {query['rung']} {query['text']!r}: {came}")
     how = RUNGS.get(did.get("rung", "none"), "")
-    yield from wrapped(f"{len(known)} {_plural('article', len(known))}, found {how}")
+    yield from wrap_text(f"{len(known)} {_plural('article', len(known))}, found {how}")
     for key in known[:NEWS_SHOWN]:
-        yield from wrapped(_headline(evidence.get(key)))
+        yield from wrap_text(_format_headline(evidence.get(key)))
     if len(known) > NEWS_SHOWN:
-        yield from wrapped(f"… and {len(known) - NEWS_SHOWN} more (all with --json)")
+        yield from wrap_text(f"… and {len(known) - NEWS_SHOWN} more (all with --json)")
 
 
-def _tell_replace(did: Document, evidence: News) -> Iterator[str]:
+def _replace_lines(did: Document, evidence: EvidenceById) -> Iterator[str]:
     plan = did.get("plan") or {}
-    yield from wrapped(f"decision: {plan.get('decision')}: {plan.get('reason', '')}".rstrip(": "))
+    yield from wrap_text(f"decision: {plan.get('decision')}: {plan.get('reason', '')}".rstrip(": "))
     for statement in plan.get("statements", ()):
-        yield from wrapped(f"the news says: {statement['text']}")
+        yield from wrap_text(f"the news says: {statement['text']}")
         for key in statement.get("evidence_ids", ()):
-            yield from wrapped(f"  in {_source(evidence.get(key))}")
+            yield from wrap_text(f"  in {_format_source(evidence.get(key))}")
     for new in plan.get("replacements", ()):
-        before = f", in place of {_said(new['before'])}" if new["before"] else " (added)"
-        yield from wrapped(f"new fact: {_said(new['after'])}{before}")
+        before = f", in place of {_format_change(new['before'])}" if new["before"] else " (added)"
+        yield from wrap_text(f"new fact: {_format_change(new['after'])}{before}")
     for old in plan.get("delete", ()):
-        yield from wrapped(f"to go: {old['span']!r}: {old['why']}")
+        yield from wrap_text(f"to go: {old['span']!r}: {old['why']}")
 
 
-def _tell_compose(did: Document, _: News) -> Iterator[str]:
-    yield from texts("composed", did.get("composed") or {})
+def _compose_lines(did: Document, _: EvidenceById) -> Iterator[str]:
+    yield from text_lines("composed", did.get("composed") or {})
 
 
-def _tell_reflect(did: Document, _: News) -> Iterator[str]:
+def _reflect_lines(did: Document, _: EvidenceById) -> Iterator[str]:
     for each in did.get("statements", ()):
         carried = {"yes": "carried", "no": "NOT carried", "not_needed": "needs no source"}
         by = f" by {each['quote']!r}" if each["quote"] else ""
-        yield from wrapped(f"{carried[each['supported']]}: {each['text']}{by}")
+        yield from wrap_text(f"{carried[each['supported']]}: {each['text']}{by}")
 
 
-_TELLERS: dict[str, Callable[[Document, News], Iterator[str]]] = {
-    "extract": _tell_extract,
-    "reword": _tell_reword,
-    "retrieve": _tell_retrieve,
-    "replace": _tell_replace,
-    "compose": _tell_compose,
-    "reflect": _tell_reflect,
+_TELLERS: dict[str, Callable[[Document, EvidenceById], Iterator[str]]] = {
+    "extract": _extract_lines,
+    "reword": _reword_lines,
+    "retrieve": _retrieve_lines,
+    "replace": _replace_lines,
+    "compose": _compose_lines,
+    "reflect": _reflect_lines,
 }
 
 
-def _listed(title: str, spans: Iterable[str]) -> Iterator[str]:
+def _list_lines(title: str, spans: Iterable[str]) -> Iterator[str]:
     found = ", ".join(dict.fromkeys(spans))
     if found:
-        yield from wrapped(f"{title}: {found}")
+        yield from wrap_text(f"{title}: {found}")
 
 
-def _said(triple: Document) -> str:
+def _format_change(triple: Document) -> str:
     return f"{triple['head']} | {triple['relation']} | {triple['tail']}"
 
 
 # -- news -----------------------------------------------------------------------------------------
 
 
-def _headline(item: "Evidence | None") -> str:
+def _format_headline(item: "Evidence | None") -> str:
     if item is None:
         return "(evidence not stored)"
     mark = " [reads like an instruction]" if item.instruction_like else ""
@@ -202,30 +243,30 @@ def _headline(item: "Evidence | None") -> str:
     return f"{item.published_at:%Y-%m-%d} {item.domain}: {said}{mark}"
 
 
-def _source(item: "Evidence | None") -> str:
+def _format_source(item: "Evidence | None") -> str:
     return f"{item.published_at:%Y-%m-%d} {item.url}" if item else "(evidence not stored)"
 
 
-def _facts(facts: "Iterable[ReplacedFact]", evidence: News) -> Iterator[str]:
+def _fact_lines(facts: "Iterable[ReplacedFact]", evidence: EvidenceById) -> Iterator[str]:
     """Tell what replaced what, and each source after the first fact that rests on it."""
     told = set[str]()
     for fact in facts:
-        before = f"{_triple(fact.before)} -> " if fact.before else "added: "
-        yield from wrapped(f"fact: {before}{_triple(fact.after)}")
-        yield from wrapped(f"      as the news has it: {fact.quote!r}")
+        before = f"{_format_triple(fact.before)} -> " if fact.before else "added: "
+        yield from wrap_text(f"fact: {before}{_format_triple(fact.after)}")
+        yield from wrap_text(f"      as the news has it: {fact.quote!r}")
         if fact.evidence_id not in told:
             item = evidence.get(fact.evidence_id)
-            yield from wrapped(f"source: {_headline(item)}")
-            yield from wrapped(f"        {item.url if item else ''}")
+            yield from wrap_text(f"source: {_format_headline(item)}")
+            yield from wrap_text(f"        {item.url if item else ''}")
         told.add(fact.evidence_id)
 
 
-def _triple(triple: "Triple") -> str:
+def _format_triple(triple: "Triple") -> str:
     return f"{triple.head} | {triple.relation} | {triple.tail}"
 
 
-def _newness(freshness: "Freshness | None") -> Iterator[str]:
+def _freshness_lines(freshness: "Freshness | None") -> Iterator[str]:
     """Tell for which targets the sources are news."""
     for target, after in freshness.after_cutoff.items() if freshness else ():
         words = "cutoff not known" if after is None else f"{'after' if after else 'not after'} it"
-        yield from wrapped(f"cutoff of {target}: the sources are {words}")
+        yield from wrap_text(f"cutoff of {target}: the sources are {words}")

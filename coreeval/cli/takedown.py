@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.calls import WorkspaceOption
-from coreeval.cli.output import AsJson, note, show
+from coreeval.cli.output import AsJson, Document, brief, note, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ def takedown(
 ) -> None:
     """Delete what is kept of somebody who asks to be forgotten."""
     from coreeval.agents.name_finder import NameFinder
-    from coreeval.cli.takedown_words import takedown_document, takedown_lines
     from coreeval.releases.forgetting.found import UNREAD
     from coreeval.releases.forgetting.listed import checked_names
     from coreeval.releases.forgetting.places import places_in
@@ -60,7 +59,7 @@ def takedown(
 
     names, given = checked_names([name, *(alias or ())]), paths or []
     here = _workspace(workspace)
-    _require(here, given)
+    _require_paths(here, given)
     place = listed or here.takedown
     places = places_in(here, given, place)
 
@@ -69,11 +68,11 @@ def takedown(
 
     found: list[Found] | None = None
     if dry_run or not yes:
-        with _watching(places.number) as tell:
+        with _show_progress(places.number) as tell:
             found = forgetting(tell).look()
-    done = not dry_run and (yes or _agreed(found or [], names, as_json))
+    done = not dry_run and (yes or _confirm(found or [], names, as_json))
     if done:
-        with _watching(places.number) as tell:
+        with _show_progress(places.number) as tell:
             found = forgetting(tell).take_out()
     document = takedown_document(names, place, here, found or [], dry_run=dry_run, done=done)
     show(document, as_json, lambda: "\n".join(takedown_lines(document)))
@@ -87,7 +86,7 @@ def _workspace(given: Path | None) -> "Workspace":
     return Workspace(given) if given else workspace_for(Path.cwd())
 
 
-def _require(workspace: "Workspace", given: Sequence[Path]) -> None:
+def _require_paths(workspace: "Workspace", given: Sequence[Path]) -> None:
     if not workspace.root.is_dir() and not given:
         raise UsageError(
             "there is no workspace here",
@@ -97,13 +96,13 @@ def _require(workspace: "Workspace", given: Sequence[Path]) -> None:
 
 
 @contextmanager
-def _watching(total: int) -> Iterator[Callable[[str], None]]:
+def _show_progress(total: int) -> Iterator[Callable[[str], None]]:
     """Give a callback that shows which place is looked at."""
-    from coreeval.cli.progress import watching
+    from coreeval.cli.progress import show_progress
     from coreeval.graph.progress import Progress
 
     done = 0
-    with watching() as watch:
+    with show_progress() as watch:
 
         def tell(place: str) -> None:
             nonlocal done
@@ -113,14 +112,12 @@ def _watching(total: int) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
-def _agreed(found: "Sequence[Found]", names: Sequence[str], as_json: bool) -> bool:
+def _confirm(found: "Sequence[Found]", names: Sequence[str], as_json: bool) -> bool:
     """Ask whether to delete.
 
     Raises:
         UsageError: nobody is there to be asked.
     """
-    from coreeval.cli.takedown_words import place_lines, place_rows
-
     if as_json or not sys.stdin.isatty():
         raise UsageError(
             "this deletes what is kept of somebody for good, and nobody is there to agree",
@@ -129,3 +126,77 @@ def _agreed(found: "Sequence[Found]", names: Sequence[str], as_json: bool) -> bo
         )
     note("\n".join(place_lines(place_rows(found))))
     return typer.confirm(f"Delete this of {', '.join(names)} for good?", err=True)
+
+
+_DONE = {"blanked": "blanked", "deleted": "deleted", "reopened": "open again"}
+
+
+def takedown_document(
+    names: Sequence[str],
+    listed: Path,
+    workspace: "Workspace",
+    found: "Sequence[Found]",
+    *,
+    dry_run: bool,
+    done: bool,
+) -> Document:
+    """Return the result as a document."""
+    from coreeval.releases.forgetting.listed import missing_from
+
+    rows = place_rows(found)
+    return {
+        "names": list(names),
+        "list": str(listed),
+        "listed": not missing_from(listed, names),
+        "workspace": str(workspace.root),
+        "dry_run": dry_run,
+        "done": done,
+        "places": [row for row in rows if row["action"] != "reported"],
+        "left": [row for row in rows if row["action"] == "reported"],
+        "resume": [each.to_do for each in found if each.kind == "results of the run"],
+    }
+
+
+def place_rows(found: "Sequence[Found]") -> list[Document]:
+    """Return what was found as rows of a document."""
+    return [
+        {
+            "kind": each.kind,
+            "path": str(each.path),
+            "count": each.count,
+            "action": each.action,
+            "to_do": each.to_do,
+        }
+        for each in found
+    ]
+
+
+def place_lines(rows: Sequence[Document]) -> Iterator[str]:
+    """Yield a line for each place."""
+    for row in rows:
+        said = _DONE.get(row["action"], "left")
+        yield f"  {row['count']:>7,}  {row['kind']:<26}{said:<12}{brief(Path(row['path']))}"
+
+
+def takedown_lines(document: Document) -> Iterator[str]:
+    """Yield the result in words."""
+    places, left, done = document["places"], document["left"], document["done"]
+    names = ", ".join(document["names"])
+    if not places:
+        yield f"nothing that is kept here names {names}" + (
+            ", but for what is left" if left else ""
+        )
+    else:
+        yield f"{'taken out' if done else 'would be taken out'}: {names}"
+        yield from place_lines(places)
+    if left:
+        yield "left as it is, and names them:"
+        yield from place_lines(left)
+        yield from (f"  to do: {to_do}" for to_do in dict.fromkeys(row["to_do"] for row in left))
+    if document["resume"]:
+        yield "runs whose results are no more what they were; what is open is asked anew:"
+        yield from (f"  {each}" for each in document["resume"])
+    listed = "on the list" if document["listed"] else "not on the list yet"
+    yield f"{listed}: {brief(Path(document['list']))}"
+    if not done:
+        yield "nothing was changed"

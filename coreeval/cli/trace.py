@@ -1,34 +1,24 @@
-"""`coreeval trace`: what happened to each sample, step by step."""
+"""`coreeval trace`: what happened to each sample, step by step.
+
+Samples as a list in words, the story of one of them, or their stories as lines of JSON.
+"""
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
-from coreeval.cli.arguments import RunArgument
-from coreeval.cli.meanings import offline_roles
-from coreeval.cli.output import AsJson, Document, command, note, show
-from coreeval.cli.story import show_story
-from coreeval.cli.trace_list import export, list_lines
-from coreeval.cli.trace_options import (
-    SHOWN,
-    AttemptsOption,
-    CallsOption,
-    CauseOption,
-    CostOption,
-    DescendingOption,
-    HideOption,
-    LabelOption,
-    LimitOption,
-    LinesOption,
-    OffsetOption,
-    OutcomeOption,
-    SampleArgument,
-    SortOption,
-    TextOption,
-)
+import typer
+
+from coreeval.cli.formatting import list_offline_roles, offline_lines
+from coreeval.cli.options import RunArgument
+from coreeval.cli.output import AsJson, Document, brief, command, note, one_line, show
+from coreeval.cli.story import show_story, story_document
 from coreeval.errors import UsageError
 from coreeval.meanings import OUTCOMES
 
@@ -37,6 +27,129 @@ if TYPE_CHECKING:
     from coreeval.tools.stores.run_queries import SampleFilter, SampleSort
     from coreeval.tools.stores.run_store import RunStore
     from coreeval.viewer.history import SampleHistory
+
+
+SHOWN = 50
+"""Samples that are listed in words where nobody says how many."""
+
+SampleArgument = Annotated[
+    str | None, typer.Argument(metavar="SAMPLE", help="A sample's id; all, if absent.")
+]
+OutcomeOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="OUTCOME", help="List those that ended so, or `pending`; repeatable."),
+]
+LabelOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="List those with this label.")
+]
+AttemptsOption = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="List those of N attempts or more.")
+]
+CostOption = Annotated[
+    float | None, typer.Option(metavar="USD", min=0.0, help="List those that cost it or more.")
+]
+CauseOption = Annotated[
+    str | None, typer.Option(metavar="CAUSE", help="List those that were left for this cause.")
+]
+TextOption = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="List those with it in the id, a text or the reason."),
+]
+SortOption = Annotated[
+    str, typer.Option(metavar="BY", help="order, usd, attempts, seconds, calls, ended_at, …")
+]
+DescendingOption = Annotated[bool, typer.Option("--desc", help="The most or the last first.")]
+OffsetOption = Annotated[int, typer.Option(metavar="N", min=0, help="Leave out the first N.")]
+LimitOption = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, help=f"At most so many; {SHOWN}, or all with --json[l]."),
+]
+CallsOption = Annotated[
+    bool, typer.Option("--calls", help="With SAMPLE: show prompts and answers.")
+]
+LinesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--jsonl",
+        metavar="FILE",
+        help="Write the story of each, a line of JSON, into a file or to stdout (-).",
+    ),
+]
+HideOption = Annotated[
+    bool, typer.Option("--hide-texts", help="Lengths and hashes for texts, prompts, answers.")
+]
+
+
+WIDEST_ID = 40
+REASON = 80
+"""Characters of a reason that fit into the list."""
+
+
+def list_lines(listing: Document, run: Path, offset: int, filtered: bool) -> Iterator[str]:
+    """Yield a line for each sample of a list, and how to see the others.
+
+    Args:
+        listing: What `--json` prints.
+        run: The run.
+        offset: How many samples were left out before.
+        filtered: Whether only some samples were asked for.
+    """
+    rows, total = listing["samples"], listing["total"]
+    if not rows:
+        yield _empty_line(total, filtered)
+        return
+    ids = [one_line(row["sample"]) for row in rows]
+    wide = min(WIDEST_ID, max(len("sample"), *map(len, ids)))
+    yield f"{'sample':<{wide}}  {'outcome':<19}  attempts  {'usd':>9}  reason"
+    for sample, row in zip(ids, rows, strict=True):
+        usd = "unknown" if row["usd"] is None else f"{row['usd']:.4f}"
+        reason = textwrap.shorten(row["reason"], REASON, placeholder=" …")
+        start = f"{sample:<{wide}}  {row['outcome']:<19}  {row['attempts']:>8}"
+        yield f"{start}  {usd:>9}  {reason}".rstrip()
+    last = offset + len(rows)
+    if last < total or offset:
+        more = f"; the next: --offset {last}" if last < total else ""
+        yield f"{offset + 1} to {last} of {total}{more}"
+    yield f"one in detail: {command('trace', run, ids[0])}"
+    yield from offline_lines(listing["offline_roles"])
+
+
+def _empty_line(total: int, filtered: bool) -> str:
+    if total:
+        return f"there are no more than {total}"
+    return "no sample is like that" if filtered else "no sample has ended yet"
+
+
+def export_stories(stories: "Iterable[SampleHistory]", path: Path, as_json: bool) -> None:
+    """Write stories as they are read, a line of JSON each.
+
+    Raises:
+        UsageError: the file cannot be written, or stdout is asked for two things.
+    """
+    if str(path) != "-":
+        number = _write_file(stories, path)
+        document = {"file": str(path), "stories": number}
+        show(document, as_json, lambda: f"{number} stories: {brief(path)}")
+    elif as_json:
+        raise UsageError("--json and --jsonl - both write to stdout", hint="leave out one of them")
+    else:
+        _write_lines(stories, sys.stdout)
+
+
+def _write_file(stories: "Iterable[SampleHistory]", path: Path) -> int:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            return _write_lines(stories, file)
+    except OSError as error:
+        raise UsageError(
+            f"this file cannot be written: {error.strerror}", where=str(path)
+        ) from None
+
+
+def _write_lines(stories: "Iterable[SampleHistory]", file: IO[str]) -> int:
+    lines = (json.dumps(story_document(story)) + "\n" for story in stories)
+    return sum(1 for line in lines if file.write(line))
+
 
 _FILTERS = {
     "outcomes": "--outcome",
@@ -69,21 +182,23 @@ def trace(
     """Tell the story of a sample, or how each one ended."""
     said = (outcome, label, attempts, min_cost, cause, text)
     given = {name: value for name, value in zip(_FILTERS, said, strict=True) if value}
-    _check(sample, given, hide_texts)
-    by = _sort(sort)
-    with _opened(run, hide_texts) as book:
+    _check_options(sample, given, hide_texts)
+    by = _parse_sort(sort)
+    with _open_stories(run, hide_texts) as book:
         if jsonl is not None:
-            ids = [sample] if sample else book.store.listing.ids(_chosen(given), by, descending)
-            export(map(book.story, ids[offset:][:limit]), jsonl, as_json)
+            ids = (
+                [sample] if sample else book.store.listing.ids(_make_filter(given), by, descending)
+            )
+            export_stories(map(book.story, ids[offset:][:limit]), jsonl, as_json)
         elif sample is not None:
             show_story(book.story(sample), book.offline_roles, as_json=as_json, calls=calls)
         else:
             most = limit or (max(1, book.store.total()) if as_json else SHOWN)
-            listed = book.listed(_chosen(given), by, descending, offset, most)
+            listed = book.listed(_make_filter(given), by, descending, offset, most)
             show(listed, as_json, lambda: "\n".join(list_lines(listed, run, offset, bool(given))))
 
 
-def _check(sample: str | None, given: Mapping[str, object], hide_texts: bool) -> None:
+def _check_options(sample: str | None, given: Mapping[str, object], hide_texts: bool) -> None:
     if sample is not None and given:
         option = _FILTERS[next(iter(given))]
         raise UsageError(f"{option} is for the list of samples", hint="leave out SAMPLE or it")
@@ -91,14 +206,14 @@ def _check(sample: str | None, given: Mapping[str, object], hide_texts: bool) ->
         raise UsageError("--text searches what --hide-texts hides", hint="leave out one of them")
 
 
-def _sort(name: str) -> "SampleSort":
+def _parse_sort(name: str) -> "SampleSort":
     from coreeval.tools.stores.run_queries import SORTS
 
-    _known("order", name, SORTS)
+    _require_known("order", name, SORTS)
     return next(sort for sort in SORTS if sort == name)
 
 
-def _known(what: str, name: str, known: Sequence[str]) -> None:
+def _require_known(what: str, name: str, known: Sequence[str]) -> None:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         raise UsageError(
@@ -107,33 +222,33 @@ def _known(what: str, name: str, known: Sequence[str]) -> None:
         )
 
 
-def _chosen(given: Mapping[str, Any]) -> "SampleFilter":
+def _make_filter(given: Mapping[str, Any]) -> "SampleFilter":
     """Return the filter; pending samples are listed only where they are asked for."""
     from coreeval.tools.stores.run_queries import SampleFilter
 
     for name in given.get("outcomes", ()):
-        _known("outcome", name, tuple(OUTCOMES))
+        _require_known("outcome", name, tuple(OUTCOMES))
     ended = tuple(name for name in OUTCOMES if name != "pending")
     return SampleFilter.model_validate({"outcomes": ended, **given})
 
 
 @contextmanager
-def _opened(run: Path, hide_texts: bool) -> Iterator["_Book"]:
+def _open_stories(run: Path, hide_texts: bool) -> Iterator["_StoryReader"]:
     from coreeval.releases.opening import opened_calls, opened_run
 
     with opened_run(run) as (_, manifest, store), opened_calls(manifest, note) as calls:
-        yield _Book(
+        yield _StoryReader(
             run=run,
             store=store,
             calls=calls,
             prompts=manifest.prompts,
-            offline_roles=offline_roles(manifest),
+            offline_roles=list_offline_roles(manifest),
             hide_texts=hide_texts,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Book:
+class _StoryReader:
     """The stories of a run, with their texts or without."""
 
     run: Path

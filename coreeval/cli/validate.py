@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from coreeval.cli.arguments import (
+from coreeval.cli.options import (
     ConfigArgument,
     FromOption,
     SetOption,
     StaleOption,
-    lineage_words,
+    lineage_arguments,
 )
 from coreeval.cli.output import AsJson, Document, command, one_line, show
 from coreeval.errors import CoreEvalError, UsageError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from coreeval.config import Config
     from coreeval.graph.run_origin import Lineage
     from coreeval.graph.setup import Setup
+
 
 SHOWN = 5
 """Bad rows and gaps that are listed; the rest is counted."""
@@ -44,7 +45,7 @@ def validate(
     read_env_file(config.resolve().parent, loaded)
     checks = list(_checks(loaded, config, lineage))
     document = {"config": str(config), "ok": all(c["ok"] for c in checks), "checks": checks}
-    run = command("refresh", config, *lineage_words(release, stale_after))
+    run = command("refresh", config, *lineage_arguments(release, stale_after))
     show(document, as_json, lambda: "\n".join(_words(document, run)))
     if not document["ok"]:
         raise typer.Exit(UsageError.exit_code)
@@ -104,7 +105,7 @@ def _task_mistakes(task: str) -> list[str]:
 
 
 def _window(setup: "Setup") -> list[str]:
-    from coreeval.cli.date_words import target_lines, window_lines
+    from coreeval.cli.formatting import target_lines, window_lines
     from coreeval.tasks import explain_task
 
     window, task = setup.window, setup.config.task
@@ -247,7 +248,7 @@ def _words(document: Document, run: str) -> Iterator[str]:
     for check in document["checks"]:
         yield f"{'ok ' if check['ok'] else 'NOT'} {check['name']}"
         error = check["error"]
-        for line in (*check["found"], *(_told(error) if error else ())):
+        for line in (*check["found"], *(_error_lines(error) if error else ())):
             yield "    " + line.replace("\n", "\n    ")
     if document["ok"]:
         yield f"everything holds; next: {run}"
@@ -255,7 +256,7 @@ def _words(document: Document, run: str) -> Iterator[str]:
         yield "not ready: see the lines marked NOT"
 
 
-def _told(error: Document) -> Iterator[str]:
+def _error_lines(error: Document) -> Iterator[str]:
     yield error["message"]
     if error["where"]:
         yield f"  where: {error['where']}"

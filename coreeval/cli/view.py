@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.loading import loading
+from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.output import AsJson, show
 from coreeval.errors import RunStateError
 
@@ -45,7 +45,7 @@ def view(
 ) -> None:
     """Look at runs in a browser; nothing is sent anywhere. Ctrl-C ends it."""
     workspace = _workspace(runs or [])
-    with loading():
+    with pause_garbage_collection():
         from coreeval.viewer.app import create_app, open_server_socket, serve
 
     server_socket = open_server_socket(host, port)

@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 from coreeval import meanings
-from coreeval.cli.app import COMMANDS, app_of
+from coreeval.cli.app import COMMANDS, build_app
 from coreeval.config import Config, ItemConfig, SeriesConfig, parse_config
 from coreeval.errors import CoreEvalError
 from coreeval.graph import bundled
@@ -96,12 +96,12 @@ def test_the_keys_of_each_document(
     } == {
         *(
             str(command.callback.__name__)
-            for command in app_of(COMMANDS).registered_commands
+            for command in build_app(COMMANDS).registered_commands
             if command.callback
         ),
         *(
             str(group.typer_instance.info.name)
-            for group in app_of(COMMANDS).registered_groups
+            for group in build_app(COMMANDS).registered_groups
             if group.typer_instance
         ),
     }
@@ -141,7 +141,7 @@ def test_the_outcomes_and_commands_of_the_run_page() -> None:
     assert set(meanings.OUTCOMES) <= set(rows)
     known = {
         command.callback.__name__
-        for command in app_of(COMMANDS).registered_commands
+        for command in build_app(COMMANDS).registered_commands
         if command.callback
     }
     named = set(re.findall(r"coreeval (\w+) ", DOCS["run.md"]))

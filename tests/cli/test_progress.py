@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.cli.progress import watching
+from coreeval.cli.progress import show_progress
 from coreeval.graph.progress import Progress
 from coreeval.tools.stores.heartbeat import ProgressSnapshot, RoleSpeed, Spend, Wait
 from tests.cli.kit import Shell
@@ -40,7 +40,7 @@ def test_a_line_when_something_changes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at(monkeypatch, 0, 1, 2, 3, 14, 15, 16, 17)
-    with watching("emotion") as watch:
+    with show_progress("emotion") as watch:
         watch(Progress(stage="plan"))
         watch(Progress(stage="plan"))  # nothing new, and too early
         watch(Progress(stage="refresh", done=1, total=9, counts={"unsafe": 1, "accepted": 0}))
@@ -64,7 +64,7 @@ def test_lines_become_rarer_in_a_long_run(
 ) -> None:
     beats = range(0, 36_000, 5)
     at(monkeypatch, 0, *beats)
-    with watching() as watch:
+    with show_progress() as watch:
         for second in beats:
             watch(Progress(stage="refresh", done=second, total=99_999))
     assert 100 < len(capsys.readouterr().err.splitlines()) < 200  # ten hours
@@ -83,7 +83,7 @@ def test_a_line_says_how_it_goes_and_that_it_does_not(
     )
     stalled = replace(pulse, idle_s=72.0, waits=(throttled,))
     where = Progress(stage="refresh", done=5, total=9, counts={"accepted": 5})
-    with watching() as watch:
+    with show_progress() as watch:
         watch(replace(where, pulse=pulse))
         watch(replace(where, pulse=stalled))
         watch(replace(where, pulse=stalled))  # said already
@@ -107,7 +107,7 @@ def test_a_bar_that_stays_on_its_line(monkeypatch: pytest.MonkeyPatch, columns: 
     master, slave = pty.openpty()
     with os.fdopen(slave, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        with watching("emotion") as watch:
+        with show_progress("emotion") as watch:
             watch(Progress(stage="refresh", done=5, total=400000, counts=COUNTS))
             pulse = ProgressSnapshot(stage="refresh", per_minute=1234, left_s=99_999, sent=1024)
             watch(Progress(stage="refresh", done=309882, total=400000, counts=COUNTS, pulse=pulse))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.cli.review_words import PAGE
+from coreeval.cli.review import PAGE
 from tests.cli.kit import Shell
 from tests.cli.test_docs import documented
 from tests.releases.kit import Made

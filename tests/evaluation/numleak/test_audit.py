@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from coreeval.cli.numleak_words import told_lines
+from coreeval.cli.numleak_output import audits_lines
 from coreeval.evaluation.numleak.audit import (
     Audit,
     as_json,
@@ -239,7 +239,7 @@ def report(folder: Path, replies: list[Reply], about: Series) -> str:
     }
     json.dumps(document, allow_nan=False)
     page = write_page(folder / "page.html", found, document)
-    return "\n".join([*told_lines(document), page.read_text("utf-8")])
+    return "\n".join([*audits_lines(document), page.read_text("utf-8")])
 
 
 def asked(about: Series, said: str, variants: tuple[Variant, ...]) -> list[Reply]:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from coreeval.cli.defence_words import defence_lines
+from coreeval.cli.numleak_output import defence_lines
 from coreeval.evaluation.numleak.audit import audits_document
 from coreeval.evaluation.numleak.audit_page import write_page
 from coreeval.evaluation.numleak.defences.effects import Document, defence_replies_document

@@ -1,4 +1,4 @@
-"""What `coreeval detect pcr` prints: as a document, and in words."""
+"""The output of `coreeval detect pcr`, as JSON and as text."""
 
 import textwrap
 from collections import Counter
@@ -25,12 +25,12 @@ _NAME = 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class PcrOutcome:
     """All that there is to tell."""
 
     files: Mapping[str, Path]
-    read: Mapping[str, Pairs]
-    asked: Mapping[str, Document]
+    pairs: Mapping[str, Pairs]
+    questions: Mapping[str, Document]
     """What became of the questions, where they were asked just now."""
     settings: PcrSettings
     embeddings: str | None
@@ -44,51 +44,55 @@ class Told:
 # -- the document ---------------------------------------------------------------------------------
 
 
-def told_document(told: Told, plots: Sequence[Path]) -> Document:
+def pcr_document(told: PcrOutcome, plots: Sequence[Path]) -> Document:
     """Return the comparison of one file, or a list of them."""
-    found = [_comparison(told, name) for name in told.comparisons]
+    found = [_comparison_document(told, name) for name in told.comparisons]
     rest = {
         "plots": [str(path) for path in plots],
-        "references": [_reference(told, name) for name in (*told.references, *told.silent)],
+        "references": [
+            _reference_document(told, name) for name in (*told.references, *told.silent)
+        ],
         "settings": settings_document(told.settings, told.embeddings),
     }
     return {**found[0], **rest} if len(found) == 1 else {"comparisons": found, **rest}
 
 
-def _comparison(told: Told, name: str) -> Document:
-    read = told.read[name]
+def _comparison_document(told: PcrOutcome, name: str) -> Document:
+    read = told.pairs[name]
     return {
         "name": name,
         "pairs": str(told.files[name]),
-        "asked": told.asked.get(name),
+        "asked": told.questions.get(name),
         **comparison_document(told.comparisons[name]),
         "bad_rows": [row.model_dump() for row in read.bad],
-        "ablation": _ablation(told.ablation, name) if told.ablation else None,
+        "ablation": _ablation_document(told.ablation, name) if told.ablation else None,
     }
 
 
-def _reference(told: Told, name: str) -> Document:
+def _reference_document(told: PcrOutcome, name: str) -> Document:
     known = told.references.get(name)
     return {
         "name": name,
         "pairs": str(told.files[name]),
-        "asked": told.asked.get(name),
+        "asked": told.questions.get(name),
         **(reference_document(known) if known else {"splits": {}, "difference": None}),
-        "bad_rows": [row.model_dump() for row in told.read[name].bad],
+        "bad_rows": [row.model_dump() for row in told.pairs[name].bad],
         "unused": told.silent.get(name, ""),
     }
 
 
-def _ablation(ablation: Ablation, name: str) -> Document:
-    forms = ({"scale": form.scale, "alpha": form.alpha, **_cell(each[name])}
+def _ablation_document(ablation: Ablation, name: str) -> Document:
+    forms = ({"scale": form.scale, "alpha": form.alpha, **_cell_document(each[name])}
              for form, each in ablation.forms if name in each)  # fmt: skip
     thresholds = (
-        {"threshold": at, **_cell(each[name])} for at, each in ablation.thresholds if name in each
+        {"threshold": at, **_cell_document(each[name])}
+        for at, each in ablation.thresholds
+        if name in each
     )
     return {"forms": list(forms), "thresholds": list(thresholds)}
 
 
-def _cell(one: Comparison) -> Document:
+def _cell_document(one: Comparison) -> Document:
     return {
         "consistency": {name: json_number(each.consistency) for name, each in one.splits.items()},
         "pcr": {name: json_number(each.pcr.estimate) for name, each in one.splits.items()},
@@ -102,7 +106,7 @@ def _cell(one: Comparison) -> Document:
 # -- words ----------------------------------------------------------------------------------------
 
 
-def told_lines(document: Document) -> Iterator[str]:
+def pcr_lines(document: Document) -> Iterator[str]:
     """Yield each comparison, then all of them on a line each where there are several."""
     found, settings = document.get("comparisons", [document]), document["settings"]
     for one in found:
@@ -119,7 +123,7 @@ def _comparison_lines(one: Document, settings: Document, count: int) -> Iterator
     yield f"-- {one_line(one['name'])} ".ljust(WIDTH, "-")
     yield from _file_lines(one)
     if one["asked"]:
-        yield from _asked_lines(one["asked"])
+        yield from _question_lines(one["asked"])
     yield from _split_table(one, settings)
     yield from _status_lines(one)
     yield from _difference_lines(one, settings, count)
@@ -145,7 +149,7 @@ def _file_lines(one: Document) -> Iterator[str]:
         yield f"    and {len(bad) - SHOWN} more, all of them with --json"
 
 
-def _asked_lines(asked: Document) -> Iterator[str]:
+def _question_lines(asked: Document) -> Iterator[str]:
     """Yield for each split what was asked and what came of it, as far as it is out of the usual."""
     for name, split in asked["splits"].items():
         kinds = ", ".join(f"{count} {kind}" for kind, count in split["questions"].items() if count)
@@ -172,22 +176,22 @@ def _split_table(one: Document, settings: Document) -> Iterator[str]:
     for name, split in one["splits"].items():
         yield (
             f"  {_cut(name, 12):<12}{split['n']:>7}{split['scored']:>8}"
-            f"  {_told(split['performance']):>17}  {_told(split['consistency']):>{wide}}"
-            f"{_told(split['pcr']):>9}  {_span(split)}"
+            f"  {_number(split['performance']):>17}  {_number(split['consistency']):>{wide}}"
+            f"{_number(split['pcr']):>9}  {_interval(split)}"
         )
 
 
 def _difference_lines(one: Document, settings: Document, count: int) -> Iterator[str]:
     found = one["difference"]
-    p = f"p {_told(found['p_value'])} ({settings['draws']} permutations)"
+    p = f"p {_number(found['p_value'])} ({settings['draws']} permutations)"
     if count > 1:
-        p = f"{p}, {_told(found['p_adjusted'])} with all {count} comparisons (Benjamini-Hochberg)"
+        p = f"{p}, {_number(found['p_adjusted'])} with all {count} comparisons (Benjamini-Hochberg)"
     if found["estimate"] is None and not any(split["n"] for split in one["splits"].values()):
         return
-    yield f"  {_minus(settings)} {_told(found['estimate'], '+')}, {_span(found, '+')}"
+    yield f"  {_gap_name(settings)} {_number(found['estimate'], '+')}, {_interval(found, '+')}"
     yield f"  {p}"
-    yield f"  performance {_in_points(found['points'])}, p {_told(found['points']['p_value'])}"
-    yield f"  smallest difference of PCR that is found in 80 %: {_told(found['detectable'])}"
+    yield f"  performance {_points(found['points'])}, p {_number(found['points']['p_value'])}"
+    yield f"  smallest difference of PCR that is found in 80 %: {_number(found['detectable'])}"
 
 
 def _adjusted_lines(found: Document) -> Iterator[str]:
@@ -195,8 +199,9 @@ def _adjusted_lines(found: Document) -> Iterator[str]:
     how = "their line" if found["method"] == "line" else "their mean gap"
     yield from _wrapped(
         f"beyond {len(found['references'])} references ({how}, {shared} items): "
-        f"PCR {_told(found['estimate'], '+')}, {_span(found, '+')}, p {_told(found['p_value'])}; "
-        f"performance {_in_points(found['points'])}, p {_told(found['points']['p_value'])}",
+        f"PCR {_number(found['estimate'], '+')}, {_interval(found, '+')}, "
+        f"p {_number(found['p_value'])}; "
+        f"performance {_points(found['points'])}, p {_number(found['points']['p_value'])}",
         "  ",
     )
 
@@ -227,18 +232,18 @@ def _reference_lines(found: Sequence[Document], settings: Document) -> Iterator[
             continue
         each = one["difference"]
         splits = (one["splits"][settings[f"{name}_split"]] for name in ("train", "test"))
-        pcr = " and ".join(_told(split["pcr"]) for split in splits)
+        pcr = " and ".join(_number(split["pcr"]) for split in splits)
         yield from _wrapped(
-            f"{one_line(one['name'])}: PCR {pcr}, {_minus(settings)} "
-            f"{_told(each['estimate'], '+')}, {_span(each, '+')}; performance "
-            f"{_in_points(each['points'])}",
+            f"{one_line(one['name'])}: PCR {pcr}, {_gap_name(settings)} "
+            f"{_number(each['estimate'], '+')}, {_interval(each, '+')}; performance "
+            f"{_points(each['points'])}",
             "  ",
         )
         if one["bad_rows"]:
             yield f"    {len(one['bad_rows'])} bad lines are left out"
 
 
-def _in_points(found: Document) -> str:
+def _points(found: Document) -> str:
     """Return a difference of performance with its interval."""
     values = (found["estimate"], found["ci_low"], found["ci_high"])
     if None in values:
@@ -250,29 +255,29 @@ def _baseline_lines(one: Document, settings: Document) -> Iterator[str]:
     found = one["baselines"]
     ends = found["intervals"]
     declines = ", ".join(
-        f"{one_line(name)} {_told(value, '+')} ({_span(ends['decline'][name], '+')})"
+        f"{one_line(name)} {_number(value, '+')} ({_interval(ends['decline'][name], '+')})"
         for name, value in found["decline"].items()
     )
     yield from _wrapped(f"baseline, {settings['metric']} lost when modified: {declines}")
-    span = _span(ends["discrepancy"], "+")
-    yield from _wrapped(f"baseline, discrepancy: {_told(found['discrepancy'], '+')} ({span})")
+    span = _interval(ends["discrepancy"], "+")
+    yield from _wrapped(f"baseline, discrepancy: {_number(found['discrepancy'], '+')} ({span})")
 
 
 def _ablation_lines(ablation: Document, settings: Document) -> Iterator[str]:
-    head = f"{_minus(settings):<26}{'95 % interval':<20}  verdict"
+    head = f"{_gap_name(settings):<26}{'95 % interval':<20}  verdict"
     yield f"  ablation: {'scale':<9}{'alpha':>6}  {head}"
     for cell in ablation["forms"]:
         yield f"            {cell['scale']:<9}{cell['alpha']:>6g}  {_cell_words(cell)}"
     if ablation["thresholds"]:
         yield f"  ablation: {'threshold':<15}  {head}"
     for cell in ablation["thresholds"]:
-        same = ", ".join(f"{name} {_told(c)}" for name, c in cell["consistency"].items())
+        same = ", ".join(f"{name} {_number(c)}" for name, c in cell["consistency"].items())
         yield f"            {cell['threshold']:<15g}  {_cell_words(cell)}; consistency {same}"
 
 
 def _cell_words(cell: Document) -> str:
     verdict = cell["verdict"].replace("_", " ")
-    return f"{_told(cell['difference'], '+'):<26}{_span(cell, '+'):<20}  {verdict}"
+    return f"{_number(cell['difference'], '+'):<26}{_interval(cell, '+'):<20}  {verdict}"
 
 
 def _summary(found: Sequence[Document]) -> Iterator[str]:
@@ -283,8 +288,8 @@ def _summary(found: Sequence[Document]) -> Iterator[str]:
     for one in found:
         each, verdict = one["adjusted"] or one["difference"], one["verdict"].replace("_", " ")
         yield (
-            f"{_cut(one['name'], wide):<{wide}}  {_told(each['estimate'], '+'):>10}"
-            f"  {_span(each, '+'):<20}  {_told(one['test']['p_adjusted']):>10}  {verdict}"
+            f"{_cut(one['name'], wide):<{wide}}  {_number(each['estimate'], '+'):>10}"
+            f"  {_interval(each, '+'):<20}  {_number(one['test']['p_adjusted']):>10}  {verdict}"
         )
 
 
@@ -298,17 +303,17 @@ def _settings_line(settings: Document) -> str:
     )
 
 
-def _minus(settings: Document) -> str:
+def _gap_name(settings: Document) -> str:
     first, second = (_cut(settings[f"{name}_split"], 12) for name in ("train", "test"))
     return f"PCR({first}) - PCR({second})"
 
 
-def _told(value: float | None, sign: str = "") -> str:
+def _number(value: float | None, sign: str = "") -> str:
     return "undefined" if value is None else f"{value:{sign}.4f}"
 
 
-def _span(found: Document, sign: str = "") -> str:
-    return f"{_told(found['ci_low'], sign)} to {_told(found['ci_high'], sign)}"
+def _interval(found: Document, sign: str = "") -> str:
+    return f"{_number(found['ci_low'], sign)} to {_number(found['ci_high'], sign)}"
 
 
 def _cut(text: str, wide: int) -> str:

@@ -1,10 +1,18 @@
-"""Arguments that several commands share."""
+"""Options and arguments that several commands share.
 
-from collections.abc import Iterator
+`with_trusted_endpoints` asks before a variable of the environment is sent to an endpoint for the
+first time.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+
+from coreeval.cli.output import note, one_line, plain
+from coreeval.errors import UntrustedEndpoint
 
 MOST_SHOWN = 120
 """Characters of an argument that an error repeats."""
@@ -17,7 +25,7 @@ RunArgument = Annotated[
 ]
 
 
-def _readable(settings: list[str] | None) -> list[str] | None:
+def _require_yaml(settings: list[str] | None) -> list[str] | None:
     """Refuse a value that is no YAML before it is put into the config."""
     from coreeval.config.user_files import YamlError, parse_yaml
 
@@ -42,7 +50,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="KEY.PATH=VALUE",
-        callback=_readable,
+        callback=_require_yaml,
         help="Overrides the config; repeatable.",
     ),
 ]
@@ -81,15 +89,69 @@ UnpricedOption = Annotated[
 ]
 
 
-def lineage_words(release: str | None, stale_after: str | None) -> list[str]:
+def lineage_arguments(release: str | None, stale_after: str | None) -> list[str]:
     """Return what the options about a release before are, as words of a command line."""
     options = {"--from": release, "--stale-after": stale_after}
     return [word for name, value in options.items() if value for word in (name, value)]
 
 
-def of_money(budget: float | None, allow_unpriced: bool) -> Iterator[str]:
+def budget_overrides(budget: float | None, allow_unpriced: bool) -> Iterator[str]:
     """Yield what the options about money say as overrides of the config."""
     if budget is not None:
         yield f"run.budget_usd={budget}"
     if allow_unpriced:
         yield "run.allow_unpriced=true"
+
+
+T = TypeVar("T")
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust-endpoints",
+        help="Send keys and texts to the endpoints that the config names, without asking; it is "
+        "remembered.",
+    ),
+]
+
+
+def with_trusted_endpoints(trust: bool, work: Callable[[], T]) -> T:
+    """Return what a piece of work returns, once a person has agreed to what it sends where.
+
+    Args:
+        trust: Whether that was agreed to on the command line.
+        work: Raises UntrustedEndpoint before anything is written or sent; it is called again.
+
+    Raises:
+        UntrustedEndpoint: nobody has agreed, or nobody can be asked.
+    """
+    asked = set[tuple[str, str]]()
+    while True:
+        try:
+            return work()
+        except UntrustedEndpoint as error:
+            new = set(error.pairs) - asked
+            if error.record is None or not new or not (trust or _confirm(error)):
+                raise
+            asked |= new
+            _remember(error)
+
+
+def _confirm(error: UntrustedEndpoint) -> bool:
+    """Ask on the terminal; without one the answer is no."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    note("The config names endpoints to which this workspace has sent nothing before:")
+    for variable, origin in error.pairs:
+        note(f"  {plain(one_line(variable))} would be sent to {plain(one_line(origin))}")
+    return typer.confirm("Send it there from now on?", default=False, err=True)
+
+
+def _remember(error: UntrustedEndpoint) -> None:
+    from coreeval.tools.endpoints import EndpointPair
+    from coreeval.tools.trust import TrustRecord
+
+    assert error.record is not None, "only such errors are asked about"
+    pairs = [EndpointPair(*pair) for pair in error.pairs]
+    TrustRecord.at(error.record).trust_endpoints(pairs)
+    for pair in pairs:
+        note(f"remembered in {error.record}: {pair}")

@@ -1,4 +1,4 @@
-"""What the commands of the prompt bench print: as documents, and in words."""
+"""The output of `coreeval prompts list|show|try`, as JSON and as text."""
 
 import json
 import textwrap
@@ -18,6 +18,7 @@ from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 
 if TYPE_CHECKING:
     from coreeval.graph.prompt_lab.assessment import Assessment
+
 
 WIDTH = 100
 CHARACTERS_PER_TOKEN = 4
@@ -50,7 +51,7 @@ def list_document(prompts: PromptSet, tasks: Sequence[Task] | None) -> Document:
                 "file": prompt.name,
                 "version": prompt.version,
                 "words": len(prompt.text.split()),
-                "tokens": _tokens(prompt.text),
+                "tokens": _estimate_tokens(prompt.text),
                 "variables": sorted(prompt.variables),
                 "lines": {
                     task.name: {
@@ -100,7 +101,7 @@ def show_document(
             "version_with_line": prompt.version_with_line(one.task.lines.get(one.role, "")),
         },
         "messages": list(shown.messages),
-        "tokens": sum(_tokens(message["content"]) for message in shown.messages),
+        "tokens": sum(_estimate_tokens(message["content"]) for message in shown.messages),
         "schema": {"name": shown.schema_name, "schema": shown.schema},
     }
 
@@ -116,10 +117,10 @@ def show_lines(document: Document, *, schema: bool) -> Iterator[str]:
     yield f"prompt: {prompt['file']}, version {prompt['version']}; {line}"
     yield f"length: about {document['tokens']} tokens"
     for message in document["messages"]:
-        yield _rule(message["role"])
+        yield _ruled_title(message["role"])
         yield message["content"]
     if schema:
-        yield _rule(f"schema of the answer: {document['schema']['name']}")
+        yield _ruled_title(f"schema of the answer: {document['schema']['name']}")
         yield json.dumps(document["schema"]["schema"], indent=2)
 
 
@@ -137,12 +138,12 @@ def try_document(
         "role": role,
         "task": inputs.found[0].task.name,
         "inputs": inputs.made_by,
-        "contenders": [_contender(role, inputs, each) for each in contenders],
+        "contenders": [_variant_document(role, inputs, each) for each in contenders],
         "samples": [
             {
                 "sample": one.sample.model_dump(),
                 "given": _GIVEN.dump_python(one.given, mode="json"),
-                "trials": [_trial(trial) for trial in row],
+                "trials": [_trial_document(trial) for trial in row],
             }
             for one, row in zip(inputs.found, zip(*trials, strict=True), strict=True)
         ],
@@ -151,7 +152,7 @@ def try_document(
     }
 
 
-def _contender(role: RoleName, inputs: RoleInputs, each: PromptVariant) -> Document:
+def _variant_document(role: RoleName, inputs: RoleInputs, each: PromptVariant) -> Document:
     line = inputs.found[0].task.lines.get(role, "")
     prompt = each.prompts[role]
     return {
@@ -161,20 +162,20 @@ def _contender(role: RoleName, inputs: RoleInputs, each: PromptVariant) -> Docum
     }
 
 
-def _trial(trial: PromptTrial) -> Document:
+def _trial_document(trial: PromptTrial) -> Document:
     answer = trial.answer
     return {
         "valid": answer is not None,
         "error": trial.error,
         "answer": answer.model_dump(mode="json") if answer is not None else None,
         "said": trial.said,
-        "looked": _looked(trial.looked) if trial.looked else None,
-        "judged": {name: _looked(looked) for name, looked in trial.judged.items()},
+        "looked": _assessment_document(trial.looked) if trial.looked else None,
+        "judged": {name: _assessment_document(looked) for name, looked in trial.judged.items()},
         "calls": [call.model_dump(mode="json") for call in trial.calls],
     }
 
 
-def _looked(looked: "Assessment") -> Document:
+def _assessment_document(looked: "Assessment") -> Document:
     return asdict(looked)
 
 
@@ -185,19 +186,19 @@ def try_lines(document: Document) -> Iterator[str]:
         yield f"{letter}: {each['name']} (wording {each['prompt']['version']})"
     for one in document["samples"]:
         sample = one["sample"]
-        yield _rule(f"{one_line(sample['id'])}, label {sample['label_text']}")
+        yield _ruled_title(f"{one_line(sample['id'])}, label {sample['label_text']}")
         for name, text in sample["fields"].items():
-            yield from _wrapped(f"{name}: {text}", "")
-        for name, text in _judged_text(one).items():
-            yield from _wrapped(f"judged {name}: {text}", "")
+            yield from _wrap_line(f"{name}: {text}", "")
+        for name, text in _text_under_judgement(one).items():
+            yield from _wrap_line(f"judged {name}: {text}", "")
         for letter, trial in zip(LETTERS, one["trials"], strict=False):
             yield from _trial_lines(letter, trial)
-    yield _rule("sums")
-    yield from _passed_over(document["passed_over"])
-    yield from _sums(document["totals"])
+    yield _ruled_title("sums")
+    yield from _skipped_lines(document["passed_over"])
+    yield from _sum_lines(document["totals"])
 
 
-def _judged_text(one: Document) -> Mapping[str, str]:
+def _text_under_judgement(one: Document) -> Mapping[str, str]:
     """Return the text that a judge was given, where it is not the sample's own."""
     fields: Mapping[str, str] = one["given"].get("fields", {})
     return {name: text for name, text in fields.items() if text != one["sample"]["fields"][name]}
@@ -206,19 +207,19 @@ def _judged_text(one: Document) -> Mapping[str, str]:
 def _trial_lines(letter: str, trial: Document) -> Iterator[str]:
     yield f"{letter}  {_cost(trial['calls'])}"
     if trial["answer"] is not None:
-        yield from _plainly(trial["answer"])
+        yield from _answer_lines(trial["answer"])
     if trial["looked"]:
-        yield from _look_lines("result", trial["looked"])
+        yield from _assessment_lines("result", trial["looked"])
     for name, looked in trial["judged"].items():
-        yield from _look_lines(name, looked)
+        yield from _assessment_lines(name, looked)
     if trial["error"]:
-        yield from _wrapped(f"NOT  {trial['error']}")
+        yield from _wrap_line(f"NOT  {trial['error']}")
 
 
-def _look_lines(name: str, looked: Document) -> Iterator[str]:
-    yield from _wrapped(f"{'NOT' if looked['findings'] else 'ok '}  {name}: {looked['verdict']}")
+def _assessment_lines(name: str, looked: Document) -> Iterator[str]:
+    yield from _wrap_line(f"{'NOT' if looked['findings'] else 'ok '}  {name}: {looked['verdict']}")
     for finding in looked["findings"]:
-        yield from _wrapped(f"     {finding['check']}: {finding['message']}")
+        yield from _wrap_line(f"     {finding['check']}: {finding['message']}")
 
 
 def _cost(calls: Sequence[Document]) -> str:
@@ -229,14 +230,14 @@ def _cost(calls: Sequence[Document]) -> str:
     return "; ".join([*parts, *([f"{known} known already"] if known else [])]) or "nothing asked"
 
 
-def _passed_over(missed: Sequence[Document]) -> Iterator[str]:
+def _skipped_lines(missed: Sequence[Document]) -> Iterator[str]:
     if missed:
         first = missed[0]
         told = f"passed over: {len(missed)}, on which the role is not asked; the first: "
-        yield from _wrapped(f"{told}{first['sample']}: {first['reason']}", "")
+        yield from _wrap_line(f"{told}{first['sample']}: {first['reason']}", "")
 
 
-def _sums(columns: Sequence[Document]) -> Iterator[str]:
+def _sum_lines(columns: Sequence[Document]) -> Iterator[str]:
     yield f"{'':<22}" + "".join(f"{letter:>9}" for letter, _ in zip(LETTERS, columns, strict=False))
     rows = {
         "samples": "samples",
@@ -258,36 +259,36 @@ def _sums(columns: Sequence[Document]) -> Iterator[str]:
 # -- shared ---------------------------------------------------------------------------------------
 
 
-def _tokens(text: str) -> int:
+def _estimate_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _rule(title: str) -> str:
+def _ruled_title(title: str) -> str:
     return f"-- {title} ".ljust(WIDTH - 27, "-")
 
 
-def _plainly(answer: Mapping[str, object]) -> Iterator[str]:
+def _answer_lines(answer: Mapping[str, object]) -> Iterator[str]:
     """Yield an answer a part to a line, without what is empty."""
     for name, value in answer.items():
         if isinstance(value, Mapping):
             for key, text in value.items():
-                yield from _wrapped(f"{name}.{key}: {_inline(text)}")
+                yield from _wrap_line(f"{name}.{key}: {_format_value(text)}")
         elif isinstance(value, list) and any(isinstance(part, Mapping) for part in value):
             for number, part in enumerate(value):
-                yield from _wrapped(f"{name}.{number}: {_inline(part)}")
+                yield from _wrap_line(f"{name}.{number}: {_format_value(part)}")
         elif value not in EMPTY:
-            yield from _wrapped(f"{name}: {_inline(value)}")
+            yield from _wrap_line(f"{name}: {_format_value(value)}")
 
 
-def _inline(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, Mapping):
         if set(value) >= {"head", "relation", "tail"}:
             return " | ".join(str(value[part]) for part in ("head", "relation", "tail"))
         full = ((name, part) for name, part in value.items() if part not in EMPTY)
-        return "; ".join(f"{name}: {_inline(part)}" for name, part in full)
-    return ", ".join(map(_inline, value)) if isinstance(value, list) else str(value)
+        return "; ".join(f"{name}: {_format_value(part)}" for name, part in full)
+    return ", ".join(map(_format_value, value)) if isinstance(value, list) else str(value)
 
 
-def _wrapped(text: str, indent: str = "     ") -> list[str]:
+def _wrap_line(text: str, indent: str = "     ") -> list[str]:
     lines = textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "     ")
     return lines or [indent]

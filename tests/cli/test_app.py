@@ -1,5 +1,6 @@
-"""The program starts light, helps, and tells a wrong command from a fault of its own."""
+"""How the program starts: what a command imports, and what the garbage collector skips."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -9,7 +10,61 @@ import pytest
 
 from coreeval.cli import app as program
 from coreeval.cli import main
+from coreeval.cli.app import pause_garbage_collection
 from tests.cli.kit import Shell
+
+PAUSE = "from coreeval.cli.app import pause_garbage_collection as pause\nwith pause():\n"
+UNUSED = {
+    "coreeval.agents.offline",
+    "duckdb",
+    "jinja2",
+    "openai",
+    "opentelemetry.exporter.otlp.proto.http",
+    "pyarrow",
+    "scipy",
+    "spacy",
+    "sqlalchemy.dialects.postgresql",
+}
+"""For the end of a run, for roles played by rules, for models and databases of another kind, for
+spans that nobody asked for."""
+
+
+def printed(code: str) -> list[str]:
+    """Return the words that a Python of its own prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_what_is_loaded_is_not_looked_through_again() -> None:
+    code = f"import gc; {PAUSE}"
+    code += " print(gc.isenabled()); import coreeval.schema\n"
+    code += "print(gc.isenabled(), gc.get_freeze_count() > len(vars(coreeval.schema)))"
+    assert printed(code) == ["False", "True", "True"]
+
+
+def test_what_is_loaded_is_taken_down_in_the_end() -> None:
+    """What is not collected then, extension modules report as leaks."""
+    code = f"{PAUSE} import duckdb"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+def test_nothing_is_kept_for_good_where_nothing_was_loaded() -> None:
+    before = gc.get_freeze_count()
+    with pause_garbage_collection():
+        assert not gc.isenabled()
+    assert gc.isenabled() and gc.get_freeze_count() == before
+
+
+def test_garbage_is_looked_for_again_after_an_import_that_failed() -> None:
+    with pytest.raises(ImportError), pause_garbage_collection():
+        raise ImportError
+    assert gc.isenabled()
+
+
+def test_a_run_loads_only_what_it_begins_with() -> None:
+    assert UNUSED.isdisjoint(printed("import sys, coreeval.graph.run; print(*sys.modules)"))
+
 
 HEAVY = ("langgraph", "langchain_core", "spacy", "openai", "duckdb", "sklearn", "pyarrow", "pandas")
 COMMANDS = ("demo", "init", "validate", "refresh", "resume", "retry", "status", "trace", "view")
@@ -121,7 +176,7 @@ def test_a_fault_of_ours_is_one_message_too(shell: Shell, monkeypatch: pytest.Mo
     assert said.code == 1
     assert "Traceback" not in said.err
     assert "ZeroDivisionError: by nought" in said.err
-    assert "test_start.py, line" in said.err
+    assert "test_app.py, line" in said.err
     assert "ZeroDivisionError" in shell("status", "run", "--json").error["message"]
 
 

@@ -1,0 +1,364 @@
+"""`coreeval detect pcr`: from a config or recorded pairs to what is printed and drawn.
+
+With a config: what asking will cost, the asking, and its result.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coreeval.cli.app import pause_garbage_collection
+from coreeval.cli.options import with_trusted_endpoints
+from coreeval.cli.output import Document, brief, note, show
+from coreeval.cli.pcr_output import PcrOutcome, pcr_document, pcr_lines
+from coreeval.errors import DatasetError, UsageError
+from coreeval.evaluation.covariates import describe_unlike_splits
+from coreeval.evaluation.pcr.comparison import compare, list_references, make_empty_comparison
+from coreeval.evaluation.pcr.pairs import Pairs, pairs_by_model, read_pairs
+from coreeval.evaluation.pcr.pairs_from_items import TargetPairs, Twins
+from coreeval.evaluation.pcr.references import list_shared_items
+from coreeval.evaluation.pcr.replicates import FileReplicates
+from coreeval.evaluation.pcr.study import COSINE, PcrSettings, ablate, resample_files
+from coreeval.evaluation.pcr.verdicts import MIN_ITEMS
+from coreeval.tools.embeddings import Embedder
+from coreeval.tools.workspace import Workspace, workspace_for
+
+if TYPE_CHECKING:
+    from coreeval.graph.item_campaign import ItemAnswers, ItemPlan
+
+
+WHERE = "coreeval detect pcr"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PcrDisplay:
+    """How results are to be shown."""
+
+    ablation: bool
+    plot: Path | None
+    as_json: bool
+
+    def check(self) -> None:
+        """Refuse a file that is no picture, before anything is asked or computed."""
+        from coreeval.evaluation.pictures import require_picture
+
+        if self.plot:
+            require_picture(self.plot)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PcrInput:
+    """Pairs by name, and what is known of them beside."""
+
+    files: Mapping[str, Path]
+    pairs: Mapping[str, Pairs]
+    questions: Mapping[str, Document] = field(default_factory=dict)
+    """What became of the questions, where they were asked just now."""
+    silent: Mapping[str, str] = field(default_factory=dict)
+    """Why there is nothing to compare, by the names of those where it is so."""
+    references: Sequence[str] = ()
+    """Names of those that others are compared with."""
+    covariates: str = ""
+    """By what the texts of the splits differ, as a clause."""
+
+
+def compare_files(
+    pairs: Sequence[str],
+    references: Sequence[str],
+    settings: PcrSettings,
+    embeddings: str,
+    shown: PcrDisplay,
+) -> None:
+    """Compare files that are named as FILE or NAME=FILE."""
+    named, others = (
+        _parse_file_options(pairs, "--pairs"),
+        _parse_file_options(references, "--reference"),
+    )
+    shown.check()
+    models, clean = dict(_read_models(named)), dict(_read_models(others))
+    if twice := sorted(models.keys() & clean.keys()):
+        raise UsageError(
+            f"{twice[0]!r} is both compared and a reference",
+            where=WHERE,
+            hint="write NAME=FILE, or give the model in one of them only",
+        )
+    both = models | clean
+    read = PcrInput(
+        files={name: path for name, (path, _) in both.items()},
+        pairs={name: own for name, (_, own) in both.items()},
+        references=list(clean),
+    )
+    if settings.consistency != COSINE:
+        report_comparisons(read, settings, None, shown)
+        return
+    with open_cached_embeddings(embeddings, workspace_for(Path.cwd())) as embeds:
+        report_comparisons(read, settings, embeds, shown)
+
+
+def report_comparisons(
+    read: PcrInput,
+    settings: PcrSettings,
+    embeds: Embedder | None,
+    shown: PcrDisplay,
+    more: Sequence[str] = (),
+) -> None:
+    """Print and draw the comparison of all pairs; `more` are lines for people at the end."""
+    good = {name: each.good for name, each in read.pairs.items() if name not in read.silent}
+    found = resample_files(good, settings, embeds=embeds)
+    clean = {name: found.pop(name) for name in read.references if name in found}
+    _require_shared(found, clean, settings)
+    comparisons = compare(
+        found,
+        settings.split_pair,
+        settings.form,
+        references=clean,
+        exchangeable=settings.exchangeable,
+        covariates=read.covariates,
+    )
+    comparisons |= {
+        name: make_empty_comparison(settings.split_pair, why)
+        for name, why in read.silent.items()
+        if name not in read.references
+    }
+    told = PcrOutcome(
+        files=read.files,
+        pairs=read.pairs,
+        questions=read.questions,
+        settings=settings,
+        embeddings=embeds.name if embeds else None,
+        comparisons={name: comparisons[name] for name in read.files if name in comparisons},
+        references=list_references(clean, settings.split_pair, settings.form),
+        silent={name: why for name, why in read.silent.items() if name in read.references},
+        ablation=ablate(
+            {name: good[name] for name in found},
+            found,
+            settings,
+            references={name: good[name] for name in clean},
+            found_references=clean,
+            embeds=embeds,
+        )
+        if shown.ablation
+        else None,
+    )
+    plots = _draw_plots(told, shown.plot, list(found)) if shown.plot and found else []
+    document = pcr_document(told, plots)
+    show(document, shown.as_json, lambda: "\n".join([*pcr_lines(document), *more]))
+
+
+def _require_shared(
+    found: Mapping[str, FileReplicates],
+    references: Mapping[str, FileReplicates],
+    settings: PcrSettings,
+) -> None:
+    """Refuse references that answered other items."""
+    for name, one in found.items():
+        for reference, other in references.items():
+            counts = {
+                split: len(list_shared_items(one, {reference: other}, split))
+                for split in settings.split_pair
+            }
+            if short := [split for split, count in counts.items() if count < MIN_ITEMS]:
+                raise DatasetError(
+                    f"{reference} shares {counts[short[0]]} items of {short[0]} with {name}; "
+                    f"{MIN_ITEMS} are the least",
+                    where="--reference",
+                    hint="references answer the same items, under the same split and id",
+                )
+
+
+@contextmanager
+def open_cached_embeddings(model: str, workspace: Workspace) -> Iterator[Embedder]:
+    """Open embeddings, which a workspace's cache remembers."""
+    from coreeval.tools.embeddings import EmbeddingCache, open_embeddings
+    from coreeval.tools.json_cache import JsonCache
+
+    embeds = open_embeddings(model)
+    with JsonCache(workspace.cache / "embeddings") as cache:
+        yield EmbeddingCache(embeds, cache)
+
+
+def _parse_file_options(pairs: Sequence[str], option: str) -> dict[str, Path]:
+    """Return each file by its name: what stands before `=`, else the file's own."""
+    named = [_parse_file_option(text, option) for text in pairs]
+    files = dict(named)
+    if len(files) < len(named):
+        raise UsageError(
+            "two files have the same name", where=WHERE, hint=f"write {option} NAME=FILE for each"
+        )
+    return files
+
+
+def _read_models(files: Mapping[str, Path]) -> Iterator[tuple[str, tuple[Path, Pairs]]]:
+    """Yield the pairs of each model with their file; models of one file are named by their key."""
+    seen = set[str]()
+    for name, path in files.items():
+        for model, own in pairs_by_model(read_pairs(path), name).items():
+            known = f"{name}: {model}" if model in seen else model
+            seen.add(known)
+            yield known, (path, own)
+
+
+def _parse_file_option(text: str, option: str) -> tuple[str, Path]:
+    name, equals, file = text.partition("=")
+    if Path(text).exists() or not equals:
+        return Path(text).stem, Path(text)
+    if not name.strip() or not file:
+        raise UsageError(f"{text!r} is no NAME=FILE", where=option)
+    return name, Path(file)
+
+
+def _draw_plots(told: PcrOutcome, plot: Path, names: Sequence[str]) -> list[Path]:
+    """Draw the results of these names, and the ablation in a file beside it."""
+    from coreeval.evaluation.pcr.comparison_plots import (
+        ablation_path,
+        draw_ablation,
+        draw_comparisons,
+    )
+
+    asked, form = told.settings, told.settings.form
+    compared, title = asked.split_pair, f"{asked.metric} over {asked.consistency}"
+    first = draw_comparisons(
+        plot,
+        {name: told.comparisons[name] for name in names},
+        compared=compared,
+        margin=form.near,
+        title=f"{title}, alpha {form.alpha:g}, {form.scale}: PCR with 95 % intervals",
+    )
+    if not told.ablation:
+        return [first]
+    second = ablation_path(plot)
+    return [first, draw_ablation(second, told.ablation, compared=compared, title=title)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PcrRequest:
+    """What is to be asked, and how it is to be shown."""
+
+    config: Path
+    overrides: Sequence[str]
+    out: Path | None
+    dry_run: bool
+    trust_endpoints: bool
+    shown: PcrDisplay
+
+
+def ask_and_compare(asking: PcrRequest, settings: PcrSettings) -> None:
+    """Ask the targets of a config about its benchmark, and compare its two splits."""
+    with pause_garbage_collection():
+        from coreeval.cli.estimate import estimate_document, estimate_lines, summarize_estimate
+        from coreeval.cli.progress import show_progress
+        from coreeval.graph.estimate.campaign_estimate import estimate_items
+        from coreeval.graph.item_campaign import ask_items, build_item_plan
+
+    asking.shown.check()
+    plan = with_trusted_endpoints(
+        asking.trust_endpoints,
+        lambda: build_item_plan(asking.config, overrides=asking.overrides, settings=settings),
+    )
+    made = estimate_items(plan)
+    if asking.dry_run:
+        again = _format_command(asking)
+        lines = estimate_lines(made, again)
+        show(estimate_document(made), asking.shown.as_json, lambda: "\n".join(lines))
+        return
+    with _open_embeddings(plan) as embeds:
+        note(summarize_estimate(made))
+        with show_progress() as watch:
+            found = ask_items(plan, out=asking.out, embeds=embeds, watch=watch)
+        cosine = embeds if plan.settings.consistency == COSINE else None
+        report_comparisons(
+            _make_input(plan, found),
+            plan.settings,
+            cosine,
+            asking.shown,
+            [*_repeat_lines(plan, found)],
+        )
+
+
+@contextmanager
+def _open_embeddings(plan: "ItemPlan") -> "Iterator[Embedder | None]":
+    """Open the embeddings before anything is paid, where paraphrases or answers need them."""
+    from coreeval.graph.item_campaign import PARAPHRASE
+
+    if plan.modification == PARAPHRASE or plan.settings.consistency == COSINE:
+        with open_cached_embeddings(plan.config.detect.pcr.embeddings, plan.workspace) as embeds:
+            yield embeds
+    else:
+        yield None
+
+
+def _format_command(asking: PcrRequest) -> str:
+    settings = [word for each in asking.overrides for word in ("--set", each)]
+    return shlex.join([*WHERE.split(), str(brief(asking.config)), *settings])
+
+
+def _repeat_lines(plan: "ItemPlan", found: "ItemAnswers") -> Iterator[str]:
+    """Yield how the same numbers come from the files; only what differs from usual is said."""
+    asked, usual = plan.settings, PcrSettings(metric="", consistency="")
+    references = _reference_names(plan)
+    words = [word for name, path in found.files.items()
+             for word in ("--reference" if name in references else "--pairs",
+                          f"{name}={brief(path)}")]  # fmt: skip
+    words += ["--metric", asked.metric, "--consistency", asked.consistency]
+    options = {
+        "--alpha": (asked.form.alpha, usual.form.alpha),
+        "--scale": (asked.form.scale, usual.form.scale),
+        "--threshold": (asked.threshold, usual.threshold),
+        "--train-split": (asked.train, usual.train),
+        "--test-split": (asked.test, usual.test),
+        "--interval": (asked.form.interval, usual.form.interval),
+        "--margin": (asked.form.margin, usual.form.margin),
+        "--draws": (asked.draws, usual.draws),
+        "--seed": (asked.seed, usual.seed),
+    }
+    for option, (chosen, default) in options.items():
+        words += [option, str(chosen)] if chosen != default else []
+    words += ["--exchangeable-splits"] if asked.exchangeable else []
+    if asked.consistency == COSINE:
+        words += ["--embeddings", plan.config.detect.pcr.embeddings]
+    yield f"again: {shlex.join([*WHERE.split(), *words])}"
+
+
+def _make_input(plan: "ItemPlan", found: "ItemAnswers") -> PcrInput:
+    bad = tuple(row for each in plan.drawn for row in each.bad_rows)
+    silent = {name: one.silence for name, one in found.asked.items() if one.silence}
+    return PcrInput(
+        files=found.files,
+        pairs={name: Pairs(good=one.pairs, bad=bad) for name, one in found.asked.items()},
+        questions={
+            name: _questions_document(plan, found.twins, one) for name, one in found.asked.items()
+        },
+        silent=silent,
+        references=_reference_names(plan),
+        covariates=describe_unlike_splits(
+            {each.split: [item.input for item in each.items] for each in plan.drawn}
+        ),
+    )
+
+
+def _reference_names(plan: "ItemPlan") -> list[str]:
+    targets = plan.config.models.targets
+    return [target.model for target in targets if target.role == "reference"]
+
+
+def _questions_document(plan: "ItemPlan", twins: Sequence[Twins], asked: TargetPairs) -> Document:
+    return {
+        "modification": plan.modification,
+        "answer": plan.config.detect.pcr.answer,
+        "splits": {each.drawn.split: _split_document(each, asked) for each in twins},
+    }
+
+
+def _split_document(twins: Twins, asked: TargetPairs) -> Document:
+    one = asked.splits[twins.drawn.split]
+    return {
+        "items": twins.drawn.total,
+        "drawn": len(twins.drawn.items),
+        "left_out": twins.reasons,
+        "unchanged": twins.identical_count,
+        "questions": dict(one.kinds),
+        "unclear": one.unclear,
+    }

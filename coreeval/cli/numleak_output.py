@@ -1,0 +1,330 @@
+"""The output of `coreeval detect numleak`: text, JSON, plots and the page.
+
+Audits, signals and what ties them to the truth, and defences.
+"""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+from coreeval.cli.output import Document, brief, one_line, show
+from coreeval.evaluation.numleak.audit import Audit, audit_replies, audits_document
+from coreeval.evaluation.numleak.audit_tables import (
+    ROUTE_WORDS,
+    AuditRow,
+    attribution_rows,
+    control_rows,
+    control_sentences,
+    describe_settings,
+    format_value,
+    further_rows,
+    signature_rows,
+    variant_rows,
+)
+from coreeval.evaluation.numleak.defences.effects import defence_replies_document
+from coreeval.evaluation.numleak.defences.tradeoff import (
+    CATEGORY_WORDS,
+    DefenceRow,
+    DefenceTable,
+    defence_tables,
+    describe_agreement,
+)
+from coreeval.evaluation.numleak.defences.utility import UtilityReply
+from coreeval.evaluation.numleak.leak import Signal
+from coreeval.evaluation.numleak.memory_verdicts import Backtest, assess_trust, verdict_words
+from coreeval.evaluation.numleak.replies import Reply
+from coreeval.evaluation.numleak.series import Series
+from coreeval.evaluation.numleak.statistics import AuditSettings
+from coreeval.schema import BadRow
+
+_DEFENCE_WIDTH: Final = 100
+_HEADS: Final = DefenceRow(
+    defence="",
+    plain="plain",
+    any_ending="any end",
+    blocked="blocked",
+    span="95 % interval",
+    near="near",
+    r="r",
+    useful="useful",
+    categories=tuple(CATEGORY_WORDS.values()),
+)
+
+
+def defence_lines(defences: Document | None) -> Iterator[str]:
+    """Yield what was found of each defence, as tables and in sentences."""
+    if defences is None:
+        return
+    for group in defence_tables(defences):
+        yield from _group_lines(group)
+    if line := describe_agreement(defences["agreement"]):
+        yield from _wrap_line(line)
+    left = defences["left_out"]
+    if left:
+        yield from _wrap_line(
+            f"{len(left)} answers under defences are left out; the first: {left[0]['reason']}"
+        )
+    for note in defences["notes"]:
+        yield from _wrap_line(note)
+    yield ""
+
+
+def _group_lines(group: DefenceTable) -> Iterator[str]:
+    yield f"-- defences: {one_line(group.title)} ".ljust(_DEFENCE_WIDTH, "-")
+    yield from (_defence_line(row) for row in (_HEADS, *group.rows))
+    for sentence in group.sentences:
+        yield from _wrap_line(sentence)
+    if group.endings:
+        names = ", ".join(row.defence for row in group.rows)
+        yield from _wrap_line(f"numbers by ending ({names}):")
+    for ending, counts in group.endings:
+        yield f"    {_cut_cell(ending, 20):<20}" + "".join(f"{count:>10}" for count in counts)
+    yield ""
+
+
+def _defence_line(row: DefenceRow) -> str:
+    counts = f"{row.plain:>8}{row.any_ending:>8}{row.blocked:>9}  {row.span:<15}{row.near:>5}"
+    heads = zip(row.categories, _HEADS.categories, strict=True)
+    scores = "".join(f"{each:>{len(head) + 1}}" for each, head in heads)
+    return f"  {_cut_cell(row.defence, 14):<14}{counts}{row.r:>6}{row.useful:>7}{scores}".rstrip()
+
+
+def _cut_cell(text: str, wide: int) -> str:
+    line = one_line(text)
+    return line if len(line) <= wide else f"{line[: wide - 1]}…"
+
+
+def _wrap_line(text: str) -> list[str]:
+    return textwrap.wrap(one_line(text), _DEFENCE_WIDTH, subsequent_indent="    ")
+
+
+def leak_lines(leak: Document | None) -> Iterator[tuple[str, str]]:
+    """Yield lines, each with the blanks that it begins with; a row of numbers is whole already."""
+    if leak is None:
+        return
+    for one in leak["signals"]:
+        route = ROUTE_WORDS[one["route"]]
+        yield f"signal {one_line(one['signal'])}, {one['dates']} dates: {route}", "  "
+        yield from (_signal_line(row) for row in attribution_rows(one))
+        for sentence in (*one["reasons"], *(f"note: {note}" for note in one["notes"])):
+            yield sentence, "    "
+    rows = [*control_rows(leak)]
+    if rows:
+        yield "controls of the model's own signal", "  "
+    yield from (_signal_line(row) for row in rows)
+    for sentence in (*control_sentences(leak), *(f"note: {note}" for note in leak["notes"])):
+        yield sentence, "    "
+
+
+def _signal_line(row: AuditRow) -> tuple[str, str]:
+    return f"{row.what:<58}{row.value:>10}  {row.span:<19}{row.n:>8}".rstrip(), ""
+
+
+SHOWN = 5
+"""Bad lines that are listed; `--json` has them all."""
+WIDTH = 100
+_NAME, _SERIES = 28, 16
+
+
+def audits_lines(document: Document) -> Iterator[str]:
+    """Yield each audit, then all of them on a line each, then what a back-test may hope for."""
+    found = document["series"]
+    for one in found:
+        yield from _audit_lines(one)
+    if len(found) > 1:
+        yield from _summary(found)
+    yield from defence_lines(document["defences"])
+    yield from bad_lines(document["bad_rows"])
+    for note in document["notes"]:
+        yield from wrap_line(f"note: {note}", "")
+    yield from wrap_line(describe_settings(document["settings"]), "")
+    for path in document["plots"]:
+        yield f"picture: {brief(Path(path))}"
+    if document["page"]:
+        yield f"page: {brief(Path(document['page']))}"
+    for trust in document["backtest"]["models"] if document["backtest"] else ():
+        yield from wrap_line(trust["sentence"], "")
+
+
+def _audit_lines(one: Document) -> Iterator[str]:
+    yield f"-- {one_line(one['model'])}, {one['series']} ".ljust(WIDTH, "-")
+    statuses = ", ".join(f"{n} {name}" for name, n in one["statuses"].items() if n)
+    cutoff = f"cutoff {one['cutoff']}" if one["cutoff"] else "cutoff unknown"
+    yield from wrap_line(
+        f"{one_line(one['name'])}: {one['n']} questions for a value on {one['dates']} dates "
+        f"({statuses or 'none'}); {cutoff}",
+        "",
+    )
+    yield f"  {'':<58}{'value':>10}  {'95 % interval':<19}{'n':>8}"
+    for row in (*signature_rows(one), *further_rows(one), *variant_rows(one)):
+        yield row_line(row)
+    yield from _verdict_lines(one)
+    for line, indent in leak_lines(one["leak"]):
+        yield from wrap_line(line, indent) if indent else [f"  {line}"]
+    for note in one["notes"]:
+        yield from wrap_line(f"note: {note}")
+    yield from left_out_lines(one["left_out"])
+    yield ""
+
+
+def row_line(row: AuditRow) -> str:
+    """Return a row of numbers on a line."""
+    return f"  {cut_text(row.what, 58):<58}{row.value:>10}  {row.span:<19}{row.n:>8}".rstrip()
+
+
+def left_out_lines(left_out: Sequence[Document], what: str = "answers") -> Iterator[str]:
+    """Yield how many of them could not be counted, with the first reasons."""
+    if left_out:
+        yield f"    {len(left_out)} {what} are left out"
+    for bad in left_out[:SHOWN]:
+        about = ", ".join(bad[key] for key in ("variant", "date") if key in bad)
+        yield from wrap_line(f"{about}: {bad['reason']}", " " * 8)
+    if len(left_out) > SHOWN:
+        yield f"        and {len(left_out) - SHOWN} more, all of them with --json"
+
+
+def _verdict_lines(one: Document) -> Iterator[str]:
+    verdict = verdict_words(one["verdict"])
+    first, *others = one["reasons"] or ["no reason is given"]
+    yield from wrap_line(f"{verdict}: {first}", "")
+    for reason in others:
+        yield from wrap_line(reason)
+
+
+def _summary(found: Sequence[Document]) -> Iterator[str]:
+    wide = min(_NAME, max(len(one["model"]) for one in found))
+    heads = f"{'answered':>10}{'r':>11}{'within':>11}  {'adjusted p':>10}  verdict"
+    yield f"{'':<{wide}}  {'series':<{_SERIES}}{heads}"
+    for one in found:
+        figures = (one[key]["estimate"] for key in ("parse_rate", "pearson_r", "within_tolerance"))
+        parse, r, within = map(format_value, figures)
+        yield (
+            f"{cut_text(one['model'], wide):<{wide}}  {cut_text(one['series'], _SERIES):<{_SERIES}}"
+            f"{parse:>10}{r:>11}{within:>11}  {format_value(one['p_adjusted']):>10}"
+            f"  {verdict_words(one['verdict'])}"
+        )
+    yield ""
+
+
+def bad_lines(bad: Sequence[Document]) -> Iterator[str]:
+    """Yield how many lines of files are bad, with the first reasons."""
+    if bad:
+        yield f"{len(bad)} bad lines are left out"
+    for row in bad[:SHOWN]:
+        yield from wrap_line(f"bad line {row['line']} of {row['file']}: {row['reason']}")
+    if len(bad) > SHOWN:
+        yield f"    and {len(bad) - SHOWN} more, all of them with --json"
+
+
+def cut_text(text: str, wide: int) -> str:
+    """Return a text from outside on one line, as wide as there is room for."""
+    line = one_line(text)
+    return line if len(line) <= wide else f"{line[: wide - 1]}…"
+
+
+def wrap_line(text: str, indent: str = "    ") -> list[str]:
+    """Return a text from outside in lines of at most `WIDTH` characters."""
+    inner = indent + "    "
+    return textwrap.wrap(one_line(text), WIDTH, initial_indent=indent, subsequent_indent=inner)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditDisplay:
+    """How results are computed and to be shown."""
+
+    plot: Path | None
+    """Folder of the pictures."""
+    page: Path | None
+    draws: int
+    seed: int
+    as_json: bool
+
+    @property
+    def settings(self) -> AuditSettings:
+        """How answers are resampled."""
+        return AuditSettings(draws=self.draws, seed=self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditInput:
+    """Answers, and what is known beside them."""
+
+    files: Sequence[Path]
+    replies: Sequence[Reply]
+    series: Mapping[str, Series]
+    cutoffs: Mapping[str, date | None]
+    bad: Sequence[BadRow] = ()
+    """Lines that were no answer."""
+    notes: Sequence[str] = ()
+    backtest: Backtest | None = None
+    signals: Sequence[Signal] = ()
+    """The user's own, to be attributed."""
+    utility: Sequence[UtilityReply] = ()
+    """Answers to ordinary questions under defences, judged."""
+    more: Sequence[str] = field(default=())
+    """Lines for people at the end."""
+
+
+def report_audits(heard: AuditInput, shown: AuditDisplay) -> None:
+    """Audit, then print, draw and write as asked; every verdict ends well."""
+    audits = audit_replies(
+        heard.replies, heard.series, shown.settings, heard.cutoffs, heard.signals
+    )
+    document = {
+        **audits_document(audits, shown.settings, heard.notes),
+        "defences": defence_replies_document(
+            heard.replies, heard.utility, heard.series, heard.cutoffs
+        ),
+        "backtest": _backtest_document(heard.backtest, audits) if heard.backtest else None,
+        "responses": [str(path) for path in heard.files],
+        "bad_rows": [row.model_dump() for row in (*heard.bad, *_bad_rows(heard.signals))],
+    }
+    document |= {
+        "plots": _draw_plots(audits, document, shown.plot),
+        "page": _write_page(audits, document, shown.page),
+    }
+    show(document, shown.as_json, lambda: "\n".join([*audits_lines(document), *heard.more]))
+
+
+def _bad_rows(signals: Sequence[Signal]) -> Iterator[BadRow]:
+    for signal in signals:
+        yield from signal.bad
+
+
+def _backtest_document(backtest: Backtest, audits: Sequence[Audit]) -> Document:
+    models = dict.fromkeys(audit.model for audit in audits)
+    trusts = [
+        assess_trust(
+            model,
+            {one.definition.name: one.verdict for one in audits if one.model == model},
+            backtest,
+        )
+        for model in models
+    ]
+    return {
+        "start": backtest.start,
+        "end": backtest.end,
+        "models": [{"model": one.model, "answer": one.answer, "sentence": one.sentence}
+                   for one in trusts],
+    }  # fmt: skip
+
+
+def _draw_plots(audits: Sequence[Audit], document: Document, folder: Path | None) -> list[str]:
+    if folder is None:
+        return []
+    from coreeval.evaluation.numleak.defences.tradeoff import draw_defences
+    from coreeval.evaluation.numleak.plots import draw_audits
+
+    drawn = [*draw_audits(folder, audits), *draw_defences(folder, document["defences"])]
+    return [str(path) for path in drawn]
+
+
+def _write_page(audits: Sequence[Audit], document: Document, path: Path | None) -> str | None:
+    if path is None:
+        return None
+    from coreeval.evaluation.numleak.audit_page import write_page
+
+    return str(write_page(path, audits, document))
