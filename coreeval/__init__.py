@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from coreeval.graph.evaluate import evaluate
     from coreeval.graph.execute import RunSummary
     from coreeval.graph.run import refresh, resume, retry
-    from coreeval.releases.making import make_release
-    from coreeval.releases.originals import load_originals
+    from coreeval.releases.create import make_release
     from coreeval.releases.release import read_release
-    from coreeval.releases.verifying import verify
+    from coreeval.releases.sample_tables import load_originals
+    from coreeval.releases.verify import verify
 
 __all__ = [
     "RunSummary",
@@ -36,13 +36,13 @@ __all__ = [
 _HOMES = {
     "RunSummary": "coreeval.graph.execute",
     "evaluate": "coreeval.graph.evaluate",
-    "load_originals": "coreeval.releases.originals",
-    "make_release": "coreeval.releases.making",
+    "load_originals": "coreeval.releases.sample_tables",
+    "make_release": "coreeval.releases.create",
     "read_release": "coreeval.releases.release",
     "refresh": "coreeval.graph.run",
     "resume": "coreeval.graph.run",
     "retry": "coreeval.graph.run",
-    "verify": "coreeval.releases.verifying",
+    "verify": "coreeval.releases.verify",
 }
 
 

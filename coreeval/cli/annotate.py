@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         Reliability,
     )
     from coreeval.evaluation.scores import Score
-    from coreeval.releases.annotation.exporting import Sheets
-    from coreeval.releases.annotation.scored import Scored
+    from coreeval.releases.annotation_scores import SheetScores
+    from coreeval.releases.annotation_sheets import SheetExport
 
 
 SHOWN = 10
@@ -38,7 +38,7 @@ TROUBLE = {
 }
 
 
-def export_lines(made: "Sheets", place: Path) -> Iterator[str]:
+def export_lines(made: "SheetExport", place: Path) -> Iterator[str]:
     """Yield what was written, and how it goes on."""
     key = made.key
     arms = ", ".join(f"{count} {arm}" for arm, count in made.arms.items())
@@ -59,7 +59,7 @@ def _raters(number: int) -> str:
     return "1 rater" if number == 1 else f"{number} raters"
 
 
-def score_lines(found: "Scored") -> Iterator[str]:
+def score_lines(found: "SheetScores") -> Iterator[str]:
     """Yield means, agreement, disagreements and all that was wrong."""
     said = found.annotation
     raters = ", ".join(f"{one_line(each.name)} ({each.ratings} ratings)" for each in said.raters)
@@ -191,7 +191,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a sheet for each rater, and the key that raters must not have."""
-    from coreeval.releases.annotation.exporting import export_sheets
+    from coreeval.releases.annotation_sheets import export_sheets
 
     made = export_sheets(
         place,
@@ -205,7 +205,7 @@ def export(
     show(_export_document(made), as_json, lambda: "\n".join(export_lines(made, place)))
 
 
-def _export_document(made: "Sheets") -> Document:
+def _export_document(made: "SheetExport") -> Document:
     return {
         "out": str(made.out),
         "study": made.key.study,
@@ -253,13 +253,13 @@ def score(
 
     The result goes into the next release of the run.
     """
-    from coreeval.releases.annotation.scored import score_sheets
+    from coreeval.releases.annotation_scores import score_sheets
 
     found = score_sheets(place, sheets, key=key, out=out, originals=originals)
     show(_score_document(found), as_json, lambda: "\n".join(score_lines(found)))
 
 
-def _score_document(found: "Scored") -> Document:
+def _score_document(found: "SheetScores") -> Document:
     return {
         "annotation": str(found.path),
         "sheets": [str(sheet) for sheet in found.sheets],

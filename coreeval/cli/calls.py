@@ -14,7 +14,7 @@ from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
-    from coreeval.releases.references import References
+    from coreeval.releases.open import CallReferences
     from coreeval.tools.stores.call_admin import CallStats, CallTally, Garbage, RetentionRule
     from coreeval.tools.stores.call_store import CallStore
     from coreeval.tools.workspace import Workspace
@@ -93,19 +93,19 @@ def gc(
     as_json: AsJson = False,
 ) -> None:
     """Delete the calls that no run in the workspace refers to."""
-    from coreeval.releases.references import at_rest, references, runs_in
+    from coreeval.releases.open import collect_references, list_runs, lock_runs
     from coreeval.tools.stores import call_admin
     from coreeval.tools.stores.call_admin import size_on_disk
 
     here = _workspace(workspace)
-    path, runs = _store_in(here), runs_in(here)
+    path, runs = _store_in(here), list_runs(here)
     before = size_on_disk(path)
     with ExitStack() as stack:
         if not dry_run:
-            stack.enter_context(at_rest(runs))
+            stack.enter_context(lock_runs(runs))
         opened = call_admin.open_store if dry_run else call_admin.open_exclusively
         connection = stack.enter_context(opened(path))
-        keep = _keep(here, references(runs), older_than, every_run=keep_runs)
+        keep = _keep(here, collect_references(runs), older_than, every_run=keep_runs)
         waste = call_admin.find_garbage(connection, keep)
         agreed = bool(waste) and not dry_run and (yes or _confirm(waste_lines(waste), as_json))
         if agreed:
@@ -151,9 +151,9 @@ def _open_store(path: Path) -> "Iterator[CallStore]":
 
 
 def _call_keys(run: Path) -> list[str]:
-    from coreeval.releases.opening import opened_run
+    from coreeval.releases.open import open_run_reader
 
-    with opened_run(run) as (_, _, store):
+    with open_run_reader(run) as (_, _, store):
         return store.call_keys()
 
 
@@ -161,14 +161,14 @@ def _call_keys(run: Path) -> list[str]:
 
 
 def _keep(
-    here: "Workspace", references: "References", days: int, *, every_run: bool
+    here: "Workspace", references: "CallReferences", days: int, *, every_run: bool
 ) -> "RetentionRule":
-    from coreeval.releases.references import is_run
+    from coreeval.releases.open import is_run_name
     from coreeval.tools.stores.call_admin import RetentionRule
 
     def stays(payer: str) -> bool:
         paying = payer in references.payers or payer in here.asking_payers
-        return paying or (every_run and is_run(payer))
+        return paying or (every_run and is_run_name(payer))
 
     since = utc_now() - timedelta(days=days)
     return RetentionRule(

@@ -16,9 +16,9 @@ from coreeval.errors import RunError
 if TYPE_CHECKING:
     from coreeval.graph.cassettes.record import RecordResult
     from coreeval.graph.cassettes.replay import ReplayResult
-    from coreeval.releases.cassettes.comparing import Compared
-    from coreeval.releases.cassettes.lines import Head
-    from coreeval.releases.cassettes.opening import Cassette
+    from coreeval.releases.cassettes.compare import FileComparison
+    from coreeval.releases.cassettes.format import CassetteHead
+    from coreeval.releases.cassettes.read import Cassette
 
 
 cassette = typer.Typer(name="cassette", help="A run as one file, and the run repeated from it.")
@@ -56,7 +56,7 @@ def export(
 @cassette.command("show")
 def shown(file: CassetteArgument, as_json: AsJson = False) -> None:
     """Show what a cassette holds; nothing is run or unpacked."""
-    from coreeval.releases.cassettes.opening import open_cassette
+    from coreeval.releases.cassettes.read import open_cassette
 
     document = show_document(open_cassette(file))
     show(document, as_json, lambda: "\n".join(show_lines(document)))
@@ -176,13 +176,13 @@ def show_document(cassette: "Cassette") -> Document:
 
 
 def _count_outcomes(cassette: "Cassette") -> dict[str, int]:
-    from coreeval.releases.cassettes.tallies import stated_counts
+    from coreeval.releases.cassettes.read import count_fixed_results
 
-    return dict(stated_counts(cassette))
+    return dict(count_fixed_results(cassette))
 
 
 def _count_answers(cassette: "Cassette") -> dict[str, int]:
-    from coreeval.releases.cassettes.lines import AnswerLine
+    from coreeval.releases.cassettes.format import AnswerLine
 
     return dict(Counter(line.role for line in cassette.lines(AnswerLine)))
 
@@ -244,7 +244,7 @@ def _news(document: Document) -> Iterator[str]:
 
 def replay_document(done: "ReplayResult") -> Document:
     """Return what a replay came to."""
-    head: Head = done.cassette.head
+    head: CassetteHead = done.cassette.head
     return {
         "cassette": str(done.cassette.path),
         "digest": done.cassette.digest,
@@ -265,7 +265,7 @@ def replay_document(done: "ReplayResult") -> Document:
     }
 
 
-def _file_document(file: "Compared") -> Document:
+def _file_document(file: "FileComparison") -> Document:
     return {
         "name": file.name,
         "rows": file.rows,

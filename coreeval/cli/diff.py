@@ -20,9 +20,9 @@ from coreeval.tools.clock import utc_now
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from coreeval.releases.diff import Change, Diff, FactDiff, FieldDiff, SampleDiff
-    from coreeval.releases.release_manifest import Changes
-    from coreeval.releases.stale import Stale
+    from coreeval.releases.diff import Diff, FactDiff, FieldDiff, SampleDiff, ValueChange
+    from coreeval.releases.release_manifest import ChangeCounts
+    from coreeval.releases.staleness import StaleSample
 
 
 SideArgument = Annotated[
@@ -51,11 +51,11 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Compare two releases or runs: settings, samples, words, facts."""
-    from coreeval.releases.diff import compare
-    from coreeval.releases.sides import side_at
+    from coreeval.releases.comparable import open_comparable
+    from coreeval.releases.diff import compare_in_full
 
     oldest = _oldest_allowed(stale_after)
-    found = compare(side_at(before), side_at(after), oldest=oldest)
+    found = compare_in_full(open_comparable(before), open_comparable(after), oldest=oldest)
     if sample is not None:
         found = _select_sample(found, sample)
     if page is not None:
@@ -87,9 +87,9 @@ def _select_sample(found: "Diff", sample: str) -> "Diff":
 
 
 def _write(page: Path, found: "Diff") -> None:
-    from coreeval.releases.diff_page import write_page
+    from coreeval.releases.diff import write_diff_page
 
-    write_page(page, found)
+    write_diff_page(page, found)
 
 
 VALUE = 60
@@ -128,12 +128,12 @@ def diff_lines(diff: "Diff", most: int, page: Path | None) -> Iterator[str]:
         yield f"page: {brief(page)}"
 
 
-def _count_line(title: str, counts: "Changes") -> str:
+def _count_line(title: str, counts: "ChangeCounts") -> str:
     numbers = (counts.added, counts.removed, counts.changed, counts.kept)
     return f"{title:<28}" + "".join(f"{number:>9}" for number in numbers)
 
 
-def _setting_line(change: "Change") -> str:
+def _setting_line(change: "ValueChange") -> str:
     return f"  {change.name}: {_format_value(change.before)} -> {_format_value(change.after)}"
 
 
@@ -145,7 +145,7 @@ def _format_value(value: object) -> str:
     return (line if len(line) <= VALUE else f"{line[:VALUE]} …") or '""'
 
 
-def _stale_lines(title: str, found: Sequence["Stale"]) -> Iterator[str]:
+def _stale_lines(title: str, found: Sequence["StaleSample"]) -> Iterator[str]:
     for why, number in Counter(one.why for one in found).most_common():
         yield f"stale in {title}, {_WHY[why]}: {number}"
 

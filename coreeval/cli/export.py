@@ -10,8 +10,8 @@ from coreeval.cli.output import AsJson, Document, brief, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.releases.exports.exporting import Exported
-    from coreeval.releases.exports.hub import Pushed
+    from coreeval.releases.exports.export import ExportResult
+    from coreeval.releases.exports.hub import PushResult
 
 
 _FORMATS = "hf, lm-eval, inspect, junit, csv, spreadsheet or jsonl"
@@ -48,13 +48,13 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a run or a release for another tool."""
-    from coreeval.releases.exports.exporting import export as write
+    from coreeval.releases.exports.export import export as write
 
     made = write(source, to=to, out=out)
     show(_export_document(made), as_json, lambda: "\n".join(_export_lines(made)))
 
 
-def _export_document(made: "Exported") -> Document:
+def _export_document(made: "ExportResult") -> Document:
     material = made.material
     return {
         "source": str(material.path),
@@ -67,8 +67,8 @@ def _export_document(made: "Exported") -> Document:
     }
 
 
-def _export_lines(made: "Exported") -> Iterator[str]:
-    from coreeval.releases.exports.questions import slug
+def _export_lines(made: "ExportResult") -> Iterator[str]:
+    from coreeval.releases.exports.material import task_slug
 
     material = made.material
     yield f"exported the {material.kind} {material.name} {material.version} as {made.to}"
@@ -77,7 +77,7 @@ def _export_lines(made: "Exported") -> Iterator[str]:
     yield f"files:  {brief(made.out)}"
     arm = next((name for name in _ARMS if made.rows.get(name)), None)
     if made.to in _NEXT and arm:
-        how = _NEXT[made.to].format(out=brief(made.out), slug=slug(material.name), arm=arm)
+        how = _NEXT[made.to].format(out=brief(made.out), slug=task_slug(material.name), arm=arm)
         yield f"use:    {how}"
 
 
@@ -119,7 +119,7 @@ def push(
     show(_push_document(done, dry_run), as_json, lambda: "\n".join(_push_lines(done, dry_run)))
 
 
-def _push_document(done: "Pushed", dry_run: bool) -> Document:
+def _push_document(done: "PushResult", dry_run: bool) -> Document:
     manifest = done.release.manifest
     return {
         "release": str(done.release.path),
@@ -135,7 +135,7 @@ def _push_document(done: "Pushed", dry_run: bool) -> Document:
     }
 
 
-def _push_lines(done: "Pushed", dry_run: bool) -> Iterator[str]:
+def _push_lines(done: "PushResult", dry_run: bool) -> Iterator[str]:
     manifest = done.release.manifest
     name = f"{manifest.name} {manifest.version}"
     changed = [

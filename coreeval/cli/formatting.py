@@ -43,7 +43,7 @@ def list_offline_roles(manifest: "Manifest") -> list[str]:
 
 def offline_lines(roles: list[str]) -> list[str]:
     """Return a line saying that rules played these roles; none if a model played them all."""
-    from coreeval.releases.live import ROLES
+    from coreeval.releases.status import ROLES
 
     who = "every role" if len(roles) == len(ROLES) else ", ".join(roles)
     return [f"offline: {who} played by rules, which show the workings, not a model"] * bool(roles)

@@ -14,8 +14,7 @@ from coreeval.cli.output import AsJson, Document, note, one_line, say, show
 from coreeval.errors import GateNotMet, UsageError
 
 if TYPE_CHECKING:
-    from coreeval.releases.gates.checking import Finding
-    from coreeval.releases.gates.gating import Gated
+    from coreeval.releases.gates.check import GateFinding, GateResult
 
 
 def gate(
@@ -58,9 +57,9 @@ def gate(
     as_json: AsJson = False,
 ) -> None:
     """Hold a release against limits, for CI. Exit 4 where a gate is not met."""
-    from coreeval.releases.gates.gating import gate_release
-    from coreeval.releases.gates.junit import write_junit
-    from coreeval.releases.gates.reading import default_gates, load_gates
+    from coreeval.releases.gates.check import check_release
+    from coreeval.releases.gates.limits import load_default_gates, load_gates
+    from coreeval.releases.gates.summary import write_junit
     from coreeval.tools.clock import utc_now
 
     if print_config:
@@ -70,8 +69,8 @@ def gate(
         raise UsageError(
             "which release?", where="coreeval gate", hint="coreeval gate RELEASE, or --print-config"
         )
-    gates = load_gates(config) if config else default_gates()
-    found = gate_release(release, gates, report=report, chain=chain)
+    gates = load_gates(config) if config else load_default_gates()
+    found = check_release(release, gates, report=report, chain=chain)
     if junit:
         write_junit(junit, found, utc_now())
     written = write_summaries(found, summary)
@@ -90,28 +89,28 @@ def gate(
 
 
 def _print_config(as_json: bool) -> None:
-    from coreeval.releases.gates.reading import default_gates, default_text
+    from coreeval.releases.gates.limits import load_default_gates, read_default_text
 
     if as_json:
-        gates = default_gates().model_dump(mode="json", exclude_none=True)
+        gates = load_default_gates().model_dump(mode="json", exclude_none=True)
         show({"gates": gates}, as_json, str)
     else:
-        say(default_text().rstrip("\n"))
+        say(read_default_text().rstrip("\n"))
 
 
-def _words(found: "Gated") -> Iterator[str]:
-    from coreeval.releases.gates.words import verdict_words
+def _words(found: "GateResult") -> Iterator[str]:
+    from coreeval.releases.gates.summary import format_verdict
 
-    yield one_line(verdict_words(found))
+    yield one_line(format_verdict(found))
     for each in found.gates:
         yield from _gate_lines(each)
 
 
-def _gate_lines(each: "Finding") -> Iterator[str]:
-    from coreeval.releases.gates.words import SAID, value_words
+def _gate_lines(each: "GateFinding") -> Iterator[str]:
+    from coreeval.releases.gates.summary import STATUS_WORDS, format_value
 
-    value = one_line(f"{value_words(each)}, {each.of}" if each.of else value_words(each))
-    yield f"  {SAID[each.status]:<13}{each.gate:<23}{value}; wanted {each.limit}"
+    value = one_line(f"{format_value(each)}, {each.of}" if each.of else format_value(each))
+    yield f"  {STATUS_WORDS[each.status]:<13}{each.gate:<23}{value}; wanted {each.limit}"
     for what, told in (("why", each.reason), ("to do", each.hint)):
         if told:  # never first on its line, where CI takes some words for commands
             yield f"  {'':<13}{what}: {one_line(told)}"
@@ -124,12 +123,12 @@ _IN_TITLES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 """How GitHub's workflow commands write what would end them or one of their properties."""
 
 
-def write_summaries(found: "Gated", path: Path | None) -> list[Path]:
+def write_summaries(found: "GateResult", path: Path | None) -> list[Path]:
     """Write the summary where it is asked for, and add it to that of GitHub's step."""
-    from coreeval.releases.gates.words import summary
+    from coreeval.releases.gates.summary import format_summary
     from coreeval.tools.files import write_text
 
-    text, written = summary(found), list[Path]()
+    text, written = format_summary(found), list[Path]()
     if path:
         write_text(path, text)
         written.append(path)
@@ -140,15 +139,15 @@ def write_summaries(found: "Gated", path: Path | None) -> list[Path]:
     return written
 
 
-def write_annotations(found: "Gated") -> None:
+def write_annotations(found: "GateResult") -> None:
     """Tell GitHub of each gate that is not met, in a job of its own; stdout is left alone."""
-    from coreeval.releases.gates.words import found_words
+    from coreeval.releases.gates.summary import format_finding
 
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
     for each in found.stopped:
         title = _escape(f"{found.name} {found.version}: {each.gate}", _IN_TITLES)
-        message = one_line(f"{found_words(each)}; wanted {each.limit}")
+        message = one_line(f"{format_finding(each)}; wanted {each.limit}")
         note(f"::error title={title}::{_escape(message, _ESCAPES)}")
 
 

@@ -12,9 +12,9 @@ from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
 
 if TYPE_CHECKING:
     from coreeval.evaluation.scores import Score
-    from coreeval.releases.parents import Parent
     from coreeval.releases.release import Release
-    from coreeval.releases.verifying import Verified
+    from coreeval.releases.sources import Parent
+    from coreeval.releases.verify import Verified
 
 
 SHOWN = 20
@@ -77,8 +77,8 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Make an immutable, named release of a run's dataset."""
-    from coreeval.releases.gates.reading import gates_named
-    from coreeval.releases.making import make_release
+    from coreeval.releases.create import make_release
+    from coreeval.releases.gates.limits import resolve_gates
 
     made = make_release(
         run,
@@ -88,7 +88,7 @@ def release(
         snippets=snippets,
         takedown=takedown,
         require_review=require_review,
-        gates=gates_named(gates, base=Path()),
+        gates=resolve_gates(gates, base=Path()),
         allow_empty_arm=allow_empty_arm,
     )
     show(release_document(made), as_json, lambda: "\n".join(_words(made)))
@@ -170,7 +170,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check that a release is, byte for byte, what was made. Exit 1 if it is not."""
-    from coreeval.releases.verifying import verify as check
+    from coreeval.releases.verify import verify as check
 
     found = check(folder, chain=chain, digest=digest)
     document = {**found.model_dump(mode="json"), "ok": found.ok}

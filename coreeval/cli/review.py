@@ -16,9 +16,8 @@ from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
     from coreeval.releases.review import Review
-    from coreeval.releases.review.deciding import Choice, Recorded
-    from coreeval.releases.review.decisions import Decision
-    from coreeval.releases.review.listed import Listed, NewFact
+    from coreeval.releases.review.decisions import Decision, ListedSample, NewFact
+    from coreeval.releases.review.review import Choice, RecordedChoices
 
 
 PAGE = 5
@@ -37,9 +36,9 @@ class ReviewPage:
     filters: Sequence[str]
     """The options that chose the samples."""
     review: "Review"
-    samples: Sequence["Listed"]
+    samples: Sequence["ListedSample"]
     page: int
-    recorded: "Recorded | None"
+    recorded: "RecordedChoices | None"
     files: Sequence[Path]
 
     @property
@@ -78,7 +77,7 @@ def _page_lines(shown: ReviewPage) -> Iterator[str]:
         yield "-" * 73
 
 
-def _sample_lines(each: "Listed") -> Iterator[str]:
+def _sample_lines(each: "ListedSample") -> Iterator[str]:
     yield f"{one_line(each.sample)}   label: {each.label}{_format_decision(each.decision)}"
     for why in each.why:
         yield from _entry_lines("why", f"{why.reason.replace('_', ' ')}: {why.detail}")
@@ -92,7 +91,7 @@ def _sample_lines(each: "Listed") -> Iterator[str]:
         yield from _entry_lines("beside", f"its evidence also names {', '.join(each.beside)}")
 
 
-def _field_text(name: str, text: str, each: "Listed") -> str:
+def _field_text(name: str, text: str, each: "ListedSample") -> str:
     return text if len(each.original) == 1 else f"{name}: {text}"
 
 
@@ -221,10 +220,10 @@ def review(
 
     A rejected sample is in no arm of any later release.
     """
-    from coreeval.releases.review import decided
-    from coreeval.releases.review.place import run_of
+    from coreeval.releases.review import load_review
+    from coreeval.releases.review.review import resolve_run
 
-    run = run_of(place)
+    run = resolve_run(place)
     chosen = _Filter.of(only or [], with_decided)
     said = _ReviewOptions(
         approve=approve or [],
@@ -236,7 +235,7 @@ def review(
     )
     _refuse_conflicts(said)
     recorded = _record(run, said, chosen) if said.anything else None
-    found = decided(run)
+    found = load_review(run)
     samples = chosen.among(found)
     _write(found, samples, csv, html)
     shown = ReviewPage(
@@ -276,7 +275,7 @@ class _Filter:
 
     @classmethod
     def of(cls, only: list[str], with_decided: bool) -> "_Filter":
-        from coreeval.releases.review.listed import REASONS
+        from coreeval.releases.review.decisions import REASONS
 
         for reason in only:
             if reason not in REASONS:
@@ -285,7 +284,7 @@ class _Filter:
                 )
         return cls(frozenset(only), with_decided)
 
-    def among(self, review: "Review") -> list["Listed"]:
+    def among(self, review: "Review") -> list["ListedSample"]:
         return [
             each
             for each in (review.samples if self.with_decided else review.open)
@@ -293,16 +292,16 @@ class _Filter:
         ]
 
 
-def _record(run: Path, said: _ReviewOptions, chosen: _Filter) -> "Recorded":
-    from coreeval.releases.review.deciding import record
+def _record(run: Path, said: _ReviewOptions, chosen: _Filter) -> "RecordedChoices":
+    from coreeval.releases.review.review import record_choices
 
-    return record(run, list(_make_choices(run, said, chosen)), by=said.by or "")
+    return record_choices(run, list(_make_choices(run, said, chosen)), by=said.by or "")
 
 
 def _make_choices(run: Path, said: _ReviewOptions, chosen: _Filter) -> Iterator["Choice"]:
-    from coreeval.releases.review import decided
-    from coreeval.releases.review.deciding import Choice
-    from coreeval.releases.review.sheet import read_sheet
+    from coreeval.releases.review import load_review
+    from coreeval.releases.review.output import read_sheet
+    from coreeval.releases.review.review import Choice
 
     named = [
         *(read_sheet(said.sheet) if said.sheet else ()),
@@ -311,7 +310,7 @@ def _make_choices(run: Path, said: _ReviewOptions, chosen: _Filter) -> Iterator[
     ]
     if said.rest:
         known = {choice.sample for choice in named}
-        open_ones = (each for each in chosen.among(decided(run)) if not each.decision)
+        open_ones = (each for each in chosen.among(load_review(run)) if not each.decision)
         named += (
             Choice(
                 sample=each.sample,
@@ -324,15 +323,17 @@ def _make_choices(run: Path, said: _ReviewOptions, chosen: _Filter) -> Iterator[
     yield from (replace(choice, note=choice.note or said.note) for choice in named)
 
 
-def _write(review: "Review", samples: list["Listed"], csv: Path | None, html: Path | None) -> None:
+def _write(
+    review: "Review", samples: list["ListedSample"], csv: Path | None, html: Path | None
+) -> None:
     if csv:
-        from coreeval.releases.review.sheet import write_sheet
+        from coreeval.releases.review.output import write_sheet
 
         write_sheet(csv, samples)
     if html:
-        from coreeval.releases.review.page import write_page
+        from coreeval.releases.review.output import write_review_page
 
-        write_page(html, review, samples)
+        write_review_page(html, review, samples)
 
 
 def _document(shown: ReviewPage, csv: Path | None, html: Path | None) -> Document:

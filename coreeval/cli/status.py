@@ -25,7 +25,7 @@ from coreeval.meanings import STATES
 from coreeval.tools.workspace import RunFiles
 
 if TYPE_CHECKING:
-    from coreeval.releases.live import Live
+    from coreeval.releases.status import RunStatus
 
 SHOWN = 10
 """Failed samples and bad rows that are listed; `--json` has them all."""
@@ -42,21 +42,21 @@ def status(
     """Show how far a run is, what failed, what holds it up."""
     if watch and as_json:
         raise UsageError("--watch is for people", hint="with --json, ask again and again")
-    from coreeval.releases.live import live
+    from coreeval.releases.status import read_status
 
     if watch:
         _watch(run, time.sleep)
     else:
-        now = live(run)
+        now = read_status(run)
         show(_document(now) if as_json else {}, as_json, lambda: _words(now))
 
 
 def _watch(run: Path, sleep: Callable[[float], None]) -> None:
     """Show where a run is until no process works on it; Ctrl-C ends it as quietly."""
-    from coreeval.releases.live import live
+    from coreeval.releases.status import read_status
 
     try:
-        while (now := live(run)).status == "running":
+        while (now := read_status(run)).status == "running":
             redraw(_words(now))
             sleep(WATCH_EVERY_S)
         redraw(_words(now))
@@ -64,8 +64,8 @@ def _watch(run: Path, sleep: Callable[[float], None]) -> None:
         return
 
 
-def _document(now: "Live") -> Document:
-    from coreeval.releases.live import bad_lines, failures
+def _document(now: "RunStatus") -> Document:
+    from coreeval.releases.status import read_bad_lines, read_failures
 
     sign, pulse = now.sign, now.pulse
     return {
@@ -76,8 +76,8 @@ def _document(now: "Live") -> Document:
         "ended_at": now.ended_at,
         "counts": now.counts,
         "control": _second_pass(now),
-        "bad_rows": [asdict(row) for row in bad_lines(now.run)],
-        "failed": [asdict(one) for one in failures(now.run)],
+        "bad_rows": [asdict(row) for row in read_bad_lines(now.run)],
+        "failed": [asdict(one) for one in read_failures(now.run)],
         "heartbeat": asdict(sign) if sign else None,
         "pulse": asdict(pulse) if pulse else None,
         "idle_s": now.idle_s,
@@ -88,21 +88,21 @@ def _document(now: "Live") -> Document:
     }
 
 
-def _second_pass(now: "Live") -> Document | None:
+def _second_pass(now: "RunStatus") -> Document | None:
     """Return how the pass that writes the control arm stands; None without one."""
-    from coreeval.releases.live import failures
+    from coreeval.releases.status import read_failures
 
     if now.control is None:
         return None
-    failed = failures(RunFiles(now.run).control.root)
+    failed = read_failures(RunFiles(now.run).control.root)
     return {"counts": now.control, "failed": [asdict(one) for one in failed]}
 
 
-def _words(now: "Live") -> str:
+def _words(now: "RunStatus") -> str:
     return "\n".join(_lines(now))
 
 
-def _lines(now: "Live") -> Iterator[str]:
+def _lines(now: "RunStatus") -> Iterator[str]:
     yield f"{now.run}   task {now.task}"
     yield f"{STATES[now.status]}: {now.ended} of {now.counts['total']} samples have ended"
     yield from outcome_lines(now.counts)
@@ -116,7 +116,7 @@ def _lines(now: "Live") -> Iterator[str]:
     yield from offline_lines(now.ruled)
 
 
-def _life(now: "Live") -> Iterator[str]:
+def _life(now: "RunStatus") -> Iterator[str]:
     """Yield who works on the run, how fast it goes, what it has spent and what it waits for."""
     sign, pulse = now.sign, now.pulse
     if now.ended_at:
@@ -133,18 +133,18 @@ def _life(now: "Live") -> Iterator[str]:
         yield from (f"  {words}" for words in wait_lines(pulse.waits) or ["nothing that is known"])
 
 
-def _troubles(now: "Live") -> Iterator[str]:
-    from coreeval.releases.live import bad_lines, failures
+def _troubles(now: "RunStatus") -> Iterator[str]:
+    from coreeval.releases.status import read_bad_lines, read_failures
 
     stuck = [f"{one.sample} in the step {one.node} since {one.since}" for one in now.stuck]
     yield from _listed("stuck", stuck, len(stuck))
-    failed = [f"{one.sample}: {one.reason}" for one in failures(now.run, most=SHOWN)]
+    failed = [f"{one.sample}: {one.reason}" for one in read_failures(now.run, most=SHOWN)]
     yield from _listed("failed", failed, now.counts["failed"])
     if now.control:
-        again = failures(RunFiles(now.run).control.root, most=SHOWN)
+        again = read_failures(RunFiles(now.run).control.root, most=SHOWN)
         lines = [f"{one.sample}: {one.reason}" for one in again]
         yield from _listed("failed, control arm", lines, now.control["failed"])
-    rows = bad_lines(now.run, most=SHOWN)
+    rows = read_bad_lines(now.run, most=SHOWN)
     bad = [f"{Path(row.file).name} line {row.line}: {row.reason}" for row in rows]
     yield from _listed("bad row", bad, now.bad_rows)
 

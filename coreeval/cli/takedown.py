@@ -13,7 +13,7 @@ from coreeval.cli.output import AsJson, Document, brief, note, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.releases.forgetting.found import Found
+    from coreeval.releases.takedown.databases import FoundTexts
     from coreeval.tools.workspace import Workspace
 
 
@@ -52,31 +52,30 @@ def takedown(
 ) -> None:
     """Delete what is kept of somebody who asks to be forgotten."""
     from coreeval.agents.name_finder import NameFinder
-    from coreeval.releases.forgetting.found import UNREAD
-    from coreeval.releases.forgetting.listed import checked_names
-    from coreeval.releases.forgetting.places import places_in
-    from coreeval.releases.forgetting.working import Forgetting
+    from coreeval.releases.takedown.databases import UNREADABLE_FILE
+    from coreeval.releases.takedown.erasure import Erasure, find_places
+    from coreeval.releases.takedown.names import check_names
 
-    names, given = checked_names([name, *(alias or ())]), paths or []
+    names, given = check_names([name, *(alias or ())]), paths or []
     here = _workspace(workspace)
     _require_paths(here, given)
     place = listed or here.takedown
-    places = places_in(here, given, place)
+    places = find_places(here, given, place)
 
-    def forgetting(tell: Callable[[str], None]) -> Forgetting:
-        return Forgetting(places, NameFinder(names), place, tell)
+    def forgetting(tell: Callable[[str], None]) -> Erasure:
+        return Erasure(places, NameFinder(names), place, tell)
 
-    found: list[Found] | None = None
+    found: list[FoundTexts] | None = None
     if dry_run or not yes:
         with _show_progress(places.number) as tell:
-            found = forgetting(tell).look()
+            found = forgetting(tell).count_all()
     done = not dry_run and (yes or _confirm(found or [], names, as_json))
     if done:
         with _show_progress(places.number) as tell:
-            found = forgetting(tell).take_out()
+            found = forgetting(tell).erase_all()
     document = takedown_document(names, place, here, found or [], dry_run=dry_run, done=done)
     show(document, as_json, lambda: "\n".join(takedown_lines(document)))
-    if done and any(each.kind == UNREAD for each in found or []):
+    if done and any(each.kind == UNREADABLE_FILE for each in found or []):
         raise typer.Exit(1)
 
 
@@ -112,7 +111,7 @@ def _show_progress(total: int) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
-def _confirm(found: "Sequence[Found]", names: Sequence[str], as_json: bool) -> bool:
+def _confirm(found: "Sequence[FoundTexts]", names: Sequence[str], as_json: bool) -> bool:
     """Ask whether to delete.
 
     Raises:
@@ -135,19 +134,19 @@ def takedown_document(
     names: Sequence[str],
     listed: Path,
     workspace: "Workspace",
-    found: "Sequence[Found]",
+    found: "Sequence[FoundTexts]",
     *,
     dry_run: bool,
     done: bool,
 ) -> Document:
     """Return the result as a document."""
-    from coreeval.releases.forgetting.listed import missing_from
+    from coreeval.releases.takedown.names import find_missing_names
 
     rows = place_rows(found)
     return {
         "names": list(names),
         "list": str(listed),
-        "listed": not missing_from(listed, names),
+        "listed": not find_missing_names(listed, names),
         "workspace": str(workspace.root),
         "dry_run": dry_run,
         "done": done,
@@ -157,7 +156,7 @@ def takedown_document(
     }
 
 
-def place_rows(found: "Sequence[Found]") -> list[Document]:
+def place_rows(found: "Sequence[FoundTexts]") -> list[Document]:
     """Return what was found as rows of a document."""
     return [
         {

@@ -234,9 +234,9 @@ def _make_filter(given: Mapping[str, Any]) -> "SampleFilter":
 
 @contextmanager
 def _open_stories(run: Path, hide_texts: bool) -> Iterator["_StoryReader"]:
-    from coreeval.releases.opening import opened_calls, opened_run
+    from coreeval.releases.open import open_run_calls, open_run_reader
 
-    with opened_run(run) as (_, manifest, store), opened_calls(manifest, note) as calls:
+    with open_run_reader(run) as (_, manifest, store), open_run_calls(manifest, note) as calls:
         yield _StoryReader(
             run=run,
             store=store,

@@ -210,10 +210,10 @@ def _telemetry(setup: "Setup") -> list[str]:
 
 
 def _gates(config: "Config", path: Path) -> list[str]:
-    from coreeval.releases.gates.reading import gates_named
+    from coreeval.releases.gates.limits import resolve_gates
 
     said = config.schedule.gates if config.schedule else None
-    gates = gates_named(said, base=path.resolve().parent)
+    gates = resolve_gates(said, base=path.resolve().parent)
     return [", ".join(gates.model_dump(exclude_none=True))] if gates else []
 
 
@@ -239,9 +239,9 @@ def _kept(setup: "Setup", lineage: "Lineage", config: Path) -> list[str]:
 
     parent = find_followed_release(lineage, setup, workspace_for(config.resolve().parent))
     keeper = open_keeper(parent, setup)
-    for _ in keeper.through(iter_benchmark(setup.config.dataset, setup.task)):
+    for _ in keeper.iter_rows(iter_benchmark(setup.config.dataset, setup.task)):
         pass
-    return [keeper.told(parent)]
+    return [keeper.describe(parent)]
 
 
 def _words(document: Document, run: str) -> Iterator[str]:

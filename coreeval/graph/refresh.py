@@ -29,7 +29,7 @@ from coreeval.graph.setup import Setup, check_models
 from coreeval.graph.threads import SampleThreads
 from coreeval.graph.window import CONTROL_KEY
 from coreeval.models import close_models, open_model_pool
-from coreeval.releases.manifest import Control
+from coreeval.releases.manifest import ControlPass
 from coreeval.schema import EntityQuery, Result, Sample
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_store import CallStore, describe_damage, open_calls
@@ -191,7 +191,7 @@ def _find_newest_dates(job: RunContext) -> dict[str, datetime]:
     try:
         keeper = open_keeper(parent, job.setup)
         for sample_id in job.store.pending():
-            if newest := keeper.newest_of(job.store.sample(sample_id)):
+            if newest := keeper.newest_evidence(job.store.sample(sample_id)):
                 found[sample_id] = newest
     except ReleaseError:
         return {}
@@ -216,7 +216,7 @@ def build_control_setup(setup: Setup) -> Setup:
     return replace(setup, window=setup.control, window_start=None, control=None)
 
 
-def describe_control(setup: Setup, news: NewsSources) -> Control | None:
+def describe_control(setup: Setup, news: NewsSources) -> ControlPass | None:
     """Return what the manifest says of the second pass when a run starts; None without one.
 
     Raises:
@@ -231,7 +231,7 @@ def describe_control(setup: Setup, news: NewsSources) -> Control | None:
             where=CONTROL_KEY,
             hint="bring it in: coreeval gdelt sync --since DAY --until DAY; or move the window",
         )
-    return Control(window=setup.control, knowledge=found)
+    return ControlPass(window=setup.control, knowledge=found)
 
 
 def add_control(job: RunContext, store: RunStore) -> RunContext:

@@ -15,9 +15,9 @@ from coreeval.evaluation.report.report_document import ReportInput
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.train_split import draw_lowest, list_reworded_test
 from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
-from coreeval.releases.parents import find_parent
-from coreeval.releases.quality import quality_of
+from coreeval.releases.quality import measure_quality
 from coreeval.releases.release_manifest import Quality
+from coreeval.releases.sources import find_parent
 from coreeval.schema import Arm, Sample, TrainStatus
 from coreeval.tools.cutoffs import find_target_dates, load_run_cutoffs
 from coreeval.tools.stores.run_records import SampleResult
@@ -240,7 +240,7 @@ def _count_compared(job: RunContext, compared: int) -> ReportDocument:
 def gather_findings(job: RunContext) -> ReportInput:
     """Return what the run found, as it stands now."""
     store, manifest = job.store, job.current_manifest()
-    quality = quality_of(store, job.task, withheld=(), followed=_read_parent_quality(job))
+    quality = measure_quality(store, job.task, withheld=(), followed=_read_parent_quality(job))
     arms, pcr, numleak = compare_arms(job), compare_splits(job), audit_answers(job)
     return ReportInput(
         manifest=manifest.model_dump(mode="json"),

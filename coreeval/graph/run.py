@@ -40,9 +40,9 @@ from coreeval.graph.setup import (
 )
 from coreeval.graph.spans import check_telemetry
 from coreeval.releases.manifest import (
-    Followed,
+    ConfigSource,
+    FollowedRelease,
     Manifest,
-    Source,
     full_counts,
     read_manifest,
     write_manifest,
@@ -266,19 +266,19 @@ def _keep_config(files: RunFiles, config: Config) -> None:
 # -- preparing ----------------------------------------------------------------------------------
 
 
-def describe_source(config: Path, overrides: Sequence[str] = ()) -> Source:
+def describe_source(config: Path, overrides: Sequence[str] = ()) -> ConfigSource:
     """Return what identifies the config that a run was started from."""
-    return Source(path=str(config), sha256=hash_file(config), overrides=tuple(overrides))
+    return ConfigSource(path=str(config), sha256=hash_file(config), overrides=tuple(overrides))
 
 
 def build_manifest(
     setup: Setup,
     workspace: Workspace,
     files: RunFiles,
-    source: Source,
+    source: ConfigSource,
     *,
     limit: int | None,
-    parent: Followed | None = None,
+    parent: FollowedRelease | None = None,
 ) -> Manifest:
     """Return the manifest that a run starts with.
 

@@ -17,7 +17,14 @@ from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.recorder import NULL_OBSERVER, RunObserver
 from coreeval.graph.setup import Setup, graph_version
 from coreeval.models.activity import ActiveCalls
-from coreeval.releases.manifest import Control, Cost, KnowledgeUsed, Manifest, Status, full_counts
+from coreeval.releases.manifest import (
+    ControlPass,
+    Cost,
+    KnowledgeUsed,
+    Manifest,
+    Status,
+    full_counts,
+)
 from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import Clock
@@ -224,7 +231,7 @@ class RunContext:
         note = self.inputs.row_count_warning(self, rows)
         return (note,) if note else ()
 
-    def control_manifest(self) -> Control | None:
+    def control_manifest(self) -> ControlPass | None:
         """Return what the manifest says of the pass that writes the control arm."""
         said = self.manifest.control
         if said is None:

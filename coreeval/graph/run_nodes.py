@@ -19,7 +19,7 @@ from coreeval.graph.target_questions import Chunk, iter_arm_chunks, iter_split_c
 from coreeval.graph.train_split import reword_train
 from coreeval.releases.arms import write_arms, write_control
 from coreeval.releases.card import write_card
-from coreeval.releases.sample_rows import evidence_dates
+from coreeval.releases.sample_tables import read_evidence_dates
 from coreeval.tools.stores.run_records import ReleaseSample
 
 KEEP_BATCH = 200
@@ -43,20 +43,20 @@ def _read_benchmark(job: RunContext) -> None:
         job.store.add_samples(rows, limit=job.manifest.limit)
         return
     keeper = open_keeper(parent, job.setup)
-    job.store.add_samples(keeper.through(rows), limit=job.manifest.limit)
-    job.tell("plan", note=keeper.told(parent))
+    job.store.add_samples(keeper.iter_rows(rows), limit=job.manifest.limit)
+    job.tell("plan", note=keeper.describe(parent))
 
 
 def _keep_unrenewed(job: RunContext) -> None:
     """Put stale samples back as the release has them where their renewal found nothing newer."""
     if job.manifest.parent is None:
         return
-    dates, again = evidence_dates(job.store), list[ReleaseSample]()
+    dates, again = read_evidence_dates(job.store), list[ReleaseSample]()
     try:
         keeper = open_keeper(job.manifest.parent, job.setup)
         for ended in job.store.sample_results():
             newest = dates[ended.sample.id][1] if ended.sample.id in dates else None
-            if kept := keeper.kept_again(ended, newest):
+            if kept := keeper.keep_again(ended, newest):
                 again.append(kept)
     except ReleaseError as error:
         job.tell("assemble", note=f"renewed samples are not compared with the release: {error}")

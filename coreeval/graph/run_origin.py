@@ -13,11 +13,11 @@ from coreeval.config import Config, TargetConfig, find_changed_keys, load_config
 from coreeval.config.dates import Age, parse_age
 from coreeval.errors import DatasetError, ReleaseError, UsageError
 from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
-from coreeval.releases.keeping import Keeper, Terms
-from coreeval.releases.manifest import Followed, Manifest
-from coreeval.releases.parents import find_parent
+from coreeval.releases.carry_over import CarryOver, CarryOverTerms
+from coreeval.releases.manifest import FollowedRelease, Manifest
 from coreeval.releases.release import Release
-from coreeval.releases.stale import Horizon, new_cutoffs
+from coreeval.releases.sources import find_parent
+from coreeval.releases.staleness import Horizon, find_new_cutoffs
 from coreeval.tools.workspace import Workspace
 
 FREE_KEYS = (
@@ -134,7 +134,7 @@ def build_lineage(release: Path | str | None, stale_after: str | None) -> Lineag
     return None if release is None else Lineage(release=release, stale_after=stale_after)
 
 
-def find_followed_release(lineage: Lineage, setup: Setup, workspace: Workspace) -> Followed:
+def find_followed_release(lineage: Lineage, setup: Setup, workspace: Workspace) -> FollowedRelease:
     """Find the release that a run is to follow.
 
     Raises:
@@ -151,7 +151,7 @@ def find_followed_release(lineage: Lineage, setup: Setup, workspace: Workspace) 
                 where=str(release.path),
                 hint="name a release of the same benchmark, or refresh without --from",
             )
-    return Followed(
+    return FollowedRelease(
         version=manifest.version,
         digest=release.digest,
         path=str(release.path.resolve()),
@@ -171,7 +171,7 @@ def _find_release(chosen: Path | str, name: str, workspace: Workspace) -> Releas
     return found
 
 
-def open_keeper(parent: Followed, setup: Setup) -> Keeper:
+def open_keeper(parent: FollowedRelease, setup: Setup) -> CarryOver:
     """Return what goes through the benchmark and keeps what may be kept.
 
     Raises:
@@ -180,16 +180,16 @@ def open_keeper(parent: Followed, setup: Setup) -> Keeper:
     release = find_parent(LATEST, setup.config.name, (), followed=parent)
     assert release is not None
     stale_after = parent.stale_after and _parse_age(parent.stale_after)
-    terms = Terms(
+    terms = CarryOverTerms(
         horizon=Horizon(
             oldest=stale_after.subtract_from(setup.now) if stale_after else None,
-            cutoffs=new_cutoffs(release.manifest.cutoffs, setup.target_dates),
+            cutoffs=find_new_cutoffs(release.manifest.cutoffs, setup.target_dates),
         ),
         takedown=setup.rules.takedown,
         min_precision=setup.config.knowledge.min_precision,
         targets=setup.target_dates,
     )
-    return Keeper(release, terms)
+    return CarryOver(release, terms)
 
 
 def _parse_age(stated: str) -> Age:

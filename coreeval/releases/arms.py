@@ -1,4 +1,4 @@
-"""Writes the arms and their provenance as parquet that `datasets` and everyone else can read."""
+"""The arms and their provenance as Parquet, which `datasets` and every other reader can open."""
 
 import hashlib
 import itertools
@@ -44,9 +44,9 @@ def write_arms(
         without: Samples that an arm leaves out; provenance is that of the updated one.
         snippets: Whether provenance quotes the news; their hashes stand there in any case.
     """
-    shard = shard_of(split)
+    shard = shard_name(split)
     columns = arm_columns(task)
-    label = class_label(task, columns)
+    label = class_label_metadata(task, columns)
     updated = _but(_updated(store, task, on_reject), without.get("updated", ()))
     semantic = _but(_semantic(store, task), without.get("semantic", ()))
     facts = _but(fact_rows(store), without.get("updated", ()))
@@ -68,15 +68,15 @@ def write_control(store: RunStore, task: Task, folder: Path, *, split: str) -> i
     """
     columns = arm_columns(task)
     rows = _updated(store, task, "drop")
-    path = folder / "control" / shard_of(split)
-    return write_parquet(path, columns, rows, metadata=class_label(task, columns))
+    path = folder / "control" / shard_name(split)
+    return write_parquet(path, columns, rows, metadata=class_label_metadata(task, columns))
 
 
 def _but(rows: Iterable[ParquetRow], left_out: Collection[str]) -> Iterator[ParquetRow]:
     return (row for row in rows if row["id"] not in left_out)
 
 
-def shard_of(split: str) -> str:
+def shard_name(split: str) -> str:
     """Return the name of the file that holds a whole split."""
     return f"{split}-00000-of-00001.parquet"
 
@@ -149,7 +149,7 @@ def fact_rows(store: RunStore) -> Iterator[ParquetRow]:
             yield row | {"after_cutoff": _after_cutoff(known.get(fact.sample_id))}
 
 
-def evidence_used(store: RunStore) -> Iterator[tuple[str, Evidence]]:
+def iter_used_evidence(store: RunStore) -> Iterator[tuple[str, Evidence]]:
     """Yield the sample and the evidence of each replaced fact, in the benchmark's order."""
     for chunk in _chunks(store.facts()):
         evidence = store.evidence([fact.evidence_id for fact in chunk])
@@ -208,7 +208,7 @@ def arm_columns(task: Task) -> ParquetColumns:
     }
 
 
-def class_label(task: Task, columns: ParquetColumns) -> dict[str, str]:
+def class_label_metadata(task: Task, columns: ParquetColumns) -> dict[str, str]:
     """Return the metadata by which `datasets` reads `label` as a ClassLabel.
 
     ClassLabel counts from 0 without gaps; a label space that does not stays a plain integer.

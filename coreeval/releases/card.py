@@ -1,26 +1,131 @@
-"""The dataset card: README.md of the dataset folder, read by people and by `datasets`."""
+"""The dataset card of a run: README.md of the dataset folder, read by people and by `datasets`.
 
+The card of a release shares its parts: front matter, tables, and what rules and windows mean.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from coreeval.config import Config
-from coreeval.releases.card_words import (
-    ATTRIBUTION,
-    SYNTHETIC,
-    count_rows,
-    fill_told,
-    fresh_told,
-    front_matter,
-    label_rows,
-    model_rows,
-    offline_told,
-    precision_told,
-    start_told,
-)
 from coreeval.releases.manifest import Manifest
-from coreeval.releases.markdown import code_cell, front_matter_text, plain
+from coreeval.releases.markdown import code_table_cell, dump_front_matter, escape
 from coreeval.schema import Task
+from coreeval.tools.cutoffs import LatestDate, TargetFreshness
 from coreeval.tools.files import write_text
 from coreeval.tools.knowledge import describe_coverage
+
+ATTRIBUTION = (
+    "News metadata comes from the GDELT Project (https://www.gdeltproject.org/); headlines and "
+    "excerpts belong to their publishers and are quoted, at most 200 characters, with their URL."
+)
+SYNTHETIC = """\
+**The texts of the updated and semantic arms are synthetic**: a program wrote them from benchmark
+samples and dated news. They are no statements by the authors of the originals, and the people,
+companies and places they name did not take part in making them."""
+
+
+def front_matter(name: str, split: str, arms: Iterable[str]) -> dict[str, object]:
+    """Return what `datasets` and hubs read of a card; the first arm is the default one.
+
+    Args:
+        name: The benchmark's.
+        split: The split that the files hold.
+        arms: Folders that have rows: `datasets` cannot load a config without any.
+    """
+    return {
+        "pretty_name": f"CoreEval {name}",
+        "language": ["en"],
+        "task_categories": ["text-classification"],
+        "tags": ["coreeval", "contamination", "synthetic"],
+        "configs": [
+            {
+                "config_name": arm,
+                **({"default": True} if place == 0 else {}),
+                "data_files": [{"split": split, "path": f"{arm}/{split}-*.parquet"}],
+            }
+            for place, arm in enumerate(arms)
+        ],
+    }
+
+
+def format_label_rows(task: Task) -> str:
+    """Return the rows of a table of labels."""
+    return "\n".join(
+        f"| {label.id} | {escape(label.name)} | {escape(label.meaning)} |" for label in task.labels
+    )
+
+
+def format_count_rows(counts: Mapping[str, int]) -> str:
+    """Return the rows of a table of outcomes."""
+    return "\n".join(f"| {name} | {number} |" for name, number in counts.items())
+
+
+def format_model_rows(models: Mapping[str, object]) -> str:
+    """Return the rows of a table of roles and the models that played them."""
+    return "\n".join(
+        f"| {role} | {escape(_model_names(model))} |" for role, model in models.items()
+    )
+
+
+def _model_names(model: object) -> str:
+    """Return the names of a role's model, or of the targets."""
+    several = model if isinstance(model, list) else [model]
+    return ", ".join(str(one["model"]) for one in several if isinstance(one, dict)) or "none"
+
+
+def describe_start(start: LatestDate | None) -> str:
+    """Say what an automatic start of the window rests on."""
+    if start is None:
+        return ""
+    what = "release" if start.kind == "released" else "cutoff"
+    known = f"{start.confidence}: {escape(start.source)}"
+    return f"; starts after the {what} of {escape(start.target)} ({known})"
+
+
+def describe_freshness(targets: Sequence[TargetFreshness]) -> str:
+    """Return how much of the evidence is newer than each target; nothing without targets."""
+    if not targets:
+        return ""
+    lines = "\n".join(
+        f"| {escape(one.target)} | {one.after} of {one.sample_count} | {one.by_crawl} "
+        f"| {one.unknown} |"
+        for one in targets
+    )
+    return f"""| target | accepted, with evidence after its cutoff | by crawl time | unknown |
+|---|---|---|---|
+{lines}
+
+A target's cutoff is here the later of the end of its training data and its release. All evidence of
+such a sample was published after it; `after_cutoff` in provenance names its targets. Where only the
+time is known at which GDELT saw a page (by crawl time), the page may be older.
+
+"""
+
+
+def describe_offline_roles(roles: Sequence[str]) -> str:
+    """Return a paragraph about the roles that rules played; nothing if models played them all."""
+    if not roles:
+        return ""
+    who = ", ".join(roles)
+    return f"\n**Offline roles** ({who}) are rules: a baseline, not what a model would write.\n"
+
+
+def describe_fill(on_reject: str) -> str:
+    """Say what stands in the updated arm for rejected samples."""
+    if on_reject == "drop":
+        return ""
+    return f"; rejected ones stand in with their {on_reject} text (see `outcome`)"
+
+
+def describe_precision(precision: str) -> str:
+    """Return how certain a publication time is."""
+    meanings = {
+        "exact": "exact: stated by the page",
+        "url": "url: a date in the URL",
+        "cluster": "cluster: that of another report of the same event",
+        "crawl": "crawl: when GDELT saw the page, which may be later than its publication",
+    }
+    return meanings[precision]
 
 
 def write_card(
@@ -29,19 +134,21 @@ def write_card(
     """Write the card beside the arms."""
     arms = [name for name in ("updated", "semantic", "control", "provenance") if rows.get(name)]
     head = front_matter(config.name, config.dataset.split, arms)
-    told = front_matter_text(head).strip()
-    write_text(folder / "README.md", f"---\n{told}\n---\n\n{_body(task, config, manifest, rows)}\n")
+    told = dump_front_matter(head).strip()
+    write_text(
+        folder / "README.md", f"---\n{told}\n---\n\n{_card_body(task, config, manifest, rows)}\n"
+    )
 
 
-def _body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) -> str:
-    window, news, start = manifest.window, manifest.knowledge, start_told(manifest.window_start)
-    fill = fill_told(config.run.on_reject)
+def _card_body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) -> str:
+    window, news, start = manifest.window, manifest.knowledge, describe_start(manifest.window_start)
+    fill = describe_fill(config.run.on_reject)
     return f"""# {config.name}
 
-{plain(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
+{escape(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
 
 {SYNTHETIC}
-{offline_told(config.models.rule_based_roles)}
+{describe_offline_roles(config.models.rule_based_roles)}
 | arm | rows | what it holds |
 |---|---|---|
 | updated | {rows["updated"]} | rewritten with recent facts, checked and judged{fill} |
@@ -53,27 +160,27 @@ def _body(task: Task, config: Config, manifest: Manifest, rows: dict[str, int]) 
 
 | label | name | meaning |
 |---|---|---|
-{label_rows(task)}
+{format_label_rows(task)}
 
 ## How it was made
 
 | | |
 |---|---|
-| run | {code_cell(manifest.run)}, started {manifest.created_at} |
+| run | {code_table_cell(manifest.run)}, started {manifest.created_at} |
 | news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
-| news | {plain(describe_coverage(news.coverage))} ({news.backend}) |
-| least certain publication time accepted | {precision_told(news.min_precision)} |
+| news | {escape(describe_coverage(news.coverage))} ({news.backend}) |
+| least certain publication time accepted | {describe_precision(news.min_precision)} |
 | bad rows of the benchmark | {manifest.bad_rows} |
 
 | role | model |
 |---|---|
-{model_rows(manifest.models)}
+{format_model_rows(manifest.models)}
 
 | outcome | samples |
 |---|---|
-{count_rows(manifest.counts)}
+{format_count_rows(manifest.counts)}
 
-{fresh_told(manifest.after_cutoff)}Compare arms only on samples that both have (`id`).
+{describe_freshness(manifest.after_cutoff)}Compare arms only on samples that both have (`id`).
 
 ## Attribution
 

@@ -1,14 +1,14 @@
-"""What a release has that its parent has not: the counts, and CHANGELOG.md."""
+"""What is new in a release beside its parent: the counts, and CHANGELOG.md."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from coreeval.releases.markdown import code, plain
+from coreeval.releases.markdown import code_span, escape
 from coreeval.releases.release import Release
 from coreeval.releases.release_manifest import (
+    ChangeCounts,
     Changelog,
-    Changes,
     FactRow,
     ReleaseManifest,
     SampleRow,
@@ -18,16 +18,17 @@ from coreeval.tools.text import visible_line
 if TYPE_CHECKING:
     from coreeval.releases.diff import Diff
 
-NAMED = 200
+
+MOST_NAMED = 200
 """Samples of a kind whose ids stand in CHANGELOG.md; `coreeval diff` has all."""
-CELL = 80
+CELL_CHARS = 80
 """Characters of a setting that stand there."""
 Texts = Mapping[str, str]
 """Digest of the updated texts by sample, of those that are in the updated arm."""
 FactKey = tuple[str, ...]
 
 
-def changes(
+def count_changes(
     parent: Release | None, samples: Iterable[SampleRow], facts: Iterable[FactRow]
 ) -> Changelog:
     """Count what is new, gone, changed and kept beside the parent.
@@ -41,13 +42,13 @@ def changes(
     both = before.keys() & after.keys()
     kept = sum(before[each] == after[each] for each in both)
     return Changelog(
-        samples=Changes(
+        samples=ChangeCounts(
             added=len(after.keys() - before.keys()),
             removed=len(before.keys() - after.keys()),
             changed=len(both) - kept,
             kept=kept,
         ),
-        facts=Changes(
+        facts=ChangeCounts(
             added=len(stated - known), removed=len(known - stated), kept=len(stated & known)
         ),
     )
@@ -63,7 +64,7 @@ def fact_key(fact: FactRow) -> FactKey:
     return (fact.id, fact.field, *new, fact.evidence_id)
 
 
-def changelog_text(manifest: ReleaseManifest, diff: "Diff | None") -> str:
+def format_changelog(manifest: ReleaseManifest, diff: "Diff | None") -> str:
     """Return CHANGELOG.md: this release against its parent, by numbers and ids, without texts.
 
     Args:
@@ -83,10 +84,10 @@ def changelog_text(manifest: ReleaseManifest, diff: "Diff | None") -> str:
 {rows}
 
 A sample is changed where its texts are; a fact is another one where its words or its evidence are.
-{changelog_of(diff) if diff else ""}"""
+{summarize_diff(diff) if diff else ""}"""
 
 
-def changelog_of(diff: "Diff") -> str:
+def summarize_diff(diff: "Diff") -> str:
     """Return what a changelog says of a diff beyond the counts, each part only where it is."""
     parts = (_outcomes(diff), _settings(diff), _samples(diff))
     return "".join(f"\n## {title}\n\n{body}\n" for title, body in parts if body)
@@ -99,26 +100,26 @@ def _outcomes(diff: "Diff") -> tuple[str, str]:
 
 def _settings(diff: "Diff") -> tuple[str, str]:
     rows = [
-        f"| {plain(one.name)} | {_cell(one.before)} | {_cell(one.after)} |"
+        f"| {escape(one.name)} | {_cell(one.before)} | {_cell(one.after)} |"
         for one in diff.settings
-        if not one.name.startswith(_COUNTED)
+        if not one.name.startswith(_COUNT_KEYS)
     ]
     return "How it was made", _table("| what | before | after |", rows)
 
 
 def _samples(diff: "Diff") -> tuple[str, str]:
     by_kind = {kind: [one.id for one in diff.changed if one.updated == kind] for kind in _KINDS}
-    lines = [f"- {kind} ({len(ids)}): {_named(ids)}" for kind, ids in by_kind.items() if ids]
+    lines = [f"- {kind} ({len(ids)}): {_name_samples(ids)}" for kind, ids in by_kind.items() if ids]
     return "Samples of the updated arm", "\n".join(lines)
 
 
 _KINDS = ("added", "removed", "changed")
-_COUNTED = ("counts.", "arms.", "bad_rows")
+_COUNT_KEYS = ("counts.", "arms.", "bad_rows")
 
 
-def _named(ids: Sequence[str]) -> str:
-    shown = ", ".join(code(each) for each in ids[:NAMED])
-    return f"{shown} and {len(ids) - NAMED} more" if len(ids) > NAMED else shown
+def _name_samples(ids: Sequence[str]) -> str:
+    shown = ", ".join(code_span(each) for each in ids[:MOST_NAMED])
+    return f"{shown} and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else shown
 
 
 def _table(head: str, rows: Sequence[str]) -> str:
@@ -129,4 +130,4 @@ def _table(head: str, rows: Sequence[str]) -> str:
 def _cell(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     line = visible_line(text)
-    return plain(line) if len(line) <= CELL else f"{plain(line[:CELL])} …"
+    return escape(line) if len(line) <= CELL_CHARS else f"{escape(line[:CELL_CHARS])} …"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from coreeval.config.user_files import parse_yaml
-from coreeval.releases.arms import shard_of
-from coreeval.releases.markdown import front_matter_text
+from coreeval.releases.arms import shard_name
+from coreeval.releases.markdown import dump_front_matter
 
 _FENCE = "---\n"
 _FENCES = re.compile(f"^{_FENCE}", re.MULTILINE)
@@ -23,7 +23,7 @@ _SIZES = (
 Info = dict[str, Any]
 
 
-def with_dataset_info(card: str, folder: Path, split: str) -> str:
+def add_dataset_info(card: str, folder: Path, split: str) -> str:
     """Return a card whose front matter describes the files of a folder.
 
     Args:
@@ -33,14 +33,14 @@ def with_dataset_info(card: str, folder: Path, split: str) -> str:
     """
     _, head, body = _FENCES.split(card, 2)
     front: Info = parse_yaml(head)
-    info = list(dataset_info(folder, split))
+    info = list(iter_dataset_info(folder, split))
     rows = max((one["splits"][0]["num_examples"] for one in info), default=0)
     front |= {
         "size_categories": [size_category(rows)],
         "configs": [one for one in front["configs"] if one["config_name"] in _names(info)],
         "dataset_info": info,
     }
-    head = front_matter_text(front)
+    head = dump_front_matter(front)
     return f"{_FENCE}{head}{_FENCE}{body}"
 
 
@@ -48,9 +48,9 @@ def _names(info: list[Info]) -> set[str]:
     return {one["config_name"] for one in info}
 
 
-def dataset_info(folder: Path, split: str) -> Iterator[Info]:
+def iter_dataset_info(folder: Path, split: str) -> Iterator[Info]:
     """Yield what the card says of each config, by their names; one without rows is none."""
-    for file in sorted(folder.glob(f"*/{shard_of(split)}")):
+    for file in sorted(folder.glob(f"*/{shard_name(split)}")):
         info = _info(file, split)
         if info["splits"][0]["num_examples"]:
             yield info

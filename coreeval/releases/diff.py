@@ -1,17 +1,23 @@
-"""What differs between two releases or runs: as a whole, by sample, by field, by fact."""
+"""What differs between two releases or runs: as a whole, by sample, by field, by fact.
+
+`write_diff_page` writes it as one page that needs no other file; text from outside is escaped.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 from coreeval.releases.changelog import FactKey, fact_key
+from coreeval.releases.comparable import RELEASE_SETTINGS, Comparable, ComparableTitle
 from coreeval.releases.release import ReleasedArm
-from coreeval.releases.release_manifest import Changes, FactRow, SampleRow
-from coreeval.releases.sides import ONLY_RELEASES, Side, Title
-from coreeval.releases.stale import Horizon, Stale, new_cutoffs, stale_samples
+from coreeval.releases.release_manifest import ChangeCounts, FactRow, SampleRow
+from coreeval.releases.staleness import Horizon, StaleSample, find_new_cutoffs, iter_stale_samples
 from coreeval.schema import Value
-from coreeval.tools.text import DiffPiece, word_diff
+from coreeval.tools.files import write_text
+from coreeval.tools.text import DiffPiece, visible_value, word_diff
 
 InUpdated = Literal["added", "removed", "changed", "same"]
 ARMS: tuple[ReleasedArm, ...] = ("updated", "semantic", "original")
@@ -20,7 +26,7 @@ NOT_THERE = "not there"
 _COMPARED = ("outcome", "label_text", "semantic_status", "withheld")
 
 
-class Change(Value):
+class ValueChange(Value):
     """A value that differs; None where a side has none."""
 
     name: str
@@ -28,7 +34,7 @@ class Change(Value):
     after: object
 
 
-class Move(Value):
+class OutcomeMove(Value):
     """Samples that ended in one way before and in another after."""
 
     before: str
@@ -58,7 +64,7 @@ class SampleDiff(Value):
     id: str
     updated: InUpdated
     """Where its text in the updated arm stands."""
-    changes: tuple[Change, ...]
+    changes: tuple[ValueChange, ...]
     """Outcome, label, status of its rewording, why it is withheld; digest of its original."""
     fields: tuple[FieldDiff, ...]
     """An original's only where both sides may show it."""
@@ -68,35 +74,39 @@ class SampleDiff(Value):
 class Diff(Value):
     """Two releases or runs side by side."""
 
-    before: Title
-    after: Title
-    settings: tuple[Change, ...]
+    before: ComparableTitle
+    after: ComparableTitle
+    settings: tuple[ValueChange, ...]
     """What differs of how they were made and what came of it, by dotted key."""
-    samples: Changes
+    samples: ChangeCounts
     """Of the updated arm, by id and texts."""
-    facts: Changes
+    facts: ChangeCounts
     """A fact is another one where its new triple or its evidence is."""
-    outcomes: tuple[Move, ...]
+    outcomes: tuple[OutcomeMove, ...]
     """The most frequent first."""
     changed: tuple[SampleDiff, ...]
     """In the order of the later side; what only the earlier has comes last."""
-    stale: tuple[Stale, ...]
+    stale: tuple[StaleSample, ...]
     """Accepted samples of the later side that the next refresh would renew."""
 
 
-def compare(before: Side, after: Side, *, oldest: datetime | None = None) -> Diff:
+def compare_in_full(
+    before: Comparable, after: Comparable, *, oldest: datetime | None = None
+) -> Diff:
     """Compare two sides, word by word; the arguments are those of `outline`.
 
     Raises:
         ReleaseError: a file of a release cannot be read.
     """
-    found = outline(before, after, oldest=oldest)
-    fields = _fields(before, after, {one.id for one in found.changed})
+    found = compare_digests(before, after, oldest=oldest)
+    fields = _field_diffs(before, after, {one.id for one in found.changed})
     changed = (one.model_copy(update={"fields": fields.get(one.id, ())}) for one in found.changed)
     return found.model_copy(update={"changed": tuple(changed)})
 
 
-def outline(before: Side, after: Side, *, oldest: datetime | None = None) -> Diff:
+def compare_digests(
+    before: Comparable, after: Comparable, *, oldest: datetime | None = None
+) -> Diff:
     """Compare two sides without looking at their texts, of which the digests tell enough.
 
     Args:
@@ -110,43 +120,43 @@ def outline(before: Side, after: Side, *, oldest: datetime | None = None) -> Dif
     old = {row.id: row for row in before.samples()}
     new = {row.id: row for row in after.samples()}
     pairs = [(old.get(each), new.get(each)) for each in (*new, *(old.keys() - new.keys()))]
-    facts, counted = _facts(before.facts(), after.facts())
-    different = {_id(*pair) for pair in pairs if _differs(*pair)} | facts.keys()
-    horizon = Horizon(oldest=oldest, cutoffs=new_cutoffs(before.cutoffs, after.cutoffs or ()))
+    facts, counted = _fact_diffs(before.facts(), after.facts())
+    different = {_row_id(*pair) for pair in pairs if _differs(*pair)} | facts.keys()
+    horizon = Horizon(oldest=oldest, cutoffs=find_new_cutoffs(before.cutoffs, after.cutoffs or ()))
     return Diff(
         before=before.title,
         after=after.title,
-        settings=tuple(_settings(before, after)),
-        samples=_counts(pairs),
+        settings=tuple(_setting_changes(before, after)),
+        samples=_value_counts(pairs),
         facts=counted,
-        outcomes=tuple(_moves(pairs)),
+        outcomes=tuple(_outcome_moves(pairs)),
         changed=tuple(
             SampleDiff(
-                id=_id(*pair),
-                updated=_in_updated(*pair),
-                changes=tuple(_changes(*pair)),
+                id=_row_id(*pair),
+                updated=_updated_state(*pair),
+                changes=tuple(_value_changes(*pair)),
                 fields=(),
-                facts=tuple(facts.get(_id(*pair), ())),
+                facts=tuple(facts.get(_row_id(*pair), ())),
             )
             for pair in pairs
-            if _id(*pair) in different
+            if _row_id(*pair) in different
         ),
-        stale=tuple(stale_samples(new.values(), horizon)),
+        stale=tuple(iter_stale_samples(new.values(), horizon)),
     )
 
 
 # -- samples --------------------------------------------------------------------------------------
 
-Pair = tuple[SampleRow | None, SampleRow | None]
+RowPair = tuple[SampleRow | None, SampleRow | None]
 
 
-def _id(old: SampleRow | None, new: SampleRow | None) -> str:
+def _row_id(old: SampleRow | None, new: SampleRow | None) -> str:
     some = new or old
     assert some is not None
     return some.id
 
 
-def _in_updated(old: SampleRow | None, new: SampleRow | None) -> InUpdated:
+def _updated_state(old: SampleRow | None, new: SampleRow | None) -> InUpdated:
     before, after = old and old.updated_sha256, new and new.updated_sha256
     if before == after:
         return "same"
@@ -162,34 +172,34 @@ def _differs(old: SampleRow | None, new: SampleRow | None) -> bool:
     return any(getattr(old, name) != getattr(new, name) for name in digests)
 
 
-def _changes(old: SampleRow | None, new: SampleRow | None) -> Iterator[Change]:
+def _value_changes(old: SampleRow | None, new: SampleRow | None) -> Iterator[ValueChange]:
     for name in (*_COMPARED, "original_sha256"):
         before, after = (getattr(row, name) if row else None for row in (old, new))
         if before != after:
-            yield Change(name=name, before=before, after=after)
+            yield ValueChange(name=name, before=before, after=after)
 
 
-def _counts(pairs: Iterable[Pair]) -> Changes:
+def _value_counts(pairs: Iterable[RowPair]) -> ChangeCounts:
     found = Counter(
-        "kept" if (how := _in_updated(*pair)) == "same" else how
+        "kept" if (how := _updated_state(*pair)) == "same" else how
         for pair in pairs
         if any(row and row.updated_sha256 for row in pair)
     )
-    return Changes(**found)
+    return ChangeCounts(**found)
 
 
-def _moves(pairs: Iterable[Pair]) -> Iterator[Move]:
+def _outcome_moves(pairs: Iterable[RowPair]) -> Iterator[OutcomeMove]:
     found = Counter(tuple(row.outcome if row else NOT_THERE for row in pair) for pair in pairs)
     for (before, after), number in found.most_common():
         if before != after:
-            yield Move(before=before, after=after, samples=number)
+            yield OutcomeMove(before=before, after=after, samples=number)
 
 
 # -- fields ---------------------------------------------------------------------------------------
 
 
-def _fields(
-    before: Side, after: Side, different: Collection[str]
+def _field_diffs(
+    before: Comparable, after: Comparable, different: Collection[str]
 ) -> dict[str, tuple[FieldDiff, ...]]:
     """Return the fields that differ, by sample."""
     found = defaultdict[str, list[FieldDiff]](list)
@@ -198,11 +208,11 @@ def _fields(
                     for side in (before, after))  # fmt: skip
         shown = old.keys() & new.keys() if arm == "original" else old.keys() | new.keys()
         for sample_id in shown:
-            found[sample_id] += _of_arm(arm, old.get(sample_id, {}), new.get(sample_id, {}))
+            found[sample_id] += _arm_diffs(arm, old.get(sample_id, {}), new.get(sample_id, {}))
     return {sample_id: tuple(fields) for sample_id, fields in found.items()}
 
 
-def _of_arm(
+def _arm_diffs(
     arm: ReleasedArm, old: Mapping[str, str], new: Mapping[str, str]
 ) -> Iterator[FieldDiff]:
     for field in dict.fromkeys((*new, *old)):
@@ -214,28 +224,58 @@ def _of_arm(
 # -- facts and settings ---------------------------------------------------------------------------
 
 
-def _facts(
+def _fact_diffs(
     before: Iterable[FactRow], after: Iterable[FactRow]
-) -> tuple[Mapping[str, list[FactDiff]], Changes]:
+) -> tuple[Mapping[str, list[FactDiff]], ChangeCounts]:
     """Return the facts that only one side has, by sample, and the counts of all."""
     old, new = ({fact_key(fact): fact for fact in facts} for facts in (before, after))
     found = defaultdict[str, list[FactDiff]](list)
-    for key in _only(old, new):
+    for key in _facts_of_one_side(old, new):
         found[old[key].id].append(FactDiff(op="removed", fact=old[key]))
-    for key in _only(new, old):
+    for key in _facts_of_one_side(new, old):
         found[new[key].id].append(FactDiff(op="added", fact=new[key]))
     both = len(old.keys() & new.keys())
-    return found, Changes(added=len(new) - both, removed=len(old) - both, kept=both)
+    return found, ChangeCounts(added=len(new) - both, removed=len(old) - both, kept=both)
 
 
-def _only(these: Mapping[FactKey, FactRow], those: Mapping[FactKey, FactRow]) -> Iterator[FactKey]:
+def _facts_of_one_side(
+    these: Mapping[FactKey, FactRow], those: Mapping[FactKey, FactRow]
+) -> Iterator[FactKey]:
     return (key for key in these if key not in those)
 
 
-def _settings(old: Side, new: Side) -> Iterator[Change]:
+def _setting_changes(old: Comparable, new: Comparable) -> Iterator[ValueChange]:
     """Yield the settings that differ; between a release and a run those that both kinds have."""
-    left_out = ONLY_RELEASES if old.title.kind != new.title.kind else ()
+    left_out = RELEASE_SETTINGS if old.title.kind != new.title.kind else ()
     for name in dict.fromkeys((*old.settings, *new.settings)):
         before, after = old.settings.get(name), new.settings.get(name)
         if before != after and name.partition(".")[0] not in left_out:
-            yield Change(name=name, before=before, after=after)
+            yield ValueChange(name=name, before=before, after=after)
+
+
+MOST_SHOWN = 1000
+"""Samples that a page shows; a browser would choke on a whole large benchmark."""
+
+
+def write_diff_page(path: Path, diff: Diff) -> None:
+    """Write the page as one atomic replacement."""
+    write_text(path, render_diff_page(diff))
+
+
+def render_diff_page(diff: Diff) -> str:
+    """Return the page."""
+    from jinja2 import Environment, StrictUndefined
+
+    template = resources.files("coreeval.releases").joinpath("diff.html.jinja")
+    environment = Environment(
+        autoescape=True,
+        finalize=visible_value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    document = diff.model_dump(mode="json")
+    shown, left = document["changed"][:MOST_SHOWN], max(0, len(document["changed"]) - MOST_SHOWN)
+    return environment.from_string(template.read_text(encoding="utf-8")).render(
+        document | {"changed": shown, "left": left, "titles": [str(diff.before), str(diff.after)]}
+    )

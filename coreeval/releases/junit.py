@@ -9,25 +9,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-Ending = Literal["passed", "failure", "skipped"]
+JUnitEnding = Literal["passed", "failure", "skipped"]
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write (its production 2, Char)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class JUnitCase:
     """One test case."""
 
     group: str
     name: str
-    ending: Ending = "passed"
+    ending: JUnitEnding = "passed"
     kind: str = ""
     """Of failure or skip, in a word."""
     message: str = ""
 
 
 def write_suite(
-    path: Path, *, name: str, moment: datetime, cases: Callable[[], Iterable[Case]]
+    path: Path, *, name: str, moment: datetime, cases: Callable[[], Iterable[JUnitCase]]
 ) -> int:
     """Write a suite and return its number of cases.
 
@@ -44,29 +44,31 @@ def write_suite(
         "errors": "0",
         "skipped": str(counts["skipped"]),
     }
-    named = {"name": _plain(name), "timestamp": f"{moment:%Y-%m-%dT%H:%M:%S}"}
+    named = {"name": _replace_invalid(name), "timestamp": f"{moment:%Y-%m-%dT%H:%M:%S}"}
     with path.open("w", encoding="utf-8") as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-        file.write(_opening("testsuites", totals))
-        file.write(_opening("testsuite", named | totals))
+        file.write(_open_suite("testsuites", totals))
+        file.write(_open_suite("testsuite", named | totals))
         for case in cases():
             file.write(ET.tostring(_element(case), encoding="unicode") + "\n")
         file.write("</testsuite>\n</testsuites>\n")
     return counts.total()
 
 
-def _element(case: Case) -> ET.Element:
-    element = ET.Element("testcase", classname=_plain(case.group), name=_plain(case.name))
+def _element(case: JUnitCase) -> ET.Element:
+    element = ET.Element(
+        "testcase", classname=_replace_invalid(case.group), name=_replace_invalid(case.name)
+    )
     if case.ending != "passed":
-        ET.SubElement(element, case.ending, type=case.kind, message=_plain(case.message))
+        ET.SubElement(element, case.ending, type=case.kind, message=_replace_invalid(case.message))
     return element
 
 
-def _opening(tag: str, attributes: Mapping[str, str]) -> str:
+def _open_suite(tag: str, attributes: Mapping[str, str]) -> str:
     whole = ET.tostring(ET.Element(tag, dict(attributes)), encoding="unicode")
     return whole.removesuffix(" />") + ">\n"
 
 
-def _plain(text: str) -> str:
+def _replace_invalid(text: str) -> str:
     """Return a text with a replacement character for each that XML cannot hold."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

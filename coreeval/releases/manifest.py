@@ -1,5 +1,9 @@
-"""manifest.json: what was run, on what, with which result (a contract: other programs read it)."""
+"""manifest.json: what was run, on what, with which result; other programs read it.
 
+`strip_paths` takes the places of the machine out of what a run recorded.
+"""
+
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -15,7 +19,7 @@ Status = Literal["running", "interrupted", "stopped", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 
 
-class Source(Value):
+class ConfigSource(Value):
     """The config file that the run was started from."""
 
     path: str
@@ -61,7 +65,7 @@ class KnowledgeUsed(Value):
     """What remote backends said beside their answers."""
 
 
-class Followed(Value):
+class FollowedRelease(Value):
     """The release that a run follows, whose samples it keeps where they are still good."""
 
     version: str
@@ -99,7 +103,7 @@ class Evaluation(Value):
     """Names of the targets that are asked, those added among them."""
 
 
-class Control(Value):
+class ControlPass(Value):
     """The second pass of the samples, with news from before the targets' cutoffs."""
 
     window: Window
@@ -143,16 +147,16 @@ class Manifest(Value):
     """Hash of the wording by role."""
     cost: Cost = Cost()
     knowledge: KnowledgeUsed
-    control: Control | None = None
+    control: ControlPass | None = None
     """What the control arm was made with; None where the config wants none."""
     fingerprints: Fingerprints
-    source: Source
+    source: ConfigSource
     workspace: str
     """Folder of the call store that the run shares."""
     limit: int | None = None
     evaluation: Evaluation | None = None
     """What was asked of targets after the run; None where only the config says it."""
-    parent: Followed | None = None
+    parent: FollowedRelease | None = None
     """The release that the run follows; None where every sample is made anew."""
     kept: int = 0
     """Samples that were taken from it, all of them accepted."""
@@ -186,13 +190,13 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         RunStateError: there is none, or it is damaged.
     """
-    found = read_recorded(path)
+    found = read_original_manifest(path)
     run = path.resolve().parent
     workspace = found_workspace(Path(found.workspace), run, found.payer)
     return found.model_copy(update={"workspace": str(workspace)})
 
 
-def read_recorded(path: Path) -> Manifest:
+def read_original_manifest(path: Path) -> Manifest:
     """Read a manifest as it was written, with the workspace of then.
 
     Raises:
@@ -214,13 +218,13 @@ def read_recorded(path: Path) -> Manifest:
         ) from None
     except (ValidationError, UnicodeDecodeError, OSError) as error:
         raise RunStateError(
-            f"the manifest is damaged: {_problem(error)}",
+            f"the manifest is damaged: {_first_problem(error)}",
             where=str(path),
             hint="restore the file from a copy, or start a new run",
         ) from None
 
 
-def _problem(error: Exception) -> str:
+def _first_problem(error: Exception) -> str:
     """Return the first thing that is wrong, with its key."""
     if not isinstance(error, ValidationError):
         return str(error)
@@ -231,3 +235,41 @@ def _problem(error: Exception) -> str:
 def write_manifest(path: Path, manifest: Manifest) -> None:
     """Write a manifest as one atomic replacement."""
     write_json(path, manifest.model_dump(mode="json"))
+
+
+ELSEWHERE = ".../"
+"""Stands for a folder that is neither the config's nor the user's own."""
+_WITHIN = re.compile(
+    r"((?:(?<=replay:)|(?<![\w/.~:-])))/(?:[^\s/'\"`,;:|<>()\[\]{}]+/)+([^\s/'\"`,;:|<>()\[\]{}]*)"
+)
+"""An absolute path of two parts or more in a sentence; not one in a URL or in a model's name."""
+
+
+def strip_paths(values: dict[str, Any], base: Path) -> dict[str, Any]:
+    """Return plain values without absolute paths.
+
+    Paths below `base` start there, those at home with `~`; of any other, `.../` and its last part
+    are left.
+    """
+    places = {f"{base}/": "", f"{Path.home()}/": "~/"}
+    known = {start: short for start, short in places.items() if start.count("/") > 1}
+    return {key: _shorten_path(value, known) for key, value in values.items()}
+
+
+def _shorten_path(value: object, places: dict[str, str]) -> object:
+    if isinstance(value, str):
+        for start, short in places.items():
+            value = value.replace(start, short)
+        return _strip_text(value)
+    if isinstance(value, dict):
+        return {key: _shorten_path(inner, places) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_shorten_path(inner, places) for inner in value]
+    return value
+
+
+def _strip_text(text: str) -> str:
+    """Return a text in which of each absolute path only the last part is left."""
+    if text.startswith("/") and "\n" not in text:
+        return ELSEWHERE + text.rstrip("/").rpartition("/")[2]
+    return _WITHIN.sub(rf"\1{ELSEWHERE}\2", text)

@@ -13,20 +13,20 @@ _OPENING = re.compile(r"^(\d*)([-+=:.)])")
 """What begins a list, a rule or another block at the start of a line."""
 
 
-def plain(text: str) -> str:
+def escape(text: str) -> str:
     """Return a text on one line, in which no character has a meaning in Markdown or HTML."""
     line = visible_line(text).replace("&", "&amp;")
     return _OPENING.sub(r"\1\\\2", _SIGNS.sub(lambda sign: f"\\{sign[0]}", line))
 
 
-def code(text: str) -> str:
+def code_span(text: str) -> str:
     """Return a text as a span of code."""
     return "`" + visible_line(text).replace("`", "'") + "`"
 
 
-def code_cell(text: str) -> str:
+def code_table_cell(text: str) -> str:
     """Return a text as a span of code in a table, where a bar would end the cell."""
-    return code(text).replace("|", "\\|")
+    return code_span(text).replace("|", "\\|")
 
 
 def web_address(url: str | None) -> str | None:
@@ -39,7 +39,7 @@ def web_address(url: str | None) -> str | None:
     return re.sub(r"[\s<>()\[\]|\\`\"]", lambda sign: f"%{ord(sign[0]):02X}", visible_line(url))
 
 
-def front_matter_text(values: object) -> str:
+def dump_front_matter(values: object) -> str:
     """Return YAML for the beginning of a card; characters without a shape are escaped."""
     text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
     if find_unseen(text):

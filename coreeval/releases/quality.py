@@ -1,17 +1,81 @@
-"""What an owner signs off: acceptance, balance of the labels, their noise, and coverage by news."""
+"""What an owner signs off: acceptance, balance, label noise, coverage, overlap, findings.
 
+The overlap says how much of the updated texts stands in their originals, word for word. The
+findings are the scores, ranks and verdicts of the run's report.
+"""
+
+import re
 from collections import Counter
-from collections.abc import Collection
-from typing import get_args
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
 
-from coreeval.evaluation.scores import Score, score_proportion
-from coreeval.releases.copied import copied
-from coreeval.releases.release_manifest import LabelNoise, LabelShare, Quality, RungCoverage
+from pydantic import ValidationError
+
+from coreeval.agents.text.words import split_words
+from coreeval.errors import RunCorrupt
+from coreeval.evaluation.pcr.verdicts import ABOUT_MEMORY, CAVEATS, Basis
+from coreeval.evaluation.scores import NO_SCORE, RANKED_ARMS, Score, score_proportion
+from coreeval.releases.arms import accepted_fields
+from coreeval.releases.release_manifest import (
+    Findings,
+    LabelNoise,
+    LabelShare,
+    Overlap,
+    Quality,
+    RungCoverage,
+    TargetFindings,
+)
 from coreeval.schema import Rung, Task
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.text import UNSPACED
+
+GRAM = 5
+"""Words of an n-gram. The checks look at three (pilot §7), which names and turns of phrase share by
+chance; five in a row are seldom shared but by copying (own choice)."""
+_SIGN = re.compile(f"([{UNSPACED}])")
+"""A character that is about a word of its own."""
+OverlapTexts = Mapping[str, str]
 
 
-def quality_of(
+def measure_overlap(store: RunStore, *, withheld: Collection[str]) -> Overlap:
+    """Measure the overlap of a run's updated arm with its originals; withheld samples do not count.
+
+    It can be published where the originals may not be: it quotes nothing.
+    """
+    return share_ngrams(
+        (fields, ended.sample.fields)
+        for ended in store.sample_results()
+        if ended.sample.id not in withheld and (fields := accepted_fields(ended))
+    )
+
+
+def share_ngrams(pairs: Iterable[tuple[OverlapTexts, OverlapTexts]]) -> Overlap:
+    """Return the share of the new texts' n-grams that their originals have too, of all texts.
+
+    Args:
+        pairs: New texts and original texts of a sample, by field; an n-gram may stand in any field
+            of the original, and counts once in a sample.
+    """
+    texts = grams = shared = 0
+    for new, old in pairs:
+        own = _overlap_of_fields(new)
+        texts += 1
+        grams += len(own)
+        shared += len(own & _overlap_of_fields(old))
+    return Overlap(size=GRAM, share=shared / grams if grams else None, grams=grams, texts=texts)
+
+
+def _overlap_of_fields(fields: OverlapTexts) -> set[tuple[str, ...]]:
+    return {gram for text in fields.values() for gram in _grams(text)}
+
+
+def _grams(text: str) -> Iterator[tuple[str, ...]]:
+    found = split_words(_SIGN.sub(r" \1 ", text))
+    return zip(*(found[start:] for start in range(GRAM)), strict=False)
+
+
+def measure_quality(
     store: RunStore, task: Task, *, withheld: Collection[str], followed: Quality | None = None
 ) -> Quality:
     """Measure what a release publishes; withheld samples count as not accepted.
@@ -35,8 +99,8 @@ def quality_of(
     names = [label.name for label in task.labels]
     return Quality(
         acceptance=score_proportion(accepted.total(), total.total()),
-        by_label=tuple(_share(name, total, accepted) for name in names),
-        balance_shift=balance_shift(total, accepted),
+        by_label=tuple(_label_share(name, total, accepted) for name in names),
+        balance_shift=measure_balance_shift(total, accepted),
         label_noise=_label_noise(
             store,
             kept=kept,
@@ -49,11 +113,11 @@ def quality_of(
             for rung in get_args(Rung)
             if found[rung]
         ),
-        overlap=copied(store, withheld=withheld),
+        overlap=measure_overlap(store, withheld=withheld),
     )
 
 
-def _share(name: str, total: Counter[str], accepted: Counter[str]) -> LabelShare:
+def _label_share(name: str, total: Counter[str], accepted: Counter[str]) -> LabelShare:
     return LabelShare(
         label=name,
         total=total[name],
@@ -63,7 +127,7 @@ def _share(name: str, total: Counter[str], accepted: Counter[str]) -> LabelShare
     )
 
 
-def balance_shift(before: Counter[str], after: Counter[str]) -> float | None:
+def measure_balance_shift(before: Counter[str], after: Counter[str]) -> float | None:
     """Return the total variation distance of two label distributions, 0 (the same) to 1."""
     if not before.total() or not after.total():
         return None
@@ -77,12 +141,14 @@ def _label_noise(store: RunStore, *, kept: int, renewed: int, there: float | Non
     originals, contrary = store.verdict_counts("original_label")
     texts, refused = store.verdict_counts("label_preserved")
     original, updated = score_proportion(contrary, originals), score_proportion(refused, texts)
-    here = noise_bound(original, updated)
-    bound = bound_of_both(here, renewed, there, kept)
+    here = estimate_noise_bound(original, updated)
+    bound = merge_noise_bounds(here, renewed, there, kept)
     return LabelNoise(original=original, updated=updated, bound=bound)
 
 
-def bound_of_both(here: float | None, renewed: int, there: float | None, kept: int) -> float | None:
+def merge_noise_bounds(
+    here: float | None, renewed: int, there: float | None, kept: int
+) -> float | None:
     """Return the bound over renewed and kept texts, each by that of the run that judged it.
 
     None where texts of either kind have no bound.
@@ -94,7 +160,7 @@ def bound_of_both(here: float | None, renewed: int, there: float | None, kept: i
     return sum(shares) / (renewed + kept) if len(shares) == len(parts) else None
 
 
-def noise_bound(original: Score, updated: Score) -> float | None:
+def estimate_noise_bound(original: Score, updated: Score) -> float | None:
     """Return the share of accepted texts that may have a wrong label; None without judgements.
 
     A text is accepted if a blind judge reads its label. One whose label was lost passes only by the
@@ -108,3 +174,73 @@ def noise_bound(original: Score, updated: Score) -> float | None:
     mistaken, refused = original.ci_high, updated.ci_high
     passed = (1 - mistaken) * (1 - refused)
     return min(1.0, refused * mistaken / passed) if passed else 1.0
+
+
+ReportJson = Mapping[str, Any]
+
+
+def read_findings(report: ReportJson, *, where: Path) -> Findings:
+    """Return what a report (`read_report`) says of each target; one that nobody asked is absent.
+
+    Raises:
+        RunCorrupt: something in it is not as a run writes it.
+    """
+    try:
+        return _target_findings(report)
+    except (AttributeError, KeyError, TypeError, ValidationError) as error:
+        raise RunCorrupt(
+            f"the report is not as a run writes it: {type(error).__name__}: {error}",
+            where=str(where),
+            hint="write it anew: coreeval evaluate RUN",
+        ) from None
+
+
+def _target_findings(report: ReportJson) -> Findings:
+    references = {each["target"] for each in report["targets"] if each.get("role") == "reference"}
+    pcr = {each["name"]: each for each in _list_findings(report["pcr"], "targets")}
+    drops = {each["target"]: each["verdict"] for each in report["decomposition"]["targets"]}
+    scores = {each["target"]: _target_scores(each) for each in report["arms"]["targets"]}
+    series = _series_verdicts(report)
+    return Findings(
+        ranking=report["arms"]["ranking"],
+        targets=tuple(
+            TargetFindings(
+                target=target,
+                original=scores.get(target, (NO_SCORE, NO_SCORE))[0],
+                updated=scores.get(target, (NO_SCORE, NO_SCORE))[1],
+                pcr=pcr[target]["verdict"] if target in pcr else None,
+                pcr_caveat=find_caveat(pcr[target]) if target in pcr else "",
+                drop=drops.get(target),
+                numleak=series.get(target, {}),
+            )
+            for target in dict.fromkeys((*scores, *pcr, *drops, *series))
+            if target not in references
+        ),
+    )
+
+
+def find_caveat(found: ReportJson) -> str:
+    """Return under which condition a verdict of memory by PCR holds; nothing for another one."""
+    basis: Basis = found["test"]["basis"]
+    return CAVEATS[basis] if found["verdict"] in ABOUT_MEMORY else ""
+
+
+def _target_scores(found: ReportJson) -> tuple[Score, Score]:
+    """Return a target's macro-F1 on both arms, on the samples that both have."""
+    for each in found["all_samples"]["comparisons"]:
+        if (each["first"]["arm"], each["second"]["arm"]) == RANKED_ARMS:
+            one, other = (each[side]["macro_f1"] for side in ("first", "second"))
+            return Score.model_validate(one), Score.model_validate(other)
+    return NO_SCORE, NO_SCORE
+
+
+def _series_verdicts(report: ReportJson) -> dict[str, dict[str, str]]:
+    """Return NumLeak's verdicts by target and series."""
+    found = dict[str, dict[str, str]]()
+    for each in _list_findings(report["numleak"], "series"):
+        found.setdefault(each["model"], {})[each["series"]] = each["verdict"]
+    return found
+
+
+def _list_findings(part: ReportJson | None, key: str) -> list[ReportJson]:
+    return list(part[key]) if part else []

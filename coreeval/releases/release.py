@@ -1,4 +1,4 @@
-"""A release as whoever builds on it reads it: its manifest, its samples, their texts and facts."""
+"""Reading a release: its manifest, its samples, their texts and facts."""
 
 import errno
 import hashlib
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from coreeval.config.user_files import read_bytes
 from coreeval.errors import ReleaseError
-from coreeval.releases.arms import shard_of
+from coreeval.releases.arms import shard_name
 from coreeval.releases.release_manifest import (
     SCHEMA_VERSION,
     ArmRow,
@@ -43,7 +43,7 @@ class Release:
     @property
     def digest(self) -> str:
         """sha256 of release.json, which a child release records."""
-        return sha256_of(self.path / MANIFEST)
+        return hash_file(self.path / MANIFEST)
 
     @property
     def task(self) -> Task:
@@ -64,7 +64,7 @@ class Release:
         Raises:
             ReleaseError: a link leads to it.
         """
-        name = f"{folder}/{shard_of(self.manifest.split)}"
+        name = f"{folder}/{shard_name(self.manifest.split)}"
         if leads_through_link(self.path, name):
             raise _unreadable(self.path / name, "it is a link")
         return self.path / name
@@ -213,7 +213,7 @@ def _damaged(where: Path, problem: str) -> ReleaseError:
     )
 
 
-def releases_in(folder: Path) -> list[Release]:
+def list_releases(folder: Path) -> list[Release]:
     """Return the releases that stand in a folder, sorted by the names of their directories.
 
     Raises:
@@ -223,7 +223,7 @@ def releases_in(folder: Path) -> list[Release]:
     return [read_release(path.parent) for path in found]
 
 
-def latest_of(releases: list[Release]) -> Release | None:
+def find_latest_release(releases: list[Release]) -> Release | None:
     """Return the release that none of the others follows; of several, the one made last.
 
     The chain decides, not the clock, which may have jumped back.
@@ -233,13 +233,13 @@ def latest_of(releases: list[Release]) -> Release | None:
     return max(heads, key=lambda each: each.manifest.created_at, default=None)
 
 
-def sha256_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the sha256 of a file, read in parts."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def texts_sha256(fields: Mapping[str, str]) -> str:
+def hash_texts(fields: Mapping[str, str]) -> str:
     """Return the sha256 of a sample's texts: of JSON in UTF-8, keys sorted, no spaces."""
     told = json.dumps(dict(fields), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(told.encode()).hexdigest()

@@ -1,25 +1,31 @@
-"""README.md of a release: the dataset card, which says how it was made, its limits and licences."""
+"""README.md of a release: the dataset card, which says how it was made, its limits and licences.
 
+If people rated its texts, a part of the card says what they found.
+"""
+
+from collections.abc import Iterator
+
+from coreeval.evaluation.annotation.ratings import CriterionResult, RatingDifference
 from coreeval.evaluation.scores import Score
-from coreeval.releases.annotation.card import ratings_told
-from coreeval.releases.card_words import (
+from coreeval.releases.card import (
     ATTRIBUTION,
     SYNTHETIC,
-    count_rows,
-    fill_told,
-    fresh_told,
+    describe_fill,
+    describe_freshness,
+    describe_offline_roles,
+    describe_precision,
+    describe_start,
+    format_count_rows,
+    format_label_rows,
+    format_model_rows,
     front_matter,
-    label_rows,
-    model_rows,
-    offline_told,
-    precision_told,
-    start_told,
 )
-from coreeval.releases.markdown import code_cell, front_matter_text, plain, web_address
+from coreeval.releases.markdown import code_table_cell, dump_front_matter, escape, web_address
 from coreeval.releases.release_manifest import (
     Changelog,
     LabelShare,
     Overlap,
+    PublishedRatings,
     Quality,
     ReleaseManifest,
     RungCoverage,
@@ -29,14 +35,83 @@ from coreeval.tools.knowledge import describe_coverage
 from coreeval.tools.text import visible_line
 
 
+def format_ratings(said: PublishedRatings | None) -> Iterator[str]:
+    """Yield the part; nothing where nobody was asked."""
+    if said is None:
+        return
+    means = "\n".join(map(_mean_row, said.criteria))
+    notes = "\n".join(
+        f"- {escape(one.criterion)}: {escape(note)}" for one in said.criteria for note in one.notes
+    )
+    agreement = _agreement_rows(said) if said.raters > 1 else _ONE_RATER
+    told = f"""## Ratings by people
+
+{said.items} texts of all arms, mixed, rated by {said.raters} who were not told the arm; means with
+95 % intervals. Study {escape(said.study)}, scored on {said.scored_at[:10]}.
+
+{escape(said.scale)}
+
+| | original | semantic | updated | updated less original |
+|---|---|---|---|---|
+{means}
+
+{agreement}"""
+    yield f"{told}\n\n{notes}" if notes else told
+
+
+_ONE_RATER = "One rater: there is no agreement to measure."
+
+
+def _mean_row(one: CriterionResult) -> str:
+    arms = (_format_mean(one.arms.get(arm)) for arm in ("original", "semantic", "updated"))
+    scale = f"{one.values[0]} to {one.values[-1]}"
+    difference = _format_difference(one.difference)
+    return f"| {escape(one.criterion)}, {scale} | {' | '.join(arms)} | {difference} |"
+
+
+def _format_mean(score: Score | None) -> str:
+    if score is None or score.estimate is None:
+        return "not rated"
+    return f"{score.estimate:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f}, n = {score.n})"
+
+
+def _format_difference(found: RatingDifference) -> str:
+    if found.estimate is None:
+        return "not measured"
+    return f"{found.estimate:+.2f} ({found.ci_low:+.2f} to {found.ci_high:+.2f})"
+
+
+def _agreement_rows(said: PublishedRatings) -> str:
+    rows = "\n".join(map(_agreement_row, said.criteria))
+    return f"""| agreement | pairs that say the same | Fleiss' kappa | Krippendorff's alpha |
+|---|---|---|---|
+{rows}"""
+
+
+def _agreement_row(one: CriterionResult) -> str:
+    found = one.reliability
+    share = found.agreement.estimate
+    pairs = "not measured" if share is None else f"{share:.1%}"
+    return (
+        f"| {escape(one.criterion)} | {pairs} | {_chance(found.kappa)} | {_chance(found.alpha)} |"
+    )
+
+
+def _chance(score: Score) -> str:
+    if score.estimate is None:
+        return "not defined"
+    ends = "" if score.ci_low is None else f"{score.ci_low:.2f} to {score.ci_high:.2f}, "
+    return f"{score.estimate:.3f} ({ends}n = {score.n})"
+
+
 def release_card(task: Task, manifest: ReleaseManifest) -> str:
     """Return the card, read by people and by `datasets`."""
-    head = front_matter_text(_head(manifest)).strip()
+    head = dump_front_matter(_head(manifest)).strip()
     parts = (
-        _what(task, manifest),
+        _contents(task, manifest),
         _quality(manifest.quality),
-        *ratings_told(manifest.annotation),
-        _how(manifest),
+        *format_ratings(manifest.annotation),
+        _origin(manifest),
         _limits(manifest),
         _terms(manifest),
         _lineage(manifest),
@@ -54,15 +129,15 @@ def _head(manifest: ReleaseManifest) -> dict[str, object]:
     return {**front, **terms}
 
 
-def _what(task: Task, manifest: ReleaseManifest) -> str:
-    rows, fill = manifest.arms, fill_told(manifest.on_reject)
+def _contents(task: Task, manifest: ReleaseManifest) -> str:
+    rows, fill = manifest.arms, describe_fill(manifest.on_reject)
     quoted = "" if manifest.snippets else " (the news by digest, not quoted)"
     return f"""# {manifest.name} {manifest.version}
 
-{plain(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
+{escape(task.description)} Refreshed by CoreEval {manifest.fingerprints.code}.
 
 {SYNTHETIC}
-{offline_told(manifest.ruled)}
+{describe_offline_roles(manifest.ruled)}
 | folder | rows | what it holds |
 |---|---|---|
 | updated | {rows["updated"]} | rewritten with recent facts, checked and judged{fill} |
@@ -77,7 +152,7 @@ Compare arms only on samples that both have (`id`).
 
 | label | name | meaning |
 |---|---|---|
-{label_rows(task)}"""
+{format_label_rows(task)}"""
 
 
 def _originals(manifest: ReleaseManifest) -> str:
@@ -118,7 +193,7 @@ The last line holds if the judge errs no more often on new texts than it disagre
 
 def _label_row(one: LabelShare) -> str:
     after = "" if one.updated_share is None else f"{one.updated_share:.1%}"
-    return f"| {plain(one.label)} | {_share(one.accepted)} | {one.original_share:.1%} | {after} |"
+    return f"| {escape(one.label)} | {_share(one.accepted)} | {one.original_share:.1%} | {after} |"
 
 
 def _rung_row(one: RungCoverage) -> str:
@@ -141,26 +216,26 @@ def _number(value: float | None) -> str:
     return "not measured" if value is None else f"{value:.3f}"
 
 
-def _how(manifest: ReleaseManifest) -> str:
+def _origin(manifest: ReleaseManifest) -> str:
     window, news = manifest.window, manifest.knowledge
-    precision, start = precision_told(news.min_precision), start_told(manifest.window_start)
-    fresh = fresh_told(manifest.after_cutoff)
+    precision, start = describe_precision(news.min_precision), describe_start(manifest.window_start)
+    fresh = describe_freshness(manifest.after_cutoff)
     prompts = "\n".join(
-        f"| {role} | {code_cell(known)} |" for role, known in manifest.prompts.items()
+        f"| {role} | {code_table_cell(known)} |" for role, known in manifest.prompts.items()
     )
     return f"""## How it was made
 
 | | |
 |---|---|
-| run | {code_cell(manifest.run)}, its clock at {manifest.now} |
+| run | {code_table_cell(manifest.run)}, its clock at {manifest.now} |
 | news window | {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded){start} |
-| news | {plain(describe_coverage(news.coverage))} ({news.backend}) |
+| news | {escape(describe_coverage(news.coverage))} ({news.backend}) |
 | least certain publication time accepted | {precision} |
 | bad rows of the benchmark | {manifest.bad_rows} |
 
 | role | model |
 |---|---|
-{model_rows(manifest.models)}
+{format_model_rows(manifest.models)}
 
 | prompt of | wording |
 |---|---|
@@ -168,7 +243,7 @@ def _how(manifest: ReleaseManifest) -> str:
 
 | outcome | samples |
 |---|---|
-{count_rows(manifest.counts)}
+{format_count_rows(manifest.counts)}
 
 {fresh}`config.yaml` is the config, `release.json` has every fingerprint."""
 
@@ -213,7 +288,7 @@ def _terms(manifest: ReleaseManifest) -> str:
     url = f" (<{address}>)" if address else ""
     return f"""## Licences
 
-The benchmark: {plain(licence.name)}{url}; {plain(licence.source)}.
+The benchmark: {escape(licence.name)}{url}; {escape(licence.source)}.
 The updated and semantic texts derive from it, so its terms may reach them too.
 {_loader(manifest)}
 {ATTRIBUTION}"""

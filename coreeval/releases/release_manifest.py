@@ -4,8 +4,8 @@ from typing import Literal
 
 from coreeval.evaluation.annotation.ratings import CriterionResult
 from coreeval.evaluation.scores import NO_SCORE, Score, TargetRanking
-from coreeval.releases.contained import InsidePath, PlainName, RelativePath, VersionName
-from coreeval.releases.manifest import Cost, Fingerprints, KnowledgeUsed, Source
+from coreeval.releases.folders import InsidePath, PlainName, RelativePath, VersionName
+from coreeval.releases.manifest import ConfigSource, Cost, Fingerprints, KnowledgeUsed
 from coreeval.schema import Rung, Value, Window
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 
@@ -147,7 +147,7 @@ class TakedownState(Value):
     """Accepted samples that it took out of the updated arm."""
 
 
-class PeopleSaid(Value):
+class PublishedRatings(Value):
     """What people said of the run's texts, blind to their arm (docs/annotation.md)."""
 
     study: str
@@ -158,7 +158,7 @@ class PeopleSaid(Value):
     criteria: tuple[CriterionResult, ...]
 
 
-class Changes(Value):
+class ChangeCounts(Value):
     """How many there are beside the parent's."""
 
     added: int = 0
@@ -170,9 +170,9 @@ class Changes(Value):
 class Changelog(Value):
     """What is different from the parent release; all is added where there is none."""
 
-    samples: Changes
+    samples: ChangeCounts
     """Of the updated arm, by id and texts."""
-    facts: Changes
+    facts: ChangeCounts
     """Replaced facts, by sample, field, new triple and evidence; a fact is never `changed`."""
 
 
@@ -199,7 +199,7 @@ class ReleaseManifest(Value):
     """Roles that rules played, not models."""
     prompts: dict[str, str]
     fingerprints: Fingerprints
-    source: Source
+    source: ConfigSource
     knowledge: KnowledgeUsed
     counts: dict[str, int]
     kept: int = 0
@@ -223,7 +223,7 @@ class ReleaseManifest(Value):
     licence: Licence
     review: ReviewState = ReviewState()
     takedown: TakedownState = TakedownState()
-    annotation: PeopleSaid | None = None
+    annotation: PublishedRatings | None = None
     """None where nobody rated its texts."""
     changelog: Changelog
     files: dict[InsidePath, FileDigest]

@@ -106,9 +106,9 @@ class SchedulePlan:
         """
         if self.schedule.gates is None:
             return None
-        from coreeval.releases.gates.reading import gates_named  # most looks find nothing due
+        from coreeval.releases.gates.limits import resolve_gates  # most looks find nothing due
 
-        return gates_named(self.schedule.gates, base=self.path.parent)
+        return resolve_gates(self.schedule.gates, base=self.path.parent)
 
     def check_hooks(self) -> None:
         """Refuse hooks whose address is nowhere, before anything is spent.

@@ -110,7 +110,7 @@ class GraphSteps:
             ReviewOpen: a person has yet to decide about samples.
             GateNotMet: it is beyond a limit.
         """
-        from coreeval.releases.making import make_release
+        from coreeval.releases.create import make_release
 
         made = make_release(run, version=version, require_review=require_review, gates=gates)
         return made.path
@@ -122,9 +122,9 @@ class GraphSteps:
             RunError: it is not what was made.
             GateNotMet: it is beyond a limit.
         """
-        from coreeval.releases.gates.gating import require_gates_of
+        from coreeval.releases.gates.check import require_gates_of_release
 
-        require_gates_of(release, gates)
+        require_gates_of_release(release, gates)
 
     def find_release(self, workspace: Workspace, name: str, version: str) -> Path | None:
         """Return the directory of a release, if it is there."""
@@ -135,9 +135,9 @@ class GraphSteps:
 
     def find_latest(self, workspace: Workspace, name: str) -> Path | None:
         """Return the directory of the last release, if there is one."""
-        from coreeval.releases.release import latest_of, releases_in
+        from coreeval.releases.release import find_latest_release, list_releases
 
-        last = latest_of(releases_in(workspace.releases / name))
+        last = find_latest_release(list_releases(workspace.releases / name))
         return last.path if last else None
 
     def _run_watched(self, work: Callable[["RunHooks"], "RunSummary"]) -> StepResult:

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from coreeval.releases.manifest import Manifest
-from coreeval.releases.opening import opened_run
+from coreeval.releases.open import open_run_reader
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 
@@ -87,7 +87,7 @@ def open_requested_run(request: Request, key: str | None = None) -> Iterator[Ope
         RunCorrupt: its run.db is damaged or gone.
     """
     key = request.path_params["key"] if key is None else key
-    with opened_run(find_run_path(request, key)) as (files, manifest, store):
+    with open_run_reader(find_run_path(request, key)) as (files, manifest, store):
         yield OpenRun(key=key, files=files, manifest=manifest, store=store)
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from coreeval.config import ROLES, ModelsConfig, load_config
-from coreeval.releases.diff import NOT_THERE, Move
+from coreeval.releases.comparable import ComparableTitle, flatten_values, open_comparable
+from coreeval.releases.diff import NOT_THERE, OutcomeMove
 from coreeval.releases.manifest import Cost, Manifest, read_manifest
-from coreeval.releases.release import read_release, texts_sha256
+from coreeval.releases.release import hash_texts, read_release
 from coreeval.releases.release_manifest import ReleaseManifest
-from coreeval.releases.sides import Title, flat, side_at
 from coreeval.schema import RoleName, Value
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_queries import SampleState
@@ -36,7 +36,7 @@ class ComparedSide:
 
     key: str
     """Its name in addresses."""
-    title: Title = field(compare=False)
+    title: ComparableTitle = field(compare=False)
     path: Path
     counts: Mapping[str, int] = field(compare=False)
     cost: Cost = field(compare=False)
@@ -85,7 +85,7 @@ def load_run_side(key: str, path: Path) -> ComparedSide:
     """
     files = RunFiles(path)
     manifest, store = read_manifest(files.manifest), files.require_store()
-    config = dict(flat("", load_config(files.config).model_dump(mode="json")))
+    config = dict(flatten_values("", load_config(files.config).model_dump(mode="json")))
     with closing(RunStore.open(store, now=utc_now)) as opened:
         stamp = opened.sample_states.stamp()
     return _build_side(key, path, manifest, config, build_run_source(store), stamp)
@@ -110,7 +110,7 @@ def _build_side(
     samples: SampleSource,
     stamp: tuple[int, str],
 ) -> ComparedSide:
-    side = side_at(path)
+    side = open_comparable(path)
     settings = {**side.settings, **config}
     return ComparedSide(
         key=key,
@@ -134,7 +134,7 @@ def compare_models(before: ComparedSide, after: ComparedSide) -> list[RoleModels
 
 
 def _read_model_settings(side: ComparedSide, role: RoleName) -> Mapping[str, object]:
-    return dict(flat("", side.models.for_role(role).model_dump(mode="json")))
+    return dict(flatten_values("", side.models.for_role(role).model_dump(mode="json")))
 
 
 def _compare_role(
@@ -190,11 +190,11 @@ class SideDifferences:
     """Samples that both have."""
 
     @cached_property
-    def moves(self) -> list[Move]:
+    def moves(self) -> list[OutcomeMove]:
         """Samples whose outcome differs, by both outcomes; the most frequent first."""
         found = Counter((one.before, one.after) for one in self.differences)
         return [
-            Move(before=before, after=after, samples=number)
+            OutcomeMove(before=before, after=after, samples=number)
             for (before, after), number in found.most_common()
             if before != after
         ]
@@ -266,7 +266,7 @@ def _is_same_text(old: str | None, new: str | None) -> bool:
 
 
 def _digest_text(text: str) -> str:
-    return texts_sha256(json.loads(text)) if text.startswith("{") else text
+    return hash_texts(json.loads(text)) if text.startswith("{") else text
 
 
 def _matches(one: SampleDifference, by: DifferenceFilter) -> bool:

@@ -21,11 +21,11 @@ from coreeval.evaluation.report.report_file import read_report
 from coreeval.evaluation.report.report_page import detection_part
 from coreeval.evaluation.scores import NO_SCORE, Score, score_proportion
 from coreeval.meanings import OUTCOMES, RUNGS, STATES, STEPS
-from coreeval.releases.live import Live, live
 from coreeval.releases.manifest import Manifest
-from coreeval.releases.quality import balance_shift, noise_bound
+from coreeval.releases.quality import estimate_noise_bound, measure_balance_shift
 from coreeval.releases.release import read_release
 from coreeval.releases.release_manifest import ReleaseManifest
+from coreeval.releases.status import RunStatus, read_status
 from coreeval.schema import RoleName
 from coreeval.tools.stores.run_overview import CallSum, Overview
 from coreeval.tools.workspace import RunFiles
@@ -39,7 +39,7 @@ class ListedRun:
 
     key: str
     name: str
-    now: Live | None
+    now: RunStatus | None
     problem: str = ""
 
 
@@ -66,7 +66,7 @@ def show_runs(request: Request) -> Response:
 def _list_run(key: str, path: Path) -> ListedRun:
     name = "/".join(path.parts[-2:])
     try:
-        return ListedRun(key=key, name=name, now=live(path))
+        return ListedRun(key=key, name=name, now=read_status(path))
     except CoreEvalError as error:
         return ListedRun(key=key, name=name, now=None, problem=error.message)
 
@@ -193,8 +193,8 @@ def measure_quality(overview: Overview) -> RunQuality:
             LabelRow(label=label, total=before[label], accepted=after[label])
             for label in sorted(before)
         ),
-        balance_shift=balance_shift(before, after),
-        noise=noise_bound(
+        balance_shift=measure_balance_shift(before, after),
+        noise=estimate_noise_bound(
             _measure_rejections(overview, "original_label"),
             _measure_rejections(overview, "label_preserved"),
         ),
@@ -226,7 +226,7 @@ def show_run(request: Request) -> Response:
             request,
             "run.html",
             run=run,
-            now=live(run.files.root),
+            now=read_status(run.files.root),
             overview=overview,
             costs=costs,
             cost=add_costs(costs),
@@ -248,7 +248,7 @@ def _list_models(manifest: Manifest) -> dict[str, tuple[str, bool]]:
 def show_progress(request: Request) -> Response:
     """Show the part of a run's page that changes while it runs; when it ends, all of the page."""
     key = request.path_params["key"]
-    now = live(find_run_path(request, key))
+    now = read_status(find_run_path(request, key))
     part = render_page(request, "run_now.html", key=key, now=now, meanings=MEANINGS)
     if now.status != "running":
         part.headers["HX-Refresh"] = "true"

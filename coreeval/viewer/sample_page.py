@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from coreeval import meanings
 from coreeval.models.answer_text import is_too_deep
-from coreeval.releases.opening import opened_calls
+from coreeval.releases.open import open_run_calls
 from coreeval.schema import Evidence, Precision, ReplacedFact, Verdict
 from coreeval.tools.stores.run_queries import Neighbours
 from coreeval.viewer.catalog import OpenRun, open_requested_run
@@ -209,7 +209,7 @@ def _build_list_url(key: str, view: ListView, near: Neighbours) -> str:
 
 
 def _read_history(run: OpenRun, sample_id: str) -> SampleHistory:
-    with opened_calls(run.manifest) as calls:
+    with open_run_calls(run.manifest) as calls:
         try:
             return read_sample_history(run.store, calls, sample_id, prompts=run.manifest.prompts)
         except KeyError:

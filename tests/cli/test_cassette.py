@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.releases.cassettes.lines import Line, SampleLine
-from coreeval.releases.cassettes.opening import open_cassette
-from coreeval.releases.making import make_release
+from coreeval.releases.cassettes.format import CassetteLine, SampleLine
+from coreeval.releases.cassettes.read import open_cassette
+from coreeval.releases.create import make_release
 from tests.cli.kit import Shell
 from tests.cli.test_docs import documented
 from tests.support.cassettes import remade
@@ -65,7 +65,7 @@ def test_kept_samples_need_no_release(shell: Shell, finished: Path) -> None:
 
 
 def test_a_difference_is_an_exit_code_and_a_place(shell: Shell, made: Path) -> None:
-    def other(line: Line) -> Line:
+    def other(line: CassetteLine) -> CassetteLine:
         if not isinstance(line, SampleLine):
             return line
         sample = line.sample.model_copy(update={"label": 1, "label_text": "joy"})
@@ -81,7 +81,7 @@ def test_a_difference_is_an_exit_code_and_a_place(shell: Shell, made: Path) -> N
 
 
 def test_a_sample_that_is_none_of_the_task_is_refused(shell: Shell, made: Path) -> None:
-    def other(line: Line) -> Line:
+    def other(line: CassetteLine) -> CassetteLine:
         if not isinstance(line, SampleLine):
             return line
         return line.model_copy(

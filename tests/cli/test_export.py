@@ -79,7 +79,7 @@ def test_a_release_is_pushed_with_the_token_of_the_env_file(
 
 
 def test_every_format_is_documented() -> None:
-    from coreeval.releases.exports.exporting import FORMATS
+    from coreeval.releases.exports.export import FORMATS
 
     for name in FORMATS:
         assert f"--to {name}" in DOCS["exports.md"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from coreeval.releases.gates.reading import default_gates
+from coreeval.releases.gates.limits import load_default_gates
 from tests.cli.kit import Shell
 from tests.cli.test_docs import documented
 
@@ -24,7 +24,7 @@ def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def release(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a release of the finished run; only to look at."""
-    from coreeval.releases.making import make_release
+    from coreeval.releases.create import make_release
 
     return make_release(finished, version="1", out=tmp_path_factory.mktemp("gated") / "one").path
 
@@ -85,14 +85,14 @@ def test_without_a_file_the_default_gates_hold_and_can_be_printed(
 ) -> None:
     said = shell("gate", release, "--json")
     assert {gate["gate"] for gate in said.document["gates"]} == set(
-        default_gates().model_dump(exclude_none=True)
+        load_default_gates().model_dump(exclude_none=True)
     )
     assert said.document["config"] is None
     printed = shell("gate", "--print-config")
     same = shell("gate", release, "--config", shell.write("g.yaml", printed.out), "--json")
     assert same.document["gates"] == said.document["gates"]
     told = shell("gate", "--print-config", "--json").document["gates"]
-    assert told == default_gates().model_dump(mode="json", exclude_none=True)
+    assert told == load_default_gates().model_dump(mode="json", exclude_none=True)
     assert yaml.safe_load(printed.out)["gates"].keys() == told.keys()
 
 

@@ -11,7 +11,7 @@ from coreeval.errors import ReleaseError, RunError
 from coreeval.graph.execute import RunHooks
 from coreeval.graph.progress import Progress
 from coreeval.graph.run import refresh, resume
-from coreeval.releases.making import make_release
+from coreeval.releases.create import make_release
 from coreeval.releases.release import Release, read_release
 from coreeval.schema import Task
 from coreeval.tools.files import read_parquet

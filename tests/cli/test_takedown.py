@@ -361,7 +361,7 @@ def test_what_was_stopped_goes_on(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("coreeval.releases.forgetting.news_store.compact", stop)
+    monkeypatch.setattr("coreeval.releases.takedown.news_store.compact", stop)
     assert shell("takedown", NAME, "--yes").code == 130
     monkeypatch.undo()
     monkeypatch.chdir(folder)

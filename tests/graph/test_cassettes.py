@@ -17,8 +17,14 @@ from coreeval.graph.cassettes.contents import describe_players, redact_manifest,
 from coreeval.graph.cassettes.record import record
 from coreeval.graph.cassettes.replay import ReplayResult, replay
 from coreeval.graph.run import resume, retry
-from coreeval.releases.cassettes.lines import AnswerLine, Line, OfferLine, PromptLine, SampleLine
-from coreeval.releases.cassettes.opening import Cassette, open_cassette
+from coreeval.releases.cassettes.format import (
+    AnswerLine,
+    CassetteLine,
+    OfferLine,
+    PromptLine,
+    SampleLine,
+)
+from coreeval.releases.cassettes.read import Cassette, open_cassette
 from coreeval.releases.manifest import read_manifest
 from tests.graph.kit import CONCURRENCY, KEY, Lab, Undisturbed
 from tests.graph.test_failures import UNLUCKY, is_unlucky
@@ -166,7 +172,7 @@ def test_a_run_that_was_killed_and_resumed_is_repeated(killed: Lab) -> None:
 
 
 def test_a_changed_prompt_is_named_with_the_samples_that_it_concerns(deck: Deck) -> None:
-    def reworded(line: Line) -> Line:
+    def reworded(line: CassetteLine) -> CassetteLine:
         if isinstance(line, PromptLine) and line.role == "composer":
             return line.model_copy(update={"text": f"Please. {line.text}"})
         return line
@@ -179,7 +185,7 @@ def test_a_changed_prompt_is_named_with_the_samples_that_it_concerns(deck: Deck)
 
 
 def test_the_first_difference_is_named(deck: Deck) -> None:
-    def louder(line: Line) -> Line:
+    def louder(line: CassetteLine) -> CassetteLine:
         if not isinstance(line, AnswerLine) or line.role != "composer":
             return line
         said = line.answer["content"].replace("!", "!!")
@@ -198,7 +204,7 @@ def test_news_and_answers_that_are_not_recorded_are_named(deck: Deck) -> None:
     assert len({one.sample_id, other.sample_id, third.sample_id}) == 3
     lost = extraction_of(deck.original, third.sample_id)
 
-    def confused(line: Line) -> Line | None:
+    def confused(line: CassetteLine) -> CassetteLine | None:
         if line == one:
             return one.model_copy(update={"asked": other.asked})
         return None if line in (other, lost) else line
@@ -271,7 +277,7 @@ def test_a_model_that_is_named_by_its_folder_is_cut_to_its_name(
 def test_an_id_that_is_there_twice_is_named_with_its_line(deck: Deck) -> None:
     first, second = [line for line in lines_of(deck.original) if isinstance(line, SampleLine)][:2]
 
-    def doubled(line: Line) -> Line:
+    def doubled(line: CassetteLine) -> CassetteLine:
         return first if line == second else line
 
     with pytest.raises(CassetteError, match="is there twice, first on line") as caught:

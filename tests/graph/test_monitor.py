@@ -13,7 +13,7 @@ from coreeval.graph.monitor import FEWEST, RECENT_S, Monitor, RateMeter
 from coreeval.graph.progress import Progress
 from coreeval.graph.recorder import InFlight
 from coreeval.models.activity import ActiveCalls
-from coreeval.releases.live import Live, live
+from coreeval.releases.status import RunStatus, read_status
 from coreeval.tools.stores.call_store import SpendingTotal, open_calls
 from coreeval.tools.stores.heartbeat import Spend
 from coreeval.tools.stores.run_store import RunStore
@@ -149,7 +149,7 @@ class Onlooker:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
-        self.seen: Live | None = None
+        self.seen: RunStatus | None = None
         self.ledger: SpendingTotal | None = None
         self.thread = threading.Thread(target=self.look)
 
@@ -157,7 +157,7 @@ class Onlooker:
         until = time.monotonic() + PATIENCE_S
         while not (self.seen and self.seen.stalled) and time.monotonic() < until:
             time.sleep(0.02)
-            self.seen = live(self.lab.files.root)
+            self.seen = read_status(self.lab.files.root)
         self.ledger = ledger(self.lab)
 
 
@@ -173,7 +173,7 @@ def test_a_run_that_is_throttled_says_so_and_its_money_is_the_ledgers(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("coreeval.graph.monitor.BEAT_EVERY_S", 0.05)
-    monkeypatch.setattr("coreeval.releases.live.STALLED_AFTER_S", STALLED_AFTER_S)
+    monkeypatch.setattr("coreeval.releases.status.STALLED_AFTER_S", STALLED_AFTER_S)
     model = {"model": "openai:scripted", "base_url": lab.server.url, "price": PRICED}
     lab.write(models={"default": model}, run={"concurrency": 1, "budget_usd": 5.0})
     onlooker = Onlooker(lab)
@@ -194,7 +194,7 @@ def test_a_run_that_is_throttled_says_so_and_its_money_is_the_ledgers(
     assert "throttled" in causes
     assert paid.billed_usd > 0
     assert (seen.spend.billed_usd, seen.spend.reserved_usd) == (paid.billed_usd, paid.unknown_usd)
-    at_rest, cost = live(lab.files.root), lab.manifest.cost
+    at_rest, cost = read_status(lab.files.root), lab.manifest.cost
     assert (at_rest.status, at_rest.pulse, at_rest.stalled) == ("complete", None, False)
     assert at_rest.counts == lab.manifest.counts
     assert at_rest.spend.billed_usd == pytest.approx(cost.billed_usd)
@@ -203,7 +203,7 @@ def test_a_run_that_is_throttled_says_so_and_its_money_is_the_ledgers(
 
 
 def test_a_killed_run_shows_the_ledgers_sum_and_nothing_that_goes_on(killed: Lab) -> None:
-    seen = live(killed.files.root)
+    seen = read_status(killed.files.root)
     assert (seen.status, seen.pulse, seen.stuck, seen.idle_s) == ("killed", None, (), 0.0)
     assert seen.sign and seen.sign.pid
     assert seen.counts["pending"] > 0
@@ -213,5 +213,5 @@ def test_a_killed_run_shows_the_ledgers_sum_and_nothing_that_goes_on(killed: Lab
 def test_a_run_whose_call_store_is_gone_has_spent_nothing_that_is_known(killed: Lab) -> None:
     for file in Path(killed.workspace.root).glob("calls.db*"):
         file.unlink()
-    assert live(killed.files.root).spend.billed_usd == 0.0
+    assert read_status(killed.files.root).spend.billed_usd == 0.0
     assert not killed.workspace.calls.exists(), "looking made a store"

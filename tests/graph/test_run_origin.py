@@ -7,9 +7,9 @@ from collections import Counter
 from coreeval.graph.estimate.history import load_past_runs
 from coreeval.graph.evaluate import evaluate
 from coreeval.graph.run import refresh, retry
-from coreeval.releases.gates.gating import gate_release
+from coreeval.releases.create import make_release
+from coreeval.releases.gates.check import check_release
 from coreeval.releases.gates.limits import Gates
-from coreeval.releases.making import make_release
 from coreeval.tools.workspace import RunFiles
 from tests.graph.kit import SAMPLES, Lab, Undisturbed
 
@@ -78,7 +78,7 @@ def test_a_renewal_that_finds_nothing_newer_keeps_the_sample_and_says_so(finishe
     assert release.manifest.still_stale is None
     assert "still stale" not in (release.path / "README.md").read_text("utf-8")
     gates = Gates.model_validate({"still_stale": {"max": 0.1}})
-    (found,) = gate_release(second.path, gates, chain=False).gates
+    (found,) = check_release(second.path, gates, chain=False).gates
     assert found.score is not None and found.score.estimate == 1.0
     assert found.stops
 

@@ -34,8 +34,8 @@ from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.definition import load_units
 from coreeval.models.answers import InvalidAnswer, OutputSchema, PlainOutput
 from coreeval.models.rate_limit import parse_allowances
-from coreeval.releases.cassettes.opening import open_cassette
-from coreeval.releases.gates.reading import load_gates
+from coreeval.releases.cassettes.read import open_cassette
+from coreeval.releases.gates.limits import load_gates
 from coreeval.tasks import load_task
 from coreeval.tools.catalogs import load_prices
 from coreeval.tools.gdelt import page_text

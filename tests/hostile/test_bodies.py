@@ -21,7 +21,7 @@ from coreeval.models import close_models, open_model
 from coreeval.models.failures import CallFailure
 from coreeval.models.listing import check_listed
 from coreeval.models.model import RequestOptions
-from coreeval.releases.exports.hub_client import bounded_sessions
+from coreeval.releases.exports.hub import bounded_sessions
 from coreeval.schedule.hooks import HookEvent, HookRunner
 from coreeval.tools.gdelt.doc.replies import NoReply, open_wire
 from coreeval.tools.gdelt.sync import downloads as mirrors

@@ -17,9 +17,9 @@ from coreeval.agents.name_finder import NameFinder
 from coreeval.cli import main
 from coreeval.errors import KnowledgeError, RunCorrupt
 from coreeval.graph.checkpoints import open_checkpoints
-from coreeval.releases.forgetting.caches import forget_cached
-from coreeval.releases.forgetting.news_store import forget_news
-from coreeval.releases.forgetting.run_folder import written_by
+from coreeval.releases.takedown.calls import erase_cache_entries
+from coreeval.releases.takedown.news_store import erase_news
+from coreeval.releases.takedown.runs import list_results
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_text
 from coreeval.tools.gdelt.index.build import compact
@@ -71,7 +71,7 @@ def test_a_cache_does_not_decide_which_files_takedown_deletes(
     (folder / "to").symlink_to(own)
     (folder / "ab").symlink_to(own.parent)
     for dry in (True, False):
-        told = [*forget_cached(folder, FINDER, dry=dry)]
+        told = [*erase_cache_entries(folder, FINDER, dry=dry)]
         assert [found.action for found in told] == ["deleted"] * (key == NAME) + ["reported"]
         assert own.read_bytes() == LETTER
 
@@ -80,7 +80,7 @@ def test_an_entry_with_a_file_of_its_own_is_still_deleted(tmp_path: Path) -> Non
     with JsonCache(tmp_path) as cache:
         assert cache.put("key", [NAME, BIG], expire_s=60)
     assert [*tmp_path.glob("*/*/*.val")]
-    (found,) = forget_cached(tmp_path, FINDER, dry=False)
+    (found,) = erase_cache_entries(tmp_path, FINDER, dry=False)
     assert (found.count, found.action) == (1, "deleted")
     assert not [*tmp_path.glob("*/*/*.val")]
 
@@ -156,8 +156,8 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 def use_store(store: Path) -> Iterator[Callable[[], object]]:
     """Yield all that is done with a store."""
-    yield lambda: list(forget_news(store, FINDER, dry=True))
-    yield lambda: list(forget_news(store, FINDER, dry=False))
+    yield lambda: list(erase_news(store, FINDER, dry=True))
+    yield lambda: list(erase_news(store, FINDER, dry=False))
     yield lambda: sync_folder(store, DEMO / "news", around=Around(finish=compact))
     yield lambda: compact(store)
     yield lambda: open_local(store, store.parent)
@@ -217,7 +217,7 @@ def test_a_news_store_that_lists_files_outside_is_refused(
 
 def test_a_news_store_may_be_reached_by_a_link(store: Path, tmp_path: Path) -> None:
     (tmp_path / "news").symlink_to(store)
-    assert [*forget_news(tmp_path / "news", FINDER, dry=False)]
+    assert [*erase_news(tmp_path / "news", FINDER, dry=False)]
     open_local(tmp_path / "news", tmp_path).close()
 
 
@@ -288,7 +288,7 @@ def test_takedown_deletes_of_a_run_only_what_a_run_writes(tmp_path: Path) -> Non
         path = files.dataset / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    written = {path.relative_to(files.root).as_posix() for path in written_by(files)}
+    written = {path.relative_to(files.root).as_posix() for path in list_results(files)}
     assert {"dataset/updated/train-00000-of-00001.parquet", "dataset/README.md"} <= written
     assert not {"dataset/notes.md", "dataset/mine/a.parquet"} & written
 

@@ -10,12 +10,12 @@ import yaml
 
 from coreeval.config import load_config
 from coreeval.evaluation.benchmarks import load_benchmark
-from coreeval.releases.making import make_release
+from coreeval.releases.create import make_release
 from coreeval.releases.manifest import (
+    ConfigSource,
     Fingerprints,
     KnowledgeUsed,
     Manifest,
-    Source,
     Status,
     full_counts,
     write_manifest,
@@ -212,6 +212,6 @@ def _manifest(made: Made, source: Path, status: Status) -> Manifest:
             coverage=Coverage(articles=2, days=2),
         ),
         fingerprints=Fingerprints(task=task, **others),
-        source=Source(path=str(source), sha256="f00d"),
+        source=ConfigSource(path=str(source), sha256="f00d"),
         workspace=str(made.folder / ".coreeval"),
     )

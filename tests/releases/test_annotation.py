@@ -13,10 +13,10 @@ import pytest
 from coreeval.errors import ReleaseError, RunError, RunStateError, UsageError
 from coreeval.evaluation.annotation.rating_study import CRITERIA, read_key
 from coreeval.evaluation.annotation.ratings import Annotation
-from coreeval.releases.annotation.exporting import SHEETS, export_sheets
-from coreeval.releases.annotation.scored import score_sheets
-from coreeval.releases.review.deciding import Choice, record
-from coreeval.releases.verifying import verify
+from coreeval.releases.annotation_scores import score_sheets
+from coreeval.releases.annotation_sheets import SHEET_FOLDER, export_sheets
+from coreeval.releases.review.review import Choice, record_choices
+from coreeval.releases.verify import verify
 from coreeval.tools.stores.run_store import RunStore
 from tests.releases.exports.conftest import assemble
 from tests.releases.kit import NOW, Made, make_run
@@ -56,7 +56,7 @@ def fill(
     folder: Path, changes: Mapping[tuple[str, int], Mapping[str, object]] | None = None
 ) -> None:
     """Give every text the best ratings but for changes to a rater's n-th row."""
-    for path in sorted((folder / SHEETS).glob("*.csv")):
+    for path in sorted((folder / SHEET_FOLDER).glob("*.csv")):
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = csv.reader(file)
         for number, row in enumerate(rows):
@@ -73,7 +73,7 @@ def test_sheets_are_blind_and_the_key_is_not_among_them(rated: Made, tmp_path: P
     made = export_sheets(rated.files.root, tmp_path / "out", raters=2)
     assert made.arms == {"original": 2, "semantic": 1, "updated": 2}
     assert made.pool == 6
-    assert sorted(path.name for path in (tmp_path / "out" / SHEETS).iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "out" / SHEET_FOLDER).iterdir()) == [
         "guideline.md",
         "rater-1.csv",
         "rater-2.csv",
@@ -115,7 +115,7 @@ def test_a_release_that_may_not_pass_originals_on_asks_for_them(
 
 def test_what_a_person_rejected_is_not_rated(rated: Made, tmp_path: Path) -> None:
     no = [Choice(sample=sample_id(number), verdict="rejected") for number in (0, 2)]
-    record(rated.files.root, no, by="Ada")
+    record_choices(rated.files.root, no, by="Ada")
     made = export_sheets(rated.files.root, tmp_path / "out")
     assert made.pool == 4
     assert not {each.sample for each in made.key.items} & {choice.sample for choice in no}

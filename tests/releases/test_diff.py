@@ -6,12 +6,23 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ReleaseError
-from coreeval.releases.changelog import NAMED, changelog_of
-from coreeval.releases.diff import Diff, SampleDiff, compare, outline
-from coreeval.releases.diff_page import SHOWN, page_of
-from coreeval.releases.release import ReleasedArm, texts_sha256
-from coreeval.releases.release_manifest import ArmRow, Changes, FactRow, SampleRow
-from coreeval.releases.sides import Side, Title, side_at, side_of
+from coreeval.releases.changelog import MOST_NAMED, summarize_diff
+from coreeval.releases.comparable import (
+    Comparable,
+    ComparableTitle,
+    open_comparable,
+    release_comparable,
+)
+from coreeval.releases.diff import (
+    MOST_SHOWN,
+    Diff,
+    SampleDiff,
+    compare_digests,
+    compare_in_full,
+    render_diff_page,
+)
+from coreeval.releases.release import ReleasedArm, hash_texts
+from coreeval.releases.release_manifest import ArmRow, ChangeCounts, FactRow, SampleRow
 from coreeval.tools.cutoffs import DateClaim, TargetDates
 from coreeval.tools.text import DiffPiece, word_diff
 from tests.releases.kit import Made, make_run
@@ -28,7 +39,7 @@ def sample(key: str, updated: str | None = TEXT, **more: object) -> SampleRow:
         "label": 1,
         "label_text": "joy",
         "original_sha256": "0" * 64,
-        "updated_sha256": texts_sha256({"text": updated}) if updated else None,
+        "updated_sha256": hash_texts({"text": updated}) if updated else None,
         "oldest_evidence": "2026-11-02T00:00:00+00:00" if updated else None,
     }
     return SampleRow.model_validate({"id": key, **usual, **more})
@@ -70,10 +81,10 @@ def side(
     facts: Iterable[FactRow] = (),
     updated: dict[str, str] | None = None,
     settings: dict[str, object] | None = None,
-) -> Side:
+) -> Comparable:
     listed = list(facts)
-    return Side(
-        title=Title(kind="release", name="weekly", version=version, path=version),
+    return Comparable(
+        title=ComparableTitle(kind="release", name="weekly", version=version, path=version),
         settings=settings or {},
         cutoffs=(),
         samples=lambda: iter(samples),
@@ -92,8 +103,8 @@ def by_id(diff: Diff) -> dict[str, SampleDiff]:
 def test_samples_are_added_removed_changed_or_kept() -> None:
     old = side("1", [sample("kept"), sample("other"), sample("gone"), sample("never", None)])
     new = side("2", [sample("new"), sample("kept"), sample("other", "dry"), sample("never", None)])
-    diff = compare(old, new)
-    assert diff.samples == Changes(added=1, removed=1, changed=1, kept=1)
+    diff = compare_in_full(old, new)
+    assert diff.samples == ChangeCounts(added=1, removed=1, changed=1, kept=1)
     stands = {one.id: one.updated for one in diff.changed}
     assert list(stands.items()) == [("new", "added"), ("other", "changed"), ("gone", "removed")]
     assert [(move.before, move.after, move.samples) for move in diff.outcomes] == [
@@ -111,7 +122,7 @@ def test_what_else_differs_of_a_sample_is_named() -> None:
             sample("b", semantic_status="reworded", semantic_sha256="2" * 64),
         ],
     )
-    found = by_id(compare(old, new))
+    found = by_id(compare_in_full(old, new))
     assert [change.name for change in found["a"].changes] == ["label_text", "original_sha256"]
     assert (found["a"].changes[0].before, found["a"].changes[0].after) == ("joy", "anger")
     assert [change.name for change in found["b"].changes] == ["semantic_status"]
@@ -123,7 +134,7 @@ def test_fields_differ_word_by_word() -> None:
     new = side(
         "2", [sample("a", "the river fell"), sample("b")], updated={"a": "the fell", "b": TEXT}
     )
-    [field] = by_id(compare(old, new))["a"].fields
+    [field] = by_id(compare_in_full(old, new))["a"].fields
     assert (field.arm, field.field) == ("updated", "text")
     assert "".join(piece.text for piece in field.pieces if piece.op != "added") == TEXT
     assert "".join(piece.text for piece in field.pieces if piece.op != "removed") == "the fell"
@@ -152,8 +163,8 @@ def test_words_are_whole_and_nothing_is_lost(
 def test_facts_are_the_same_where_their_new_triple_and_evidence_are() -> None:
     old = side("1", [sample("a")], facts=[fact("a"), fact("a", evidence="e2")])
     new = side("2", [sample("a")], facts=[fact("a"), fact("a", "fell")])
-    diff = compare(old, new)
-    assert diff.facts == Changes(added=1, removed=1, kept=1)
+    diff = compare_in_full(old, new)
+    assert diff.facts == ChangeCounts(added=1, removed=1, kept=1)
     assert [
         (one.op, one.fact.after_tail, one.fact.evidence_id) for one in diff.changed[0].facts
     ] == [
@@ -165,7 +176,7 @@ def test_facts_are_the_same_where_their_new_triple_and_evidence_are() -> None:
 def test_settings_differ_by_key() -> None:
     old = side("1", [], settings={"models.composer.model": "a", "task": "emotion", "gone": 1})
     new = side("2", [], settings={"models.composer.model": "b", "task": "emotion"})
-    assert [(one.name, one.before, one.after) for one in compare(old, new).settings] == [
+    assert [(one.name, one.before, one.after) for one in compare_in_full(old, new).settings] == [
         ("models.composer.model", "a", "b"),
         ("gone", 1, None),
     ]
@@ -180,13 +191,15 @@ def test_what_went_stale_is_told_by_age_and_by_new_targets() -> None:
         sample("c", None),
     ]
     old, new = side("1", rows), side("2", rows)
-    assert compare(old, new).stale == ()
+    assert compare_in_full(old, new).stale == ()
     oldest = datetime(2026, 11, 11, tzinfo=UTC)
-    assert [(one.id, one.why) for one in compare(old, new, oldest=oldest).stale] == [("a", "age")]
-    [stale] = compare(old, replace(new, cutoffs=(target,))).stale
+    assert [(one.id, one.why) for one in compare_in_full(old, new, oldest=oldest).stale] == [
+        ("a", "age")
+    ]
+    [stale] = compare_in_full(old, replace(new, cutoffs=(target,))).stale
     assert (stale.id, stale.why, stale.target) == ("a", "cutoff", "openai:new")
     known = replace(old, cutoffs=(target,))
-    assert compare(known, replace(new, cutoffs=(target,))).stale == (), "the parent had it"
+    assert compare_in_full(known, replace(new, cutoffs=(target,))).stale == (), "the parent had it"
 
 
 # -- what can be compared -----------------------------------------------------------------------
@@ -199,7 +212,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def test_a_run_and_its_release_have_the_same_samples_texts_and_facts(made: Made) -> None:
     release = made.release()
-    diff = compare(side_at(made.files.root), side_at(release.path))
+    diff = compare_in_full(open_comparable(made.files.root), open_comparable(release.path))
     assert (diff.changed, diff.outcomes) == ((), ())
     assert diff.samples.kept == 3
     assert (str(diff.before), str(diff.after)) == ("weekly/20261120T030000Z", "weekly 2026.47")
@@ -211,8 +224,8 @@ def test_a_diff_counts_what_the_release_counts(made: Made, tmp_path: Path) -> No
     listed.write_text("Ada Roe\n")
     first = made.release("1", parent=None)
     second = made.release("2", takedown=listed)
-    diff = compare(side_of(first), side_of(second))
-    assert diff.samples == second.manifest.changelog.samples != Changes()
+    diff = compare_in_full(release_comparable(first), release_comparable(second))
+    assert diff.samples == second.manifest.changelog.samples != ChangeCounts()
     assert diff.facts == second.manifest.changelog.facts
     assert {one.updated for one in diff.changed} == {"removed"}
     assert "withheld" in {change.name for one in diff.changed for change in one.changes}
@@ -220,7 +233,7 @@ def test_a_diff_counts_what_the_release_counts(made: Made, tmp_path: Path) -> No
 
 def test_what_is_neither_a_release_nor_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="neither a release"):
-        side_at(tmp_path)
+        open_comparable(tmp_path)
 
 
 # -- the changelog ------------------------------------------------------------------------------
@@ -228,15 +241,15 @@ def test_what_is_neither_a_release_nor_a_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_changelog_names_what_differs_by_id_and_quotes_no_text(made: Made) -> None:
     old = side("1", [sample("kept"), sample("a`|b")], settings={"task": "x|y", "counts.total": 2})
-    new = side("2", [sample("kept"), *(sample(str(n)) for n in range(NAMED + 2))],
+    new = side("2", [sample("kept"), *(sample(str(n)) for n in range(MOST_NAMED + 2))],
                updated={"0": TEXT}, settings={"task": "y" * 200, "counts.total": 3})  # fmt: skip
-    told = changelog_of(outline(old, new))
-    assert f"- added ({NAMED + 2}): `0`, `1`, " in told
+    told = summarize_diff(compare_digests(old, new))
+    assert f"- added ({MOST_NAMED + 2}): `0`, `1`, " in told
     assert "`199` and 2 more\n- removed (1): `a'|b`" in told
     assert "| task | x\\|y | " + "y" * 80 + " … |" in told
     assert "counts.total" not in told
     assert "river" not in told
-    assert changelog_of(outline(new, new)) == ""
+    assert summarize_diff(compare_digests(new, new)) == ""
 
 
 def test_a_release_tells_in_its_changelog_what_it_is_to_its_parent(made: Made) -> None:
@@ -254,7 +267,7 @@ def test_a_release_tells_in_its_changelog_what_it_is_to_its_parent(made: Made) -
 def test_the_page_escapes_what_it_shows_and_needs_nothing_beside_itself() -> None:
     old = side("<i>1", [sample("a")], facts=[fact("a", "<script>alert(1)</script>")])
     new = side("2", [sample("a", "dry")], updated={"a": TEXT}, settings={"k": "<img src=x>"})
-    page = page_of(compare(old, new))
+    page = render_diff_page(compare_in_full(old, new))
     assert "&lt;script&gt;alert(1)" in page
     assert "<ins>the &lt;b&gt;river&lt;/b&gt; rose</ins>" in page
     for foreign in ("<script", "<img", "<b>", "<i>1", "<link", "@import", "url("):
@@ -262,7 +275,7 @@ def test_the_page_escapes_what_it_shows_and_needs_nothing_beside_itself() -> Non
 
 
 def test_a_page_of_very_many_samples_says_how_many_it_leaves_out() -> None:
-    rows = [sample(str(n)) for n in range(SHOWN + 3)]
-    page = page_of(compare(side("1", []), side("2", rows)))
-    assert page.count("<section>") == SHOWN
+    rows = [sample(str(n)) for n in range(MOST_SHOWN + 3)]
+    page = render_diff_page(compare_in_full(side("1", []), side("2", rows)))
+    assert page.count("<section>") == MOST_SHOWN
     assert "And 3 more samples" in page

@@ -8,8 +8,8 @@ from datasets import get_dataset_config_names, load_dataset  # type: ignore[impo
 
 from coreeval.cli.app import main
 from coreeval.errors import GateNotMet
-from coreeval.releases.exports.exporting import export
-from coreeval.releases.verifying import verify
+from coreeval.releases.exports.export import export
+from coreeval.releases.verify import verify
 from coreeval.schema import Outcome
 from tests.releases import kit
 from tests.releases.exports.conftest import assemble

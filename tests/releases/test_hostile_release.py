@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ReleaseError
-from coreeval.releases.exports.exporting import FORMATS, export
-from coreeval.releases.release import read_release, sha256_of
-from coreeval.releases.verifying import verify
+from coreeval.releases.exports.export import FORMATS, export
+from coreeval.releases.release import hash_file, read_release
+from coreeval.releases.verify import verify
 from tests.releases.kit import make_run
 
 SECRET = "sk-a-key-of-the-reader"
@@ -45,12 +45,12 @@ def signed(release: Path, change: Callable[[dict[str, object]], None]) -> None:
     said = json.loads(file.read_text())
     change(said)
     file.write_text(json.dumps(said))
-    (release / "release.sha256").write_text(f"{sha256_of(file)}  release.json\n")
+    (release / "release.sha256").write_text(f"{hash_file(file)}  release.json\n")
 
 
 def listed(release: Path, name: str, file: Path) -> None:
     """Let release.json vouch for a file, as its maker can who knows what it holds."""
-    digest = {"sha256": sha256_of(file), "bytes": file.stat().st_size}
+    digest = {"sha256": hash_file(file), "bytes": file.stat().st_size}
     signed(release, lambda said: said["files"].update({name: digest}))  # type: ignore[attr-defined]
 
 

@@ -1,9 +1,11 @@
+"""What is published tells nothing of the machine's folders."""
+
 from pathlib import Path
 
 import pytest
 
 from coreeval.errors import RunStateError
-from coreeval.releases.manifest import full_counts, read_manifest
+from coreeval.releases.manifest import full_counts, read_manifest, strip_paths
 
 
 def test_counts_name_every_outcome_and_add_up() -> None:
@@ -32,3 +34,30 @@ def test_a_damaged_manifest_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"version": 1', encoding="utf-8")
     with pytest.raises(RunStateError, match="manifest is damaged"):
         read_manifest(tmp_path / "manifest.json")
+
+
+BASE = Path("/srv/bench")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "published"),
+    [
+        ("/srv/bench/data/emotion", "data/emotion"),
+        ("/data/customers/emotion", ".../emotion"),
+        ("/data/with a space/emotion set", ".../emotion set"),
+        ("/data", ".../data"),
+        ("replay:/data/customers/answers.jsonl", "replay:.../answers.jsonl"),
+        ("dataset.path=/data/customers/emotion", "dataset.path=.../emotion"),
+        ("could not read '/data/customers/x.csv': gone", "could not read '.../x.csv': gone"),
+        ("https://models.example/v1/chat", "https://models.example/v1/chat"),
+        ("openai:/models/llama", "openai:/models/llama"),
+        ("org/name and/or 3/4 of it", "org/name and/or 3/4 of it"),
+        ("data/emotion", "data/emotion"),
+    ],
+)
+def test_no_absolute_path_is_left(recorded: str, published: str) -> None:
+    assert strip_paths({"a": [{"b": recorded}]}, BASE) == {"a": [{"b": published}]}
+
+
+def test_a_home_is_a_tilde() -> None:
+    assert strip_paths({"a": f"{Path.home()}/x/y"}, BASE) == {"a": "~/x/y"}

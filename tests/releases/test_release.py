@@ -18,15 +18,15 @@ from filelock import FileLock
 from coreeval.errors import DatasetError, ReleaseError, ReviewOpen, RunError, RunLocked
 from coreeval.graph.run import open_run
 from coreeval.graph.run_origin import list_changes
-from coreeval.releases import writing
-from coreeval.releases.manifest import Followed, read_manifest, write_manifest
-from coreeval.releases.originals import load_originals
-from coreeval.releases.release import Release, ReleasedArm, read_release, texts_sha256
+from coreeval.releases import write
+from coreeval.releases.manifest import FollowedRelease, read_manifest, write_manifest
+from coreeval.releases.release import Release, ReleasedArm, hash_texts, read_release
 from coreeval.releases.release_manifest import Findings, TargetFindings
-from coreeval.releases.review import decided
-from coreeval.releases.review.decided import log_of
+from coreeval.releases.review import load_review
 from coreeval.releases.review.decisions import Decision, Verdict
-from coreeval.releases.verifying import verify
+from coreeval.releases.review.review import open_log
+from coreeval.releases.sample_tables import load_originals
+from coreeval.releases.verify import verify
 from coreeval.tools.files import read_parquet
 from tests.releases.kit import LABELS, NOW, SNIPPET, Made, make_run
 
@@ -63,7 +63,7 @@ def test_a_release_has_a_row_for_every_sample_and_its_arms(made: Made) -> None:
     assert list(updated) == [ID.format(n) for n in (1, 2, 3)]
     assert updated[ID.format(2)].fields == {"text": "new tweet number 1"}
     for key, row in rows.items():
-        digest = texts_sha256(updated[key].fields) if key in updated else None
+        digest = hash_texts(updated[key].fields) if key in updated else None
         assert row.updated_sha256 == digest
     second = rows[ID.format(2)]
     assert (second.oldest_evidence, second.newest_evidence) == (
@@ -114,7 +114,7 @@ def test_places_of_the_machine_and_keys_are_not_published(
     elsewhere = Path.home() / "prices.yaml"
     made = make_run(tmp_path, run={"prices": str(elsewhere)})
     of_a_file = Findings(targets=(TargetFindings(target=f"replay:{made.folder}/answers.jsonl"),))
-    monkeypatch.setattr("coreeval.releases.writing._findings", lambda _made_of: of_a_file)
+    monkeypatch.setattr("coreeval.releases.write._findings", lambda _made_of: of_a_file)
     release = made.release()
     assert release.manifest.findings
     assert release.manifest.findings.targets[0].target == "replay:answers.jsonl"
@@ -243,7 +243,7 @@ def test_what_a_person_rejected_is_in_neither_new_arm(made: Made) -> None:
 
 
 def test_a_release_that_requires_review_waits_for_it(made: Made) -> None:
-    listed = {each.sample: each.new["text"] for each in decided(made.files.root).open}
+    listed = {each.sample: each.new["text"] for each in load_review(made.files.root).open}
     assert listed
     with pytest.raises(ReviewOpen):
         made.release(require_review=True)
@@ -255,8 +255,8 @@ def test_a_release_that_requires_review_waits_for_it(made: Made) -> None:
 
 def decide(made: Made, verdicts: dict[str, Verdict]) -> None:
     """Record decisions about new texts."""
-    by_text = {each.new["text"]: each for each in decided(made.files.root).samples}
-    log = log_of(read_manifest(made.files.manifest))
+    by_text = {each.new["text"]: each for each in load_review(made.files.root).samples}
+    log = open_log(read_manifest(made.files.manifest))
     log.append(
         [
             Decision(
@@ -311,7 +311,7 @@ def test_a_run_that_was_made_from_a_release_follows_it(made: Made) -> None:
     first = made.release("1")
     made.release("2")
     manifest = read_manifest(made.files.manifest)
-    followed = Followed(version="1", digest=first.digest, path=str(first.path))
+    followed = FollowedRelease(version="1", digest=first.digest, path=str(first.path))
     write_manifest(made.files.manifest, manifest.model_copy(update={"parent": followed}))
     third = made.release("3").manifest
     assert third.parent is not None
@@ -393,7 +393,7 @@ def test_a_full_disk_leaves_nothing_and_the_next_try_works(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "release.json")
 
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "write_json", full)
+        patch.setattr(write, "write_json", full)
         with pytest.raises(RunError, match="No space left") as caught:
             made.release()
     assert "same command again" in caught.value.hint
@@ -405,9 +405,9 @@ def test_a_kill_leaves_no_release_and_the_next_try_clears_up(made: Made) -> None
     program = f"""
         import os, signal
         from pathlib import Path
-        from coreeval.releases import making, writing
-        writing.write_json = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-        making.make_release(Path({str(made.files.root)!r}), version="2026.47")
+        from coreeval.releases import create, write
+        write.write_json = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        create.make_release(Path({str(made.files.root)!r}), version="2026.47")
     """
     done = subprocess.run([sys.executable, "-c", dedent(program)], check=False)
     assert done.returncode == -signal.SIGKILL

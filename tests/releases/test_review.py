@@ -9,12 +9,10 @@ import pytest
 from filelock import FileLock
 
 from coreeval.errors import ReviewOpen, RunCorrupt, RunLocked, UsageError
-from coreeval.releases.manifest import Followed, read_manifest, write_manifest
-from coreeval.releases.review import decided
-from coreeval.releases.review.deciding import Choice, record
-from coreeval.releases.review.decisions import Verdict
-from coreeval.releases.review.listed import Listed
-from coreeval.releases.review.place import run_of
+from coreeval.releases.manifest import FollowedRelease, read_manifest, write_manifest
+from coreeval.releases.review import load_review
+from coreeval.releases.review.decisions import ListedSample, Verdict
+from coreeval.releases.review.review import Choice, record_choices, resolve_run
 from coreeval.schema import NamedEntity
 from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.stores.run_store import RunStore
@@ -35,8 +33,8 @@ def made(people: Made) -> Made:
     return people
 
 
-def listed(made: Made) -> dict[str, Listed]:
-    return {each.sample: each for each in decided(made.files.root).samples}
+def listed(made: Made) -> dict[str, ListedSample]:
+    return {each.sample: each for each in load_review(made.files.root).samples}
 
 
 def why(made: Made, number: int) -> dict[str, str]:
@@ -54,14 +52,14 @@ def note(made: Made, *steps: StepRecord) -> None:
 
 def decide(made: Made, number: int, verdict: Verdict, by: str = "Ada") -> None:
     choice = Choice(sample=sample_id(number), verdict=verdict)
-    record(made.files.root, [choice], by=by, now=lambda: NOW)
+    record_choices(made.files.root, [choice], by=by, now=lambda: NOW)
 
 
 # -- who is listed ------------------------------------------------------------------------------
 
 
 def test_those_who_are_named_and_the_sensitive_are_listed_and_no_others(made: Made) -> None:
-    found = decided(made.files.root).samples
+    found = load_review(made.files.root).samples
     assert [each.sample for each in found] == [sample_id(0), sample_id(1)]
     first = found[0]
     assert (first.original, first.new) == (
@@ -166,7 +164,7 @@ async def test_kept_samples_are_asked_about_unless_a_person_was_asked(
     for number in (0, 1):
         decide(made, number, "approved")
     parent = made.release("1", require_review=waited)
-    followed = Followed(version="1", digest=parent.digest, path=str(parent.path))
+    followed = FollowedRelease(version="1", digest=parent.digest, path=str(parent.path))
     manifest = read_manifest(made.files.manifest)
     write_manifest(made.files.manifest, manifest.model_copy(update={"parent": followed}))
     await rewrite(made, 2, kept_from="1")
@@ -181,7 +179,7 @@ async def test_kept_samples_are_asked_about_unless_a_person_was_asked(
 def test_later_decisions_win_and_earlier_ones_stay_on_record(made: Made) -> None:
     decide(made, 0, "approved")
     decide(made, 0, "rejected", by="  Bo ")
-    review = decided(made.files.root)
+    review = load_review(made.files.root)
     assert review.rejected == {sample_id(0)}
     said = review.samples[0].decision
     assert said and (said.verdict, said.by, said.at) == ("rejected", "Bo", NOW.isoformat())
@@ -192,25 +190,25 @@ def test_later_decisions_win_and_earlier_ones_stay_on_record(made: Made) -> None
 async def test_a_decision_is_about_a_text(made: Made) -> None:
     decide(made, 0, "rejected")
     await rewrite(made, 0, updated={"text": "Ada Roe closed it"})
-    review = decided(made.files.root)
+    review = load_review(made.files.root)
     assert (review.rejected, review.samples[0].decision) == (frozenset(), None)
     await rewrite(made, 0, updated={"text": "Ada Roe opened it"})
-    assert decided(made.files.root).rejected == {sample_id(0)}
+    assert load_review(made.files.root).rejected == {sample_id(0)}
 
 
 def test_what_is_said_twice_is_recorded_once(made: Made) -> None:
     choice = Choice(sample=sample_id(0), verdict="approved")
-    first = record(made.files.root, [choice, choice], by="Ada")
-    again = record(made.files.root, [choice], by="Bo")
+    first = record_choices(made.files.root, [choice, choice], by="Ada")
+    again = record_choices(made.files.root, [choice], by="Bo")
     assert (len(first.new), first.unchanged, again.new, again.unchanged) == (1, 1, (), 1)
     remark = Choice(sample=sample_id(0), verdict="approved", note="asked her")
-    assert record(made.files.root, [remark], by="Bo").new[0].note == "asked her"
+    assert record_choices(made.files.root, [remark], by="Bo").new[0].note == "asked her"
 
 
 def test_a_decision_holds_for_the_same_text_in_another_run(made: Made) -> None:
     decide(made, 0, "rejected")
     later = Path(shutil.copytree(made.files.root, made.folder / "later"))
-    assert decided(later).rejected == {sample_id(0)}
+    assert load_review(later).rejected == {sample_id(0)}
 
 
 def test_two_do_not_write_at_once(made: Made) -> None:
@@ -218,7 +216,7 @@ def test_two_do_not_write_at_once(made: Made) -> None:
     lock = FileLock(made.folder / ".coreeval" / "reviews" / "weekly.lock")
     with lock, pytest.raises(RunLocked, match="another process records"):
         decide(made, 1, "approved")
-    assert len(decided(made.files.root).open) == 1
+    assert len(load_review(made.files.root).open) == 1
 
 
 @pytest.mark.parametrize(
@@ -236,9 +234,9 @@ def test_nothing_is_recorded_where_anything_is_wrong(
 ) -> None:
     said = [Choice(sample=key, verdict=verdict) for key, verdict in choices]
     with pytest.raises(UsageError) as error:
-        record(made.files.root, said, by=by)
+        record_choices(made.files.root, said, by=by)
     assert told in str(error.value)
-    assert len(decided(made.files.root).open) == 2
+    assert len(load_review(made.files.root).open) == 2
 
 
 def test_a_damaged_log_holds_everything_up(made: Made) -> None:
@@ -247,7 +245,7 @@ def test_a_damaged_log_holds_everything_up(made: Made) -> None:
     whole = log.read_bytes()
     log.write_bytes(whole + whole[:30])
     with pytest.raises(RunCorrupt, match="line 2 is no decision"):
-        decided(made.files.root)
+        load_review(made.files.root)
     with pytest.raises(RunCorrupt):
         decide(made, 1, "approved")
     assert log.read_bytes() == whole + whole[:30]
@@ -287,10 +285,10 @@ def test_a_rejected_sample_is_in_no_arm_of_the_next_release(made: Made) -> None:
 def test_a_release_leads_to_the_run_that_it_was_made_of(made: Made) -> None:
     release = made.release("1")
     with pytest.raises(UsageError, match="is not in its workspace"):
-        run_of(release.path)
+        resolve_run(release.path)
     home = made.folder / ".coreeval" / "runs" / release.manifest.run
     home.parent.mkdir(parents=True)
     made.files.root.rename(home)
-    assert run_of(release.path) == home
+    assert resolve_run(release.path) == home
     with pytest.raises(UsageError, match="neither a run nor a release"):
-        run_of(made.folder)
+        resolve_run(made.folder)

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from coreeval.releases.cassettes.lines import (
+from coreeval.releases.cassettes.format import (
     AnswerLine,
     BadRowLine,
+    BodyTally,
+    CassetteLine,
     EvidenceLine,
-    Line,
     NameLine,
     OfferLine,
     PromptLine,
@@ -16,28 +17,29 @@ from coreeval.releases.cassettes.lines import (
     TakedownLine,
     TaskLine,
     TrainLine,
+    WrittenCassette,
+    write_cassette,
 )
-from coreeval.releases.cassettes.opening import Cassette
-from coreeval.releases.cassettes.packing import Packed, Tally, pack
+from coreeval.releases.cassettes.read import Cassette
 
-Change = Callable[[Line], Line | None]
-KINDS: tuple[type[Line], ...] = (
+Change = Callable[[CassetteLine], CassetteLine | None]
+KINDS: tuple[type[CassetteLine], ...] = (
     PromptLine, TaskLine, TakedownLine, NameLine, TrainLine, BadRowLine, SampleLine, EvidenceLine,
     OfferLine, AnswerLine, RowLine,
 )  # fmt: skip
 
 
-def lines_of(cassette: Cassette) -> Iterator[Line]:
+def lines_of(cassette: Cassette) -> Iterator[CassetteLine]:
     """Yield all lines of a cassette, in their order."""
     for kind in KINDS:
         yield from cassette.lines(kind)
 
 
-def remade(cassette: Cassette, path: Path, change: Change, **head: object) -> Packed:
+def remade(cassette: Cassette, path: Path, change: Change, **head: object) -> WrittenCassette:
     """Write a cassette again as if it had been made so; None in the place of a line drops it."""
     kept = (new for line in lines_of(cassette) if (new := change(line)))
 
-    def head_of(tally: Tally) -> object:
+    def head_of(tally: BodyTally) -> object:
         return cassette.head.model_copy(update=vars(tally) | head)
 
-    return pack(path, kept, head_of)  # type: ignore[arg-type]
+    return write_cassette(path, kept, head_of)  # type: ignore[arg-type]

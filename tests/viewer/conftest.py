@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from coreeval.graph.run import refresh
-from coreeval.releases.making import make_release
+from coreeval.releases.create import make_release
 from coreeval.viewer.app import create_app
 from tests.graph.conftest import MakeLab, make_lab  # noqa: F401 - a fixture
 from tests.graph.kit import Lab

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from coreeval.releases.manifest import read_manifest
-from coreeval.releases.release import texts_sha256
+from coreeval.releases.release import hash_texts
 from coreeval.tools.html_references import unescape
 from coreeval.tools.stores.run_queries import SampleState
 from coreeval.tools.workspace import Workspace
@@ -65,7 +65,7 @@ def test_what_differs_is_told_in_the_order_of_the_later_side() -> None:
 def test_a_text_is_the_same_in_any_order_of_its_fields_and_as_its_digest() -> None:
     fields = {"sentence1": "\u00e9", "sentence2": "b"}
     turned = json.dumps(dict(reversed(fields.items())))
-    for other in (turned, texts_sha256(fields)):
+    for other in (turned, hash_texts(fields)):
         row = ("x", "joy", "accepted", json.dumps(fields), None)
         assert not find_differences([row], [("x", "joy", "accepted", other, None)]).differences
 

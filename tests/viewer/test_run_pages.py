@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from coreeval.meanings import OUTCOMES
-from coreeval.releases.manifest import Control, read_manifest, write_manifest
+from coreeval.releases.manifest import ControlPass, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.html_references import unescape
 from coreeval.tools.stores.run_store import RunStore
@@ -72,7 +72,7 @@ def test_a_run_shows_how_samples_ended_in_its_second_pass(
     (run / "control").mkdir()
     shutil.copy(run / "run.db", run / "control" / "run.db")
     manifest = read_manifest(run / "manifest.json")
-    second = Control(window=manifest.window, knowledge=manifest.knowledge)
+    second = ControlPass(window=manifest.window, knowledge=manifest.knowledge)
     write_manifest(run / "manifest.json", manifest.model_copy(update={"control": second}))
     client = TestClient(create_app([run]), base_url=HERE)
     said = words_of(client.get(re.findall(r'href="(/run/[^"]*)"', client.get("/").text)[0]).text)

@@ -20,10 +20,17 @@ from coreeval.graph.refresh import build_control_setup
 from coreeval.graph.setup import Setup
 from coreeval.graph.threads import BEFORE_FAILED
 from coreeval.models.model import public_endpoint
-from coreeval.releases.cassettes.lines import Learnt, Made, NameLine, Pass, Quoted, Settings, Stated
-from coreeval.releases.manifest import Cost, KnowledgeUsed, Manifest, Source
-from coreeval.releases.portable import portable
-from coreeval.releases.release import texts_sha256
+from coreeval.releases.cassettes.format import (
+    CassetteOrigin,
+    CassettePass,
+    CassetteSettings,
+    FixedResult,
+    NameLine,
+    QuotedEvidence,
+    TrainDigest,
+)
+from coreeval.releases.manifest import ConfigSource, Cost, KnowledgeUsed, Manifest, strip_paths
+from coreeval.releases.release import hash_texts
 from coreeval.schema import Result, Sample
 from coreeval.tasks import BUILT_IN
 from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample, SampleResult
@@ -35,9 +42,9 @@ KNOWLEDGE_KEYS = ("window", "min_precision", "candidates")
 _PARAMETERS = ("temperature", "max_tokens", "seed", "reasoning_effort", "structured")
 
 
-def list_versions(config: Config) -> Made:
+def list_versions(config: Config) -> CassetteOrigin:
     """Return the versions of what this process works with."""
-    return Made(
+    return CassetteOrigin(
         coreeval=metadata.version("coreeval"),
         python=platform.python_version(),
         pyarrow=metadata.version("pyarrow"),
@@ -45,10 +52,10 @@ def list_versions(config: Config) -> Made:
     )
 
 
-def select_settings(config: Config) -> Settings:
+def select_settings(config: Config) -> CassetteSettings:
     """Return the keys of a config that decide the dataset; paths are cut to names."""
     told = config.model_dump(mode="json")
-    return Settings(
+    return CassetteSettings(
         name=config.name,
         task=config.task if config.task in BUILT_IN else Path(config.task).name,
         dataset=told["dataset"] | {"path": _base_name(config.dataset.path)},
@@ -99,7 +106,7 @@ def redact_manifest(manifest: Manifest, config: Config) -> Manifest:
         "notes": tuple(note.replace(place, _base_name(place)) for note in manifest.notes),
         "cost": Cost(),
         "knowledge": _redact_news(manifest.knowledge),
-        "source": Source(path="", sha256=""),
+        "source": ConfigSource(path="", sha256=""),
         "workspace": "",
         "evaluation": None,
         "cassette": "",
@@ -125,14 +132,14 @@ def load_train(setup: Setup) -> list[Sample]:
     return load_train_examples(setup.config, setup.task)
 
 
-def identify_train(train: Sequence[Sample]) -> Learnt | None:
+def identify_train(train: Sequence[Sample]) -> TrainDigest | None:
     """Return by what these samples are known again; None where there are none."""
     if not train:
         return None
     digest = hashlib.sha256()
     for sample in train:
-        digest.update(f"{texts_sha256(sample.fields)} {sample.label}\n".encode())
-    return Learnt(count=len(train), sha256=digest.hexdigest())
+        digest.update(f"{hash_texts(sample.fields)} {sample.label}\n".encode())
+    return TrainDigest(count=len(train), sha256=digest.hexdigest())
 
 
 def iter_news_names(setup: Setup, workspace: Workspace) -> Iterator[NameLine]:
@@ -143,7 +150,7 @@ def iter_news_names(setup: Setup, workspace: Workspace) -> Iterator[NameLine]:
     if not _needs_names(setup):
         return
     with closing(_open_local_news(setup, workspace)) as news:
-        passes: dict[Pass, Setup] = {"refresh": setup}
+        passes: dict[CassettePass, Setup] = {"refresh": setup}
         if setup.control:
             passes["control"] = build_control_setup(setup)
         for stage, each in passes.items():
@@ -176,7 +183,7 @@ def _open_local_news(setup: Setup, workspace: Workspace) -> NewsSources:
     return open_news(replace(setup, config=config), workspace)
 
 
-def find_fixed_results(store: RunStore, root: Path) -> dict[str, Stated]:
+def find_fixed_results(store: RunStore, root: Path) -> dict[str, FixedResult]:
     """Return by sample the results of a pass that were kept from a release, or broken off.
 
     In their reasons paths below the run's directory `root`, or the user's, are cut.
@@ -194,21 +201,21 @@ def find_fixed_results(store: RunStore, root: Path) -> dict[str, Stated]:
     }
 
 
-def _build_fixed_result(store: RunStore, result: Result, root: Path) -> Stated:
+def _build_fixed_result(store: RunStore, result: Result, root: Path) -> FixedResult:
     facts = tuple(store.facts(result.sample_id))
     kept = result.kept_from is not None
     told = store.excerpts(fact.evidence_id for fact in facts) if kept else {}
-    reason = portable({"reason": result.reason}, root)
-    return Stated(
+    reason = strip_paths({"reason": result.reason}, root)
+    return FixedResult(
         result=result.model_copy(update={"facts": facts, **reason}),
         excerpts=tuple(
-            Quoted(evidence=each.evidence, snippet_sha256=each.snippet_sha256)
+            QuotedEvidence(evidence=each.evidence, snippet_sha256=each.snippet_sha256)
             for each in told.values()
         ),
     )
 
 
-def restore_sample(ended: SampleResult, stated: Stated) -> ReleaseSample:
+def restore_sample(ended: SampleResult, stated: FixedResult) -> ReleaseSample:
     """Return a sample with its stated result, as a run store takes it in."""
     return ReleaseSample(
         sample=ended.sample,

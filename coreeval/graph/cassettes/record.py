@@ -24,14 +24,19 @@ from coreeval.graph.execute import open_control, open_store
 from coreeval.graph.run import lock_run, open_workspace
 from coreeval.graph.setup import Setup, prompt_versions, set_up, task_fingerprint
 from coreeval.models.replay import hash_request, line_key, to_answer_line
-from coreeval.releases.cassettes import lines as kinds
-from coreeval.releases.cassettes.comparing import files_of, rows_of
-from coreeval.releases.cassettes.lines import AnswerLine, Pass
-from coreeval.releases.cassettes.packing import Packed, Tally, pack
-from coreeval.releases.licences import licence_of
+from coreeval.releases.cassettes import format as kinds
+from coreeval.releases.cassettes.compare import hash_files, hash_rows
+from coreeval.releases.cassettes.format import (
+    AnswerLine,
+    BodyTally,
+    CassettePass,
+    WrittenCassette,
+    write_cassette,
+)
 from coreeval.releases.manifest import Manifest, read_manifest
-from coreeval.releases.release import texts_sha256
+from coreeval.releases.release import hash_texts
 from coreeval.releases.release_manifest import Licence
+from coreeval.releases.sources import find_licence
 from coreeval.schema import Evidence, RoleName, Sample
 from coreeval.tasks import BUILT_IN
 from coreeval.tools.clock import utc_now
@@ -43,7 +48,7 @@ AnswerKeys = Mapping[RoleName, list[str]]
 
 
 def collect_answer_keys(
-    stores: Mapping[Pass, RunStore], stated: Mapping[Pass, Mapping[str, object]]
+    stores: Mapping[CassettePass, RunStore], stated: Mapping[CassettePass, Mapping[str, object]]
 ) -> AnswerKeys:
     """Return by role the keys of the calls that samples used, those of stated results left out."""
     found: dict[RoleName, set[str]] = {role: set() for role in ROLES}
@@ -97,7 +102,7 @@ class SourceRun:
     files: RunFiles
     manifest: Manifest
     setup: Setup
-    stores: Mapping[kinds.Pass, RunStore]
+    stores: Mapping[kinds.CassettePass, RunStore]
     calls: CallStore
     texts: bool
     snippet_chars: int | None
@@ -108,7 +113,7 @@ class SourceRun:
 class RecordResult:
     """A cassette that was written, and what is to be told of it."""
 
-    packed: Packed
+    packed: WrittenCassette
     note: str
     licence: Licence
     """On what terms the benchmark's texts may be passed on."""
@@ -135,9 +140,11 @@ def record(run: Path | str, out: Path | str, *, texts: bool | None = None) -> Re
         _refuse_unfinished(original)
         _refuse_changed(original)
         return RecordResult(
-            packed=pack(path, _iter_lines(original), lambda tally: _build_head(original, tally)),
+            packed=write_cassette(
+                path, _iter_lines(original), lambda tally: _build_head(original, tally)
+            ),
             note=find_names_note(original.setup, open_workspace(manifest), manifest),
-            licence=licence_of(original.setup.config.dataset),
+            licence=find_licence(original.setup.config.dataset),
         )
 
 
@@ -147,7 +154,7 @@ def _open_run(
     config = load_config(files.config)
     now, workspace = datetime.fromisoformat(manifest.now), open_workspace(manifest)
     setup = set_up(config, now, manifest, workspace=workspace)
-    stores: dict[kinds.Pass, RunStore] = {
+    stores: dict[kinds.CassettePass, RunStore] = {
         "refresh": stack.enter_context(closing(open_store(files, utc_now)))
     }
     if setup.control:
@@ -158,7 +165,7 @@ def _open_run(
         setup=setup,
         stores=stores,
         calls=stack.enter_context(closing(_open_run_calls(manifest))),
-        texts=licence_of(config.dataset).redistribute if texts is None else texts,
+        texts=find_licence(config.dataset).redistribute if texts is None else texts,
         snippet_chars=None if config.models.rule_based_roles else SHOWN_SNIPPET,
         train=load_train(setup),
     )
@@ -206,9 +213,9 @@ def _refuse_changed(original: SourceRun) -> None:
         )
 
 
-def _build_head(original: SourceRun, tally: Tally) -> kinds.Head:
+def _build_head(original: SourceRun, tally: BodyTally) -> kinds.CassetteHead:
     config = original.setup.config
-    return kinds.Head(
+    return kinds.CassetteHead(
         made_with=list_versions(config),
         run=redact_manifest(original.manifest, config),
         config=select_settings(config),
@@ -216,14 +223,14 @@ def _build_head(original: SourceRun, tally: Tally) -> kinds.Head:
         texts=original.texts,
         snippet_chars=original.snippet_chars,
         learnt=identify_train(original.train),
-        files=files_of(original.files.dataset),
+        files=hash_files(original.files.dataset),
         lines=tally.lines,
         bytes=tally.bytes,
         sha256=tally.sha256,
     )
 
 
-def _iter_lines(original: SourceRun) -> Iterator[kinds.Line]:
+def _iter_lines(original: SourceRun) -> Iterator[kinds.CassetteLine]:
     stated = {
         stage: find_fixed_results(store, original.files.root)
         for stage, store in original.stores.items()
@@ -234,11 +241,11 @@ def _iter_lines(original: SourceRun) -> Iterator[kinds.Line]:
         yield from _iter_news_lines(original, stage, store, stated[stage])
     used = collect_answer_keys(original.stores, stated)
     yield from iter_answer_lines(original.calls, used, texts=original.texts)
-    for file in files_of(original.files.dataset):
-        yield from rows_of(original.files.dataset, file)
+    for file in hash_files(original.files.dataset):
+        yield from hash_rows(original.files.dataset, file)
 
 
-def _iter_rule_lines(original: SourceRun) -> Iterator[kinds.Line]:
+def _iter_rule_lines(original: SourceRun) -> Iterator[kinds.CassetteLine]:
     """Yield what every sample is worked on with: words, names, labelled examples."""
     setup = original.setup
     yield from (kinds.PromptLine(role=role, text=setup.prompts[role].text) for role in ROLES)
@@ -253,9 +260,9 @@ def _iter_rule_lines(original: SourceRun) -> Iterator[kinds.Line]:
 
 
 def _iter_sample_lines(
-    original: SourceRun, stated: Mapping[kinds.Pass, Mapping[str, kinds.Stated]]
-) -> Iterator[kinds.Line]:
-    store, none = original.stores["refresh"], dict[str, kinds.Stated]()
+    original: SourceRun, stated: Mapping[kinds.CassettePass, Mapping[str, kinds.FixedResult]]
+) -> Iterator[kinds.CassetteLine]:
+    store, none = original.stores["refresh"], dict[str, kinds.FixedResult]()
     for row in store.bad_rows():
         hidden = {"text": "", "reason": REDACTED_REASON}
         yield kinds.BadRowLine(row=row if original.texts else row.model_copy(update=hidden))
@@ -263,15 +270,15 @@ def _iter_sample_lines(
         sample = ended.sample
         yield kinds.SampleLine(
             sample=sample if original.texts else sample.model_copy(update={"fields": {}}),
-            texts_sha256=texts_sha256(sample.fields),
+            texts_sha256=hash_texts(sample.fields),
             stated=stated["refresh"].get(sample.id),
             control=stated.get("control", none).get(sample.id),
         )
 
 
 def _iter_news_lines(
-    original: SourceRun, stage: kinds.Pass, store: RunStore, stated: Mapping[str, object]
-) -> Iterator[kinds.Line]:
+    original: SourceRun, stage: kinds.CassettePass, store: RunStore, stated: Mapping[str, object]
+) -> Iterator[kinds.CassetteLine]:
     """Yield the evidence of a pass, and what each sample was offered of it."""
     offers = [offer for offer in _iter_offers(stage, store) if offer.sample_id not in stated]
     ids = list(dict.fromkeys(known for offer in offers for known, _ in offer.items))
@@ -287,7 +294,7 @@ def _iter_news_lines(
     yield from offers
 
 
-def _iter_offers(stage: kinds.Pass, store: RunStore) -> Iterator[kinds.OfferLine]:
+def _iter_offers(stage: kinds.CassettePass, store: RunStore) -> Iterator[kinds.OfferLine]:
     for sample_id, attempt, detail in store.retrieval_notes():
         if "evidence" not in detail:  # the step was cut off
             continue
@@ -296,7 +303,7 @@ def _iter_offers(stage: kinds.Pass, store: RunStore) -> Iterator[kinds.OfferLine
             stage=stage,
             sample_id=sample_id,
             attempt=attempt,
-            asked=None if asked is None else tuple(map(kinds.Query.model_validate, asked)),
+            asked=None if asked is None else tuple(map(kinds.NewsQuery.model_validate, asked)),
             items=tuple(detail["evidence"].items()),
         )
 

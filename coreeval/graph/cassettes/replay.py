@@ -30,10 +30,14 @@ from coreeval.graph.execute import (
 )
 from coreeval.graph.run import lock_run
 from coreeval.graph.setup import Setup, graph_version, prompt_versions, set_up, task_fingerprint
-from coreeval.releases.cassettes.comparing import Compared, compare
-from coreeval.releases.cassettes.lines import Made, Pass
-from coreeval.releases.cassettes.opening import Cassette, made_by, open_cassette
-from coreeval.releases.cassettes.tallies import stated_counts
+from coreeval.releases.cassettes.compare import FileComparison, compare_files
+from coreeval.releases.cassettes.format import CassetteOrigin, CassettePass
+from coreeval.releases.cassettes.read import (
+    Cassette,
+    count_fixed_results,
+    install_hint,
+    open_cassette,
+)
 from coreeval.releases.manifest import Manifest, write_manifest
 from coreeval.tools.files import write_text
 from coreeval.tools.workspace import RunFiles, Workspace
@@ -46,7 +50,7 @@ FOLDER = "cassette"
 class StepFailure:
     """A step that wanted something that the cassette does not have, or that failed otherwise."""
 
-    stage: Pass
+    stage: CassettePass
     sample: str
     node: str
     reason: str
@@ -56,7 +60,7 @@ class StepFailure:
 class OutcomeChange:
     """An outcome that another number of samples had when recorded."""
 
-    stage: Pass
+    stage: CassettePass
     outcome: str
     recorded: int
     found: int
@@ -68,7 +72,7 @@ class ReplayResult:
 
     run: Path
     cassette: Cassette
-    files: tuple[Compared, ...]
+    files: tuple[FileComparison, ...]
     shifts: tuple[OutcomeChange, ...]
     missing: tuple[StepFailure, ...]
     changed: tuple[str, ...]
@@ -122,12 +126,12 @@ def replay(
     return ReplayResult(
         run=files.root,
         cassette=opened,
-        files=tuple(compare(opened, files.dataset)),
+        files=tuple(compare_files(opened, files.dataset)),
         shifts=tuple(_list_outcome_changes(opened.head.run, done.manifest)),
         missing=tuple(_iter_missing_steps(files, setup, around)),
         changed=tuple(_list_changes(opened, setup)),
         versions=tuple(_list_version_changes(opened.head.made_with, list_versions(setup.config))),
-        stated=stated_counts(opened).total(),
+        stated=count_fixed_results(opened).total(),
         seconds=time.monotonic() - began,
     )
 
@@ -157,7 +161,7 @@ def _prepare_run(
         raise CassetteError(
             f"this CoreEval cannot begin with what is recorded: {error.message}",
             where=str(cassette.path),
-            hint=made_by(cassette.head.made_with.coreeval),
+            hint=install_hint(cassette.head.made_with.coreeval),
         ) from None
     except BaseException:
         shutil.rmtree(files.root, ignore_errors=True)
@@ -209,7 +213,7 @@ def _refuse_interrupted(done: RunSummary) -> None:
 
 
 def _list_outcome_changes(recorded: Manifest, found: Manifest) -> Iterator[OutcomeChange]:
-    passes: dict[Pass, tuple[dict[str, int], dict[str, int]]] = {
+    passes: dict[CassettePass, tuple[dict[str, int], dict[str, int]]] = {
         "refresh": (recorded.counts, found.counts)
     }
     if recorded.control and found.control:
@@ -224,7 +228,7 @@ def _list_outcome_changes(recorded: Manifest, found: Manifest) -> Iterator[Outco
 
 def _iter_missing_steps(files: RunFiles, setup: Setup, around: RunHooks) -> Iterator[StepFailure]:
     """Yield the steps that failed; in a replay of the same thing there are none."""
-    passes: dict[Pass, RunFiles] = {"refresh": files}
+    passes: dict[CassettePass, RunFiles] = {"refresh": files}
     if setup.control:
         passes["control"] = files.control
     for stage, place in passes.items():
@@ -245,7 +249,9 @@ def _list_changes(cassette: Cassette, setup: Setup) -> Iterator[str]:
         yield "the graph"
 
 
-def _list_version_changes(then: Made, now: Made) -> Iterator[tuple[str, str, str]]:
+def _list_version_changes(
+    then: CassetteOrigin, now: CassetteOrigin
+) -> Iterator[tuple[str, str, str]]:
     for name, before in then.model_dump().items():
         if before != (after := getattr(now, name)):
             yield name, before, after

@@ -25,10 +25,16 @@ from coreeval.graph.node_context import RetrievalRequest, RetrievalResult, Retri
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.setup import Setup
 from coreeval.models.replay import hash_request
-from coreeval.releases.cassettes import lines as kinds
-from coreeval.releases.cassettes.lines import EvidenceLine, NameLine, OfferLine, Pass, SampleLine
-from coreeval.releases.cassettes.opening import Cassette, made_by
-from coreeval.releases.release import texts_sha256
+from coreeval.releases.cassettes import format as kinds
+from coreeval.releases.cassettes.format import (
+    CassettePass,
+    EvidenceLine,
+    NameLine,
+    OfferLine,
+    SampleLine,
+)
+from coreeval.releases.cassettes.read import Cassette, install_hint
+from coreeval.releases.release import hash_texts
 from coreeval.schema import (
     Coverage,
     EntityQuery,
@@ -137,7 +143,7 @@ def _assign_players(cassette: Cassette, folder: Path) -> dict[str, Any]:
 
 
 def iter_rows(
-    cassette: Cassette, setup: Setup, stage: kinds.Pass, dataset: Path | None
+    cassette: Cassette, setup: Setup, stage: kinds.CassettePass, dataset: Path | None
 ) -> Iterator[BenchmarkRow]:
     """Yield the benchmark as a pass takes it in, stated results with their samples.
 
@@ -190,7 +196,7 @@ def _refuse_invalid_sample(cassette: Cassette, task: Task, sample: Sample) -> No
         raise _invalid_cassette(cassette, f"{sample.id!r} is no sample of the task {task.name}")
 
 
-def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.Stated) -> None:
+def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.FixedResult) -> None:
     """Refuse a result of another sample, or one with other texts or without its evidence."""
     result, fields = stated.result, sample.fields.keys()
     texts = [text for text in (result.semantic, result.updated) if text is not None]
@@ -204,7 +210,7 @@ def _refuse_invalid_result(cassette: Cassette, sample: Sample, stated: kinds.Sta
 
 def _invalid_cassette(cassette: Cassette, why: str) -> CassetteError:
     version = cassette.head.made_with.coreeval
-    return CassetteError(why, where=str(cassette.path), hint=made_by(version))
+    return CassetteError(why, where=str(cassette.path), hint=install_hint(version))
 
 
 def _load_own_texts(setup: Setup) -> dict[str, dict[str, str]]:
@@ -226,7 +232,7 @@ def _restore_texts(
             where=str(cassette.path),
             hint="name your own copy of it: --dataset PATH",
         )
-    if own is None or texts_sha256(own) != line.texts_sha256:
+    if own is None or hash_texts(own) != line.texts_sha256:
         why = "has another text" if own else "is not there"
         raise DatasetError(
             f"the sample {line.sample.id} {why}",
@@ -291,7 +297,7 @@ class CassetteNews:
 class CassetteInputs:
     """The inputs of a run as a cassette has them."""
 
-    names: Mapping[Pass, Sequence[NamedEntity]]
+    names: Mapping[CassettePass, Sequence[NamedEntity]]
     """By pass."""
     offers: Mapping[OfferKey, OfferLine]
     evidence: Mapping[tuple[str, str], bytes]
@@ -358,7 +364,7 @@ def build_cassette_inputs(cassette: Cassette, learnt: list[Sample]) -> CassetteI
     Raises:
         CassetteError: one of its lines is malformed.
     """
-    names: dict[Pass, list[NamedEntity]] = {"refresh": [], "control": []}
+    names: dict[CassettePass, list[NamedEntity]] = {"refresh": [], "control": []}
     for name in cassette.lines(NameLine):
         names[name.stage].append(name.entity)
     targets = {find_target(line.sample.id) for line in cassette.lines(SampleLine)}

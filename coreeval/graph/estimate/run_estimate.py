@@ -94,7 +94,7 @@ def estimate(
         max_attempts=lab.setup.config.run.max_attempts,
     )
     lines = tuple(asyncio.run(_run_lines(lab, counted, cast, memory)))
-    told = [keeper.told(before)] if keeper and before else []
+    told = [keeper.describe(before)] if keeper and before else []
     notes = [*told, *_list_notes(lab, lines, memory.seen)]
     made = build_estimate(lab, counted, cast, lines, now=now, notes=notes)
     save_estimate(lab.workspace, made)

@@ -31,7 +31,7 @@ from coreeval.graph.prompt_lab.role_inputs import (
 )
 from coreeval.graph.setup import Setup
 from coreeval.graph.train_split import iter_train_rows, max_train_items
-from coreeval.releases.keeping import Keeper
+from coreeval.releases.carry_over import CarryOver
 from coreeval.schema import RoleName, Sample, Task
 from coreeval.tasks import ALL_TARGETS
 from coreeval.tools.stores.call_records import canonical_json
@@ -60,7 +60,7 @@ class SampleCount:
         return self.samples - self.kept
 
 
-def count_samples(setup: Setup, limit: int | None, keeper: Keeper | None = None) -> SampleCount:
+def count_samples(setup: Setup, limit: int | None, keeper: CarryOver | None = None) -> SampleCount:
     """Count the samples that a run would take, and draw some; nothing is downloaded.
 
     Args:
@@ -79,7 +79,7 @@ def count_samples(setup: Setup, limit: int | None, keeper: Keeper | None = None)
     number = 0
     for sample in islice(_iter_samples(setup), limit):
         by_target[find_target(sample.id) or ""] += 1
-        if keeper and keeper.kept_of(sample):
+        if keeper and keeper.carry_over(sample):
             continue
         number += 1
         if len(drawn) < DRAWN_SAMPLES:

@@ -1,7 +1,8 @@
-"""Pushing a release to the Hugging Face hub: what lacks, in one commit, and its version as a tag.
+"""Pushing a release to the Hugging Face hub: missing files in one commit, and its version as a tag.
 
-Files are compared by their hashes, so that a push can be repeated: a release that is there is left
-alone, and what an interrupted push uploaded is not sent twice. Imports huggingface_hub.
+Files are compared by their hashes, so that a push can be repeated: a release that is there is
+left alone, and what an interrupted push uploaded is not sent twice. huggingface_hub is lent an
+HTTP client of ours meanwhile. Imports huggingface_hub.
 """
 
 import hashlib
@@ -10,17 +11,55 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Final
 
+import httpx2
 from httpx2 import HTTPError
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, RepoFile
+from huggingface_hub import (
+    CommitOperationAdd,
+    CommitOperationDelete,
+    HfApi,
+    RepoFile,
+    set_client_factory,
+)
 from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, RepositoryNotFoundError
+from huggingface_hub.utils import _http as hub_http
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
 from coreeval.errors import CoreEvalError, CredentialError, ReleaseError, RunError, UsageError
-from coreeval.releases.exports.hub_client import bounded_sessions
-from coreeval.releases.release import DIGEST, MANIFEST, Release, sha256_of
-from coreeval.releases.verifying import require_whole
+from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file
+from coreeval.releases.verify import require_whole
+from coreeval.tools.http import BoundedClient
+from coreeval.tools.redirects import to_public_stores
+
+_LONGEST_WAIT_S: Final = 120.0
+
+
+@contextmanager
+def bounded_sessions(hub: str) -> Iterator[None]:
+    """Have huggingface_hub read no response without end inside the block, nor be led astray.
+
+    Its own client comes back afterwards: who uses it beside us may fetch files of any size.
+    """
+    before = hub_http._GLOBAL_CLIENT_FACTORY
+    set_client_factory(partial(_build_client, hub))
+    try:
+        yield
+    finally:
+        set_client_factory(before)
+
+
+def _build_client(hub: str) -> httpx2.Client:
+    """Return a client as huggingface_hub makes it, but bounded, and for one hub."""
+    return BoundedClient(
+        most_s=_LONGEST_WAIT_S,
+        event_hooks={"request": [to_public_stores(hub), hub_http.hf_request_event_hook]},
+        follow_redirects=True,
+        timeout=None,
+    )
+
 
 ENDPOINT_VARIABLE = "HF_ENDPOINT"
 _REPOSITORY = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)")
@@ -30,7 +69,7 @@ Files = Mapping[str, RepoFile]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pushed:
+class PushResult:
     """What a push did, or would do."""
 
     release: Release
@@ -46,7 +85,7 @@ class Pushed:
     """None in a dry run."""
 
 
-def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False) -> Pushed:
+def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False) -> PushResult:
     """Bring a dataset repository to what a release holds, and tag it with the version.
 
     Args:
@@ -79,28 +118,28 @@ class _Push:
         self._version = release.manifest.version
         self._digests = {
             **{path: known.sha256 for path, known in release.manifest.files.items()},
-            **{path: sha256_of(release.path / path) for path in (MANIFEST, DIGEST)},
+            **{path: hash_file(release.path / path) for path in (MANIFEST, DIGEST)},
         }
 
-    def run(self, *, public: bool, dry_run: bool) -> Pushed:
+    def run(self, *, public: bool, dry_run: bool) -> PushResult:
         """Compare, upload and tag."""
-        with _told(self._repository):
+        with _convert_errors(self._repository):
             head = self._head()
             tagged = self._tags().get(self._version) if head else None
             there = self._files(tagged or head)
-        lacking = self._lacking(there)
+        lacking = self._missing_files(there)
         if tagged and lacking:
             raise ReleaseError(
                 f"the hub has another {self._version}: {lacking[0]} differs",
                 where=self._repository,
                 hint="a version never changes: release this under a new one",
             )
-        removed = [] if tagged else self._removed(there)
+        removed = [] if tagged else self._extra_files(there)
         if not dry_run and not tagged:
-            with _told(self._repository):
+            with _convert_errors(self._repository):
                 head = self._commit(head, lacking, removed, public=public)
                 self._tag(head)
-        return self._pushed(lacking, removed, None if dry_run else tagged or head)
+        return self._build_result(lacking, removed, None if dry_run else tagged or head)
 
     def _head(self) -> str | None:
         """Return the last commit; None where there is no repository."""
@@ -121,7 +160,7 @@ class _Push:
         )
         return {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
 
-    def _lacking(self, there: Files) -> list[str]:
+    def _missing_files(self, there: Files) -> list[str]:
         return [path for path in sorted(self._digests) if not self._same(path, there.get(path))]
 
     def _same(self, path: str, other: RepoFile | None) -> bool:
@@ -131,7 +170,7 @@ class _Push:
             return other.lfs.sha256 == self._digests[path]
         return other.blob_id == git_blob(self._release.path / path)
 
-    def _removed(self, there: Files) -> list[str]:
+    def _extra_files(self, there: Files) -> list[str]:
         """Return files in the folders of a release that this one does not have."""
         folders = set(self._release.manifest.arms)
         return [
@@ -169,8 +208,10 @@ class _Push:
     def _tag(self, commit: str) -> None:
         self._api.create_tag(self._repository, tag=self._version, revision=commit, repo_type=_KIND)
 
-    def _pushed(self, lacking: list[str], removed: list[str], commit: str | None) -> Pushed:
-        return Pushed(
+    def _build_result(
+        self, lacking: list[str], removed: list[str], commit: str | None
+    ) -> PushResult:
+        return PushResult(
             release=self._release,
             repository=self._repository,
             url=f"{self._api.endpoint}/datasets/{self._repository}",
@@ -192,15 +233,15 @@ _REFUSALS = (HTTPError, OSError, RuntimeError, ValueError, LookupError, TypeErro
 
 
 @contextmanager
-def _told(repository: str) -> Iterator[None]:
+def _convert_errors(repository: str) -> Iterator[None]:
     """Turn what goes wrong with the hub inside the block into an error for the user."""
     try:
         yield
     except _REFUSALS as error:
-        raise _as_told(error, repository) from None
+        raise _convert_error(error, repository) from None
 
 
-def _as_told(error: Exception, repository: str) -> CoreEvalError:
+def _convert_error(error: Exception, repository: str) -> CoreEvalError:
     cause = error.__cause__ if type(error) is RuntimeError else None  # the hub's, of one file
     answer = cause or error
     status = answer.response.status_code if isinstance(answer, HfHubHTTPError) else None

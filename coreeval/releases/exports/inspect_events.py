@@ -35,11 +35,11 @@ _STOPS: dict[str, StopReason] = {
 _SETTINGS = ("temperature", "top_p", "max_tokens", "seed")
 
 
-def logged_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) -> EvalSample:
+def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) -> EvalSample:
     """Return a sample with its story; without a call store, what was said is left out."""
     sample, result = ended.sample, ended.result
     steps = store.steps(sample.id)
-    asked, written = _text(sample.fields), _text(result.updated or {})
+    asked, written = _sample_text(sample.fields), _sample_text(result.updated or {})
     messages: list[ChatMessage] = [ChatMessageUser(content=asked)]
     output = ModelOutput()
     if result.updated:
@@ -66,7 +66,7 @@ def logged_sample(store: RunStore, calls: CallStore | None, ended: SampleResult)
     )
 
 
-def _text(fields: dict[str, str]) -> str:
+def _sample_text(fields: dict[str, str]) -> str:
     """Return the texts of a sample as one; several are told apart by their names."""
     if len(fields) == 1:
         return next(iter(fields.values()))
@@ -108,7 +108,7 @@ def _times(steps: list[StepRecord]) -> dict[str, Any]:
     """Return when a sample was begun and ended, by its steps."""
     if not steps:
         return {}
-    begun, ended = _started(steps[0]), max(map(_ended, steps))
+    begun, ended = _start_time(steps[0]), max(map(_end_time, steps))
     return {
         "started_at": begun.isoformat(),
         "completed_at": ended.isoformat(),
@@ -117,12 +117,12 @@ def _times(steps: list[StepRecord]) -> dict[str, Any]:
     }
 
 
-def _started(step: StepRecord) -> datetime:
+def _start_time(step: StepRecord) -> datetime:
     return datetime.fromisoformat(step.started_at)
 
 
-def _ended(step: StepRecord) -> datetime:
-    return _started(step) + timedelta(seconds=step.seconds)
+def _end_time(step: StepRecord) -> datetime:
+    return _start_time(step) + timedelta(seconds=step.seconds)
 
 
 class _Story:
@@ -132,7 +132,7 @@ class _Story:
         self, store: RunStore, calls: CallStore | None, sample_id: str, steps: list[StepRecord]
     ) -> None:
         self._calls, self._steps, self._root = calls, steps, sample_id
-        self._begun = _started(steps[0])
+        self._begun = _start_time(steps[0])
         offered = (known for step in steps for known in step.detail.get("evidence", ()))
         self._evidence = store.evidence(list(dict.fromkeys(offered)))
 
@@ -142,10 +142,10 @@ class _Story:
         yield SpanBeginEvent(id=root, name="refresh", type="agent", **self._at(root, self._begun))
         for step in self._steps:
             yield from self._step(step)
-        yield SpanEndEvent(id=root, **self._at(root, max(map(_ended, self._steps))))
+        yield SpanEndEvent(id=root, **self._at(root, max(map(_end_time, self._steps))))
 
     def _step(self, step: StepRecord) -> Iterator[Event]:
-        span, began = f"{self._root}#{step.attempt}:{step.node}", _started(step)
+        span, began = f"{self._root}#{step.attempt}:{step.node}", _start_time(step)
         here = self._at(span, began)
         yield SpanBeginEvent(
             id=span,
@@ -156,9 +156,9 @@ class _Story:
         )
         for call in step.calls:
             yield self._call(call, span, began)
-        for source, data in _told(step, self._evidence):
-            yield InfoEvent(source=source, data=data, **self._at(span, _ended(step)))
-        yield SpanEndEvent(id=span, **self._at(span, _ended(step)))
+        for source, data in _outcome_events(step, self._evidence):
+            yield InfoEvent(source=source, data=data, **self._at(span, _end_time(step)))
+        yield SpanEndEvent(id=span, **self._at(span, _end_time(step)))
 
     def _call(self, call: CallRow, span: str, began: datetime) -> ModelEvent:
         record = self._calls.get(call.key) if self._calls else None
@@ -184,7 +184,7 @@ class _Story:
         return {"span_id": span, "timestamp": moment, "working_start": max(since, 0.0)}
 
 
-def _told(step: StepRecord, evidence: dict[str, Evidence]) -> Iterator[tuple[str, Any]]:
+def _outcome_events(step: StepRecord, evidence: dict[str, Evidence]) -> Iterator[tuple[str, Any]]:
     """Yield what a step came to beside its calls, each with the name of its kind."""
     if offered := [evidence[key] for key in step.detail.get("evidence", ()) if key in evidence]:
         yield "evidence", [_news(item) for item in offered]

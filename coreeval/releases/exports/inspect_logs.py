@@ -22,9 +22,8 @@ from inspect_ai.log import (
 )
 from inspect_ai.model import ModelUsage
 
-from coreeval.releases.exports.inspect_events import logged_sample
-from coreeval.releases.exports.material import Material
-from coreeval.releases.exports.questions import slug
+from coreeval.releases.exports.inspect_events import build_sample
+from coreeval.releases.exports.material import Material, task_slug
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import CallStore, open_calls
@@ -43,19 +42,19 @@ def write_logs(material: Material, folder: Path) -> int:
     folder.mkdir()
     with (
         closing(RunStore.open(files.require_store(), now=utc_now)) as store,
-        _calls(manifest) as calls,
+        _open_calls(manifest) as calls,
     ):
         for number, chunk in enumerate(_chunks(store.sample_results())):
-            samples = [logged_sample(store, calls, ended) for ended in chunk]
-            log = _log(material, manifest, samples, number)
-            name = f"{material.moment:%Y-%m-%dT%H-%M-%S+00-00}_{slug(material.name)}-refresh"
+            samples = [build_sample(store, calls, ended) for ended in chunk]
+            log = _build_log(material, manifest, samples, number)
+            name = f"{material.moment:%Y-%m-%dT%H-%M-%S+00-00}_{task_slug(material.name)}-refresh"
             write_eval_log(log, folder / f"{name}_{log.eval.task_id}.eval")
             count += len(samples)
     return count
 
 
 @contextmanager
-def _calls(manifest: Manifest) -> Iterator[CallStore | None]:
+def _open_calls(manifest: Manifest) -> Iterator[CallStore | None]:
     """Open the call store for the block; None where it is gone: opening would create it."""
     path = Workspace(Path(manifest.workspace)).calls
     if not path.exists():
@@ -70,10 +69,12 @@ def _chunks(ended: Iterator[SampleResult]) -> Iterator[list[SampleResult]]:
         yield chunk
 
 
-def _log(material: Material, manifest: Manifest, samples: list[EvalSample], number: int) -> EvalLog:
+def _build_log(
+    material: Material, manifest: Manifest, samples: list[EvalSample], number: int
+) -> EvalLog:
     return EvalLog(
         status="success",
-        eval=_spec(material, manifest, samples, number),
+        eval=_build_spec(material, manifest, samples, number),
         plan=EvalPlan(steps=[EvalPlanStep(solver="coreeval_refresh", params={})]),
         results=_results(samples),
         stats=EvalStats(
@@ -85,15 +86,15 @@ def _log(material: Material, manifest: Manifest, samples: list[EvalSample], numb
     )
 
 
-def _spec(
+def _build_spec(
     material: Material, manifest: Manifest, samples: list[EvalSample], number: int
 ) -> EvalSpec:
     return EvalSpec(
-        run_id=_id(manifest.payer),
-        eval_id=_id(f"{manifest.payer}#{number}"),
-        task_id=_id(f"{manifest.payer}#{number}"),
+        run_id=_stable_id(manifest.payer),
+        eval_id=_stable_id(f"{manifest.payer}#{number}"),
+        task_id=_stable_id(f"{manifest.payer}#{number}"),
         created=manifest.created_at,
-        task=f"{slug(material.name)}-refresh",
+        task=f"{task_slug(material.name)}-refresh",
         task_version=manifest.fingerprints.code,
         dataset=EvalDataset(
             name=material.name,
@@ -101,7 +102,7 @@ def _spec(
             samples=len(samples),
             sample_ids=[sample.id for sample in samples],
         ),
-        model=writer_of(manifest),
+        model=find_writer(manifest),
         config=EvalConfig(),
         metadata={
             "run": manifest.run,
@@ -114,13 +115,13 @@ def _spec(
     )
 
 
-def writer_of(manifest: Manifest) -> str:
+def find_writer(manifest: Manifest) -> str:
     """Return the model that wrote the new texts: the composer's."""
     said = manifest.models.get("composer") or manifest.models.get("default")
     return str(said["model"]) if isinstance(said, dict) else "none"
 
 
-def _id(text: str) -> str:
+def _stable_id(text: str) -> str:
     """Return an id that is the same whenever the same run is exported."""
     return hashlib.sha256(text.encode()).hexdigest()[:22]
 

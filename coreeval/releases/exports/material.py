@@ -1,29 +1,36 @@
-"""What is exported: the samples, facts and arms of a run or a release, seen alike."""
+"""What is exported: samples, facts and arms of a run or a release, and the arms as questions.
 
+Runs and releases look alike here. The questions are what the evaluation harnesses get.
+"""
+
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import resources
 from pathlib import Path
 from typing import Literal
 
 from coreeval.config import Config, load_config
 from coreeval.errors import ReleaseError, RunStateError
 from coreeval.evaluation.benchmarks import find_target
-from coreeval.releases.arms import original_fields, semantic_fields, shard_of
+from coreeval.evaluation.targets import fill_template
+from coreeval.releases.arms import original_fields, semantic_fields, shard_name
 from coreeval.releases.manifest import read_manifest
 from coreeval.releases.release import MANIFEST, Release, ReleasedArm, read_facts
 from coreeval.releases.release_manifest import ArmRow, FactRow
-from coreeval.releases.verifying import require_whole
+from coreeval.releases.verify import require_whole
 from coreeval.schema import Outcome, SemanticStatus, Task, Value
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 from coreeval.tools.clock import utc_now
+from coreeval.tools.files import write_json
 from coreeval.tools.stores.run_records import SampleResult
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 
 ARMS: tuple[ReleasedArm, ...] = ("original", "semantic", "updated")
-Kind = Literal["run", "release"]
+MaterialKind = Literal["run", "release"]
 
 
 class ExportedSample(Value):
@@ -54,7 +61,7 @@ class Material:
     """A run that has ended, or a release."""
 
     path: Path
-    kind: Kind
+    kind: MaterialKind
     name: str
     """Of the benchmark, as the config has it."""
     version: str
@@ -76,7 +83,7 @@ class Material:
         Raises:
             ReleaseError: the file is gone or damaged.
         """
-        return read_facts(self.folder / "provenance" / shard_of(self.split))
+        return read_facts(self.folder / "provenance" / shard_name(self.split))
 
     def task_of(self, sample_id: str) -> Task:
         """Return a sample's task: with several stance targets, the one of its own target.
@@ -104,10 +111,10 @@ def open_material(path: Path) -> Material:
         RunCorrupt: its run.db is damaged or gone.
     """
     if (path / MANIFEST).exists():
-        return _of_release(require_whole(path))
+        return _open_release(require_whole(path))
     files = RunFiles(path)
     if files.manifest.exists():
-        return _of_run(files)
+        return _open_run(files)
     raise ReleaseError(
         f"this is neither a run nor a release: it has no manifest.json and no {MANIFEST}",
         where=str(path),
@@ -115,7 +122,7 @@ def open_material(path: Path) -> Material:
     )
 
 
-def _of_release(release: Release) -> Material:
+def _open_release(release: Release) -> Material:
     manifest = release.manifest
     return Material(
         path=release.path,
@@ -127,11 +134,11 @@ def _of_release(release: Release) -> Material:
         config=load_config(release.path / "config.yaml"),
         folder=release.path,
         split=manifest.split,
-        samples=lambda: _released(release),
+        samples=lambda: _iter_release_samples(release),
     )
 
 
-def _of_run(files: RunFiles) -> Material:
+def _open_run(files: RunFiles) -> Material:
     manifest = read_manifest(files.manifest)
     if manifest.status != "complete":
         raise RunStateError(
@@ -150,16 +157,16 @@ def _of_run(files: RunFiles) -> Material:
         config=config,
         folder=files.dataset,
         split=config.dataset.split,
-        samples=lambda: _refreshed(files),
+        samples=lambda: _iter_run_samples(files),
     )
 
 
-def _refreshed(files: RunFiles) -> Iterator[ExportedSample]:
+def _iter_run_samples(files: RunFiles) -> Iterator[ExportedSample]:
     with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
-        yield from map(_of_ended, store.sample_results())
+        yield from map(_exported_sample, store.sample_results())
 
 
-def _of_ended(ended: SampleResult) -> ExportedSample:
+def _exported_sample(ended: SampleResult) -> ExportedSample:
     sample, result = ended.sample, ended.result
     original, semantic = original_fields(ended), semantic_fields(ended)
     return ExportedSample(
@@ -177,9 +184,9 @@ def _of_ended(ended: SampleResult) -> ExportedSample:
     )
 
 
-def _released(release: Release) -> Iterator[ExportedSample]:
+def _iter_release_samples(release: Release) -> Iterator[ExportedSample]:
     """Join the table of samples with the arms, all of which are in the benchmark's order."""
-    arms = {arm: _InOrder(release.arm(arm)) for arm in ARMS}
+    arms = {arm: _ArmCursor(release.arm(arm)) for arm in ARMS}
     for row in release.samples():
         texts = {arm: rows.texts_of(row.id) for arm, rows in arms.items()}
         if row.outcome != "accepted":
@@ -188,7 +195,7 @@ def _released(release: Release) -> Iterator[ExportedSample]:
         yield ExportedSample.model_validate(known | texts)
 
 
-class _InOrder:
+class _ArmCursor:
     """Rows of an arm, to be asked for in their order."""
 
     def __init__(self, rows: Iterator[ArmRow]) -> None:
@@ -202,3 +209,60 @@ class _InOrder:
             return None
         self._next = next(self._rows, None)
         return row.fields
+
+
+TEMPLATE_VERSION = 1
+"""The task's template that harnesses ask with."""
+_BETWEEN_MODULES = re.compile(
+    r"^from coreeval\.releases\.exports\.harness\S* import (\([^)]*\)|.*)\n", re.MULTILINE
+)
+"""How a harness module imports another; in one file they need not."""
+Question = dict[str, str]
+
+
+def iter_questions(material: Material, arm: ReleasedArm) -> Iterator[Question]:
+    """Stream a question for each sample that an arm holds: id, prompt, label_text.
+
+    Raises:
+        PromptError: the task's first template cannot be filled.
+    """
+    for sample in material.samples():
+        if texts := sample.texts(arm):
+            prompt = fill_template(material.task_of(sample.id), texts, TEMPLATE_VERSION)
+            yield {"id": sample.id, "prompt": prompt, "label_text": sample.label_text}
+
+
+def list_arms(material: Material) -> list[ReleasedArm]:
+    """Return the arms that have a text of any sample."""
+    held = set[ReleasedArm]()
+    for sample in material.samples():
+        held.update(arm for arm in ARMS if sample.texts(arm))
+        if len(held) == len(ARMS):
+            break
+    return [arm for arm in ARMS if arm in held]
+
+
+def task_slug(name: str) -> str:
+    """Return a benchmark's name as it can be part of a task's."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "benchmark"
+
+
+def write_description(material: Material, out: Path, files: dict[str, str]) -> None:
+    """Write benchmark.json, which the code beside it reads."""
+    said = {
+        "name": task_slug(material.name),
+        "version": material.version,
+        "split": material.split,
+        "labels": [label.name for label in material.task.labels],
+        "arms": files,
+    }
+    write_json(out / "benchmark.json", said)
+
+
+def write_code(module: str, path: Path) -> None:
+    """Write a harness module and the scoring that it needs as one file that stands alone."""
+    folder = resources.files("coreeval.releases.exports.harness")
+    both = "\n\n".join(
+        folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in ("scoring", module)
+    )
+    path.write_text(_BETWEEN_MODULES.sub("", both), encoding="utf-8")

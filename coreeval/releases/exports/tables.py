@@ -1,4 +1,8 @@
-"""CSV and JSON lines: a row for each sample and one for each replaced fact."""
+"""CSV, JSON lines and JUnit: a row or test case for each sample, and a row for each replaced fact.
+
+In JUnit a sample that failed is a failure. One that ended without a new text for any other reason
+is skipped with that reason: a verdict is not an error.
+"""
 
 import csv
 import json
@@ -6,17 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from coreeval.releases.exports.material import ARMS, ExportedSample, Material
+from coreeval.releases.junit import JUnitCase, JUnitEnding, write_suite
 from coreeval.releases.release_manifest import FactRow
 from coreeval.tools.text import escape_formula, visible
 
-Cell = str | int
-Row = dict[str, Cell]
+TableCell = str | int
+TableRow = dict[str, TableCell]
 _TEXTS: set[str] = {*ARMS}
 
 
 def write_csv(material: Material, out: Path) -> dict[str, int]:
     """Write samples.csv and facts.csv, values as they are; return the rows of each."""
-    return _write_csv(material, out, exact, encoding="utf-8")
+    return _write_csv(material, out, keep_cell, encoding="utf-8")
 
 
 def write_spreadsheet(material: Material, out: Path) -> dict[str, int]:
@@ -24,7 +29,7 @@ def write_spreadsheet(material: Material, out: Path) -> dict[str, int]:
 
     A byte order mark tells it that the files are UTF-8.
     """
-    return _write_csv(material, out, tamed, encoding="utf-8-sig")
+    return _write_csv(material, out, escape_cell, encoding="utf-8-sig")
 
 
 def write_jsonl(material: Material, out: Path) -> dict[str, int]:
@@ -37,35 +42,39 @@ def write_jsonl(material: Material, out: Path) -> dict[str, int]:
     }
 
 
-def exact(cell: Cell) -> Cell:
+def keep_cell(cell: TableCell) -> TableCell:
     """Return a cell as it is."""
     return cell
 
 
-def tamed(cell: Cell) -> Cell:
+def escape_cell(cell: TableCell) -> TableCell:
     """Return a cell with an apostrophe before what a spreadsheet might take for a formula."""
     return escape_formula(visible(cell)) if isinstance(cell, str) else cell
 
 
 def _write_csv(
-    material: Material, out: Path, shown: Callable[[Cell], Cell], *, encoding: str
+    material: Material, out: Path, shown: Callable[[TableCell], TableCell], *, encoding: str
 ) -> dict[str, int]:
     fields = material.task.fields
     samples = (_sample_row(sample, fields) for sample in material.samples())
     facts = map(_fact_row, material.facts())
     return {
-        "samples": _csv(out / "samples.csv", sample_columns(fields), samples, shown, encoding),
-        "facts": _csv(out / "facts.csv", tuple(FactRow.model_fields), facts, shown, encoding),
+        "samples": _write_csv_file(
+            out / "samples.csv", list_sample_columns(fields), samples, shown, encoding
+        ),
+        "facts": _write_csv_file(
+            out / "facts.csv", tuple(FactRow.model_fields), facts, shown, encoding
+        ),
     }
 
 
-def sample_columns(fields: Iterable[str]) -> tuple[str, ...]:
+def list_sample_columns(fields: Iterable[str]) -> tuple[str, ...]:
     """Return the columns of samples.csv: what is known of a sample, then its texts by arm."""
     own = [name for name in ExportedSample.model_fields if name not in _TEXTS]
     return (*own, *(f"{arm}_{field}" for arm in ARMS for field in fields))
 
 
-def _sample_row(sample: ExportedSample, fields: Iterable[str]) -> Row:
+def _sample_row(sample: ExportedSample, fields: Iterable[str]) -> TableRow:
     texts = {
         f"{arm}_{field}": (sample.texts(arm) or {}).get(field, "")
         for arm in ARMS
@@ -74,15 +83,15 @@ def _sample_row(sample: ExportedSample, fields: Iterable[str]) -> Row:
     return sample.model_dump(exclude=_TEXTS) | texts
 
 
-def _fact_row(fact: FactRow) -> Row:
+def _fact_row(fact: FactRow) -> TableRow:
     return fact.model_dump() | {"after_cutoff": " ".join(fact.after_cutoff or ())}
 
 
-def _csv(
+def _write_csv_file(
     path: Path,
     columns: tuple[str, ...],
-    rows: Iterator[Row],
-    shown: Callable[[Cell], Cell],
+    rows: Iterator[TableRow],
+    shown: Callable[[TableCell], TableCell],
     encoding: str,
 ) -> int:
     """Write a table as RFC 4180 has it and return its number of rows."""
@@ -96,3 +105,35 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> int:
     """Write rows as JSON, one a line, and return their number."""
     with path.open("w", encoding="utf-8") as file:
         return sum(file.write(json.dumps(row, ensure_ascii=False) + "\n") > 0 for row in rows)
+
+
+def write_junit(material: Material, out: Path) -> dict[str, int]:
+    """Write junit.xml; return its number of test cases."""
+
+    def cases() -> Iterator[JUnitCase]:
+        return (_sample_case(material, sample) for sample in material.samples())
+
+    path = out / "junit.xml"
+    number = write_suite(path, name=material.name, moment=material.moment, cases=cases)
+    return {"testcases": number}
+
+
+def _sample_case(material: Material, sample: ExportedSample) -> JUnitCase:
+    ending, reason = _sample_ending(sample)
+    return JUnitCase(
+        group=f"{material.name}.{material.split}",
+        name=sample.id,
+        ending=ending,
+        kind=sample.outcome,
+        message=reason,
+    )
+
+
+def _sample_ending(sample: ExportedSample) -> tuple[JUnitEnding, str]:
+    """Return what a sample is to JUnit, and why."""
+    reason = f"{sample.outcome}: {sample.reason}" if sample.reason else sample.outcome
+    if sample.outcome == "failed":
+        return "failure", reason
+    if sample.outcome != "accepted":
+        return "skipped", reason
+    return ("passed", "") if sample.updated else ("skipped", "accepted, but withheld")

@@ -1,23 +1,30 @@
-"""What a file of gates may say of each gate; which side of an interval counts is said here too."""
+"""What a file of gates may say of each gate, reading one, and the file that comes with the package.
 
-from typing import Annotated, ClassVar, Literal, Self
+Each gate also says which side of an interval counts.
+"""
 
-from pydantic import Field, model_validator
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
 
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from coreeval.config.load import explain_validation_error, read_mapping
 from coreeval.evaluation.decomposition.drop_terms import Verdict as DropVerdict
 from coreeval.evaluation.numleak.memory_verdicts import Verdict as NumleakVerdict
 from coreeval.evaluation.pcr.verdicts import Verdict as PcrVerdict
 from coreeval.schema import Value
 
 Side = Literal["estimate", "ci_low", "ci_high"]
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Missing = Literal["fail", "skip"]
+FiniteNumber = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+MissingPolicy = Literal["fail", "skip"]
 
 
 class Gate(Value):
     """One gate of a file."""
 
-    missing: Missing = "fail"
+    missing: MissingPolicy = "fail"
     """What becomes of it where the release does not have the value."""
 
     @model_validator(mode="before")
@@ -33,8 +40,8 @@ class Gate(Value):
 class Limit(Gate):
     """What a number may be at least, at most, or both."""
 
-    min: Number | None = None
-    max: Number | None = None
+    min: FiniteNumber | None = None
+    max: FiniteNumber | None = None
     lowest: ClassVar[float] = 0.0
     highest: ClassVar[float] = 1.0
     unit: ClassVar[str] = "a share"
@@ -156,3 +163,49 @@ class GatesFile(Value):
     """A file of gates."""
 
     gates: Gates
+
+
+DEFAULT_NAME = "default"
+"""Asks for the default gates in a file's place."""
+GATES_PAGE = "docs/gates.md"
+PRINT_COMMAND = "coreeval gate --print-config > gates.yaml"
+"""How a file to start from is had."""
+
+
+def read_default_text() -> str:
+    """Return the default gates as a file with the reason for each limit."""
+    return resources.files("coreeval.releases.gates").joinpath("defaults.yaml").read_text("utf-8")
+
+
+def load_default_gates() -> Gates:
+    """Return the default gates."""
+    return _validate_gates(yaml.safe_load(read_default_text()), "the default gates")
+
+
+def resolve_gates(said: str | None, *, base: Path) -> Gates | None:
+    """Return the gates that are asked for: a file, from `base`, or `default`; None for none.
+
+    Raises:
+        ConfigError: as `load_gates`.
+    """
+    if said is None:
+        return None
+    return (
+        load_default_gates() if said == DEFAULT_NAME else load_gates(base / Path(said).expanduser())
+    )
+
+
+def load_gates(path: Path) -> Gates:
+    """Read a file of gates.
+
+    Raises:
+        ConfigError: no such file, no YAML, an unknown gate, or a limit that cannot be.
+    """
+    return _validate_gates(read_mapping(path, written_by=PRINT_COMMAND), str(path))
+
+
+def _validate_gates(raw: dict[str, Any], where: str) -> Gates:
+    try:
+        return GatesFile.model_validate(raw).gates
+    except ValidationError as error:
+        raise explain_validation_error(error, GatesFile, where, docs=GATES_PAGE) from None

@@ -1,29 +1,90 @@
-"""The value that each gate looks at, or why a release does not have it."""
+"""The value that each gate looks at, or why it is missing, and which targets must have one."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import PurePath
 from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.arms import FEWEST
+from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.evaluation.scores import Score, score_proportion
-from coreeval.releases.gates.expected import Expected, known_as
 from coreeval.releases.gates.limits import Limit, RankLimit
 from coreeval.releases.release_manifest import Findings, ReleaseManifest, TargetFindings
 
-JUDGED = "it is measured when a model or the rules judge labels: see models.label_judge"
-AGAIN = "release the run again with this version of CoreEval"
-ASKED = "ask targets: coreeval evaluate RUN; then release it again, or give --report FILE"
+
+class ExpectedTargets:
+    """The targets of a release: those of its config, and those that were asked later."""
+
+    def __init__(self, manifest: ReleaseManifest, findings: Findings | None) -> None:
+        self._all = list(dict.fromkeys(map(target_name, _name_targets(manifest, findings))))
+        self._references = {target_name(name) for name in _target_references(manifest)}
+
+    @property
+    def models(self) -> list[str]:
+        """Those that may know news; an embedded target was fitted here, and has read none."""
+        return [each for each in self._all if not _embedded_targets(each)]
+
+    @property
+    def labelling(self) -> list[str]:
+        """Those that label texts and are tested: models and classifiers, but no persona."""
+        return [each for each in self._tested if is_classifier(each) or not _embedded_targets(each)]
+
+    @property
+    def audited(self) -> list[str]:
+        """Those that can be asked for values: models and personas, but no classifier."""
+        return [each for each in self._tested if not is_classifier(each)]
+
+    @property
+    def _tested(self) -> list[str]:
+        """All but the references: no verdict is about them."""
+        return [each for each in self._all if each not in self._references]
 
 
-class Measure(NamedTuple):
+def target_name(target: str) -> str:
+    """Return what a target is called wherever it is named: of recorded answers, their file alone.
+
+    A report has the whole path of a file, a release what of it is below its config.
+    """
+    provider, _, name = target.partition(":")
+    return f"{provider}:{PurePath(name).name}" if provider == "replay" else target
+
+
+def _name_targets(manifest: ReleaseManifest, findings: Findings | None) -> Iterator[str]:
+    yield from (str(each["model"]) for each in _configured_targets(manifest))
+    yield from (each.target for each in manifest.after_cutoff)
+    yield from (each.target for each in (findings.targets if findings else ()))
+
+
+def _target_references(manifest: ReleaseManifest) -> Iterator[str]:
+    for each in _configured_targets(manifest):
+        if each.get("role") == "reference":
+            yield str(each["model"])
+
+
+def _configured_targets(manifest: ReleaseManifest) -> list[dict[str, object]]:
+    """Return the targets of the config, with the keys that it gives them."""
+    said = manifest.models.get("targets")
+    return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
+
+
+def _embedded_targets(target: str) -> bool:
+    return target.startswith("offline:")
+
+
+JUDGE_HINT = "it is measured when a model or the rules judge labels: see models.label_judge"
+RELEASE_HINT = "release the run again with this version of CoreEval"
+EVALUATE_HINT = "ask targets: coreeval evaluate RUN; then release it again, or give --report FILE"
+
+
+class MeasuredValue(NamedTuple):
     """A value, of the release or of one label, target or series of it."""
 
     score: Score
     of: str = ""
 
 
-class Said(NamedTuple):
+class VerdictValue(NamedTuple):
     """A verdict on a target, or on what it says of a series."""
 
     verdict: str
@@ -32,7 +93,7 @@ class Said(NamedTuple):
     """Under which condition the verdict holds."""
 
 
-class Absent(NamedTuple):
+class MissingValue(NamedTuple):
     """Why a release does not have a value, and what to do about it."""
 
     why: str
@@ -40,7 +101,7 @@ class Absent(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class GateSubject:
     """What gates look at."""
 
     manifest: ReleaseManifest
@@ -48,75 +109,77 @@ class Subject:
     """Of targets: those of the release, or of a report from after it."""
 
     @property
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedTargets:
         """The targets that must have a value."""
-        return Expected(self.manifest, self.findings)
+        return ExpectedTargets(self.manifest, self.findings)
 
 
-Numbers = Sequence[Measure | Absent] | Absent
+Numbers = Sequence[MeasuredValue | MissingValue] | MissingValue
 """One that is absent beside others tells which targets have none."""
-Verdicts = Sequence[Said | Absent] | Absent
+Verdicts = Sequence[VerdictValue | MissingValue] | MissingValue
 """Likewise."""
 
 
-def _whole(value: float) -> Measure:
+def _exact_value(value: float) -> MeasuredValue:
     """Return a value without an interval."""
-    return Measure(Score(estimate=value, ci_low=None, ci_high=None, n=1))
+    return MeasuredValue(Score(estimate=value, ci_low=None, ci_high=None, n=1))
 
 
-def _without(missing: Iterable[str], why: str, hint: str) -> Iterator[Absent]:
+def _missing_values(missing: Iterable[str], why: str, hint: str) -> Iterator[MissingValue]:
     """Yield that some have no value; nothing where all have one."""
     if names := "; ".join(missing):
-        yield Absent(f"{why} {names}", hint)
+        yield MissingValue(f"{why} {names}", hint)
 
 
-def _label_noise(subject: Subject, _: Limit) -> Numbers:
+def _label_noise(subject: GateSubject, _: Limit) -> Numbers:
     bound = subject.manifest.quality.label_noise.bound
     if bound is None:
-        return Absent("no blind judge labelled originals and new texts", JUDGED)
-    return [_whole(bound)]
+        return MissingValue("no blind judge labelled originals and new texts", JUDGE_HINT)
+    return [_exact_value(bound)]
 
 
-def _share(name: Literal["acceptance", "evidence"]) -> Callable[[Subject, Limit], Numbers]:
-    def look(subject: Subject, _: Limit) -> Numbers:
+def _share(name: Literal["acceptance", "evidence"]) -> Callable[[GateSubject, Limit], Numbers]:
+    def look(subject: GateSubject, _: Limit) -> Numbers:
         score: Score = getattr(subject.manifest.quality, name)
         if score.estimate is None:
-            return Absent("the benchmark has no samples", "see bad_rows: coreeval status RUN")
-        return [Measure(score)]
+            return MissingValue("the benchmark has no samples", "see bad_rows: coreeval status RUN")
+        return [MeasuredValue(score)]
 
     return look
 
 
-def _label_acceptance(subject: Subject, _: Limit) -> Numbers:
+def _label_acceptance(subject: GateSubject, _: Limit) -> Numbers:
     found = [
-        Measure(each.accepted, each.label)
+        MeasuredValue(each.accepted, each.label)
         for each in subject.manifest.quality.by_label
         if each.accepted.estimate is not None
     ]
-    return found or Absent("no sample has a label", "see bad_rows: coreeval status RUN")
+    return found or MissingValue("no sample has a label", "see bad_rows: coreeval status RUN")
 
 
-def _balance_shift(subject: Subject, _: Limit) -> Numbers:
+def _balance_shift(subject: GateSubject, _: Limit) -> Numbers:
     shift = subject.manifest.quality.balance_shift
     if shift is None:
-        return Absent("the updated arm is empty", "see why: coreeval status RUN")
-    return [_whole(shift)]
+        return MissingValue("the updated arm is empty", "see why: coreeval status RUN")
+    return [_exact_value(shift)]
 
 
-def _overlap(subject: Subject, _: Limit) -> Numbers:
+def _overlap(subject: GateSubject, _: Limit) -> Numbers:
     found = subject.manifest.quality.overlap
     if found is None:
-        return Absent("the release was made before overlap was measured", AGAIN)
+        return MissingValue("the release was made before overlap was measured", RELEASE_HINT)
     if found.share is None:
         texts = f"none of {found.texts} updated texts has {found.size} words"
-        return Absent(texts if found.texts else "the updated arm is empty", "leave this gate out")
-    return [_whole(found.share)]
+        return MissingValue(
+            texts if found.texts else "the updated arm is empty", "leave this gate out"
+        )
+    return [_exact_value(found.share)]
 
 
-def _after_cutoff(subject: Subject, _: Limit) -> Numbers:
+def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
     """Return for each target the share of texts that are known to rest on newer news only."""
     known = [
-        Measure(score_proportion(each.after, each.sample_count), each.target)
+        MeasuredValue(score_proportion(each.after, each.sample_count), each.target)
         for each in subject.manifest.after_cutoff
         if each.after + each.before
     ]
@@ -125,40 +188,40 @@ def _after_cutoff(subject: Subject, _: Limit) -> Numbers:
         "docs/cutoffs.md"
     )
     if not known:
-        return Absent("no target has a cutoff that is known", hint)
-    missing = _beside(known, subject.expected.models)
-    return [*known, *_without(missing, "no cutoff is known of", hint)]
+        return MissingValue("no target has a cutoff that is known", hint)
+    missing = _missing_targets(known, subject.expected.models)
+    return [*known, *_missing_values(missing, "no cutoff is known of", hint)]
 
 
-def _still_stale(subject: Subject, _: Limit) -> Numbers:
+def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
     """Return the share of accepted samples whose renewal found no news that is new enough."""
     manifest = subject.manifest
     if manifest.still_stale is None:
         hint = "leave this gate out, or refresh with --from RELEASE --stale-after AGE"
-        return Absent("the run followed no release, so nothing was to be renewed", hint)
+        return MissingValue("the run followed no release, so nothing was to be renewed", hint)
     accepted = manifest.counts["accepted"] - manifest.takedown.withheld - manifest.review.rejected
     if accepted < 1:
-        return Absent("the updated arm is empty", "see why: coreeval status RUN")
-    return [Measure(score_proportion(manifest.still_stale, accepted))]
+        return MissingValue("the updated arm is empty", "see why: coreeval status RUN")
+    return [MeasuredValue(score_proportion(manifest.still_stale, accepted))]
 
 
-def _cost(subject: Subject, _: Limit) -> list[Measure] | Absent:
+def _cost(subject: GateSubject, _: Limit) -> list[MeasuredValue] | MissingValue:
     usd = _usd(subject.manifest)
     if usd is None:
         hint = "price it: `price` beside the model, or run.prices (docs/cost.md)"
-        return Absent("a model that was paid has no known price", hint)
-    return [_whole(usd)]
+        return MissingValue("a model that was paid has no known price", hint)
+    return [_exact_value(usd)]
 
 
-def _cost_per_accepted(subject: Subject, limit: Limit) -> Numbers:
+def _cost_per_accepted(subject: GateSubject, limit: Limit) -> Numbers:
     """Return the cost by sample that the run itself accepted: kept ones cost it nothing."""
     cost, manifest = _cost(subject, limit), subject.manifest
     made = manifest.counts.get("accepted", 0) - manifest.kept
-    if isinstance(cost, Absent):
+    if isinstance(cost, MissingValue):
         return cost
     if made < 1:
-        return Absent("the run accepted no sample of its own", "see why: coreeval status RUN")
-    return [_whole((cost[0].score.estimate or 0.0) / made)]
+        return MissingValue("the run accepted no sample of its own", "see why: coreeval status RUN")
+    return [_exact_value((cost[0].score.estimate or 0.0) / made)]
 
 
 def _usd(manifest: ReleaseManifest) -> float | None:
@@ -169,7 +232,7 @@ def _usd(manifest: ReleaseManifest) -> float | None:
     return billed + manifest.cost.unknown_usd + manifest.knowledge.cost_usd
 
 
-def _rank_correlation(subject: Subject, limit: Limit) -> Numbers:
+def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
     assert isinstance(limit, RankLimit), "NUMBERS is by the names of limits"
     found = subject.findings.ranking if subject.findings else None
     if found is None:
@@ -179,18 +242,20 @@ def _rank_correlation(subject: Subject, limit: Limit) -> Numbers:
             if each.original.estimate is not None and each.updated.estimate is not None
         ]
         why = f"an order needs {FEWEST} targets with scores on both arms; there are {len(scored)}"
-        return Absent(why, ASKED)
+        return MissingValue(why, EVALUATE_HINT)
     score = found.kendall if limit.method == "kendall" else found.spearman
     if score.estimate is None:
-        return Absent("all targets have the same score on one of the arms", "leave this gate out")
-    return [Measure(score)]
+        return MissingValue(
+            "all targets have the same score on one of the arms", "leave this gate out"
+        )
+    return [MeasuredValue(score)]
 
 
-def _targets(subject: Subject) -> Iterable[TargetFindings]:
+def _targets(subject: GateSubject) -> Iterable[TargetFindings]:
     return subject.findings.targets if subject.findings else ()
 
 
-NUMBERS: Final[Mapping[str, Callable[[Subject, Limit], Numbers]]] = {
+NUMBERS: Final[Mapping[str, Callable[[GateSubject, Limit], Numbers]]] = {
     "label_noise": _label_noise,
     "acceptance": _share("acceptance"),
     "label_acceptance": _label_acceptance,
@@ -206,44 +271,52 @@ NUMBERS: Final[Mapping[str, Callable[[Subject, Limit], Numbers]]] = {
 """By the name of the gate."""
 
 
-def _pcr(subject: Subject) -> Verdicts:
-    found = [Said(each.pcr, each.target, each.pcr_caveat) for each in _targets(subject) if each.pcr]
-    why, hint = "PCR was not measured", f"detect.pcr asks for it; {ASKED}"
-    missing = _beside(found, subject.expected.labelling)
-    return [*found, *_without(missing, f"{why} of", hint)] if found else Absent(why, hint)
+def _pcr(subject: GateSubject) -> Verdicts:
+    found = [
+        VerdictValue(each.pcr, each.target, each.pcr_caveat)
+        for each in _targets(subject)
+        if each.pcr
+    ]
+    why, hint = "PCR was not measured", f"detect.pcr asks for it; {EVALUATE_HINT}"
+    missing = _missing_targets(found, subject.expected.labelling)
+    return (
+        [*found, *_missing_values(missing, f"{why} of", hint)] if found else MissingValue(why, hint)
+    )
 
 
-def _drop(subject: Subject) -> Verdicts:
-    found = [Said(each.drop, each.target) for each in _targets(subject) if each.drop]
-    missing = _beside(found, subject.expected.labelling)
+def _drop(subject: GateSubject) -> Verdicts:
+    found = [VerdictValue(each.drop, each.target) for each in _targets(subject) if each.drop]
+    missing = _missing_targets(found, subject.expected.labelling)
     if not found:
-        return Absent("no target labelled the arms", ASKED)
-    return [*found, *_without(missing, "the arms were not labelled by", ASKED)]
+        return MissingValue("no target labelled the arms", EVALUATE_HINT)
+    return [*found, *_missing_values(missing, "the arms were not labelled by", EVALUATE_HINT)]
 
 
-def _numleak(subject: Subject) -> Verdicts:
+def _numleak(subject: GateSubject) -> Verdicts:
     said = {
         (each.target, series): verdict
         for each in _targets(subject)
         for series, verdict in each.numleak.items()
     }
-    hint = f"detect.numleak names series; {ASKED}"
+    hint = f"detect.numleak names series; {EVALUATE_HINT}"
     if not said:
-        return Absent("no series was asked for", hint)
+        return MissingValue("no series was asked for", hint)
     asked = product(subject.expected.audited, dict.fromkeys(series for _, series in said))
-    known = {(known_as(target), series) for target, series in said}
+    known = {(target_name(target), series) for target, series in said}
     missing = [", ".join(each) for each in asked if each not in known]
-    found = [Said(verdict, ", ".join(each)) for each, verdict in said.items()]
-    return [*found, *_without(missing, "not asked:", hint)]
+    found = [VerdictValue(verdict, ", ".join(each)) for each, verdict in said.items()]
+    return [*found, *_missing_values(missing, "not asked:", hint)]
 
 
-def _beside(found: Iterable[Measure | Said], expected: Iterable[str]) -> list[str]:
+def _missing_targets(
+    found: Iterable[MeasuredValue | VerdictValue], expected: Iterable[str]
+) -> list[str]:
     """Return the targets that have no value beside those that have one."""
-    known = {known_as(each.of) for each in found}
+    known = {target_name(each.of) for each in found}
     return [each for each in expected if each not in known]
 
 
-VERDICTS: Final[Mapping[str, Callable[[Subject], Verdicts]]] = {
+VERDICTS: Final[Mapping[str, Callable[[GateSubject], Verdicts]]] = {
     "pcr": _pcr,
     "drop": _drop,
     "numleak": _numleak,

@@ -1,5 +1,5 @@
 """A person's yes: which new texts somebody must look at before they are published, and why."""
 
-from coreeval.releases.review.decided import Review, decided, review_of
+from coreeval.releases.review.review import Review, build_review, load_review
 
-__all__ = ["Review", "decided", "review_of"]
+__all__ = ["Review", "build_review", "load_review"]

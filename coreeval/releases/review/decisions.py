@@ -1,7 +1,8 @@
-"""What persons decided: an append-only log of one line for each decision, of which later ones win.
+"""What a person is shown of a sample, why, and what they decide: an append-only log.
 
-One log serves all runs and releases of a benchmark. A decision is about a text: it holds wherever
-the same sample has the same new text, and is none about any other text of that sample.
+The log has one line for each decision, of which later ones win. One log serves all runs and
+releases of a benchmark. A decision is about a text: it holds wherever the same sample has the
+same new text, and does not hold for any other text of that sample.
 """
 
 import json
@@ -9,16 +10,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import ValidationError
 
 from coreeval.errors import RunCorrupt, RunLocked
-from coreeval.schema import Text, Value
+from coreeval.schema import Precision, Text, Triple, Value
 from coreeval.tools.files import hold_lock
 
 Verdict = Literal["approved", "rejected"]
-About = tuple[str, str]
+DecisionKey = tuple[str, str]
 """Id of a sample, sha256 of its new text."""
 
 
@@ -37,7 +38,7 @@ class Decision(Value):
     """The run that was looked at."""
 
     @property
-    def about(self) -> About:
+    def about(self) -> DecisionKey:
         """What was decided about."""
         return self.sample, self.digest
 
@@ -48,7 +49,7 @@ class DecisionLog:
 
     path: Path
 
-    def in_force(self) -> Mapping[About, Decision]:
+    def in_force(self) -> Mapping[DecisionKey, Decision]:
         """Return the last decision about each text.
 
         Raises:
@@ -58,7 +59,7 @@ class DecisionLog:
             lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return {}
-        decisions = (self._parsed(n, line) for n, line in enumerate(lines, start=1) if line)
+        decisions = (self._parse(n, line) for n, line in enumerate(lines, start=1) if line)
         return {decision.about: decision for decision in decisions}
 
     def append(self, decisions: Sequence[Decision]) -> None:
@@ -80,7 +81,7 @@ class DecisionLog:
                 log.flush()
                 os.fsync(log.fileno())
 
-    def _parsed(self, number: int, line: bytes) -> Decision:
+    def _parse(self, number: int, line: bytes) -> Decision:
         try:
             return Decision.model_validate_json(line)
         except ValidationError:
@@ -89,3 +90,89 @@ class DecisionLog:
                 where=str(self.path),
                 hint="restore the file from a copy, or take this line out and decide again",
             ) from None
+
+
+Reason = Literal[
+    "negative", "unnamed", "person", "harm", "flag", "semantic_only", "instruction", "kept",
+    "translated", "label", "attempts", "precision",
+]  # fmt: skip
+"""Why a sample is listed, the gravest first."""
+REASONS: tuple[Reason, ...] = get_args(Reason)
+NameSource = Literal["plan", "original", "news", "mention"]
+"""Who told that a name is a person's: the replacer's plan, the extractor of the original, GDELT's
+list of an article's persons, or the `@` before it."""
+
+
+class NamedPerson(Value):
+    """A person whom a new text names, living or not: nobody told the run."""
+
+    name: str
+    new: bool
+    """Whether the original does not name them."""
+    known: NameSource
+
+
+class ListingReason(Value):
+    """One reason for listing a sample."""
+
+    reason: Reason
+    detail: str
+
+
+class NewFact(Value):
+    """A fact that is new in the text, and the piece of evidence that it rests on."""
+
+    field: str
+    before: Triple | None
+    after: Triple
+    quote: str
+    """Verbatim words of the evidence; empty where they were not kept."""
+    evidence_id: str
+    url: str
+    domain: str
+    title: str
+    """Its excerpt where a release gave it on, which has no titles."""
+    published_at: str
+    published_precision: Precision | None
+    """None where the run does not have the evidence."""
+
+    @property
+    def told(self) -> str:
+        """The triple, and the one that it takes the place of."""
+        before = f" (before: {_format_triple(self.before)})" if self.before else ""
+        return _format_triple(self.after) + before
+
+    @property
+    def source(self) -> str:
+        """The evidence's headline, with the words that were quoted where they are not in it."""
+        beside = self.quote if self.quote not in self.title else ""
+        return " … ".join(filter(None, (self.title, beside)))
+
+
+class ListedSample(Value):
+    """A sample that asks for a person's decision."""
+
+    sample: str
+    label: str
+    outcome: str
+    arm: Literal["updated", "semantic"]
+    """Where the new text is published."""
+    original: dict[str, str]
+    new: dict[str, str]
+    digest: str
+    """sha256 of the new text (`texts_sha256`): a decision holds for this text and no other."""
+    names: tuple[NamedPerson, ...] = ()
+    beside: tuple[str, ...] = ()
+    """Further persons whom the evidence names and the text does not."""
+    why: tuple[ListingReason, ...]
+    facts: tuple[NewFact, ...] = ()
+    decision: Decision | None = None
+
+    @property
+    def reasons(self) -> frozenset[Reason]:
+        """Why it is listed, without the details."""
+        return frozenset(each.reason for each in self.why)
+
+
+def _format_triple(triple: Triple) -> str:
+    return f"{triple.head} | {triple.relation} | {triple.tail}"

@@ -5,10 +5,21 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Literal
 
-from coreeval.releases.release import texts_sha256
-from coreeval.releases.review.listed import REASONS, Listed, Named, NewFact, Why
-from coreeval.releases.review.noted import Noted, noted
-from coreeval.releases.review.persons import gdelt_persons, named, unnamed
+from coreeval.releases.release import hash_texts
+from coreeval.releases.review.decisions import (
+    REASONS,
+    ListedSample,
+    ListingReason,
+    NamedPerson,
+    NewFact,
+)
+from coreeval.releases.review.persons import (
+    SampleNotes,
+    find_persons,
+    find_unnamed,
+    gdelt_persons,
+    read_notes,
+)
 from coreeval.schema import Evidence, ReplacedFact
 from coreeval.tools.stores.run_records import SampleResult
 from coreeval.tools.stores.run_store import RunStore
@@ -16,12 +27,12 @@ from coreeval.tools.stores.run_store import RunStore
 MANY_ATTEMPTS = 3
 """Attempts from which a text is doubtful (own choice; the pilot accepted 42 of its 47 texts at the
 first or second, pilot §8)."""
-_AT_A_TIME = 500
+_BATCH = 500
 _BY_NAME = {"plan": "", "original": "", "news": ", by GDELT's list", "mention": ""}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class PublishedText:
     """The text that a run made of a sample and gives on."""
 
     arm: Literal["updated", "semantic"]
@@ -30,7 +41,7 @@ class Written:
     @property
     def digest(self) -> str:
         """What a decision about it is known by."""
-        return texts_sha256(self.fields)
+        return hash_texts(self.fields)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +49,8 @@ class _Case:
     """A sample with everything that is known of it."""
 
     ended: SampleResult
-    written: Written
-    noted: Noted
+    written: PublishedText
+    noted: SampleNotes
     facts: tuple[ReplacedFact, ...]
     evidence: Mapping[str, Evidence]
 
@@ -50,17 +61,17 @@ class _Case:
         return [self.evidence[known] for known in ids if known in self.evidence]
 
 
-def written(ended: SampleResult) -> Written | None:
+def find_published_text(ended: SampleResult) -> PublishedText | None:
     """Return the new text of a sample that is published: of two, the one with new facts."""
     result = ended.result
     if result.outcome == "accepted" and result.updated:
-        return Written(arm="updated", fields=result.updated)
+        return PublishedText(arm="updated", fields=result.updated)
     if result.semantic_status == "reworded" and result.semantic:
-        return Written(arm="semantic", fields=result.semantic)
+        return PublishedText(arm="semantic", fields=result.semantic)
     return None
 
 
-def listing(store: RunStore, *, vouched: bool) -> list[Listed]:
+def list_samples(store: RunStore, *, vouched: bool) -> list[ListedSample]:
     """Return the samples that name a person or are doubtful, the gravest reasons first.
 
     Among those of the same reason the benchmark's order holds.
@@ -71,29 +82,29 @@ def listing(store: RunStore, *, vouched: bool) -> list[Listed]:
             not asked about twice. Else all of them are listed: their stories are in another run.
     """
     cases = (case for case in _cases(store) if not (vouched and case.ended.result.kept_from))
-    found = (_listed(case) for case in cases)
+    found = (_build_listed(case) for case in cases)
     return sorted((each for each in found if each), key=_gravity)
 
 
-def _gravity(each: Listed) -> int:
+def _gravity(each: ListedSample) -> int:
     return min(REASONS.index(reason) for reason in each.reasons)
 
 
 def _cases(store: RunStore) -> Iterator[_Case]:
     """Yield the samples that could be listed: with new facts, or unsafe and reworded."""
-    known = noted(store)
+    known = read_notes(store)
     facts = {key: tuple(rows) for key, rows in groupby(store.facts(), lambda row: row.sample_id)}
     ended = store.sample_results(["accepted", "unsafe"])
-    while some := list(islice(ended, _AT_A_TIME)):
+    while some := list(islice(ended, _BATCH)):
         ids = {fact.evidence_id for one in some for fact in facts.get(one.sample.id, ())}
         evidence = _evidence(store, sorted(ids))
         for one in some:
-            if text := written(one):
+            if text := find_published_text(one):
                 key = one.sample.id
                 yield _Case(
                     ended=one,
                     written=text,
-                    noted=known.get(key, Noted()),
+                    noted=known.get(key, SampleNotes()),
                     facts=facts.get(key, ()),
                     evidence=evidence,
                 )
@@ -105,14 +116,14 @@ def _evidence(store: RunStore, ids: Sequence[str]) -> Mapping[str, Evidence]:
     return given_on | store.evidence(ids)
 
 
-def _listed(case: _Case) -> Listed | None:
+def _build_listed(case: _Case) -> ListedSample | None:
     """Return a sample as a person is shown it; None if nothing asks for that."""
     sample, result = case.ended.sample, case.ended.result
-    names = named(case.written.fields, sample.fields, case.noted, case.sources)
-    why = tuple(_why(case, names))
+    names = find_persons(case.written.fields, sample.fields, case.noted, case.sources)
+    why = tuple(_iter_reasons(case, names))
     if not why:
         return None
-    return Listed(
+    return ListedSample(
         sample=sample.id,
         label=sample.label_text,
         outcome=result.outcome,
@@ -121,66 +132,74 @@ def _listed(case: _Case) -> Listed | None:
         new=dict(case.written.fields),
         digest=case.written.digest,
         names=tuple(names),
-        beside=tuple(unnamed(gdelt_persons(case.sources), names)),
+        beside=tuple(find_unnamed(gdelt_persons(case.sources), names)),
         why=why,
-        facts=tuple(_fact(fact, case.evidence) for fact in case.facts),
+        facts=tuple(_new_fact(fact, case.evidence) for fact in case.facts),
     )
 
 
-def _why(case: _Case, names: list[Named]) -> Iterator[Why]:
+def _iter_reasons(case: _Case, names: list[NamedPerson]) -> Iterator[ListingReason]:
     """Yield the reasons for listing a sample."""
     if case.written.arm == "semantic":
         because = case.ended.result.reason or "its policy"
-        yield Why(reason="semantic_only", detail=f"only reworded: {because}")
+        yield ListingReason(reason="semantic_only", detail=f"only reworded: {because}")
         return
-    yield from _about_persons(case, names)
-    yield from _about_the_screen(case)
-    yield from _about_the_work(case)
+    yield from _person_reasons(case, names)
+    yield from _screen_reasons(case)
+    yield from _work_reasons(case)
 
 
-def _about_persons(case: _Case, names: list[Named]) -> Iterator[Why]:
+def _person_reasons(case: _Case, names: list[NamedPerson]) -> Iterator[ListingReason]:
     for person in case.noted.persons:
         if person.polarity == "negative":
-            yield Why(reason="negative", detail=f"{person.name} comes off badly")
+            yield ListingReason(reason="negative", detail=f"{person.name} comes off badly")
     subjects = (person.name for person in case.noted.persons if person.role == "subject")
-    if absent := unnamed(subjects, names):
+    if absent := find_unnamed(subjects, names):
         told = f"it is about {', '.join(absent)} without the name"
-        yield Why(reason="unnamed", detail=told)
+        yield ListingReason(reason="unnamed", detail=told)
     if names:
-        told = ", ".join(f"{each.name}{_whence(each)}" for each in names)
-        yield Why(reason="person", detail=f"names {told}")
+        told = ", ".join(f"{each.name}{_describe_source(each)}" for each in names)
+        yield ListingReason(reason="person", detail=f"names {told}")
 
 
-def _whence(named: Named) -> str:
+def _describe_source(named: NamedPerson) -> str:
     return f" (new{_BY_NAME[named.known]})" if named.new else " (as the original does)"
 
 
-def _about_the_screen(case: _Case) -> Iterator[Why]:
+def _screen_reasons(case: _Case) -> Iterator[ListingReason]:
     about = case.noted
     if about.harm:
-        yield Why(reason="harm", detail=about.harm)
+        yield ListingReason(reason="harm", detail=about.harm)
     if about.policy != "allow":
         flags = ", ".join(about.sensitive) or "words of the original"
-        yield Why(reason="flag", detail=f"{about.policy}, because of {flags}")
+        yield ListingReason(reason="flag", detail=f"{about.policy}, because of {flags}")
     if any(item.instruction_like for item in case.sources):
-        yield Why(reason="instruction", detail="its evidence reads like an order to a model")
+        yield ListingReason(
+            reason="instruction", detail="its evidence reads like an order to a model"
+        )
     if release := case.ended.result.kept_from:
-        yield Why(reason="kept", detail=f"kept from {release}, which waited for nobody's yes")
+        yield ListingReason(
+            reason="kept", detail=f"kept from {release}, which waited for nobody's yes"
+        )
 
 
-def _about_the_work(case: _Case) -> Iterator[Why]:
+def _work_reasons(case: _Case) -> Iterator[ListingReason]:
     about, attempts = case.noted, case.ended.result.attempts
     if about.translated:
-        yield Why(reason="translated", detail="it rests on news in another language")
+        yield ListingReason(reason="translated", detail="it rests on news in another language")
     if about.unsure:
-        yield Why(reason="label", detail=f"it reads as {about.unsure}, the original more surely")
+        yield ListingReason(
+            reason="label", detail=f"it reads as {about.unsure}, the original more surely"
+        )
     if attempts >= MANY_ATTEMPTS:
-        yield Why(reason="attempts", detail=f"it took {attempts} attempts")
+        yield ListingReason(reason="attempts", detail=f"it took {attempts} attempts")
     if any(item.published_precision == "crawl" for item in case.sources):
-        yield Why(reason="precision", detail="its evidence is dated by GDELT's visit only")
+        yield ListingReason(
+            reason="precision", detail="its evidence is dated by GDELT's visit only"
+        )
 
 
-def _fact(fact: ReplacedFact, evidence: Mapping[str, Evidence]) -> NewFact:
+def _new_fact(fact: ReplacedFact, evidence: Mapping[str, Evidence]) -> NewFact:
     item = evidence.get(fact.evidence_id)
     return NewFact(
         field=fact.field,

@@ -1,26 +1,102 @@
-"""Which persons a new text names, by what the run knows of names."""
+"""Which persons a new text names, and what a run noted of its samples that bears on real people."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from coreeval.agents.text.words import has_span, split_words
-from coreeval.releases.review.listed import Known, Named
-from coreeval.releases.review.noted import Noted
-from coreeval.schema import Evidence
+from coreeval.releases.review.decisions import NamedPerson, NameSource
+from coreeval.schema import Evidence, Person, Verdict
+from coreeval.tasks.task_file import UNDECIDED
+from coreeval.tools.stores.run_store import RunStore
+
+_HARM = re.compile(r"(?:^|; )(?:facts_person|harm|persons|takedown|conduct): [^;]*")
+"""What checks and judges object to that concerns a real person, as their verdicts name it."""
+_UNSURE = "(low confidence"
+_ORIGINAL, _LABEL = "original_label", "label_preserved"
+_CHECKED = ("plan", "checks", "facts_supported")
+NoteJson = dict[str, Any]
+
+
+@dataclass
+class SampleNotes:
+    """What is known of one sample."""
+
+    policy: str = "allow"
+    sensitive: list[str] = field(default_factory=list)
+    """What the screen flagged, as `flag: 'span'`."""
+    mentioned: list[str] = field(default_factory=list)
+    """Spellings of the persons whom the original names."""
+    persons: list[Person] = field(default_factory=list)
+    """Of the last plan."""
+    translated: bool = False
+    """Whether the last plan rests on words in another language."""
+    harm: str = ""
+    """What was wrong with an earlier attempt that concerns a real person."""
+    unsure: str = ""
+    """What the blind judge said of the new text, where it was less sure than of the original."""
+    original_unsure: bool = False
+
+
+def read_notes(store: RunStore) -> Mapping[str, SampleNotes]:
+    """Return what a run noted, by the samples' ids."""
+    known: dict[str, SampleNotes] = {}
+    for sample_id, node, detail in store.notes(("extract", "replace")):
+        about = known.setdefault(sample_id, SampleNotes())
+        (_read_extraction if node == "extract" else _read_plan)(about, detail)
+    for sample_id, verdict in store.verdicts((*_CHECKED, _ORIGINAL, _LABEL)):
+        if sample_id in known:
+            _read_verdict(known[sample_id], verdict)
+    return known
+
+
+def _read_extraction(about: SampleNotes, detail: NoteJson) -> None:
+    found = detail.get("extraction") or {}
+    about.policy = detail.get("policy", "allow")
+    about.sensitive = [
+        f"{each['flag']}: {each['span']!r}" if each["span"] else each["flag"]
+        for each in found.get("sensitive", ())
+    ]
+    about.mentioned = [
+        spelling
+        for entity in found.get("entities", ())
+        if entity["type"] == "person" and entity["kind"] == "named"
+        for spelling in (entity["span"], entity["query_name"], *entity["aliases"])
+    ]
+
+
+def _read_plan(about: SampleNotes, detail: NoteJson) -> None:
+    """Take over a plan; a step that failed has none."""
+    if plan := detail.get("plan"):
+        about.persons = [Person.model_validate(each) for each in plan.get("persons", ())]
+        about.translated = any(each["translation"] for each in plan.get("statements", ()))
+
+
+def _read_verdict(about: SampleNotes, verdict: Verdict) -> None:
+    """Take over a verdict; one about a later attempt takes the place of what was known."""
+    unsure = _UNSURE in verdict.reason or verdict.reason.startswith(UNDECIDED)
+    if verdict.name == _ORIGINAL:
+        about.original_unsure = unsure
+    elif verdict.name == _LABEL:
+        about.unsure = verdict.reason if unsure and not about.original_unsure else ""
+    elif not verdict.passed and (found := _HARM.search(verdict.reason)):
+        about.harm = f"attempt {verdict.attempt}: {found.group().removeprefix('; ')}"
+
 
 _MENTION = re.compile(r"(?<![\w@])@(?!user\b)\w{2,}")
 """An account by its name; `@user` stands for one that was made unknown."""
-SHORTEST = 3
+SHORTEST_NAME = 3
 """Letters of a last name that tells somebody by itself."""
 _SUFFIXES = frozenset({"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"})
 
 
-def named(
+def find_persons(
     new: Mapping[str, str],
     original: Mapping[str, str],
-    noted: Noted,
+    noted: SampleNotes,
     evidence: Iterable[Evidence],
-) -> list[Named]:
+) -> list[NamedPerson]:
     """Return whom a text names, each once, by the longest name that is known.
 
     A name counts if it stands there in full or by its last word. GDELT's names of persons are
@@ -28,20 +104,22 @@ def named(
     """
     after, before = " | ".join(new.values()), " | ".join(original.values())
     written = frozenset(split_words(after))
-    found: list[Named] = []
-    for name, known in _names(after, noted, evidence):
+    found: list[NamedPerson] = []
+    for name, known in _names_to_find(after, noted, evidence):
         sure = known != "news"
-        if not written.issuperset(split_words(_last(name))) or not _stands(name, after, sure):
+        if not written.issuperset(split_words(_last_name(name))) or not _stands_alone(
+            name, after, sure
+        ):
             continue
-        if any(_same(name, each.name) for each in found):
+        if any(_same_person(name, each.name) for each in found):
             continue
-        found.append(Named(name=name, new=not _stands(name, before, sure), known=known))
+        found.append(NamedPerson(name=name, new=not _stands_alone(name, before, sure), known=known))
     return found
 
 
-def unnamed(names: Iterable[str], found: Sequence[Named]) -> list[str]:
+def find_unnamed(names: Iterable[str], found: Sequence[NamedPerson]) -> list[str]:
     """Return those of some names that are not among the persons found, each once."""
-    rest = [name for name in names if not any(_same(name, each.name) for each in found)]
+    rest = [name for name in names if not any(_same_person(name, each.name) for each in found)]
     return list(dict.fromkeys(rest))
 
 
@@ -53,7 +131,9 @@ def gdelt_persons(evidence: Iterable[Evidence]) -> Iterator[str]:
                 yield entity.name
 
 
-def _names(text: str, noted: Noted, evidence: Iterable[Evidence]) -> Iterator[tuple[str, Known]]:
+def _names_to_find(
+    text: str, noted: SampleNotes, evidence: Iterable[Evidence]
+) -> Iterator[tuple[str, NameSource]]:
     """Yield the names to look for: the surest first, and of one source the longest."""
     yield from ((name, "plan") for name in _longest(person.name for person in noted.persons))
     yield from ((name, "original") for name in _longest(noted.mentioned))
@@ -65,18 +145,18 @@ def _longest(names: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(filter(split_words, names)), key=len, reverse=True)
 
 
-def _stands(name: str, text: str, any_case: bool) -> bool:
-    last = _last(name)
-    telling = [name, last] if len(last) >= SHORTEST else [name]
+def _stands_alone(name: str, text: str, any_case: bool) -> bool:
+    last = _last_name(name)
+    telling = [name, last] if len(last) >= SHORTEST_NAME else [name]
     return any(has_span(text, each, any_case=any_case) for each in telling)
 
 
-def _last(name: str) -> str:
+def _last_name(name: str) -> str:
     parts = [part for part in name.split() if part.casefold() not in _SUFFIXES]
     return (parts or [name])[-1].strip(",")
 
 
-def _same(one: str, other: str) -> bool:
+def _same_person(one: str, other: str) -> bool:
     """Tell whether two spellings are one person's: the words of one are the last of the other's."""
     short, long = sorted((split_words(one), split_words(other)), key=len)
     return short == long[len(long) - len(short) :]

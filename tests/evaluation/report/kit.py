@@ -24,7 +24,7 @@ from coreeval.evaluation.report.highlights import find_highlights
 from coreeval.evaluation.report.provenance import summarize_evidence
 from coreeval.evaluation.report.report_document import ReportInput
 from coreeval.releases.manifest import read_manifest
-from coreeval.releases.quality import quality_of
+from coreeval.releases.quality import measure_quality
 from coreeval.schema import Prediction
 from coreeval.tasks import load_task
 from coreeval.tools.stores.run_store import RunStore
@@ -81,7 +81,7 @@ def found_in(
             manifest=known.model_dump(mode="json") | (manifest or {}),
             config=config,
             task=task,
-            quality=quality_of(store, task, withheld=()).model_dump(mode="json"),
+            quality=measure_quality(store, task, withheld=()).model_dump(mode="json"),
             overview=store.listing.overview(),
             attempts=store.attempts(),
             evidence=summarize_evidence(store.evidence_uses(), known.window),

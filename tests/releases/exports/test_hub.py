@@ -12,7 +12,7 @@ from huggingface_hub import constants
 
 from coreeval.errors import CredentialError, ReleaseError, RunError, UsageError
 from coreeval.releases.exports.hub import push
-from coreeval.releases.verifying import verify
+from coreeval.releases.verify import verify
 from tests.releases.exports.conftest import Sources
 from tests.releases.kit import make_run
 from tests.support.hub_server import TOKEN, HubServer

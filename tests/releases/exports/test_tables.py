@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ReleaseError, RunError, RunStateError, UsageError
-from coreeval.releases.exports.exporting import export
-from coreeval.releases.exports.tables import tamed
+from coreeval.releases.exports.export import export
+from coreeval.releases.exports.tables import escape_cell
 from tests.releases.exports.conftest import Sources, changed_run
 from tests.releases.kit import make_run
 
@@ -74,7 +74,7 @@ def test_a_spreadsheet_knows_the_encoding(sources: Sources, tmp_path: Path) -> N
 
 
 def test_only_what_a_spreadsheet_would_run_is_marked() -> None:
-    assert [tamed(cell) for cell in ("=1+1", "@x", "-1", "a=b", "", -1)] == [
+    assert [escape_cell(cell) for cell in ("=1+1", "@x", "-1", "a=b", "", -1)] == [
         "'=1+1", "'@x", "'-1", "a=b", "", -1,
     ]  # fmt: skip
 

@@ -3,13 +3,13 @@
 from typing import Any
 
 from coreeval.evaluation.scores import Score, TargetRanking, score_proportion
-from coreeval.releases.gates.checking import Finding, check
+from coreeval.releases.gates.check import GateFinding, check_gates
 from coreeval.releases.gates.limits import GatesFile
-from coreeval.releases.gates.values import Subject
-from coreeval.releases.manifest import Cost, Fingerprints, KnowledgeUsed, Source
+from coreeval.releases.gates.values import GateSubject
+from coreeval.releases.manifest import ConfigSource, Cost, Fingerprints, KnowledgeUsed
 from coreeval.releases.release_manifest import (
+    ChangeCounts,
     Changelog,
-    Changes,
     Findings,
     LabelNoise,
     LabelShare,
@@ -88,7 +88,7 @@ def manifest(**changes: Any) -> ReleaseManifest:  # noqa: ANN401 - any field of 
         "models": {},
         "prompts": {},
         "fingerprints": Fingerprints(**others),
-        "source": Source(path="c.yaml", sha256="f"),
+        "source": ConfigSource(path="c.yaml", sha256="f"),
         "knowledge": KnowledgeUsed(
             backend="local", path=None, min_precision="crawl", coverage=COVERAGE, cost_usd=1.0
         ),
@@ -104,15 +104,15 @@ def manifest(**changes: Any) -> ReleaseManifest:  # noqa: ANN401 - any field of 
         "findings": FINDINGS,
         "arms": {},
         "licence": Licence(name="l", source="s"),
-        "changelog": Changelog(samples=Changes(), facts=Changes()),
+        "changelog": Changelog(samples=ChangeCounts(), facts=ChangeCounts()),
         "files": {},
     }
     return ReleaseManifest.model_validate(said | changes)
 
 
-def found(gate: str, said: dict[str, Any], **changes: Any) -> Finding:  # noqa: ANN401
+def found(gate: str, said: dict[str, Any], **changes: Any) -> GateFinding:  # noqa: ANN401
     """Return what one gate finds in a manifest."""
     of = manifest(**changes)
     gates = GatesFile.model_validate({"gates": {gate: said}}).gates
-    [finding] = check(Subject(manifest=of, findings=of.findings), gates)
+    [finding] = check_gates(GateSubject(manifest=of, findings=of.findings), gates)
     return finding

@@ -1,1 +1,0 @@
-"""People's ratings of a run's texts: sheets out, and what the ratings show into its releases."""

@@ -1,0 +1,163 @@
+"""Reads the sheets that came back, scores them, and stores the result with the run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from coreeval.errors import RunError, UsageError
+from coreeval.evaluation.annotation.rating_scores import score_ratings
+from coreeval.evaluation.annotation.rating_study import KEY_FILE, StudyKey, read_key
+from coreeval.evaluation.annotation.ratings import Annotation, RatingCollection, collect_ratings
+from coreeval.evaluation.annotation.sheets import READERS, read_sheets
+from coreeval.releases.annotation_sheets import SHEET_FOLDER, iter_arm_texts
+from coreeval.releases.exports.material import Material, open_material
+from coreeval.releases.manifest import read_manifest
+from coreeval.releases.release import MANIFEST, hash_texts, read_release
+from coreeval.releases.review.review import resolve_run
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.files import write_json
+from coreeval.tools.text import join_fields
+from coreeval.tools.workspace import RunFiles
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetScores:
+    """What was found, and where it is kept."""
+
+    annotation: Annotation
+    path: Path
+    sheets: tuple[Path, ...]
+    replaced: str | None
+    """The other study whose result was there before."""
+
+
+def score_sheets(
+    place: Path,
+    given: Sequence[Path],
+    *,
+    key: Path | None = None,
+    out: Path | None = None,
+    originals: Path | None = None,
+    now: Clock = utc_now,
+) -> SheetScores:
+    """Score filled sheets and write annotation.json.
+
+    Args:
+        place: The run whose texts were rated, or a release that was made of it.
+        given: Sheets, or folders of them.
+        key: What each item is; by default the one beside the sheets.
+        out: The file that is written; by default annotation.json of the run.
+        originals: The benchmark, where a release may not pass its texts on.
+        now: Dates the result.
+
+    Raises:
+        UsageError: no sheets, no key, a sheet that cannot be read, sheets without any rating, or
+            ratings of other texts than those at `place`.
+        ReleaseError: `place` is neither run nor release, or damaged.
+        RunStateError: the run has not come to its end.
+        RunError: the result cannot be written.
+    """
+    sheets = _list_sheets(given)
+    known = read_key(key or _find_key(sheets))
+    collected = collect_ratings(read_sheets(sheets), [each.item for each in known.items])
+    _refuse_empty_sheets(collected, known, sheets)
+    target = out or RunFiles(resolve_run(place)).annotation
+    material = open_material(place)
+    texts = _texts(material, known, originals)
+    at = now().isoformat(timespec="seconds")
+    found = score_ratings(collected, known, texts, run=_run_name(place), at=at)
+    before = _read_study(target)
+    _write(target, found)
+    replaced = before if before != found.study else None
+    return SheetScores(annotation=found, path=target, sheets=tuple(sheets), replaced=replaced)
+
+
+def _write(path: Path, found: Annotation) -> None:
+    try:
+        write_json(path, found.model_dump(mode="json"))
+    except OSError as error:
+        raise RunError(
+            f"the result cannot be written: {error.strerror or error}",
+            where=str(error.filename or path),
+            hint="see to the disk, or give another file: --out FILE",
+        ) from None
+
+
+def _read_study(path: Path) -> str | None:
+    """Return the study whose result is in a file; None where there is none that can be read."""
+    try:
+        return Annotation.model_validate_json(path.read_bytes()).study
+    except (OSError, ValidationError):
+        return None
+
+
+def _run_name(place: Path) -> str:
+    if (place / MANIFEST).exists():
+        return read_release(place).manifest.run
+    return read_manifest(RunFiles(place).manifest).run
+
+
+def _list_sheets(given: Sequence[Path]) -> list[Path]:
+    """Return the files that are meant; a folder stands for the sheets in it and in `for-raters`."""
+    found = [sheet for path in given for sheet in (_files_in(path) if path.is_dir() else [path])]
+    if not found:
+        raise UsageError(
+            "there are no sheets here",
+            where=", ".join(map(str, given)),
+            hint="give the filled sheets, as CSV or XLSX; a page downloads its ratings as CSV",
+        )
+    return list(dict.fromkeys(found))
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    folders = (folder, folder / SHEET_FOLDER)
+    files = (file for each in folders if each.is_dir() for file in sorted(each.iterdir()))
+    forms = (file for file in files if file.suffix.casefold() in READERS)
+    return (file for file in forms if not file.name.startswith((".", "~")))
+
+
+def _find_key(sheets: Sequence[Path]) -> Path:
+    """Return the key in the folder of the first sheet, or in the one above."""
+    folder = sheets[0].absolute().parent
+    found = (each / KEY_FILE for each in (folder, folder.parent) if (each / KEY_FILE).exists())
+    return next(found, folder / KEY_FILE)
+
+
+def _refuse_empty_sheets(
+    collected: RatingCollection, key: StudyKey, sheets: Sequence[Path]
+) -> None:
+    if collected.raters:
+        return
+    others = [each for each in collected.problems if each.kind == "unknown_item"]
+    where = ", ".join(map(str, sheets))
+    if others:
+        raise UsageError(
+            f"the sheets are of another study than the key's ({key.study}): it has no item "
+            f"{others[0].item!r}",
+            where=where,
+            hint="give the key that was written with these sheets: --key FILE",
+        )
+    raise UsageError("there is no rating in the sheets", where=where, hint="fill them in first")
+
+
+def _texts(material: Material, key: StudyKey, originals: Path | None) -> Mapping[str, str]:
+    """Return the text of each item, which must be the one that was rated."""
+    wanted = {each.sample for each in key.items}
+    known = {
+        sample: texts for sample, texts in iter_arm_texts(material, originals) if sample in wanted
+    }
+    found: dict[str, str] = {}
+    for each in key.items:
+        fields = known.get(each.sample, {}).get(each.arm)
+        if fields is None or hash_texts(fields) != each.text_sha256:
+            raise UsageError(
+                f"the sheets are about other texts: the {each.arm} text of {each.sample!r} is "
+                f"{'another one' if fields else 'not'} here",
+                where=str(material.path),
+                hint=f"give the {key.made_of.kind} that was rated: "
+                f"{key.made_of.name} {key.made_of.version}",
+            )
+        found[each.item] = join_fields(fields)
+    return found

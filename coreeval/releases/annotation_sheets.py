@@ -1,0 +1,287 @@
+"""Sheets for raters: the samples of a run or a release, the sheets, the guideline, and the key.
+
+Raters must not have the key.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Final, Protocol
+
+from coreeval.errors import DatasetError, UsageError
+from coreeval.evaluation.annotation.rating_study import (
+    CRITERIA,
+    INSTRUCTIONS,
+    KEY_FILE,
+    RATED_ARMS,
+    SOURCE,
+    KeyItem,
+    NewsExcerpt,
+    RatedArm,
+    RatingCandidate,
+    StudyItem,
+    StudyKey,
+    StudySource,
+    draw_study,
+    shuffle_for_rater,
+    write_key,
+)
+from coreeval.evaluation.annotation.sheets import (
+    SheetForm,
+    SheetItem,
+    make_sheet_item,
+    write_sheet_csv,
+    write_sheet_page,
+)
+from coreeval.releases.exports.material import ExportedSample, Material, open_material
+from coreeval.releases.folders import create_export_folder
+from coreeval.releases.release import hash_texts
+from coreeval.releases.review import load_review
+from coreeval.releases.sample_tables import load_originals
+from coreeval.schema import Task
+
+
+def load_pool(material: Material, originals: Path | None) -> list[RatingCandidate]:
+    """Return the accepted samples: only they have an updated text, and news beside it.
+
+    Those that a person rejected are left out, as a release leaves them out.
+
+    Args:
+        material: The run or the release.
+        originals: The benchmark, where a release may not pass its texts on; None for where its
+            config says.
+
+    Raises:
+        UsageError: the originals are not there.
+        ReleaseError: they are others than the release was made from.
+    """
+    fetched = _originals(material, originals)
+    evidence = _evidence(material)
+    rejected = load_review(material.path).rejected if material.kind == "run" else frozenset()
+    return [
+        _candidate(material.task_of(sample.id), sample, texts, evidence[sample.id])
+        for sample in material.samples()
+        if sample.id not in rejected
+        and (texts := _arm_texts(sample, fetched)).keys() >= {"original", "updated"}
+    ]
+
+
+def _originals(material: Material, place: Path | None) -> Mapping[str, dict[str, str]]:
+    if material.kind == "run":
+        return {}
+    try:
+        return {each.id: each.fields for each in load_originals(material.path, place)}
+    except DatasetError as error:
+        raise UsageError(
+            f"the release does not hold the benchmark's own texts, and {error.message}",
+            where=error.where or str(material.path),
+            hint="say where the benchmark is: --originals FOLDER_OR_FILE",
+        ) from None
+
+
+def _arm_texts(
+    sample: ExportedSample, fetched: Mapping[str, dict[str, str]]
+) -> dict[RatedArm, dict[str, str]]:
+    found = {arm: sample.texts(arm) for arm in RATED_ARMS}
+    found["original"] = found["original"] or fetched.get(sample.id)
+    return {arm: fields for arm, fields in found.items() if fields}
+
+
+def _evidence(material: Material) -> Mapping[str, tuple[NewsExcerpt, ...]]:
+    """Return the news of each sample's facts, each piece once, in the order of their days."""
+    found: dict[str, dict[str, NewsExcerpt]] = defaultdict(dict)
+    for fact in material.facts():
+        found[fact.id][fact.evidence_id] = NewsExcerpt(
+            published_at=fact.published_at,
+            domain=fact.domain,
+            url=fact.url,
+            snippet=fact.snippet,
+        )
+    ordered = {
+        sample: sorted(by.values(), key=lambda one: (one.published_at, one.url))
+        for sample, by in found.items()
+    }
+    return defaultdict(tuple, {sample: tuple(some) for sample, some in ordered.items()})
+
+
+def _candidate(
+    task: Task,
+    sample: ExportedSample,
+    texts: dict[RatedArm, dict[str, str]],
+    evidence: tuple[NewsExcerpt, ...],
+) -> RatingCandidate:
+    meanings = {label.name: label.meaning for label in task.labels}
+    return RatingCandidate(
+        sample=sample.id,
+        label=sample.label_text,
+        meaning=meanings.get(sample.label_text, ""),
+        question=Template(task.question).safe_substitute(target=task.target or ""),
+        texts=texts,
+        evidence=evidence,
+    )
+
+
+def iter_arm_texts(
+    material: Material, originals: Path | None
+) -> Iterator[tuple[str, Mapping[RatedArm, dict[str, str]]]]:
+    """Yield each sample with its texts by arm.
+
+    Raises:
+        UsageError: the originals are not there.
+    """
+    fetched = _originals(material, originals)
+    return ((sample.id, _arm_texts(sample, fetched)) for sample in material.samples())
+
+
+SHEET_FOLDER: Final = "for-raters"
+"""The folder that raters are given, or their own sheet of it; the key is not in it."""
+DEFAULT_SAMPLES: Final = 50
+"""Texts of each arm: the paper had as many rated (section 3.6)."""
+DEFAULT_RATERS: Final = 3
+DEFAULT_SEED: Final = 7
+
+
+class SheetWriter(Protocol):
+    """Writes one rater's sheet."""
+
+    def __call__(self, path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
+        """Write it."""
+
+
+def _write_xlsx(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:
+    from coreeval.evaluation.annotation.sheets import write_sheet_xlsx
+
+    write_sheet_xlsx(path, items, study=study, rater=rater)
+
+
+_WRITERS: Final[dict[SheetForm, tuple[str, SheetWriter]]] = {
+    "csv": (".csv", write_sheet_csv),
+    "xlsx": (".xlsx", _write_xlsx),
+    "page": (".html", write_sheet_page),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetExport:
+    """What was written."""
+
+    out: Path
+    key: StudyKey
+    files: tuple[Path, ...]
+    pool: int
+    """Samples that could have been drawn."""
+
+    @property
+    def key_file(self) -> Path:
+        """What each item is: not for raters."""
+        return self.out / KEY_FILE
+
+    @property
+    def arms(self) -> dict[str, int]:
+        """Items by arm."""
+        return dict(sorted(Counter(each.arm for each in self.key.items).items()))
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """Items by label."""
+        return dict(sorted(Counter(each.label for each in self.key.items).items()))
+
+
+def export_sheets(
+    place: Path,
+    out: Path,
+    *,
+    samples: int = DEFAULT_SAMPLES,
+    raters: int = DEFAULT_RATERS,
+    form: SheetForm = "csv",
+    seed: int = DEFAULT_SEED,
+    originals: Path | None = None,
+) -> SheetExport:
+    """Write a sheet for each rater, the guideline, and the key.
+
+    Args:
+        place: A run that has ended, or a release.
+        out: An empty or a new folder; it appears when it is whole.
+        samples: Originals that are wanted, and as many updated texts.
+        raters: How many sheets.
+        form: Of the sheets.
+        seed: Of all that is left to chance.
+        originals: The benchmark, where a release may not pass its texts on.
+
+    Raises:
+        UsageError: there is something at `out`, or nothing that could be rated.
+        ReleaseError: `place` is neither run nor release, or damaged.
+        RunStateError: the run has not come to its end.
+        RunError: the sheets cannot be written.
+    """
+    material = open_material(place)
+    pool = load_pool(material, originals)
+    study, items = draw_study(pool, blocks=samples, seed=seed)
+    if not items:
+        raise UsageError(
+            f"no two of {len(pool)} accepted samples have the same label: nothing can be compared",
+            where=str(place),
+            hint="annotate a run with more accepted samples",
+        )
+    names = tuple(f"rater-{number}" for number in range(1, raters + 1))
+    key = _build_key(material, study, items, names, seed=seed, asked=samples)
+    with create_export_folder(out) as draft:
+        files = _write_files(draft, key, [make_sheet_item(each) for each in items], form)
+    return SheetExport(out=out, key=key, files=tuple(out / each for each in files), pool=len(pool))
+
+
+def _build_key(
+    material: Material,
+    study: str,
+    items: Sequence[StudyItem],
+    raters: tuple[str, ...],
+    *,
+    seed: int,
+    asked: int,
+) -> StudyKey:
+    return StudyKey(
+        study=study,
+        made_of=StudySource(kind=material.kind, name=material.name, version=material.version),
+        seed=seed,
+        asked=asked,
+        raters=raters,
+        scale=SOURCE,
+        items=tuple(
+            KeyItem(
+                item=each.item,
+                sample=each.candidate.sample,
+                arm=each.arm,
+                label=each.candidate.label,
+                text_sha256=hash_texts(each.candidate.texts[each.arm]),
+            )
+            for each in items
+        ),
+    )
+
+
+def _write_files(
+    draft: Path, key: StudyKey, items: Sequence[SheetItem], form: SheetForm
+) -> list[str]:
+    """Write all files into a folder and return their paths in it."""
+    suffix, write = _WRITERS[form]
+    folder = draft / SHEET_FOLDER
+    folder.mkdir()
+    for rater in key.raters:
+        own = shuffle_for_rater(rater, items, seed=key.seed)
+        write(folder / f"{rater}{suffix}", own, study=key.study, rater=rater)
+    (folder / "guideline.md").write_text(_guideline(), encoding="utf-8")
+    write_key(draft / KEY_FILE, key)
+    return [
+        *(f"{SHEET_FOLDER}/{rater}{suffix}" for rater in key.raters),
+        f"{SHEET_FOLDER}/guideline.md",
+    ]
+
+
+def _guideline() -> str:
+    lines = ["# How to rate", "", *(f"- {line}" for line in INSTRUCTIONS)]
+    for each in CRITERIA:
+        anchors = (f"- **{value}**: {meaning}" for value, meaning in each.anchors.items())
+        lines += ["", f"## {each.name.capitalize()}", "", each.asks, "", *anchors]
+    return "\n".join([*lines, "", SOURCE, ""])

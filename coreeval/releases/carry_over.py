@@ -1,0 +1,302 @@
+"""Which samples of a release a new run carries over: fresh, unchanged, and still allowed."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+from typing import Generic, Literal, Protocol, TypeVar
+
+from coreeval.agents.safety import Takedown
+from coreeval.config.dates import parse_age
+from coreeval.errors import ReleaseError
+from coreeval.releases.manifest import FollowedRelease
+from coreeval.releases.release import Release, hash_texts
+from coreeval.releases.release_manifest import ArmRow, FactRow, SampleRow
+from coreeval.releases.staleness import Horizon, is_accepted
+from coreeval.schema import BadRow, Evidence, Precision, ReplacedFact, Result, Sample, Triple
+from coreeval.tools.cutoffs import CERTAIN_FIRST, TargetDates, measure_freshness
+from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample, SampleResult
+
+Renewal = Literal[
+    "new", "changed", "withheld", "not_accepted", "age", "cutoff", "undated", "precision",
+    "takedown",
+]  # fmt: skip
+"""Why a sample is not kept; the first that applies."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CarryOverTerms:
+    """What a sample must fulfil to be kept."""
+
+    horizon: Horizon
+    takedown: Takedown
+    min_precision: Precision
+    """Least certain way in which the publication time of its evidence may be known."""
+    targets: Sequence[TargetDates]
+    """Beside whose dates the evidence is held anew."""
+
+
+class CarryOver:
+    """Goes through a benchmark beside a release, whose rows it reads as they are wanted."""
+
+    def __init__(self, release: Release, terms: CarryOverTerms) -> None:
+        self.renewed = Counter[Renewal]()
+        """Samples that were not kept, by the reason."""
+        self.kept = 0
+        self._release, self._terms = release, terms
+        self._samples = _RowCursor(release.samples)
+        self._updated = _RowCursor(lambda: release.arm("updated"))
+        self._semantic = _RowCursor(lambda: release.arm("semantic"))
+        self._facts = _RowCursor(release.facts)
+
+    def iter_rows(
+        self, rows: Iterable[Sample | BadRow]
+    ) -> Iterator[Sample | BadRow | ReleaseSample]:
+        """Yield the rows of a benchmark, with their results where they are kept.
+
+        Raises:
+            ReleaseError: the release contradicts itself.
+        """
+        for row in rows:
+            yield row if isinstance(row, BadRow) else self.carry_over(row) or row
+
+    def carry_over(self, sample: Sample) -> ReleaseSample | None:
+        """Return a sample with the result that it keeps; None for one that is made anew.
+
+        Raises:
+            ReleaseError: the release contradicts itself.
+        """
+        found = self._carried_result(sample)
+        if isinstance(found, ReleaseSample):
+            self.kept += 1
+            return found
+        self.renewed[found] += 1
+        return None
+
+    def keep_again(self, ended: SampleResult, newest: datetime | None) -> ReleaseSample | None:
+        """Return a sample with old evidence as the release has it, if nothing newer was found.
+
+        One that a new target may know is not put back: its evidence is from before the cutoff. Ask
+        for samples in the benchmark's order.
+
+        Args:
+            ended: How the renewal ended; only one that was accepted, or for which there was no
+                news, can have found nothing newer.
+            newest: When the newest evidence of the new text was published; None without any.
+
+        Raises:
+            ReleaseError: the release contradicts itself.
+        """
+        if ended.result.kept_from or ended.result.outcome not in ("accepted", "no_knowledge"):
+            return None
+        found = self._kept_but_for_age(ended.sample)
+        if found is None or (newest and newest > found[1]):
+            return None
+        return found[0]
+
+    def newest_evidence(self, sample: Sample) -> datetime | None:
+        """Return what news must be newer than for a sample to be made anew because of its age.
+
+        None for a sample that is made anew in any case, or not at all. Ask as for `kept_again`.
+
+        Raises:
+            ReleaseError: the release contradicts itself.
+        """
+        found = self._kept_but_for_age(sample)
+        return found and found[1]
+
+    def _kept_but_for_age(self, sample: Sample) -> tuple[ReleaseSample, datetime] | None:
+        """Return a sample that nothing but old evidence makes anew, and its newest evidence."""
+        row = next(iter(self._samples.of(sample.id)), None)
+        if row is None or _outdated_reason(sample, row) or not self._only_too_old(row):
+            return None
+        found = self._as_released(sample, row)
+        if not isinstance(found, ReleaseSample) or not row.newest_evidence:
+            return None
+        return found, _moment(row.newest_evidence)
+
+    def describe(self, parent: FollowedRelease) -> str:
+        """Return how many samples were kept, and why the others are made anew."""
+        why = [
+            f"{n} {_describe_reason(reason, parent)}" for reason, n in self.renewed.most_common()
+        ]
+        anew = f"made anew: {', '.join(why)}" if why else "nothing is made anew"
+        of = self.kept + self.renewed.total()
+        return f"kept from {parent.version}: {self.kept} of {of} samples; {anew}"
+
+    def _carried_result(self, sample: Sample) -> ReleaseSample | Renewal:
+        """Return a sample with the result that it keeps, or why it keeps none."""
+        known = self._samples.of(sample.id)
+        if not known:
+            return "new"
+        [row] = known
+        reason = _outdated_reason(sample, row) or self._staleness(row)
+        return reason or self._as_released(sample, row)
+
+    def _as_released(self, sample: Sample, row: SampleRow) -> ReleaseSample | Renewal:
+        """Return a sample with the result that the release has, or what now forbids it."""
+        updated, facts = self._text(self._updated, row), self._facts.of(sample.id)
+        excerpts = {fact.evidence_id: _excerpt(fact, self._release) for fact in facts}
+        evidence = [each.evidence for each in excerpts.values()]
+        if not self._certain(evidence):
+            return "precision"
+        if self._taken_down(sample, updated, evidence):
+            return "takedown"
+        return ReleaseSample(
+            sample=sample,
+            result=self._result(row, updated, facts, evidence),
+            excerpts=tuple(excerpts.values()),
+        )
+
+    def _staleness(self, row: SampleRow) -> Renewal | None:
+        stale = self._terms.horizon.passed_by(row)
+        return stale.why if stale else None
+
+    def _only_too_old(self, row: SampleRow) -> bool:
+        stale, cutoffs = self._staleness(row), replace(self._terms.horizon, oldest=None)
+        return stale == "age" and cutoffs.passed_by(row) is None
+
+    def _certain(self, evidence: Sequence[Evidence]) -> bool:
+        least = CERTAIN_FIRST.index(self._terms.min_precision)
+        return all(CERTAIN_FIRST.index(item.published_precision) <= least for item in evidence)
+
+    def _taken_down(self, sample: Sample, text: ArmRow, evidence: Sequence[Evidence]) -> bool:
+        """Tell whether a sample rests on listed evidence, or brings in a listed name."""
+        listed = self._terms.takedown
+        old = set(listed.names_in(" | ".join(sample.fields.values())))
+        new = set(listed.names_in(" | ".join(text.fields.values())))
+        return bool(new - old) or any(map(listed.forbids, evidence))
+
+    def _text(self, arm: "_RowCursor[ArmRow]", row: SampleRow) -> ArmRow:
+        found = arm.of(row.id)
+        if len(found) != 1:
+            raise ReleaseError(
+                f"the release contradicts itself: {row.id} has {len(found)} rows in an arm",
+                where=str(self._release.path),
+                hint="fetch the release again; it is not repaired by hand",
+            )
+        return found[0]
+
+    def _result(
+        self,
+        row: SampleRow,
+        updated: ArmRow,
+        facts: Sequence[FactRow],
+        evidence: Sequence[Evidence],
+    ) -> Result:
+        reworded = self._text(self._semantic, row).fields if row.semantic_sha256 else None
+        return Result.model_validate(
+            {
+                "sample_id": row.id,
+                "outcome": "accepted",
+                "attempts": row.attempts,
+                "rung": row.rung,
+                "semantic_status": row.semantic_status,
+                "semantic": reworded,
+                "updated": updated.fields,
+                "original_label": row.original_label,
+                "facts": [_replaced_fact(fact) for fact in facts],
+                "freshness": measure_freshness(evidence, self._terms.targets),
+                "kept_from": row.kept_from or self._release.manifest.version,
+            }
+        )
+
+
+def _describe_reason(reason: Renewal, parent: FollowedRelease) -> str:
+    """Return a reason in words that follow a number of samples."""
+    if reason == "age" and parent.stale_after:
+        return f"with evidence older than {parse_age(parent.stale_after).description}"
+    return _REASONS[reason]
+
+
+_REASONS: dict[Renewal, str] = {
+    "new": "that it does not have",
+    "changed": "whose original or label has changed",
+    "withheld": "that it withheld",
+    "not_accepted": "that were not accepted",
+    "age": "with evidence that is too old",
+    "cutoff": "with evidence from before a new target's cutoff",
+    "undated": "without dated evidence",
+    "precision": "whose evidence is dated less certainly than knowledge.min_precision",
+    "takedown": "that the takedown list names",
+}
+
+
+def _outdated_reason(sample: Sample, row: SampleRow) -> Renewal | None:
+    """Return why a sample cannot be kept, whatever its evidence."""
+    before = (row.original_sha256, row.label, row.label_text)
+    if before != (hash_texts(sample.fields), sample.label, sample.label_text):
+        return "changed"
+    if row.withheld:
+        return "withheld"
+    return None if is_accepted(row) else "not_accepted"
+
+
+def _excerpt(fact: FactRow, release: Release) -> EvidenceExcerpt:
+    evidence = Evidence.model_validate(
+        {
+            "id": fact.evidence_id,
+            "url": fact.url,
+            "domain": fact.domain,
+            "title": "",
+            "snippet": fact.snippet,
+            "published_at": datetime.fromisoformat(fact.published_at),
+            "published_precision": fact.published_precision,
+            "origin": f"release {release.manifest.name} {release.manifest.version}",
+        }
+    )
+    return EvidenceExcerpt(evidence=evidence, snippet_sha256=fact.snippet_sha256)
+
+
+def _replaced_fact(fact: FactRow) -> ReplacedFact:
+    """Return a fact of provenance, which does not have the quotation that it rested on."""
+    before = Triple(head=fact.before_head, relation=fact.before_relation, tail=fact.before_tail)
+    after = Triple(head=fact.after_head, relation=fact.after_relation, tail=fact.after_tail)
+    return ReplacedFact(
+        sample_id=fact.id,
+        field=fact.field,
+        before=None if before == _INSERTED else before,
+        after=after,
+        evidence_id=fact.evidence_id,
+        quote="",
+    )
+
+
+def _moment(stated: str) -> datetime:
+    return datetime.fromisoformat(stated)
+
+
+_INSERTED = Triple(head="", relation="", tail="")
+
+
+class _OfSample(Protocol):
+    """A row that says which sample it is about."""
+
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=_OfSample)
+
+
+class _RowCursor(Generic[T]):
+    """Rows by sample, read on until the sample that is asked for.
+
+    What is passed over waits in memory: the rows of samples that are made anew, and those that a
+    benchmark in another order wants later.
+    """
+
+    def __init__(self, rows: Callable[[], Iterator[T]]) -> None:
+        self._groups = groupby(rows(), key=lambda row: row.id)
+        self._waiting: dict[str, list[T]] = {}
+
+    def of(self, sample_id: str) -> list[T]:
+        """Return the rows of a sample; none where there are none, or they were asked for before."""
+        if sample_id in self._waiting:
+            return self._waiting.pop(sample_id)
+        for found, rows in self._groups:
+            if found == sample_id:
+                return list(rows)
+            self._waiting[found] = list(rows)
+        return []

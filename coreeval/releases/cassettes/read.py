@@ -1,0 +1,207 @@
+"""Reading a cassette from anyone: bounded, checked before it is used, and written nowhere."""
+
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, TypeVar, cast
+
+from pydantic import ValidationError
+
+from coreeval.errors import CassetteError
+from coreeval.releases.cassettes.format import (
+    FORMAT,
+    KINDS,
+    LINE,
+    VERSION,
+    CassetteHead,
+    CassetteLine,
+    SampleLine,
+)
+
+L = TypeVar("L", bound=CassetteLine)
+MOST_HEAD_BYTES = 16 << 20
+"""Bytes of a head; that of a run on 100,000 samples has some 10,000."""
+MOST_LINE_BYTES = 64 << 20
+"""Bytes of a line; an answer has at most a million characters (models/asker.py), its request not
+many more."""
+MOST_RATIO = 400
+"""Times its size that a cassette may unpack to (own choice): runs come to ten to forty times,
+gzip's most is a thousand."""
+ALLOWED_BYTES = 64 << 20
+"""Bytes that any cassette may unpack to."""
+_PART_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Cassette:
+    """A cassette whose bytes are those that its head vouches for."""
+
+    path: Path
+    head: CassetteHead
+    digest: str
+    """sha256 of the head's line, which has that of all others."""
+
+    def lines(self, kind: type[L]) -> Iterator[L]:
+        """Yield the lines of one kind, in their order.
+
+        Raises:
+            CassetteError: one of them is malformed.
+        """
+        return (line for _, line in self.numbered_lines(kind))
+
+    def numbered_lines(self, kind: type[L]) -> Iterator[tuple[int, L]]:
+        """Yield the lines of one kind with their numbers; the head is line 1.
+
+        Raises:
+            CassetteError: one of them is malformed.
+        """
+        name = kind.model_fields["kind"].default
+        start = f'{{"kind": "{name}",'.encode()
+        with gzip.open(self.path) as file:
+            for number, line in enumerate(_lines(self.path, cast(BinaryIO, file)), start=1):
+                if line.startswith(start):
+                    yield number, cast(L, _parse_line(self.path, number, line))
+
+
+def open_cassette(path: Path) -> Cassette:
+    """Read a cassette through once and hold it against its head.
+
+    Raises:
+        CassetteError: it is none, of another version, cut, altered, or unpacks to more than it may.
+    """
+    try:
+        with gzip.open(path) as file:
+            packed = cast(BinaryIO, file)
+            told = _head_line(path, packed)
+            head = _head(path, told)
+            _refuse_bomb(path, head)
+            _check_body(path, packed, head)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise _altered(path, "it is cut off or damaged") from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return Cassette(path=path, head=head, digest=hashlib.sha256(told).hexdigest())
+
+
+def _head_line(path: Path, packed: BinaryIO) -> bytes:
+    try:
+        line = packed.readline(MOST_HEAD_BYTES + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise _not_a_cassette(path, "it is not packed with gzip, or damaged") from None
+    if not line.endswith(b"\n") or len(line) > MOST_HEAD_BYTES:
+        raise _not_a_cassette(path, "it has no head")
+    return line
+
+
+def _head(path: Path, line: bytes) -> CassetteHead:
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _not_a_cassette(path, "its head is no JSON") from None
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise _not_a_cassette(path, "its first line is no head of one")
+    if said.get("version") != VERSION:
+        made = said.get("made_with")
+        version = str(made.get("coreeval")) if isinstance(made, dict) else ""
+        raise CassetteError(
+            f"the cassette has format {said.get('version')!r}, this CoreEval reads {VERSION}",
+            where=str(path),
+            hint=install_hint(version),
+        )
+    try:
+        head = CassetteHead.model_validate(said)
+        return head.model_copy(update={"lines": dict.fromkeys(KINDS, 0) | head.lines})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise _altered(path, f"its head is malformed: {place}: {first['msg']}") from None
+
+
+def install_hint(version: str) -> str:
+    """Return how the CoreEval is had that made a cassette, by what the cassette says of it."""
+    known = version if re.fullmatch(r"[\w.+-]{1,40}", version) else "VERSION"
+    return f"repeat it with the version that made it: pip install coreeval=={known}"
+
+
+def _refuse_bomb(path: Path, head: CassetteHead) -> None:
+    most = max(ALLOWED_BYTES, MOST_RATIO * path.stat().st_size)
+    if head.bytes > most:
+        raise _altered(path, f"it would unpack to {head.bytes:,} bytes, more than {most:,}")
+
+
+def _check_body(path: Path, packed: BinaryIO, head: CassetteHead) -> None:
+    """Refuse a body that has other bytes or lines than the head says; no more is unpacked."""
+    digest, counts, size = hashlib.sha256(), Counter[str](), 0
+    while line := packed.readline(MOST_LINE_BYTES + 1):
+        size += len(line)
+        if len(line) > MOST_LINE_BYTES or size > head.bytes:
+            raise _altered(path, "there is more in it than its head says")
+        digest.update(line)
+        counts[_kind_of(line)] += 1
+    if size != head.bytes or digest.hexdigest() != head.sha256:
+        raise _altered(path, "its digest is another one than its head says")
+    if dict(counts) != {kind: count for kind, count in head.lines.items() if count}:
+        raise _altered(path, "it has other lines than its head says")
+
+
+def _kind_of(line: bytes) -> str:
+    found = (kind for kind in KINDS if line.startswith(f'{{"kind": "{kind}",'.encode()))
+    return next(found, "")
+
+
+def _lines(path: Path, packed: BinaryIO) -> Iterator[bytes]:
+    try:
+        while line := packed.readline(MOST_LINE_BYTES + 1):
+            yield line
+    except (OSError, EOFError, zlib.error):
+        raise _altered(path, "it has changed while it was read") from None
+
+
+def _parse_line(path: Path, number: int, line: bytes) -> CassetteLine:
+    try:
+        return LINE.validate_python(json.loads(line))
+    except ValidationError as error:
+        why = error.errors(include_url=False)[0]["msg"]
+    except (ValueError, RecursionError):
+        why = "no JSON"
+    raise _altered(path, f"line {number} is malformed: {why}")
+
+
+def _not_a_cassette(path: Path, why: str) -> CassetteError:
+    return CassetteError(
+        f"this is no cassette: {why}",
+        where=str(path),
+        hint="give the file that `coreeval cassette export` wrote",
+    )
+
+
+def _unreadable(path: Path, error: OSError) -> CassetteError:
+    return CassetteError(f"the cassette cannot be read: {error.strerror}", where=str(path))
+
+
+def _altered(path: Path, why: str) -> CassetteError:
+    return CassetteError(
+        f"the cassette is not as it was made: {why}",
+        where=str(path),
+        hint="fetch it again, and compare its digest with the one that was published",
+    )
+
+
+def count_fixed_results(cassette: Cassette) -> Counter[str]:
+    """Return how many results are stated, by why: kept from a release, or their outcome.
+
+    Raises:
+        CassetteError: a line is malformed.
+    """
+    return Counter(
+        "kept" if one.result.kept_from else one.result.outcome
+        for line in cassette.lines(SampleLine)
+        for one in (line.stated, line.control)
+        if one
+    )

@@ -1,0 +1,141 @@
+"""Folders that releases and exports are written to, and the names that are allowed in a release.
+
+A folder appears whole under its name or not at all. A release comes from whoever published it: a
+name such as `../../.ssh/id_rsa` in release.json, or a link beside it, must not make us read,
+hash, copy or publish a file of the reader's.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, StringConstraints
+
+from coreeval.errors import ReleaseError, RunError, RunLocked, UsageError
+from coreeval.tools.files import flush, flush_tree, hold_lock
+
+VERSION_NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}"
+"""What a version may be called: it is the name of a folder and of a git tag."""
+_FORBIDDEN = frozenset("\\\0")
+
+
+def _check_inside(name: str) -> str:
+    parts = name.split("/")
+    if {"", ".", ".."} & set(parts) or _FORBIDDEN & set(name):
+        raise ValueError("the path leads out of the release's folder")
+    return name
+
+
+def _check_plain_name(name: str) -> str:
+    if "/" in _check_inside(name):
+        raise ValueError("it must be a name, not a path")
+    return name
+
+
+def _check_relative(path: str) -> str:
+    if path.startswith("/") or _FORBIDDEN & set(path):
+        raise ValueError("it must be relative to the release's folder")
+    return path
+
+
+InsidePath = Annotated[str, AfterValidator(_check_inside)]
+"""Path of a file in a release's folder, with `/` between its parts."""
+PlainName = Annotated[str, AfterValidator(_check_plain_name)]
+"""A part of a path."""
+VersionName = Annotated[str, StringConstraints(pattern=f"^{VERSION_NAME}$")]
+RelativePath = Annotated[str, AfterValidator(_check_relative)]
+"""Path from a release's folder, which may lead out of it."""
+
+
+def list_names(folder: Path) -> Iterator[str]:
+    """Yield the paths of all that is in a folder but its folders; links are not followed."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_dir():
+            yield path.relative_to(folder).as_posix()
+
+
+@contextmanager
+def create_release_folder(target: Path) -> Iterator[Path]:
+    """Give a folder to write into; when the block ends well it takes the name `target`.
+
+    What a killed process left of an earlier try is removed.
+
+    Raises:
+        ReleaseError: there is something of this name.
+        RunLocked: another process is making a release beside it.
+        OSError: it cannot be written; nothing is left of it.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    taken = RunLocked(
+        "another process is making a release here", where=str(target.parent), hint="wait for it"
+    )
+    with hold_lock(target.parent / ".release.lock", taken):
+        refuse_existing_version(target)
+        for left in target.parent.glob(".*.draft"):
+            shutil.rmtree(left)
+        draft = target.with_name(f".{target.name}.draft")
+        try:
+            draft.mkdir()
+            yield draft
+            _seal(draft)
+            draft.rename(target)
+            flush(target.parent)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def refuse_existing_version(target: Path) -> None:
+    """Refuse a version that is there.
+
+    Raises:
+        ReleaseError: it is.
+    """
+    if target.exists():
+        raise ReleaseError(
+            f"there is a release {target.name} already",
+            where=str(target),
+            hint="a release is never changed: choose another --version",
+        )
+
+
+def _seal(folder: Path) -> None:
+    """Make the files read-only, and see to it that they are on the disk."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            path.chmod(0o444)
+    flush_tree(folder)
+
+
+@contextmanager
+def create_export_folder(out: Path) -> Iterator[Path]:
+    """Give a folder to write into; when the block ends well it takes the place of `out`.
+
+    Raises:
+        UsageError: there is something at `out` already, other than an empty folder.
+        RunError: it cannot be written; nothing is left of it.
+    """
+    out = out.absolute()
+    _refuse_existing_files(out)
+    draft = out.with_name(f".{out.name}.draft")
+    try:
+        shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
+        draft.mkdir(parents=True)
+        yield draft
+        draft.rename(out)
+    except OSError as error:
+        raise RunError(
+            f"the export cannot be written: {error.strerror or error}",
+            where=str(error.filename or out),
+            hint="see to the disk, then give the same command again: nothing is left of this try",
+        ) from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _refuse_existing_files(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(
+            "there is something here already", where=str(out), hint="give --out an empty folder"
+        )

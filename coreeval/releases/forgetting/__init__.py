@@ -1,1 +1,0 @@
-"""Finding and deleting what a workspace holds of somebody who asked to be forgotten."""

@@ -1,0 +1,288 @@
+"""Checking a release against gates: that it is unaltered, then what each gate finds."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, Literal, TypeVar, get_args
+
+from coreeval.errors import GateNotMet, RunError, RunStateError
+from coreeval.evaluation.report.report_file import load_report
+from coreeval.evaluation.scores import Score
+from coreeval.releases.gates.limits import DropGate, Gate, Gates, Limit, NumleakGate, PcrGate, Side
+from coreeval.releases.gates.values import (
+    NUMBERS,
+    VERDICTS,
+    GateSubject,
+    MeasuredValue,
+    MissingValue,
+    VerdictValue,
+)
+from coreeval.releases.quality import read_findings
+from coreeval.releases.release import Release, read_release
+from coreeval.releases.release_manifest import Findings, ReleaseManifest
+from coreeval.releases.verify import verify
+from coreeval.schema import Value
+from coreeval.tools.workspace import command
+
+GateStatus = Literal["met", "not_met", "not_measured", "skipped"]
+GATE_STATUSES: tuple[GateStatus, ...] = get_args(GateStatus)
+STOPPING: Final[frozenset[GateStatus]] = frozenset({"not_met", "not_measured"})
+"""What keeps a release back; `skipped` is a value that is not there, of a gate that lets it go."""
+Bound = Literal["min", "max"]
+_BOUNDS: tuple[Bound, ...] = get_args(Bound)
+V = TypeVar("V", MeasuredValue, VerdictValue)
+_NO_INTERVAL = MissingValue(
+    "one sample gives no interval", "leave `by` out, or measure more samples"
+)
+_EXACT = 1e-9
+"""Values this near to a limit are on it: sums of floats differ in the last bits."""
+_SIDES: Final[dict[Side, str]] = {
+    "estimate": "",
+    "ci_low": "lower end ",
+    "ci_high": "upper end ",
+}
+
+
+class GateFinding(Value):
+    """What one gate found."""
+
+    gate: str
+    status: GateStatus
+    of: str = ""
+    """The label, target or series that is nearest to the limit, or furthest beyond it."""
+    score: Score | None = None
+    """Its value; `n` is 1 where there is no interval."""
+    verdict: str = ""
+    """In place of a value."""
+    limit: str
+    """In words, with the side of the interval that counts."""
+    reason: str = ""
+    """Why it is not met, or not measured; empty where it is met."""
+    hint: str = ""
+    """What to do about a value that is not there."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether the release is kept back for it."""
+        return self.status in STOPPING
+
+
+def check_gates(subject: GateSubject, gates: Gates) -> tuple[GateFinding, ...]:
+    """Return what each gate of a file finds, in their order."""
+    return tuple(
+        _check_gate(subject, name, gate)
+        for name in Gates.model_fields
+        if (gate := getattr(gates, name)) is not None
+    )
+
+
+def _check_gate(subject: GateSubject, name: str, gate: Gate) -> GateFinding:
+    if isinstance(gate, Limit):
+        return _check_numbers(subject, name, gate)
+    assert isinstance(gate, PcrGate | DropGate | NumleakGate), "these are all kinds of gates"
+    said, absent = _split_values(VERDICTS[name](subject))
+    limit = "not " + " or ".join(gate.forbid)
+    bad = [each for each in said if each.verdict in gate.forbid]
+    if absent and not bad:
+        return _missing_finding(name, gate, absent, limit)
+    if not bad:
+        verdicts = ", ".join(dict.fromkeys(each.verdict for each in said))
+        return GateFinding(gate=name, status="met", verdict=verdicts, limit=limit)
+    return GateFinding(
+        gate=name,
+        status="not_met",
+        of=bad[0].of,
+        verdict=bad[0].verdict,
+        limit=limit,
+        reason="; ".join(map(_describe_finding, bad)),
+    )
+
+
+def _split_values(
+    found: Sequence[V | MissingValue] | MissingValue,
+) -> tuple[list[V], MissingValue | None]:
+    """Return the values, and what is missing of them."""
+    if isinstance(found, MissingValue):
+        return [], found
+    absent = next((each for each in found if isinstance(each, MissingValue)), None)
+    return [each for each in found if not isinstance(each, MissingValue)], absent
+
+
+def _describe_finding(said: VerdictValue) -> str:
+    return f"{said.of} is {said.verdict}{f' ({said.caveat})' if said.caveat else ''}"
+
+
+def _missing_finding(name: str, gate: Gate, absent: MissingValue, limit: str) -> GateFinding:
+    status: GateStatus = "skipped" if gate.missing == "skip" else "not_measured"
+    return GateFinding(gate=name, status=status, limit=limit, reason=absent.why, hint=absent.hint)
+
+
+def _check_numbers(subject: GateSubject, name: str, limit: Limit) -> GateFinding:
+    found, absent = _split_values(NUMBERS[name](subject, limit))
+    words, margins = limit_words(limit), {each: _margin(limit, each.score) for each in found}
+    known = [each for each in found if margins[each] is not None]
+    if len(known) < len(found):
+        absent = absent or _NO_INTERVAL
+    broken = [reason for each in known for reason in _broken_bounds(limit, each)]
+    if absent and not broken:
+        return _missing_finding(name, limit, absent, words)
+    worst = min(known, key=lambda each: margins[each] or 0.0)
+    return GateFinding(
+        gate=name,
+        status="not_met" if broken else "met",
+        of=worst.of,
+        score=worst.score,
+        limit=words,
+        reason="; ".join(broken),
+    )
+
+
+def _broken_bounds(limit: Limit, found: MeasuredValue) -> Iterator[str]:
+    """Yield the bounds that a value is beyond, in words."""
+    for bound, side, allowed in _bounds(limit):
+        value = getattr(found.score, side)
+        beyond = value - allowed if bound == "max" else allowed - value
+        if beyond > _EXACT:
+            than = "more" if bound == "max" else "less"
+            who = f"{found.of}: " if found.of else ""
+            yield f"{who}{_SIDES[side]}{value:.4g} is {than} than {allowed:g}"
+
+
+def _margin(limit: Limit, score: Score) -> float | None:
+    """Return how far a value is from the nearest bound, negative beyond it; None without an end."""
+    margins = list[float]()
+    for bound, side, allowed in _bounds(limit):
+        value: float | None = getattr(score, side)
+        if value is None:
+            return None
+        margins.append(allowed - value if bound == "max" else value - allowed)
+    return min(margins)
+
+
+def _bounds(limit: Limit) -> Iterator[tuple[Bound, Side, float]]:
+    for bound in _BOUNDS:
+        allowed = getattr(limit, bound)
+        if allowed is not None:
+            yield bound, limit.side(bound), allowed
+
+
+def limit_words(limit: Limit) -> str:
+    """Return a limit in words: `at most 0.06`, `upper end at least 0.4`."""
+    least = {"min": "at least", "max": "at most"}
+    return " and ".join(
+        f"{_SIDES[side]}{least[bound]} {allowed:g}" for bound, side, allowed in _bounds(limit)
+    )
+
+
+class GateResult(Value):
+    """What the gates of a release found."""
+
+    release: str
+    """Its directory."""
+    name: str
+    version: str
+    digest: str
+    gates: tuple[GateFinding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether others may have it."""
+        return not self.stopped
+
+    @property
+    def stopped(self) -> tuple[GateFinding, ...]:
+        """The gates that keep it back."""
+        return tuple(each for each in self.gates if each.stops)
+
+
+def check_release(
+    path: Path, gates: Gates, *, report: Path | None = None, chain: bool = True
+) -> GateResult:
+    """Hold a release against gates.
+
+    Args:
+        path: The release's directory.
+        gates: The limits.
+        report: The report.json of its run, where targets were asked after the release was made.
+        chain: Whether the releases before it must be there, unchanged.
+
+    Raises:
+        ReleaseError: there is no release.
+        RunError: it is not what was made.
+        RunStateError: the report is not there, or of another run.
+        RunCorrupt: the report is damaged.
+    """
+    _refuse_altered(path, chain)
+    release = read_release(path)
+    manifest = release.manifest
+    findings = _read_findings(report, manifest) if report else manifest.findings
+    return GateResult(
+        release=str(path),
+        name=manifest.name,
+        version=manifest.version,
+        digest=release.digest,
+        gates=check_gates(GateSubject(manifest=manifest, findings=findings), gates),
+    )
+
+
+def require_gates(release: Release, gates: Gates) -> None:
+    """Refuse a release that is being made, and has no name yet.
+
+    Raises:
+        GateNotMet: it is beyond a limit.
+    """
+    manifest = release.manifest
+    where = f"{manifest.name} {manifest.version}, of {manifest.run}"
+    hint = "no release was made; docs/gates.md says what each gate looks at"
+    _require(manifest, gates, where, hint)
+
+
+def require_gates_of_release(path: Path, gates: Gates) -> None:
+    """Refuse a release that is there, made without these gates, before others are told of it.
+
+    Raises:
+        ReleaseError: there is none.
+        RunError: it is not what was made.
+        GateNotMet: it is beyond a limit.
+    """
+    _refuse_altered(path, chain=False)
+    hint = (
+        "remove it to have it made anew, which these gates refuse as long as it is beyond them, or "
+        "change them (docs/gates.md)"
+    )
+    _require(read_release(path).manifest, gates, str(path), hint)
+
+
+def _require(manifest: ReleaseManifest, gates: Gates, where: str, hint: str) -> None:
+    found = check_gates(GateSubject(manifest=manifest, findings=manifest.findings), gates)
+    stopped = [f"{each.gate}: {each.reason}" for each in found if each.stops]
+    if stopped:
+        message = f"gates not met: {len(stopped)} of {len(found)}: " + "; ".join(stopped)
+        raise GateNotMet(message, where=where, hint=hint)
+
+
+def _refuse_altered(path: Path, chain: bool) -> None:
+    found = verify(path, chain=chain)
+    if found.ok:
+        return
+    first, more = found.problems[0], len(found.problems) - 1
+    others = f", and {more} more" if more else ""
+    raise RunError(
+        f"the release is not what was made: {first.kind} {first.file}: {first.message}{others}",
+        where=str(path),
+        hint=f"see all of it: {command('verify', path)}; no gate was looked at",
+    )
+
+
+def _read_findings(report: Path, release: ReleaseManifest) -> Findings:
+    said = load_report(report, hint="give the report.json of the release's run")
+    if said is None:
+        raise RunStateError(
+            "there is no such report", where=str(report), hint="give RUN/report.json of its run"
+        )
+    if (said.get("run"), said.get("now")) != (release.run, release.now):
+        raise RunStateError(
+            f"the report is of the run {said.get('run')}, the release of {release.run}",
+            where=str(report),
+            hint="give the report of the run that was released",
+        )
+    return read_findings(said, where=report)

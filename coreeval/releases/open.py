@@ -1,0 +1,127 @@
+"""Opening a run to look at it, and what the runs of a workspace need of the call store.
+
+Nothing in a run is created or changed. `lock_runs` makes sure that nobody works on runs
+meanwhile.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from filelock import FileLock, Timeout
+
+from coreeval.errors import CoreEvalError, RunLocked
+from coreeval.releases.manifest import Manifest, read_manifest
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.call_store import CallStore, open_calls
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles, Workspace, command
+
+
+class RunReader(NamedTuple):
+    """What a run is read from."""
+
+    files: RunFiles
+    manifest: Manifest
+    store: RunStore
+
+
+@contextmanager
+def open_run_reader(root: Path) -> Iterator[RunReader]:
+    """Open a run's store for the block.
+
+    Raises:
+        RunStateError: there is no run here, or it has no readable manifest.
+        RunCorrupt: run.db is damaged or gone.
+    """
+    files = RunFiles(root)
+    manifest = read_manifest(files.manifest)
+    store = RunStore.open(files.require_store(), now=utc_now)
+    try:
+        yield RunReader(files, manifest, store)
+    finally:
+        store.close()
+
+
+@contextmanager
+def open_run_calls(
+    manifest: Manifest, told: Callable[[str], None] = lambda _: None
+) -> Iterator[CallStore | None]:
+    """Open the call store of a run for the block; None where it is gone or cannot be used.
+
+    Args:
+        manifest: The run's.
+        told: Told why it cannot be used.
+    """
+    path = Workspace(Path(manifest.workspace)).calls
+    store = None
+    if path.exists():
+        try:
+            store = open_calls(path)
+        except CoreEvalError as error:
+            told(f"without prompts and answers: {error}")
+    try:
+        yield store
+    finally:
+        if store:
+            store.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallReferences:
+    """What runs need of a call store."""
+
+    keys: frozenset[str]
+    """Calls that they used."""
+    payers: frozenset[str]
+    """Their names there, under which they paid."""
+
+
+def list_runs(workspace: Workspace) -> list[RunFiles]:
+    """Return the runs that are kept in a workspace."""
+    return [RunFiles(path.parent) for path in sorted(workspace.runs.rglob("run.db"))]
+
+
+def collect_references(runs: Sequence[RunFiles]) -> CallReferences:
+    """Return what runs refer to.
+
+    Raises:
+        RunCorrupt: the record of one is damaged, so nobody knows what it refers to.
+        RunStateError: its manifest is.
+    """
+    keys, payers = set[str](), set[str]()
+    for files in runs:
+        store = RunStore.open(files.store, now=utc_now)
+        try:
+            keys.update(store.call_keys())
+        finally:
+            store.close()
+        if files.manifest.exists():  # a run that was killed at its start has none
+            payers.add(read_manifest(files.manifest).payer)
+    return CallReferences(keys=frozenset(keys), payers=frozenset(payers))
+
+
+def is_run_name(payer: str) -> bool:
+    """Tell whether a name in the call store is that of a run, wherever its directory is."""
+    return "@" in payer
+
+
+@contextmanager
+def lock_runs(runs: Sequence[RunFiles]) -> Iterator[None]:
+    """Hold the locks of runs, so that nobody works on one inside the block.
+
+    Raises:
+        RunLocked: somebody does.
+    """
+    with ExitStack() as held:
+        for files in runs:
+            try:
+                held.enter_context(FileLock(files.lock, timeout=0))
+            except Timeout:
+                hint = f"wait for it, or look with: {command('status', files.root)}"
+                raise RunLocked(
+                    "a run of this workspace is being worked on", where=str(files.root), hint=hint
+                ) from None
+        yield

@@ -1,0 +1,151 @@
+"""The list of samples as a page to read and as a CSV sheet that a person fills in.
+
+The page has no scripts, fetches nothing, and escapes everything in it.
+"""
+
+import re
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coreeval.errors import UsageError
+from coreeval.releases.review.decisions import ListedSample, NamedPerson, Verdict
+from coreeval.releases.review.persons import SHORTEST_NAME
+from coreeval.releases.review.review import Choice, Review
+from coreeval.tools.files import write_text
+from coreeval.tools.text import (
+    find_columns,
+    format_sheet,
+    iter_sheet_rows,
+    join_fields,
+    unescape_formula,
+    visible_value,
+)
+from coreeval.tools.workspace import command
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+def write_review_page(path: Path, review: Review, samples: Sequence[ListedSample]) -> None:
+    """Write samples of a review as a page."""
+    from jinja2 import Environment, StrictUndefined
+
+    template = resources.files("coreeval.releases.review").joinpath("page.html.jinja")
+    environment = Environment(
+        autoescape=True, finalize=visible_value, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters |= {"marked": _mark_names, "is_web": _is_web}
+    page = environment.from_string(template.read_text(encoding="utf-8")).render(
+        run=str(review.run),
+        command=command("review", review.run),
+        samples=samples,
+        open=len(review.open),
+        listed=len(review.samples),
+    )
+    write_text(path, page)
+
+
+def _mark_names(text: str, names: Sequence[NamedPerson]) -> "Markup":
+    """Return a text, escaped, with the names in it marked."""
+    from markupsafe import Markup, escape
+
+    last = (each.name.split()[-1] for each in names)
+    spellings = {
+        *(each.name for each in names),
+        *(name for name in last if len(name) >= SHORTEST_NAME),
+    }
+    if not spellings:
+        return escape(text)
+    longest_first = sorted(map(re.escape, spellings), key=len, reverse=True)
+    parts = re.split(rf"(?<!\w)({'|'.join(longest_first)})(?!\w)", text, flags=re.IGNORECASE)
+    marked = (
+        Markup("<mark>{}</mark>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(parts)
+    )
+    return Markup("").join(marked)
+
+
+def _is_web(url: str) -> bool:
+    """Tell whether an address is one of the web: a link to any other could do something."""
+    return url.startswith(("https://", "http://"))
+
+
+SHEET_COLUMNS = (
+    "id", "decision", "note", "names", "why", "label", "original", "new", "facts", "evidence",
+    "decided_by", "decided_at", "text_sha256",
+)  # fmt: skip
+_READ_COLUMNS = ("id", "decision", "note", "text_sha256")
+"""Columns that are read back; the others may be changed or taken out."""
+_VERDICT_WORDS: dict[str, Verdict] = {
+    "approve": "approved",
+    "approved": "approved",
+    "reject": "rejected",
+    "rejected": "rejected",
+}
+
+
+def write_sheet(path: Path, samples: Sequence[ListedSample]) -> None:
+    """Write a row for each sample: UTF-8 with a mark by which spreadsheets know it.
+
+    No cell is a formula: one that a spreadsheet would take for one begins with an apostrophe.
+    """
+    write_text(path, format_sheet(SHEET_COLUMNS, map(_sheet_cells, samples)))
+
+
+def _sheet_cells(each: ListedSample) -> Sequence[str]:
+    said = each.decision
+    return (
+        each.sample,
+        said.verdict if said else "",
+        said.note if said else "",
+        "; ".join(named.name for named in each.names),
+        "; ".join(f"{why.reason}: {why.detail}" for why in each.why),
+        each.label,
+        join_fields(each.original),
+        join_fields(each.new),
+        "\n".join(fact.told for fact in each.facts),
+        "\n".join(f"{fact.published_at[:10]} {fact.url} {fact.source}" for fact in each.facts),
+        said.by if said else "",
+        said.at if said else "",
+        each.digest,
+    )
+
+
+def read_sheet(path: Path) -> list[Choice]:
+    """Return the decisions that a sheet has; rows without one are passed over.
+
+    Raises:
+        UsageError: it cannot be read, or a line of it says what is no decision.
+    """
+    rows = iter_sheet_rows(path)
+    _, header = next(rows, (1, []))
+    places = find_columns(path, header, _READ_COLUMNS)
+    choices = (_read_choice(path, line, cells, places) for line, cells in rows if any(cells))
+    return [choice for choice in choices if choice]
+
+
+def _read_choice(
+    path: Path, line: int, cells: Sequence[str], places: dict[str, int]
+) -> Choice | None:
+    where = f"{path}, line {line}"
+    if len(cells) <= max(places.values()):
+        raise UsageError("a row is cut short", where=where, hint="write the sheet again")
+    said = {name: unescape_formula(cells[place]) for name, place in places.items()}
+    decision = said["decision"].strip().casefold()
+    if not decision:
+        return None
+    if decision not in _VERDICT_WORDS:
+        raise UsageError(
+            f"{said['decision']!r} is no decision",
+            where=where,
+            hint="write approve or reject, or leave it empty",
+        )
+    return Choice(
+        sample=said["id"],
+        verdict=_VERDICT_WORDS[decision],
+        note=said["note"],
+        digest=said["text_sha256"].strip(),
+        where=where,
+    )

@@ -1,0 +1,275 @@
+"""How a run stands with its reviewers, and recording what they decide.
+
+Nothing is recorded if any choice is wrong. A run is named itself, or by a release that was made
+of it.
+"""
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from coreeval.errors import ReleaseError, ReviewOpen, RunStateError, UsageError
+from coreeval.releases.manifest import Manifest, read_manifest
+from coreeval.releases.release import MANIFEST, Release, read_release
+from coreeval.releases.release_manifest import ReviewState
+from coreeval.releases.review.decisions import (
+    Decision,
+    DecisionKey,
+    DecisionLog,
+    ListedSample,
+    Verdict,
+)
+from coreeval.releases.review.listing import find_published_text, list_samples
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles, Workspace, command
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """What asks for a decision in a run, and what was decided."""
+
+    run: Path
+    samples: tuple[ListedSample, ...]
+    """Those that are listed, the gravest reasons first."""
+    rejected: frozenset[str]
+    """Samples whose new text nobody may publish, be they listed or not."""
+
+    @property
+    def open(self) -> tuple[ListedSample, ...]:
+        """The samples that nobody has decided about."""
+        return tuple(each for each in self.samples if each.decision is None)
+
+    def state(self, *, required: bool) -> ReviewState:
+        """Return the numbers that a release records."""
+        approved = sum(
+            each.decision is not None and each.decision.verdict == "approved"
+            for each in self.samples
+        )
+        return ReviewState(
+            required=required,
+            listed=len(self.samples),
+            approved=approved,
+            rejected=len(self.rejected),
+            pending=len(self.open),
+        )
+
+    def require_decided(self) -> None:
+        """Refuse to go on while a sample is open.
+
+        Raises:
+            ReviewOpen: with the number of samples and the command that lists them.
+        """
+        if waiting := len(self.open):
+            raise ReviewOpen(
+                f"{waiting} of {len(self.samples)} listed samples wait for a person's decision",
+                where=str(self.run),
+                hint=f"list them: {command('review', self.run)}",
+            )
+
+
+def load_review(run: Path) -> Review:
+    """Return how a run stands; nothing in it is changed.
+
+    Raises:
+        RunStateError: there is no run.
+        RunCorrupt: its store or the log of decisions is damaged.
+    """
+    files = RunFiles(run.resolve())
+    manifest = read_manifest(files.manifest)
+    with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
+        return build_review(files, manifest, store)
+
+
+def open_log(manifest: Manifest) -> DecisionLog:
+    """Return the log of a run's benchmark."""
+    return DecisionLog(Workspace(Path(manifest.workspace)).decisions(manifest.name))
+
+
+def build_review(files: RunFiles, manifest: Manifest, store: RunStore) -> Review:
+    """Return how an open run stands.
+
+    Raises:
+        RunCorrupt: the log of decisions is damaged.
+    """
+    decisions = open_log(manifest).in_force()
+    against = {about for about, said in decisions.items() if said.verdict == "rejected"}
+    samples = (
+        each.model_copy(update={"decision": decisions.get((each.sample, each.digest))})
+        for each in list_samples(store, vouched=_parent_was_reviewed(manifest))
+    )
+    return Review(
+        run=files.root,
+        samples=tuple(samples),
+        rejected=frozenset(_samples_with_texts(store, against)) if against else frozenset(),
+    )
+
+
+def _samples_with_texts(store: RunStore, about: Collection[DecisionKey]) -> Iterator[str]:
+    """Yield the samples of a run whose new text is one of these."""
+    for ended in store.sample_results():
+        text = find_published_text(ended)
+        if text and (ended.sample.id, text.digest) in about:
+            yield ended.sample.id
+
+
+def _parent_was_reviewed(manifest: Manifest) -> bool:
+    """Tell whether the release that a run follows had waited for a person; not if it is gone."""
+    if manifest.parent is None:
+        return False
+    try:
+        return read_release(Path(manifest.parent.path)).manifest.review.required
+    except ReleaseError:
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What somebody says of one sample."""
+
+    sample: str
+    verdict: Verdict
+    note: str = ""
+    digest: str = ""
+    """sha256 of the text that they saw; empty for the one that the run has."""
+    where: str = ""
+    """The place in a file where they say so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedChoices:
+    """What became of choices."""
+
+    new: tuple[Decision, ...] = ()
+    unchanged: int = 0
+    """Choices that were in force already."""
+
+
+def record_choices(
+    run: Path, choices: Sequence[Choice], *, by: str, now: Clock = utc_now
+) -> RecordedChoices:
+    """Add decisions to the log of a run's benchmark.
+
+    Args:
+        run: The run's directory.
+        choices: About samples of the run that have a new text, be they listed or not.
+        by: Who decides.
+        now: Dates the decisions.
+
+    Raises:
+        UsageError: nobody decides, or a choice is about no text of the run.
+        RunStateError: there is no run.
+    """
+    if not by.strip():
+        raise UsageError("a decision needs a name", where="--by", hint="say who decides: --by NAME")
+    _refuse_contradictions(choices)
+    files = RunFiles(run.resolve())
+    manifest = read_manifest(files.manifest)
+    log, texts = open_log(manifest), _text_digests(files)
+    for choice in choices:
+        _check_choice(choice, texts, run)
+    known, at = log.in_force(), now().isoformat(timespec="seconds")
+    decisions = (
+        Decision(
+            sample=choice.sample,
+            digest=texts[choice.sample],
+            verdict=choice.verdict,
+            by=by.strip(),
+            at=at,
+            note=choice.note,
+            run=manifest.run,
+        )
+        for choice in {choice.sample: choice for choice in choices}.values()
+    )
+    new = tuple(each for each in decisions if not _is_in_force(known.get(each.about), each))
+    if new:
+        log.append(new)
+    return RecordedChoices(new=new, unchanged=len(choices) - len(new))
+
+
+def _is_in_force(known: Decision | None, again: Decision) -> bool:
+    """Tell whether a decision is in force already; a note of its own makes it another one."""
+    return known is not None and known.verdict == again.verdict and again.note in ("", known.note)
+
+
+def _text_digests(files: RunFiles) -> Mapping[str, str]:
+    """Return what each new text of a run is known by."""
+    with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
+        found = ((ended.sample.id, find_published_text(ended)) for ended in store.sample_results())
+        return {sample: text.digest for sample, text in found if text}
+
+
+def _refuse_contradictions(choices: Iterable[Choice]) -> None:
+    said: dict[str, Choice] = {}
+    for choice in choices:
+        before = said.setdefault(choice.sample, choice)
+        if before.verdict != choice.verdict:
+            where = ", ".join(filter(None, (before.where, choice.where)))
+            raise UsageError(
+                f"{choice.sample!r} is both approved and rejected",
+                where=where,
+                hint="decide for one of the two",
+            )
+
+
+def _check_choice(choice: Choice, texts: Mapping[str, str], run: Path) -> None:
+    """Refuse a choice about a text that the run does not have."""
+    if choice.sample not in texts:
+        raise UsageError(
+            f"the run has no new text of a sample {choice.sample!r}",
+            where=choice.where or str(run),
+            hint=_nearest_ids(choice.sample, texts),
+        )
+    if choice.digest not in ("", texts[choice.sample]):
+        raise UsageError(
+            f"the text of {choice.sample!r} is another one than the one that was decided about",
+            where=choice.where,
+            hint="write the sheet again, and look at the new text",
+        )
+
+
+def _nearest_ids(sample: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(sample, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else "the ids are those of the list"
+
+
+def resolve_run(place: Path) -> Path:
+    """Return the run that a directory is, or that the release in it was made of.
+
+    Raises:
+        UsageError: it is neither, or the release's run is not in its workspace.
+        ReleaseError: the release is damaged.
+    """
+    if RunFiles(place).manifest.exists():
+        return place
+    if not (place / MANIFEST).exists():
+        raise UsageError(
+            "this is neither a run nor a release",
+            where=str(place),
+            hint="give the directory that `coreeval refresh` or `coreeval release` printed",
+        )
+    return _run_of_release(read_release(place))
+
+
+def _run_of_release(release: Release) -> Path:
+    """Return the run that a release in its workspace was made of."""
+    release_folder = release.path.resolve()
+    workspace = Workspace(release_folder.parents[min(2, len(release_folder.parents) - 1)])
+    run = workspace.runs / release.manifest.run
+    if not _is_same_run(run, release):
+        raise UsageError(
+            f"the run {release.manifest.run} that this release was made of is not in its workspace",
+            where=str(workspace.root),
+            hint="give the run's directory: decisions are about its texts",
+        )
+    return run
+
+
+def _is_same_run(run: Path, release: Release) -> bool:
+    try:
+        manifest = read_manifest(RunFiles(run).manifest)
+    except RunStateError:
+        return False
+    return (manifest.run, manifest.now) == (release.manifest.run, release.manifest.now)

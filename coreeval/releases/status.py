@@ -1,0 +1,329 @@
+"""What `coreeval status` and the pages show of a run while it goes on.
+
+The counts are those of the results in run.db, and the money is that of the ledger. The speed, and
+what the run waits for, is what the process that works on it said last, a few seconds ago. This
+module is read without pydantic and SQLAlchemy: importing them takes longer than looking.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from coreeval.errors import RunStateError
+from coreeval.meanings import OUTCOMES
+from coreeval.tools.clock import Clock, utc_now
+from coreeval.tools.files import is_locked
+from coreeval.tools.stores.heartbeat import (
+    DIGITS,
+    ProgressSnapshot,
+    Spend,
+    SpendingReader,
+    open_readonly,
+    read_single_row,
+)
+from coreeval.tools.workspace import RunFiles, Workspace, found_workspace
+
+Json = Mapping[str, Any]
+ENDS = tuple(name for name in OUTCOMES if name != "pending")
+"""How a sample may end, in the order in which counts are shown."""
+ROLES = ("extractor", "replacer", "rewriter", "composer", "fact_judge", "label_judge")
+"""The roles as the config names them."""
+STALLED_AFTER_S = 60.0
+"""Nothing moving for so long is told; most answers take a few seconds."""
+STUCK_AFTER_S = 660.0
+"""A sample that stays in one step for longer is shown as stuck: the retries of a model call end
+after ten minutes."""
+STATUSES = ("running", "interrupted", "stopped", "complete")
+"""What a manifest may say of its run."""
+_TEXTS = ("task", "status", "created_at", "ended_at", "workspace", "run", "now")
+_NUMBER = int | float
+_BY_RULES = ("offline", "spacy")
+_COUNTS = "SELECT outcome, count(*) FROM results GROUP BY outcome"
+_FAILED = """
+    SELECT sample_id AS sample, reason FROM results
+    WHERE outcome = 'failed' ORDER BY rowid LIMIT ?
+"""
+_BAD = "SELECT file, line, reason, text FROM bad_rows ORDER BY seq LIMIT ?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedSample:
+    """A sample that failed, and why."""
+
+    sample: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadLine:
+    """A line of the benchmark that was no sample."""
+
+    file: str
+    line: int
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StuckSample:
+    """A sample that has been in one step for too long."""
+
+    sample: str
+    node: str
+    since: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LifeSign:
+    """The last sign of life of a process that worked on the run."""
+
+    pid: int
+    host: str
+    at: str
+    age_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStatus:
+    """Where a run is."""
+
+    run: Path
+    task: str
+    status: str
+    """`running`, `interrupted`, `stopped`, `killed` or `complete`."""
+    created_at: str
+    ended_at: str
+    """Empty while a process works on it."""
+    ruled: list[str]
+    """The roles that rules play."""
+    counts: dict[str, int]
+    """`total`, one entry for each outcome and `pending`, which add up to total."""
+    control: dict[str, int] | None
+    """The same of the pass that writes the control arm; None where the config wants none."""
+    bad_rows: int
+    spend: Spend
+    pulse: ProgressSnapshot | None
+    """What the process said of the run; None where none works on it."""
+    idle_s: float
+    """Seconds since anything moved; 0 where nobody works on it."""
+    sign: LifeSign | None
+    stuck: tuple[StuckSample, ...]
+
+    @property
+    def ended(self) -> int:
+        """The samples that have ended."""
+        return self.counts["total"] - self.counts["pending"]
+
+    @property
+    def failed(self) -> int:
+        """The samples that failed, those of the second pass included."""
+        return self.counts["failed"] + (self.control["failed"] if self.control else 0)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether a process works on it and nothing has moved for a while."""
+        return self.idle_s >= STALLED_AFTER_S
+
+
+def read_status(run: Path, *, now: Clock = utc_now) -> RunStatus:
+    """Return where a run is.
+
+    Args:
+        run: Its directory.
+        now: The time of day.
+
+    Raises:
+        RunStateError: there is no run here, or its manifest is damaged.
+        RunCorrupt: a store is damaged or gone.
+        RunError: a store cannot be read now.
+    """
+    files = RunFiles(run)
+    manifest = _read_manifest(files.manifest)
+    works = is_locked(files.lock)
+    with _store(run) as store:
+        counts = _read_counts(store)
+        bad_rows = _one(store, "SELECT count(*) FROM bad_rows")
+        beat = read_single_row(store, "heartbeat")
+    control = _query_counts(files.control.root) if manifest.get("control") else None
+    sign = _read_life_sign(beat, now) if beat else None
+    pulse = _pulse(beat) if beat and works else None
+    return RunStatus(
+        run=run,
+        task=manifest["task"],
+        status="running" if works else _status_at_rest(manifest["status"]),
+        created_at=manifest["created_at"],
+        ended_at="" if works else manifest["ended_at"],
+        ruled=_roles_by_rules(manifest["models"]),
+        counts=counts,
+        control=control,
+        bad_rows=bad_rows,
+        spend=(pulse and pulse.spend) or _read_spend(manifest, works, run),
+        pulse=pulse,
+        idle_s=round(pulse.idle_s + sign.age_s, 1) if pulse and sign else 0.0,
+        sign=sign,
+        stuck=_find_stuck(beat, now) if beat and works else (),
+    )
+
+
+def read_failures(run: Path, *, most: int = -1) -> list[FailedSample]:
+    """Return the samples that failed, in the order in which they did; the first `most`, or all.
+
+    Those of the second pass are found in its own folder, `RunFiles(run).control.root`.
+
+    Raises:
+        RunCorrupt: run.db is damaged or gone.
+        RunError: it cannot be read now.
+    """
+    with _store(run) as store:
+        return [FailedSample(**dict(row)) for row in store.execute(_FAILED, (most,))]
+
+
+def read_bad_lines(run: Path, *, most: int = -1) -> list[BadLine]:
+    """Return the lines of the benchmark that were no sample; the first `most`, or all.
+
+    Raises:
+        RunCorrupt: run.db is damaged or gone.
+        RunError: it cannot be read now.
+    """
+    with _store(run) as store:
+        return [BadLine(**dict(row)) for row in store.execute(_BAD, (most,))]
+
+
+def _store(run: Path) -> AbstractContextManager[sqlite3.Connection]:
+    return open_readonly(RunFiles(run).require_store(), what="run.db")
+
+
+def _read_manifest(path: Path) -> Json:
+    """Read what is needed of a manifest; where that fails, reading all of it says why."""
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        if not list(_defects(manifest)):
+            return dict(manifest)
+    except (OSError, ValueError, RecursionError):
+        pass
+    from coreeval.releases.manifest import read_original_manifest
+
+    complete = read_original_manifest(path).model_dump(mode="json")
+    for defect in _defects(complete):
+        raise RunStateError(
+            f"the manifest is damaged: {defect}",
+            where=str(path),
+            hint="restore the file from a copy, or start a new run",
+        )
+    return complete
+
+
+def _defects(manifest: object) -> Iterator[str]:
+    """Yield what of that which is read here is not as `Manifest` and the run's config have it."""
+    if not isinstance(manifest, dict):
+        yield "it is no object"
+        return
+    yield from (f"{key} is no text" for key in _TEXTS if not isinstance(manifest.get(key), str))
+    if manifest.get("status") not in STATUSES:
+        yield f"status is none of {', '.join(STATUSES)}"
+    if not isinstance(manifest.get("control"), dict | None):
+        yield "control is no object"
+    yield from _defects_of_models(manifest.get("models"))
+    yield from _defects_of_cost(manifest.get("cost"))
+
+
+def _defects_of_models(models: object) -> Iterator[str]:
+    if not isinstance(models, dict):
+        yield "models is no object"
+        return
+    for role in ROLES:
+        asked = models.get(role) or models.get("default")
+        if not (isinstance(asked, dict) and isinstance(asked.get("model"), str)):
+            yield f"models has no model for {role}"
+
+
+def _defects_of_cost(cost: object) -> Iterator[str]:
+    if not isinstance(cost, dict):
+        yield "cost is no object"
+        return
+    if not (_is_sum(cost.get("budget_usd", "")) and isinstance(cost.get("unknown_usd"), _NUMBER)):
+        yield "cost has no budget_usd or unknown_usd"
+    rows = cost.get("by_model")
+    if not (isinstance(rows, list) and all(map(_is_paid_row, rows))):
+        yield "cost.by_model is no list of what each model cost"
+
+
+def _is_paid_row(row: object) -> bool:
+    if not (isinstance(row, dict) and "cached" in row and _is_sum(row.get("usd", ""))):
+        return False
+    return all(isinstance(row.get(key), int) for key in ("calls", "priced"))
+
+
+def _is_sum(usd: object) -> bool:
+    """Tell whether something is a number or, where none is known, None."""
+    return isinstance(usd, _NUMBER | None)
+
+
+def _status_at_rest(recorded: str) -> str:
+    """A manifest that says running while nobody holds the lock was left by a killed process."""
+    return "killed" if recorded == "running" else recorded
+
+
+def _read_counts(store: sqlite3.Connection) -> dict[str, int]:
+    total = _one(store, "SELECT count(*) FROM samples")
+    found = dict(store.execute(_COUNTS).fetchall())
+    counts = {outcome: found.get(outcome, 0) for outcome in ENDS}
+    return {"total": total, **counts, "pending": total - sum(counts.values())}
+
+
+def _query_counts(run: Path) -> dict[str, int]:
+    with _store(run) as store:
+        return _read_counts(store)
+
+
+def _one(store: sqlite3.Connection, query: str) -> int:
+    return int(store.execute(query).fetchone()[0])
+
+
+def _roles_by_rules(models: Json) -> list[str]:
+    asked = {role: models.get(role) or models["default"] for role in ROLES}
+    return [role for role in ROLES if asked[role]["model"].partition(":")[0] in _BY_RULES]
+
+
+def _read_spend(manifest: Json, works: bool, run: Path) -> Spend:
+    """Return the ledger's sums of a run that goes on or was killed, else those of its manifest."""
+    cost = manifest["cost"]
+    if works or manifest["status"] == "running":
+        payer = f"{manifest['run']}@{manifest['now']}"
+        workspace = found_workspace(Path(manifest["workspace"]), run.resolve(), payer)
+        return SpendingReader(Workspace(workspace).calls, payer, cost["budget_usd"]).now()
+    paid = [row for row in cost["by_model"] if not row["cached"]]
+    return Spend(
+        billed_usd=round(sum(row["usd"] or 0.0 for row in paid), DIGITS),
+        reserved_usd=cost["unknown_usd"],
+        unpriced=sum(row["calls"] - row["priced"] for row in paid),
+        budget_usd=cost["budget_usd"],
+    )
+
+
+def _read_life_sign(beat: Json, now: Clock) -> LifeSign:
+    age = round(_seconds_since(beat["at"], now), 1)
+    return LifeSign(pid=beat["pid"], host=beat["host"], at=beat["at"], age_s=age)
+
+
+def _pulse(beat: Json) -> ProgressSnapshot | None:
+    told = json.loads(beat.get("pulse") or "null")
+    return ProgressSnapshot.of(told) if told else None
+
+
+def _find_stuck(beat: Json, now: Clock) -> tuple[StuckSample, ...]:
+    """Return the samples that have been in one step for too long."""
+    return tuple(
+        StuckSample(sample=sample, **place)
+        for sample, place in json.loads(beat["in_flight"]).items()
+        if _seconds_since(place["since"], now) > STUCK_AFTER_S
+    )
+
+
+def _seconds_since(moment: str, now: Clock) -> float:
+    return max(0.0, (now() - datetime.fromisoformat(moment)).total_seconds())

@@ -1,0 +1,1 @@
+"""Finding and deleting what a workspace holds about a person who asked to be taken down."""

@@ -1,0 +1,395 @@
+"""Files of text that name a person: tables, JSON, sheets, pages; other files are only reported.
+
+A file is written anew as a whole or not at all.
+"""
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import lzma
+import math
+import sqlite3
+import stat
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Protocol
+from zipfile import BadZipFile, ZipFile
+
+from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
+from coreeval.errors import CoreEvalError, RunError
+from coreeval.releases.takedown.databases import (
+    SQLITE_MAGIC,
+    UNREADABLE_FILE,
+    FoundTexts,
+    open_database,
+)
+from coreeval.releases.takedown.workbooks import blank_workbook
+from coreeval.tools.files import replacing
+
+_GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
+_NOT_UNPACKED = (
+    b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"7z\xbc\xaf", b"Rar!",
+    b"ARROW1", b"FEA1",
+)  # fmt: skip
+"""Files of bzip2, xz, zstd, LZ4, 7-Zip, RAR, Arrow and Feather, which are only told of."""
+_PIECE = 1 << 20
+"""Characters of a line that are read at once."""
+_TAIL = 256
+"""Characters before a line that are looked at with it: a name may be broken over two."""
+_MOST_UNPACKED = 4 << 30
+"""Characters of a packed file that are looked through (own choice)."""
+_MOST_LINE = 16 << 20
+"""Characters of a line that is changed (own choice)."""
+_MOST_WHOLE = 128 << 20
+"""Bytes of a table or of JSON, which are read whole to be changed (own choice)."""
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
+"""What a text begins with, and how it is written then; the longer ones first."""
+MALFORMED = (
+    ValueError, LookupError, TypeError, AttributeError, RuntimeError, EOFError, SyntaxError,
+    csv.Error, BadZipFile, zlib.error, lzma.LZMAError, struct.error,
+)  # fmt: skip
+"""What the readers of tables, JSON, workbooks, Parquet and packed files raise for odd ones: JSON
+that is nested too deeply and packing that is not known among them."""
+UNREADABLE = (*MALFORMED, OSError, sqlite3.Error, RunError)
+"""What reading any file may raise, databases and disks included."""
+REMADE_FOLDERS = ("pcr", "numleak")
+"""Folders of files that a command writes anew: there a line that names somebody goes."""
+
+
+class Changer(Protocol):
+    """Changes a file and returns how much was changed, or would be where it is only looked at."""
+
+    def __call__(self, path: Path, finder: NameFinder, *, dry: bool) -> int:
+        """Change it."""
+        ...
+
+
+def count_matches(path: Path, finder: NameFinder) -> int:
+    """Return how many rows or lines of a file name somebody, or how many of its members' names.
+
+    Raises:
+        UNREADABLE: it cannot be read, or unpacks to more than is looked through.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is no plain file")
+    with path.open("rb") as file:
+        start = file.read(16)
+    if start.startswith(_PARQUET):
+        return _count_parquet(path, finder)
+    if start.startswith(SQLITE_MAGIC):
+        return _count_database(path, finder)
+    if start.startswith(_ZIP):
+        return _count_zip(path, finder)
+    if start.startswith(_NOT_UNPACKED):
+        raise ValueError("it is packed in a form that is not looked into")
+    with _open_text(path) as lines:
+        return _count_lines(lines, finder)
+
+
+def erase_in_document(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+    """Take somebody out of a file, if it has a form of which that can be said; else tell of it."""
+    try:
+        yield from _erase(path, finder, dry=dry)
+    except UNREADABLE as error:
+        yield report_unreadable(path, error)
+    if finder.finds(path.name) and path.exists():
+        to_do = "give it another name, or delete it"
+        yield FoundTexts(kind="name of a file", path=path, count=1, action="reported", to_do=to_do)
+
+
+def report_unreadable(path: Path, error: Exception) -> FoundTexts:
+    """Return what is told of a file or store that may name somebody or not."""
+    reason = error.message if isinstance(error, CoreEvalError) else error
+    return FoundTexts(
+        kind=UNREADABLE_FILE,
+        path=path,
+        count=1,
+        action="reported",
+        to_do=f"look into it yourself ({reason}), and delete it if it names them",
+    )
+
+
+def _erase(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+    count = count_matches(path, finder)
+    if not count:
+        return
+    suffix, change = path.suffix.casefold(), _find_changer(path)
+    if change is None and _is_ours_to_delete(path):
+        if not dry:
+            path.unlink()
+        yield FoundTexts(kind=f"file {suffix}".strip(), path=path, count=1, action="deleted")
+        return
+    changed = change(path, finder, dry=dry) if change else 0
+    if changed:
+        dropped = change is _drop_lines
+        yield FoundTexts(
+            kind="lines" if dropped or suffix == ".jsonl" else "texts",
+            path=path,
+            count=changed,
+            action="deleted" if dropped else "blanked",
+        )
+        count = 0 if dry else count_matches(path, finder)
+    if count:
+        where = "it names them across values, or where nothing is blanked"
+        problem = where if change else "it is not of a form that can be cleaned"
+        to_do = f"see to it yourself: {problem}"
+        yield FoundTexts(kind="file", path=path, count=count, action="reported", to_do=to_do)
+
+
+def _is_ours_to_delete(path: Path) -> bool:
+    """Tell whether a file is a page that can be made again, or what a killed process left."""
+    return path.suffix.casefold() == ".html" or (
+        path.name.startswith(".") and path.suffix == ".tmp"
+    )
+
+
+def _find_changer(path: Path) -> Changer | None:
+    suffixes = [each.casefold() for each in path.suffixes]
+    if suffixes[-2:] == [".jsonl", ".gz"]:
+        return _drop_lines
+    match suffixes[-1:]:
+        case [".jsonl"]:
+            return _drop_lines if {*REMADE_FOLDERS} & {*path.parts} else _blank_lines
+        case [".json"]:
+            return _blank_json
+        case [".csv"] | [".tsv"]:
+            return _blank_cells
+        case [".xlsx"]:
+            return blank_workbook
+    return None
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def _encoding(start: bytes) -> str:
+    """Return how a text is written that begins like this."""
+    for mark, encoding in _MARKS.items():
+        if start.startswith(mark):
+            return encoding
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if not even and odd > len(start) // 4:
+        return "utf-16-le"
+    return "utf-16-be" if not odd and even > len(start) // 4 else "utf-8"
+
+
+def _errors(encoding: str) -> str:
+    """Return what is done with bytes that are no text: those of UTF-8 are written as they were."""
+    return "surrogateescape" if encoding.startswith("utf-8") else "strict"
+
+
+def _is_packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == _GZIP
+
+
+def _encoding_of(path: Path) -> str:
+    opener: Any = gzip.open if _is_packed(path) else open
+    with opener(path, "rb") as file:
+        return _encoding(file.read(64))
+
+
+@contextmanager
+def _open_text(path: Path, encoding: str = "") -> Iterator[IO[str]]:
+    """Open a file of text, packed by gzip or not; without an encoding, only to look at it."""
+    opener: Any = gzip.open if _is_packed(path) else open
+    known = encoding or _encoding_of(path)
+    errors = _errors(known) if encoding or known.startswith("utf-8") else "replace"
+    with opener(path, "rt", encoding=known, errors=errors, newline="") as lines:
+        yield lines
+
+
+def _count_lines(lines: IO[str], finder: NameFinder) -> int:
+    """Count the lines that name somebody; a long one in parts."""
+    count, before, length = 0, "", 0
+    while part := lines.readline(_PIECE):
+        length += len(part)
+        if length > _MOST_UNPACKED:
+            raise ValueError(f"it has more than {_MOST_UNPACKED:,} characters")
+        whole = before + part
+        named = finder.finds(whole)
+        count += named
+        before = "" if named else whole[-_TAIL:]
+    return count
+
+
+class _Table:
+    """The rows of a table of text, and how they are written."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        first = text.partition("\n")[0]
+        self.delimiter = max(",;\t", key=first.count)
+        self.end = "\r\n" if "\r\n" in text else "\n"
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return csv.reader(io.StringIO(self._text, newline=""), delimiter=self.delimiter)
+
+
+def _count_parquet(path: Path, finder: NameFinder) -> int:
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    with pq.ParquetFile(path) as file:
+        batches = file.iter_batches(batch_size=1000)
+        return sum(finder.finds_in(row) for batch in batches for row in batch.to_pylist())
+
+
+def _count_database(path: Path, finder: NameFinder) -> int:
+    count = 0
+    with open_database(path, dry=True) as database:
+        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            for row in database.execute(f"SELECT * FROM {_quote_name(table)}"):
+                texts = (each.decode(errors="replace") if isinstance(each, bytes) else str(each)
+                         for each in row)  # fmt: skip
+                count += any(map(finder.finds, texts))
+    return count
+
+
+def _quote_name(table: str) -> str:
+    return '"' + table.replace('"', '""') + '"'
+
+
+def _count_zip(path: Path, finder: NameFinder) -> int:
+    with ZipFile(path) as packed:
+        if sum(member.file_size for member in packed.infolist()) > _MOST_UNPACKED:
+            raise ValueError(f"it unpacks to more than {_MOST_UNPACKED:,} bytes")
+        count = sum(map(finder.finds, packed.namelist()))
+        for name in packed.namelist():
+            with packed.open(name) as member:
+                encoding = _encoding(member.read(64))
+            errors = "surrogateescape" if encoding.startswith("utf-8") else "replace"
+            with packed.open(name) as member:
+                lines = io.TextIOWrapper(member, encoding, errors=errors, newline="")
+                count += _count_lines(lines, finder)
+        return count
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def _read_whole(path: Path, encoding: str) -> str:
+    if path.stat().st_size > _MOST_WHOLE:
+        raise ValueError(f"it has more than {_MOST_WHOLE:,} bytes")
+    return path.read_bytes().decode(encoding, _errors(encoding))
+
+
+def _write_whole(path: Path, text: str, encoding: str) -> None:
+    with replacing(path) as draft:
+        draft.write_bytes(text.encode(encoding, _errors(encoding)))
+
+
+def _blank_json(path: Path, finder: NameFinder, *, dry: bool) -> int:
+    encoding = _encoding_of(path)
+    value = json.loads(_read_whole(path, encoding), parse_float=_check_finite)
+    count = _count_texts(value, finder)
+    if count and not dry:
+        _write_whole(path, _dump_json(finder.blanked(value), indent=2) + "\n", encoding)
+    return count
+
+
+def _check_finite(digits: str) -> float:
+    """Return a number; one beyond a double would be written as what is no JSON."""
+    if math.isinf(value := float(digits)):
+        raise ValueError(f"it has the number {digits[:40]}, which cannot be written again")
+    return value
+
+
+def _dump_json(value: object, indent: int | None = None) -> str:
+    """Return a value as JSON; halves of characters are escaped, as no file can hold them."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=indent)
+    return text
+
+
+def _count_texts(value: object, finder: NameFinder) -> int:
+    if isinstance(value, str):
+        return int(finder.finds(value))
+    if isinstance(value, dict):
+        return sum(_count_texts(part, finder) for pair in value.items() for part in pair)
+    return sum(_count_texts(each, finder) for each in value) if isinstance(value, list) else 0
+
+
+def _blank_lines(path: Path, finder: NameFinder, *, dry: bool) -> int:
+    """Blank the texts of lines of JSON; a line that is none goes, or is nested too deeply."""
+    return _rewrite_lines(path, (_blank_line(line, finder) for line in _lines(path)), dry=dry)
+
+
+def _drop_lines(path: Path, finder: NameFinder, *, dry: bool) -> int:
+    lines = ((line, "" if finder.finds(line) else line) for line in _lines(path))
+    return _rewrite_lines(path, lines, dry=dry)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a file.
+
+    Raises:
+        ValueError: one is too long.
+    """
+    with _open_text(path, _encoding_of(path)) as lines:
+        length = 0
+        while line := lines.readline(_MOST_LINE):
+            length += len(line)
+            if len(line) == _MOST_LINE:
+                raise ValueError(f"a line has {_MOST_LINE:,} characters or more")
+            if length > _MOST_UNPACKED:
+                raise ValueError(f"it has more than {_MOST_UNPACKED:,} characters")
+            yield line
+
+
+def _blank_line(line: str, finder: NameFinder) -> tuple[str, str]:
+    """Return a line and what it becomes."""
+    if not finder.finds(line):
+        return line, line
+    try:
+        value = json.loads(line, parse_float=_check_finite)
+        blanked = finder.blanked(value)
+        return line, line if blanked == value else _dump_json(blanked) + "\n"
+    except (ValueError, RecursionError):
+        return line, ""
+
+
+def _rewrite_lines(path: Path, changes: Iterator[tuple[str, str]], *, dry: bool) -> int:
+    """Write each line as what it becomes; return how many were changed."""
+    if dry:
+        return sum(old != new for old, new in changes)
+    count, encoding = 0, _encoding_of(path)
+    opener: Any = gzip.open if _is_packed(path) else open
+    with (
+        replacing(path) as draft,
+        opener(draft, "wt", encoding=encoding, errors=_errors(encoding), newline="") as written,
+    ):
+        for old, new in changes:
+            count += old != new
+            written.write(new)
+    return count
+
+
+def _blank_cells(path: Path, finder: NameFinder, *, dry: bool) -> int:
+    """Blank the cells of a table; the others stay what they were, their quotes may not."""
+    encoding = _encoding_of(path)
+    table, count = _Table(_read_whole(path, encoding)), 0
+    made = io.StringIO(newline="")
+    writer = csv.writer(made, delimiter=table.delimiter, lineterminator=table.end)
+    for row in table:
+        named = [finder.finds(cell) for cell in row]
+        count += sum(named)
+        cells = zip(row, named, strict=True)
+        writer.writerow([TAKEN_DOWN if is_named else cell for cell, is_named in cells])
+    if count and not dry:
+        _write_whole(path, made.getvalue(), encoding)
+    return count

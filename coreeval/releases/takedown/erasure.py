@@ -1,0 +1,296 @@
+"""Taking a person out of all places of a workspace, or only looking where that would be done.
+
+The places are the stores, runs, releases and files below some folders.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coreeval.agents.name_finder import NameFinder
+from coreeval.config import Config, load_config
+from coreeval.errors import CoreEvalError, RunCorrupt, RunStateError, UsageError
+from coreeval.releases.open import lock_runs
+from coreeval.releases.release import MANIFEST
+from coreeval.releases.takedown.calls import CACHE_DATABASE, erase_cache_entries, erase_calls
+from coreeval.releases.takedown.databases import FoundTexts, ReportProgress
+from coreeval.releases.takedown.documents import (
+    MALFORMED,
+    UNREADABLE,
+    count_matches,
+    erase_in_document,
+    report_unreadable,
+)
+from coreeval.releases.takedown.names import add_names
+from coreeval.releases.takedown.news_store import erase_news
+from coreeval.releases.takedown.runs import erase_from_run, list_results
+from coreeval.tools.gdelt.index.store_catalog import DATABASE
+from coreeval.tools.stores.heartbeat import refuse_link
+from coreeval.tools.workspace import RunFiles, Workspace
+
+_CALL_DATABASE = "calls.db"
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+_RUN_FILES = ("config.yaml", "manifest.json", "run.lock")
+"""Files whose words decide what a run is: what they name is told, and the run would not be one."""
+
+
+@dataclass
+class Places:
+    """What is there to look through."""
+
+    calls: list[Path] = field(default_factory=list)
+    runs: list[RunFiles] = field(default_factory=list)
+    news: list[Path] = field(default_factory=list)
+    caches: list[Path] = field(default_factory=list)
+    releases: list[Path] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    fixed: list[Path] = field(default_factory=list)
+    """Files of which it is only told who stands in them."""
+    refused: dict[Path, CoreEvalError] = field(default_factory=dict)
+    """Runs and stores that are not opened, because a link in them leads elsewhere."""
+    workspace: Path = field(default_factory=Path)
+    given: list[Path] = field(default_factory=list)
+    """The folders and files that the user named."""
+
+    @property
+    def number(self) -> int:
+        """How many places there are."""
+        folders = (*self.news, *self.caches, *self.releases)
+        return len([*self.calls, *self.runs, *folders, *self.files, *self.fixed])
+
+    def is_from(self, path: Path, benchmark: Path) -> bool:
+        """Tell whether a file is of a benchmark that a run's config names.
+
+        Nothing in the workspace is, nor what the user named, whatever the config says.
+        """
+        if path.is_relative_to(self.workspace) or not path.is_relative_to(benchmark):
+            return False
+        return not any(
+            path.is_relative_to(given) and given.is_relative_to(benchmark) for given in self.given
+        )
+
+
+def find_places(workspace: Workspace, given: Sequence[Path], listed: Path) -> Places:
+    """Find what is below a workspace and some further folders or files, but for takedown lists.
+
+    Args:
+        workspace: Whose stores and runs are looked through, and whose own list is not.
+        given: Further folders or files.
+        listed: The list that somebody is put on.
+
+    Raises:
+        UsageError: there is no such file or folder.
+    """
+    found = Places(workspace=workspace.root.resolve(), given=[path.resolve() for path in given])
+    seen = set[Path]()
+    for path in given:
+        if not path.exists():
+            raise UsageError("there is nothing here", where=str(path), hint="name what is there")
+    for root in (workspace.root, *given):
+        if root.exists():
+            _walk(root.resolve(), found, seen)
+    lists = {workspace.takedown.resolve(), listed.resolve()}
+    found.files = [path for path in found.files if path not in lists]
+    return found
+
+
+def _walk(path: Path, found: Places, seen: set[Path]) -> None:
+    """Sort a file, or a folder with all below it, into the places; links are not followed."""
+    if path in seen:
+        return
+    seen.add(path)
+    if path.is_symlink() or not path.is_dir():
+        (_sort_link if path.is_symlink() else _sort_file)(path, found)
+        return
+    names = {each.name for each in path.iterdir()}
+    if DATABASE in names:
+        found.news.append(path)
+    elif CACHE_DATABASE in names:
+        found.caches.append(path)
+    elif MANIFEST in names:
+        found.releases.append(path)
+    elif "run.db" in names:
+        _sort_run(path, found, seen)
+    else:
+        for each in sorted(path.iterdir()):
+            _walk(each, found, seen)
+
+
+def _sort_link(path: Path, found: Places) -> None:
+    """Leave a link alone, and report one in the place of a store."""
+    if path.name == _CALL_DATABASE:
+        try:
+            refuse_link(path)
+        except RunCorrupt as error:
+            found.refused[path] = error
+
+
+def _sort_file(path: Path, found: Places) -> None:
+    if path.name == _CALL_DATABASE:
+        found.calls.append(path)
+    elif not path.name.endswith((".lock", *(f"{_CALL_DATABASE}{end}" for end in _SIDE_FILES))):
+        found.files.append(path)
+
+
+def _sort_run(path: Path, found: Places, seen: set[Path]) -> None:
+    try:
+        files = RunFiles(path)
+    except RunStateError as error:
+        found.refused[path] = error
+        return
+    found.runs.append(files)
+    own = {file for each in (files, files.control) for file in _databases(each)}
+    written = set(list_results(files))
+    for path in sorted(files.root.rglob("*")):
+        seen.add(path)
+        if path.is_symlink() or not path.is_file() or path in own or path in written:
+            continue
+        (found.fixed if path.name in _RUN_FILES else found.files).append(path)
+
+
+def _databases(files: RunFiles) -> Iterator[Path]:
+    for path in (files.store, files.checkpoints):
+        yield from (path, *(path.with_name(path.name + end) for end in _SIDE_FILES))
+
+
+_RELEASE_NOTE = (
+    "it is published and stays as it is: resume its run, make a new version with coreeval release, "
+    "then withdraw this one wherever it is"
+)
+_BENCHMARK_NOTE = "it is yours and stays as it is: while it names them, new runs read it again"
+_FILE_NOTE = "it decides what the run is: delete the run if the name must go"
+_MOST_BYTES = 1 << 40
+"""Bytes of which no file of a benchmark is: what a system shows as one may have no end."""
+_DAMAGED = (*MALFORMED, RunCorrupt, UsageError)
+"""What work on a damaged place raises. A full disk or another process raises something else: there
+the same command goes on later."""
+_Work = tuple[Path, Iterator[FoundTexts]]
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """One look through the places, or one taking out.
+
+    Args:
+        places: Where to look.
+        finder: Whom for.
+        listed: The takedown list that they are put on.
+        tell: Told of each place before it is looked at.
+    """
+
+    places: Places
+    finder: NameFinder
+    listed: Path
+    tell: ReportProgress
+
+    def count_all(self) -> list[FoundTexts]:
+        """Return what would be done, and do nothing.
+
+        Raises:
+            RunError: a store cannot be used now.
+        """
+        return list(self._work(dry=True))
+
+    def erase_all(self) -> list[FoundTexts]:
+        """Put them on the list, take them out, and return what was done.
+
+        What was stopped goes on when it is called again. A damaged place is reported, and the
+        others are worked on.
+
+        Raises:
+            RunLocked: somebody works on one of the runs, with the call store or a news store.
+            RunError: a store cannot be used now, as on a full disk.
+        """
+        with ExitStack() as stack:
+            stack.enter_context(lock_runs(self.places.runs))
+            add_names(self.listed, self.finder.names)
+            return list(self._work(dry=False))
+
+    def _work(self, *, dry: bool) -> Iterator[FoundTexts]:
+        yield from (report_unreadable(*refused) for refused in self.places.refused.items())
+        benchmarks = list(self._benchmarks())
+        for path, found in (*self._taken(benchmarks, dry=dry), *self._unchanged_files(benchmarks)):
+            self.tell(str(path))
+            try:
+                yield from found
+            except _DAMAGED as error:
+                yield report_unreadable(path, error)
+
+    def _taken(self, benchmarks: Sequence[Path], *, dry: bool) -> Iterator[_Work]:
+        """Yield the places of which they are taken out, with the work on each."""
+        places, finder = self.places, self.finder
+        runs = {files.root: files for files in places.runs}
+        stores = dict.fromkeys((*places.news, *self._stores()))
+        files = [path for path in places.files
+                 if not any(places.is_from(path, each) for each in benchmarks)]  # fmt: skip
+        yield from ((path, erase_calls(path, finder, dry=dry)) for path in places.calls)
+        yield from ((path, erase_from_run(run, finder, dry=dry)) for path, run in runs.items())
+        yield from ((path, erase_cache_entries(path, finder, dry=dry)) for path in places.caches)
+        yield from ((path, erase_news(path, finder, dry=dry)) for path in stores)
+        yield from ((path, erase_in_document(path, finder, dry=dry)) for path in files)
+
+    def _unchanged_files(self, benchmarks: Sequence[Path]) -> Iterator[_Work]:
+        """Yield the places of which it is only told, with the look into each."""
+        for path in self.places.fixed:
+            yield path, self._report("settings of a run", path, _FILE_NOTE)
+        for path in self.places.releases:
+            yield path, self._report("release", path, _RELEASE_NOTE)
+        for path in benchmarks:
+            yield path, self._report("benchmark", path, _BENCHMARK_NOTE, self._is_of(path))
+
+    def _is_of(self, benchmark: Path) -> Callable[[Path], bool]:
+        return lambda path: self.places.is_from(path, benchmark)
+
+    def _report(
+        self, kind: str, path: Path, to_do: str, belongs: Callable[[Path], bool] = lambda _: True
+    ) -> Iterator[FoundTexts]:
+        """Yield how much of a file or folder names them, of which nothing is taken."""
+        count = 0
+        for file in _iter_files(path):
+            if isinstance(file, OSError):
+                yield report_unreadable(Path(file.filename or path), file)
+            elif belongs(file):
+                try:
+                    count += count_matches(file, self.finder)
+                except (*UNREADABLE, OSError, CoreEvalError) as error:
+                    yield report_unreadable(file, error)
+        if count:
+            yield FoundTexts(kind=kind, path=path, count=count, action="reported", to_do=to_do)
+
+    def _benchmarks(self) -> Iterator[Path]:
+        """Yield the user's own files from which the runs were made, each once."""
+        named = {Path(config.dataset.path).resolve() for config in self._configs()}
+        yield from sorted(path for path in named if path.exists())
+
+    def _stores(self) -> Iterator[Path]:
+        """Yield the news stores that the runs' configs name."""
+        named = {Path(each.knowledge.path) for each in self._configs() if each.knowledge.path}
+        yield from sorted(path.resolve() for path in named if (path / DATABASE).exists())
+
+    def _configs(self) -> Iterator[Config]:
+        for files in self.places.runs:
+            with suppress(CoreEvalError):  # one that cannot be read is among the fixed files
+                yield load_config(files.config)
+
+
+def _iter_files(path: Path) -> Iterator[Path | OSError]:
+    """Yield the files with something in them, no link followed; or why a folder cannot be read."""
+    if path.is_file():
+        yield path
+        return
+    errors = list[OSError]()
+    for folder, _, names in os.walk(path, onerror=errors.append):
+        for file in (Path(folder, name) for name in sorted(names)):
+            try:
+                found = file.lstat()
+            except FileNotFoundError:  # another process has just deleted it
+                continue
+            except OSError as error:
+                errors.append(error)
+                continue
+            if stat.S_ISREG(found.st_mode) and 0 < found.st_size < _MOST_BYTES:
+                yield file
+    yield from errors

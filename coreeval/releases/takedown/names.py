@@ -1,0 +1,76 @@
+"""Adding names to a takedown list."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from coreeval.agents.safety import (
+    EMPTY_TAKEDOWN,
+    build_takedown,
+    fold_name,
+    is_long_enough,
+    load_takedown,
+)
+from coreeval.errors import RunLocked, UsageError
+from coreeval.tools.files import write_text
+
+_HEAD = "# Names that nothing of this workspace may rest on, one a line: docs/safety.md\n"
+_PATIENCE_S = 60.0
+
+
+def check_names(names: Sequence[str]) -> list[str]:
+    """Return names as a list can hold them, each once.
+
+    Raises:
+        UsageError: one of them is too short to tell people apart, or would not be read as a name.
+    """
+    plain = [" ".join(name.split()) for name in names]
+    for name in plain:
+        if not is_long_enough(name) or "#" in name or build_takedown([name]).ids:
+            raise UsageError(
+                f"{name!r} is no name that a takedown list can hold",
+                where="coreeval takedown",
+                hint="a name has at least three letters and no #; quote one of several words",
+            )
+    return list({fold_name(name): name for name in reversed(plain)}.values())[::-1]
+
+
+def find_missing_names(path: Path, names: Sequence[str]) -> list[str]:
+    """Return the names that a list does not have yet; it need not be there.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    there = load_takedown(path) if path.exists() else EMPTY_TAKEDOWN
+    known = {fold_name(name) for name in there.names}
+    return [name for name in names if fold_name(name) not in known]
+
+
+def add_names(path: Path, names: Sequence[str]) -> None:
+    """Add the names that are not on a list; what stands in it stays as it is.
+
+    Processes that add names at the same time wait for each other.
+
+    Raises:
+        RunLocked: another process has kept the list for longer than is waited.
+        ConfigError: it cannot be read.
+        OSError: it cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_PATIENCE_S):
+            _append_names(path, names)
+    except Timeout:
+        raise RunLocked(
+            "another process writes this list", where=str(path), hint="wait until it has ended"
+        ) from None
+
+
+def _append_names(path: Path, names: Sequence[str]) -> None:
+    new = find_missing_names(path, names)
+    if not new:
+        return
+    old = path.read_text(encoding="utf-8") if path.exists() else _HEAD
+    end = "" if old.endswith("\n") or not old else "\n"
+    write_text(path, old + end + "".join(f"{name}\n" for name in new))

@@ -1,0 +1,161 @@
+"""Articles of a news store that name a person, in their text or address."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from coreeval.agents.name_finder import NameFinder
+from coreeval.errors import RunLocked
+from coreeval.releases.takedown.databases import (
+    FoundTexts,
+    open_database,
+    sqlite_errors,
+    transaction,
+)
+from coreeval.releases.takedown.documents import erase_in_document
+from coreeval.tools.files import hold_lock, replacing
+from coreeval.tools.gdelt.index.build import compact
+from coreeval.tools.gdelt.index.store_catalog import (
+    StoreLayout,
+    list_parts,
+    list_segments,
+    open_catalog,
+    part_folder,
+)
+from coreeval.tools.gdelt.own_files import refuse_links
+from coreeval.tools.gdelt.sync.intake import COMPRESSION_LEVEL
+
+TAKEN_DOWN_TITLE = "taken down"
+"""Why rows of a file are none, in the store's counts."""
+_TEXTS = ("url", "title", "snippet")
+_WORTH_A_LOOK = ("%", "&", "\\")
+"""What an escape begins with."""
+
+
+def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+    """Delete the articles of a store that name somebody, and make what is searched anew.
+
+    Raises:
+        RunLocked: a sync is at work on the store.
+        RunError: its list cannot be used or is damaged.
+        KnowledgeError: there is a link in it, or its list names files outside of it.
+    """
+    refuse_links(root)
+    if dry:
+        yield from _articles(root, finder, dry=True)
+        return
+    layout = StoreLayout(root)
+    taken = RunLocked(
+        "a sync is at work on this news store", where=str(root), hint="wait until it has ended"
+    )
+    with sqlite_errors(layout.ledger), hold_lock(layout.lock, taken):
+        with open_catalog(root) as database:
+            layout.clear_leftovers(list_segments(root, database))
+        yield from _articles(root, finder, dry=False)
+        compact(root)
+        with open_catalog(root) as database:
+            current = {part_folder(root, part.id) for part in list_parts(database)}
+        for folder in (root / "parts").glob("[0-9]*"):
+            if folder not in current:  # replaced, and kept for whoever was searching in it
+                rmtree(folder)
+
+
+def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+    with open_database(StoreLayout(root).ledger, dry=dry) as database:
+        listed = list_segments(root, database)
+        count = sum(_erase_rows(root, path, finder, database, dry=dry) for path in listed)
+    if count:
+        yield FoundTexts(kind="news", path=root, count=count, action="deleted")
+    for file in sorted((root / "aside").glob("*")):
+        yield from erase_in_document(file, finder, dry=dry)
+
+
+def _erase_rows(
+    root: Path, path: str, finder: NameFinder, database: sqlite3.Connection, *, dry: bool
+) -> int:
+    """Write a file of rows anew without some, under another name; return how many these are.
+
+    The name tells the parts that were made of it that they are out of date.
+    """
+    table = pq.read_table(root / path)
+    named = np.fromiter(_matching_rows(table, finder), np.int64)
+    if not len(named) or dry:
+        return len(named)
+    left = table.take(pa.array(np.setdiff1d(np.arange(len(table)), named)))
+    new = f"{path.rpartition('-')[0]}-{sha256(f'{path} {named.tolist()}'.encode()).hexdigest()[:8]}"
+    if len(left):
+        with replacing(root / f"{new}.parquet") as draft:
+            pq.write_table(left, draft, compression="zstd", compression_level=COMPRESSION_LEVEL)
+    with transaction(database):
+        _rewrite_list(database, path, f"{new}.parquet", len(left))
+        if "file" in table.column_names:
+            _count_out(database, table["file"].take(pa.array(named)).to_numpy())
+    (root / path).unlink()
+    return len(named)
+
+
+def _rewrite_list(database: sqlite3.Connection, old: str, new: str, rows: int) -> None:
+    (day,) = database.execute("SELECT day FROM segments WHERE path = ?", (old,)).fetchone()
+    database.execute("DELETE FROM segments WHERE path = ?", (old,))
+    if rows:
+        database.execute("INSERT INTO segments VALUES (?, ?, ?)", (new, day, rows))
+        database.execute("UPDATE holds SET segment = ? WHERE segment = ?", (new, old))
+    else:
+        database.execute("DELETE FROM holds WHERE segment = ?", (old,))
+
+
+def _count_out(database: sqlite3.Connection, files: Any) -> None:  # noqa: ANN401 - numpy's
+    """Count rows as none, so that the rows of a file still add up."""
+    numbers, counts = np.unique(files, return_counts=True)
+    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+        where = "FROM files WHERE id = ?"
+        for row in database.execute(f"SELECT bad {where}", (number,)).fetchall():
+            bad = json.loads(row["bad"])
+            bad[TAKEN_DOWN_TITLE] = bad.get(TAKEN_DOWN_TITLE, 0) + count
+            change = "UPDATE files SET bad = ?, articles = articles - ? WHERE id = ?"
+            database.execute(change, (json.dumps(bad), count, number))
+
+
+# -- which ----------------------------------------------------------------------------------------
+
+
+def _matching_rows(table: Any, finder: NameFinder) -> Iterator[int]:  # noqa: ANN401 - Arrow has no types
+    """Yield the rows that name somebody."""
+    pieces = finder.plainest
+    texts = [name for name in _TEXTS if name in table.column_names]
+    likely = set[int]()
+    for name in texts:
+        likely.update(_likely_rows(table[name].combine_chunks(), pieces))
+    if "entities" in table.column_names:
+        entities = table["entities"].combine_chunks()
+        owners = pc.list_parent_indices(entities).to_numpy()
+        names = pc.struct_field(pc.list_flatten(entities), "name")
+        likely.update(int(owners[at]) for at in _likely_rows(names, pieces))
+        texts.append("entities")
+    chosen = table.select(texts)
+    for row in sorted(likely):
+        if finder.finds_in(chosen.slice(row, 1).to_pylist()):
+            yield row
+
+
+def _likely_rows(texts: Any, pieces: Sequence[str]) -> list[int]:  # noqa: ANN401
+    """Return where a closer look is worth its time: Arrow looks at a million titles in a second."""
+    if not pieces:
+        return list(range(len(texts)))
+    plain = pc.replace_substring_regex(pc.utf8_normalize(texts, "NFKD"), r"[\p{Mn}\p{Cf}]", "")
+    plain = pc.utf8_lower(plain)
+    found = [pc.match_substring(plain, piece) for piece in (*pieces, *_WORTH_A_LOOK)]
+    either = found[0]
+    for each in found[1:]:
+        either = pc.or_(either, each)
+    rows: list[int] = np.flatnonzero(pc.fill_null(either, False).to_numpy(False)).tolist()
+    return rows

@@ -1,0 +1,307 @@
+"""The directory of a run without a person: run.db and its results, so that the run can be resumed.
+
+A sample whose own text names the person leaves the run; what is left is a bad row, so that the
+counts still add up. One whose new text does, or rests on news that does, is open again: `resume`
+asks anew. Anything else that was said of a sample has its text blanked.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
+from coreeval.releases.arms import shard_name
+from coreeval.releases.manifest import full_counts, read_manifest, write_manifest
+from coreeval.releases.takedown.calls import erase_checkpoints
+from coreeval.releases.takedown.databases import FoundTexts, open_database, transaction
+from coreeval.releases.takedown.documents import count_matches
+from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.workspace import RunFiles, command
+
+REASON = "taken down: it names somebody who asked to be forgotten"
+"""What a sample that has left the run has as the reason of its bad row."""
+_TEXT_TABLES = {
+    "results": (("sample_id",), ("reason",)),
+    "steps": (("sample_id", "attempt", "node"), ("error", "detail")),
+    "verdicts": (("sample_id", "attempt", "node", "name"), ("reason",)),
+    "calls": (("sample_id", "attempt", "node", "key"), ("tries", "error")),
+    "bad_rows": (("seq",), ("reason", "text")),
+    "stages": (("name",), ("detail",)),
+    "fetches": (("seq",), ("notes",)),
+    "heartbeat": (("id",), ("in_flight", "pulse")),
+}
+"""Tables with the key of their rows and the columns in which texts are blanked."""
+_SAMPLE_TABLES = ("facts", "steps", "verdicts", "predictions", "results")
+"""Tables with rows about a sample; what its calls cost stays."""
+_ERASED_NEWS = {"url": "", "domain": "", "title": TAKEN_DOWN, "snippet": "", "entities": [],
+            "origin": ""}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunMatches:
+    """Whom a run names where; ids of samples and train items, keys of rows."""
+
+    samples: set[str]
+    train: set[str]
+    evidence: set[str]
+    kept_evidence: set[str]
+    reopened: set[str]
+    predictions: list[tuple[object, ...]]
+    told: Mapping[str, list[tuple[object, ...]]] = field(default_factory=dict)
+    """For each table the new values of rows with their keys."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the run's results are no more what they were."""
+        return bool(self.samples or self.train or self.reopened or self.predictions)
+
+    @property
+    def gone(self) -> set[str]:
+        """Samples without a place to go on from."""
+        return self.samples | self.train | self.reopened
+
+
+def find_matches(path: Path, finder: NameFinder) -> RunMatches:
+    """Return what a run.db has of somebody.
+
+    Raises:
+        RunError: it cannot be used or is damaged.
+    """
+    RunStore.open(path, now=utc_now).close()  # brings an older file to the newest tables
+    with open_database(path, dry=True) as database:
+        evidence = _matching_ids(database, finder, "evidence", "body")
+        kept = _matching_ids(database, finder, "kept_evidence", "body")
+        samples = _matching_ids(database, finder, "samples", "id", "fields", "cluster")
+        train = _matching_ids(
+            database, finder, "train_items", "id", "fields", "cluster", "semantic", "reason"
+        )
+        reopened = set(_rewritten_samples(database, finder, evidence | kept)) - samples
+        return RunMatches(
+            samples=samples,
+            train=train,
+            evidence=evidence,
+            kept_evidence=kept,
+            reopened=reopened,
+            predictions=list(_predictions(database, finder)),
+            told={table: list(_matching_rows(database, finder, table)) for table in _TEXT_TABLES},
+        )
+
+
+def _matching_ids(
+    database: sqlite3.Connection, finder: NameFinder, table: str, *columns: str
+) -> set[str]:
+    """Return the ids of the rows of a table that name somebody."""
+    rows = database.execute(f"SELECT id AS place, {', '.join(columns)} FROM {table}")
+    return {row["place"] for row in rows if _matches_name(row[1:], finder)}
+
+
+def _matches_name(values: Iterable[object], finder: NameFinder) -> bool:
+    return any(finder.finds(value) for value in values if isinstance(value, str))
+
+
+def _rewritten_samples(
+    database: sqlite3.Connection, finder: NameFinder, evidence: set[str]
+) -> Iterator[str]:
+    """Yield the samples whose new texts or facts name somebody, or rest on news that does."""
+    for row in database.execute("SELECT sample_id, semantic, updated FROM results"):
+        if _matches_name(row[1:], finder):
+            yield row["sample_id"]
+    facts = 'SELECT sample_id, evidence_id, "before", "after", quote FROM facts'
+    for row in database.execute(facts):
+        if row["evidence_id"] in evidence or _matches_name(row[2:], finder):
+            yield row["sample_id"]
+
+
+def _predictions(database: sqlite3.Connection, finder: NameFinder) -> Iterator[tuple[object, ...]]:
+    key = "target, source, template, sample_id"
+    for row in database.execute(f"SELECT {key}, answer, reason FROM predictions"):
+        if _matches_name(row[4:], finder):
+            yield tuple(row[:4])
+
+
+def _matching_rows(
+    database: sqlite3.Connection, finder: NameFinder, table: str
+) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a table that name somebody: what they hold afterwards, and their key."""
+    key, columns = _TEXT_TABLES[table]
+    for row in database.execute(f"SELECT {', '.join((*columns, *key))} FROM {table}"):
+        texts = row[: len(columns)]
+        if _matches_name(texts, finder):
+            yield (*(_blank_text(text, finder) for text in texts), *row[len(columns) :])
+
+
+def _blank_text(text: object, finder: NameFinder) -> object:
+    """Return a text, or what is named in JSON, without what names somebody."""
+    if not isinstance(text, str) or not finder.finds(text):
+        return text
+    try:
+        value = json.loads(text)
+        blanked = json.dumps(finder.blanked(value))
+    except (ValueError, RecursionError):
+        return TAKEN_DOWN
+    return TAKEN_DOWN if isinstance(value, str) or finder.finds(blanked) else blanked
+
+
+# -- taking it out --------------------------------------------------------------------------------
+
+
+def erase_rows(path: Path, named: RunMatches) -> None:
+    """Delete and blank what was found, in one transaction.
+
+    Raises:
+        RunError: the file cannot be used, is damaged, or another process uses it.
+    """
+    with open_database(path, dry=False) as database, transaction(database):
+        for table, rows in named.told.items():
+            key, columns = _TEXT_TABLES[table]
+            values = ", ".join(f"{column} = ?" for column in columns)
+            database.executemany(f"UPDATE {table} SET {values} WHERE {_equal(key)}", rows)
+        _blank_evidence(database, "evidence", named.evidence)
+        _blank_evidence(database, "kept_evidence", named.kept_evidence)
+        key = ("target", "source", "template", "sample_id")
+        database.executemany(f"DELETE FROM predictions WHERE {_equal(key)}", named.predictions)
+        for sample in named.samples:
+            _drop_sample(database, sample)
+        for table in _SAMPLE_TABLES:
+            ids = [(each,) for each in named.gone]
+            database.executemany(f"DELETE FROM {table} WHERE sample_id = ?", ids)
+        for sample in named.samples:
+            database.execute("DELETE FROM listing WHERE sample = ?", (sample,))
+        train = [(each,) for each in named.train]
+        database.executemany("DELETE FROM train_items WHERE id = ?", train)
+        if named.unfinished:
+            database.execute("DELETE FROM stages")
+
+
+def reopen_stages(path: Path) -> None:
+    """Let the stages of a run be done again.
+
+    Raises:
+        RunError: the file cannot be used, is damaged, or another process uses it.
+    """
+    with open_database(path, dry=False) as database, transaction(database):
+        database.execute("DELETE FROM stages")
+
+
+def _equal(key: Iterable[str]) -> str:
+    return " AND ".join(f"{column} = ?" for column in key)
+
+
+def _blank_evidence(database: sqlite3.Connection, table: str, ids: Iterable[str]) -> None:
+    """Leave of a piece of news its id and its time: stories refer to it."""
+    for each in ids:
+        (row,) = database.execute(f"SELECT body FROM {table} WHERE id = ?", (each,)).fetchall()
+        body = json.dumps(_erase_news(row["body"]))
+        database.execute(f"UPDATE {table} SET body = ? WHERE id = ?", (body, each))
+
+
+def _erase_news(body: str) -> dict[str, object]:
+    try:
+        return dict(json.loads(body)) | _ERASED_NEWS
+    except (ValueError, TypeError, RecursionError):
+        return dict(_ERASED_NEWS)
+
+
+def _drop_sample(database: sqlite3.Connection, sample: str) -> None:
+    """Leave of a sample that it was there."""
+    place = "SELECT seq FROM samples WHERE id = ?"
+    (seq,) = database.execute(place, (sample,)).fetchone()
+    # results go first: while the sample is there, their trigger puts it back among the open ones
+    database.execute("DELETE FROM results WHERE sample_id = ?", (sample,))
+    database.execute("DELETE FROM sought WHERE seq = ?", (seq,))
+    database.execute("DELETE FROM samples WHERE id = ?", (sample,))
+    row = ("benchmark", seq, REASON, "")
+    database.execute("INSERT INTO bad_rows (file, line, reason, text) VALUES (?, ?, ?, ?)", row)
+
+
+def iter_found(path: Path, named: RunMatches) -> Iterator[FoundTexts]:
+    """Yield what was found, by what becomes of it."""
+    blanked = {"news": len(named.evidence | named.kept_evidence)} | {
+        f"texts of {table}": len(rows) for table, rows in named.told.items()
+    }
+    for kind, count in blanked.items():
+        if count:
+            yield FoundTexts(kind=kind, path=path, count=count, action="blanked")
+    if named.reopened:
+        yield FoundTexts(kind="samples", path=path, count=len(named.reopened), action="reopened")
+    deleted = {
+        "samples of the benchmark": len(named.samples),
+        "train items": len(named.train),
+        "answers of targets": len(named.predictions),
+    }
+    for kind, count in deleted.items():
+        if count:
+            yield FoundTexts(kind=kind, path=path, count=count, action="deleted")
+
+
+_ARMS = ("updated", "semantic", "control", "provenance")
+_SHARD = shard_name("*")
+"""Every file of an arm, whatever its split is called."""
+
+
+def list_results(files: RunFiles) -> list[Path]:
+    """Return what a run has written of its results: `resume` writes it again."""
+    shards = (path for arm in _ARMS for path in sorted(files.dataset.glob(f"{arm}/{_SHARD}")))
+    others = (files.dataset / "README.md", files.report_html, files.report_json, files.items)
+    return [path for path in (*shards, *others) if path.is_file() and not path.is_symlink()]
+
+
+def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+    """Take somebody out of a run's stores and results.
+
+    Where its results are no more what they were, what was written of them is deleted and the run
+    is one that was interrupted.
+
+    Raises:
+        RunError: a store cannot be used, is damaged, or another process uses it.
+        RunStateError: the manifest is damaged.
+    """
+    passes = [each for each in (files, files.control) if each.store.exists()]
+    named = {each: find_matches(each.store, finder) for each in passes}
+    written = list_results(files)
+    naming = [path for path in written if count_matches(path, finder)]
+    affected = bool(naming) or any(each.unfinished for each in named.values())
+    if affected and not dry:
+        _interrupt(files)
+        reopen_stages(files.store)
+    for each, found in named.items():
+        if not dry:
+            erase_rows(each.store, found)
+        yield from iter_found(each.store, found)
+        yield from erase_checkpoints(each.checkpoints, finder, found.gone, dry=dry)
+    if not affected:
+        return
+    if not dry:
+        _update_counts(files)
+        for path in written:
+            path.unlink(missing_ok=True)
+    yield FoundTexts(
+        kind="results of the run",
+        path=files.root,
+        count=len(written),
+        action="deleted",
+        to_do=command("resume", files.root),
+    )
+
+
+def _interrupt(files: RunFiles) -> None:
+    if not files.manifest.exists():  # it was killed at its start
+        return
+    manifest = read_manifest(files.manifest)
+    if manifest.status == "complete":
+        write_manifest(files.manifest, manifest.model_copy(update={"status": "interrupted"}))
+
+
+def _update_counts(files: RunFiles) -> None:
+    """Let the manifest say how the samples stand now."""
+    if not files.manifest.exists():
+        return
+    manifest, store = read_manifest(files.manifest), RunStore.open(files.store, now=utc_now)
+    try:
+        counts, bad = full_counts(store.total(), store.counts()), len(store.bad_rows())
+    finally:
+        store.close()
+    write_manifest(files.manifest, manifest.model_copy(update={"counts": counts, "bad_rows": bad}))

@@ -1,0 +1,192 @@
+"""Whether a release is, byte for byte, what was made, and whether its chain of parents holds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from coreeval.errors import ReleaseError
+from coreeval.releases.folders import list_names
+from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file, read_release
+from coreeval.releases.release_manifest import FileDigest, ParentRelease
+from coreeval.schema import Value
+from coreeval.tools.links import is_plain_file, leads_through_link
+from coreeval.tools.workspace import command
+
+ProblemKind = Literal[
+    "missing", "extra", "changed", "link", "digest", "manifest", "parent_missing", "parent_changed"
+]
+_LINK = "it is a link, and a release has none: its files may lie anywhere"
+_IN_CACHE = (
+    "fetch a copy with real files: hf download REPOSITORY --repo-type dataset --local-dir DIR"
+)
+
+"""What to do about the hub's cache, all of whose files are links to its folder of blobs."""
+_OF_A_HUB = (".gitattributes", ".cache/huggingface/")
+"""What the Hugging Face hub keeps beside the files of a release, and its client beside a copy."""
+
+
+class Problem(Value):
+    """Something that is not as it was made."""
+
+    kind: ProblemKind
+    file: str
+    """Path in the release; of the parent where that is the matter."""
+    message: str
+
+
+class Verified(Value):
+    """What was found."""
+
+    release: str
+    """Path of the directory."""
+    name: str = ""
+    version: str = ""
+    digest: str = ""
+    """sha256 of release.json as it is now."""
+    files: int = 0
+    bytes: int = 0
+    chain: tuple[str, ...] = ()
+    """Versions of the ancestors whose digests hold, the nearest first."""
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """True for a release that is what was made."""
+        return not self.problems
+
+
+def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Verified:
+    """Check every file of a release, and that each ancestor is the one that its child records.
+
+    Args:
+        path: The release's directory.
+        chain: Whether to look at ancestors.
+        digest: The digest of release.json as it was published elsewhere, which an edited release
+            cannot fake.
+
+    Raises:
+        ReleaseError: there is no release.
+    """
+    if not (path / MANIFEST).exists() and not (path / DIGEST).exists():
+        read_release(path)  # raises: there is nothing to verify
+    if _is_of_cache(path):
+        cached = Problem(
+            kind="link", file=MANIFEST, message=f"it is a link, as in the hub's cache; {_IN_CACHE}"
+        )
+        return Verified(release=str(path), problems=(cached,))
+    problems = [*_digest_problems(path, digest)]
+    try:
+        release = read_release(path)
+    except ReleaseError as error:
+        kind: ProblemKind = "manifest" if (path / MANIFEST).exists() else "missing"
+        found = Problem(kind=kind, file=MANIFEST, message=error.message)
+        return Verified(release=str(path), problems=(*problems, found))
+    listed = release.manifest.files
+    problems += _file_problems(path, listed)
+    ancestors, broken = _ancestors(release) if chain else ([], None)
+    return Verified(
+        release=str(path),
+        name=release.manifest.name,
+        version=release.manifest.version,
+        digest=release.digest,
+        files=len(listed),
+        bytes=sum(each.bytes for each in listed.values()),
+        chain=tuple(ancestors),
+        problems=(*problems, *([broken] if broken else [])),
+    )
+
+
+def _is_of_cache(path: Path) -> bool:
+    """Tell a snapshot in the Hugging Face cache: its files are links to a folder of blobs."""
+    kept = path.resolve().parent
+    is_linked = (path / MANIFEST).is_symlink()
+    return is_linked and kept.name == "snapshots" and (kept.parent / "blobs").is_dir()
+
+
+def require_whole(path: Path) -> Release:
+    """Return a release that is, byte for byte, what was made; its ancestors are not looked at.
+
+    Raises:
+        ReleaseError: there is no release, or something in it is not as it was made.
+    """
+    made, found = read_release(path), verify(path, chain=False)
+    if not found.ok:
+        first = found.problems[0]
+        raise ReleaseError(
+            f"the release is not what was made: {first.file}: {first.message}",
+            where=str(path),
+            hint=f"see all with: {command('verify', path)}",
+        )
+    return made
+
+
+def _digest_problems(path: Path, published: str | None) -> Iterator[Problem]:
+    """Yield what is wrong between release.json and what vouches for it."""
+    if not is_plain_file(path, MANIFEST):
+        return
+    found = hash_file(path / MANIFEST)
+    if published and found != published.strip().lower():
+        message = f"its digest is {found}, not the published {published}"
+        yield Problem(kind="digest", file=MANIFEST, message=message)
+    vouched = f"{found}  {MANIFEST}\n".encode()
+    if not (path / DIGEST).exists():
+        yield Problem(kind="missing", file=DIGEST, message="the file is not there")
+    elif not is_plain_file(path, DIGEST):
+        return  # told with the other links
+    elif (path / DIGEST).stat().st_size > len(vouched) or (path / DIGEST).read_bytes() != vouched:
+        message = f"it is not what {DIGEST} vouches for: one of the two was changed"
+        yield Problem(kind="digest", file=MANIFEST, message=message)
+
+
+def _file_problems(path: Path, listed: dict[str, FileDigest]) -> Iterator[Problem]:
+    for name, expected in listed.items():
+        yield from _file_problem(path, name, expected)
+    others = {name for name in list_names(path) if not name.startswith(_OF_A_HUB)}
+    for name in sorted(others - listed.keys()):
+        if (path / name).is_symlink():
+            yield Problem(kind="link", file=name, message=_LINK)
+        elif name not in {MANIFEST, DIGEST}:
+            message = "the file does not belong to the release"
+            yield Problem(kind="extra", file=name, message=message)
+
+
+def _file_problem(folder: Path, name: str, expected: FileDigest) -> Iterator[Problem]:
+    file = folder / name
+    if leads_through_link(folder, name):
+        yield Problem(kind="link", file=name, message=_LINK)
+    elif not file.is_file():
+        yield Problem(kind="missing", file=name, message="the file is not there")
+    elif (size := file.stat().st_size) != expected.bytes:
+        message = f"the file has {size} bytes, not {expected.bytes}"
+        yield Problem(kind="changed", file=name, message=message)
+    elif hash_file(file) != expected.sha256:
+        yield Problem(kind="changed", file=name, message="the file has other bytes of its size")
+
+
+def _ancestors(release: Release) -> tuple[list[str], Problem | None]:
+    """Return the versions of the ancestors that hold, and what breaks the chain, if anything."""
+    held = list[str]()
+    while parent := release.manifest.parent:
+        place = _place(release.path, parent)
+        if place is None:
+            where = parent.path or parent.version
+            message = f"the release {parent.version} that {release.manifest.version} follows is not"
+            return held, Problem(
+                kind="parent_missing", file=where, message=f"{message} there: {parent.digest}"
+            )
+        if hash_file(place / MANIFEST) != parent.digest:
+            message = f"it is not the {parent.version} that {release.manifest.version} follows"
+            return held, Problem(kind="parent_changed", file=str(place), message=message)
+        held.append(parent.version)
+        try:
+            release = read_release(place)
+        except ReleaseError as error:
+            return held, Problem(kind="manifest", file=str(place), message=error.message)
+    return held, None
+
+
+def _place(child: Path, parent: ParentRelease) -> Path | None:
+    """Return where a parent is: where it was, else beside its child."""
+    places = [(child.resolve() / parent.path).resolve()] if parent.path else []
+    places.append(child.resolve().parent / parent.version)
+    return next((place for place in places if is_plain_file(place, MANIFEST)), None)

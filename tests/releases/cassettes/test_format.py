@@ -1,0 +1,176 @@
+"""A cassette's file: the same bytes each time, and nothing of it is used that is not as made."""
+
+import gzip
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from coreeval.errors import CassetteError
+from coreeval.releases.cassettes.format import (
+    BodyTally,
+    CassetteFile,
+    CassetteHead,
+    CassetteOrigin,
+    CassetteSettings,
+    PromptLine,
+    SampleLine,
+    WrittenCassette,
+    write_cassette,
+)
+from coreeval.releases.cassettes.read import open_cassette
+from coreeval.releases.manifest import (
+    ConfigSource,
+    Fingerprints,
+    KnowledgeUsed,
+    Manifest,
+    full_counts,
+)
+from coreeval.schema import Coverage, Sample, Window
+
+MOMENT = datetime(2026, 11, 1, tzinfo=UTC)
+PRINTS = dict.fromkeys(("config", "task", "prompts", "data", "knowledge", "code", "graph"), "0")
+RUN = Manifest(
+    run="trial/1",
+    name="trial",
+    task="emotion",
+    status="complete",
+    created_at="",
+    now=MOMENT.isoformat(),
+    window=Window(start=MOMENT, end=MOMENT),
+    counts=full_counts(1, {"accepted": 1}),
+    models={},
+    prompts={},
+    knowledge=KnowledgeUsed(
+        backend="local", path=None, min_precision="crawl", coverage=Coverage(articles=1)
+    ),
+    fingerprints=Fingerprints(**PRINTS),
+    source=ConfigSource(path="", sha256=""),
+    workspace="",
+)
+SETTINGS = CassetteSettings(
+    name="trial", task="emotion", dataset={}, knowledge={}, run={}, safety={}
+)
+
+
+def head_of(tally: BodyTally) -> CassetteHead:
+    return CassetteHead(
+        made_with=CassetteOrigin(coreeval="0.1.0", python="3.11", pyarrow="1"),
+        run=RUN,
+        config=SETTINGS,
+        models={},
+        texts=True,
+        snippet_chars=600,
+        files=(),
+        **vars(tally),
+    )
+
+
+def lines(text: str = "a tweet \ud800\u2028") -> list[PromptLine | SampleLine]:
+    sample = Sample(id="1", split="test", fields={"text": text}, label=0, label_text="joy")
+    return [
+        PromptLine(role="composer", text="write"),
+        SampleLine(sample=sample, texts_sha256="0"),
+    ]
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> WrittenCassette:
+    return write_cassette(tmp_path / "a.cassette", lines(), head_of)
+
+
+def test_the_same_lines_make_the_same_file(packed: WrittenCassette, tmp_path: Path) -> None:
+    again = write_cassette(tmp_path / "elsewhere" / "b", lines(), head_of)
+    assert again.path.read_bytes() == packed.path.read_bytes()
+    assert again.digest == packed.digest
+    other = write_cassette(tmp_path / "c", lines("another"), head_of)
+    assert other.digest != packed.digest
+
+
+def test_lines_come_back_as_they_were(packed: WrittenCassette) -> None:
+    found = open_cassette(packed.path)
+    assert (found.digest, found.head) == (packed.digest, packed.head)
+    assert [*found.lines(PromptLine), *found.lines(SampleLine)] == lines()
+    assert len(gzip.decompress(packed.path.read_bytes()).splitlines()) == 3
+
+
+def altered(packed: WrittenCassette, old: bytes, new: bytes) -> None:
+    """Change the bytes inside a cassette."""
+    inside = gzip.decompress(packed.path.read_bytes())
+    assert old in inside
+    packed.path.write_bytes(gzip.compress(inside.replace(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (b'"write"', b'"WRITE"', "its digest is another one"),
+        (b'{"kind": "sample"', b'{"kind": "sampls"', "its digest is another one"),
+        (b'"text": "write"}\n', b'"text": "write"}\n\n', "more in it than its head says"),
+        (
+            b'"version": 1',
+            b'"version": 2',
+            r"format 2, this[\s\S]*==0.1.0",
+        ),
+        (b'"version": 1', b'"version": "\\u001b"', "this CoreEval reads 1"),
+        (b'"texts": true', b'"texts": 7.5', "its head is malformed: texts"),
+        (b'"format"', b'"form"', "no cassette: its first line"),
+        (b'"sample": 1', b'"sample": 2', "other lines than its head says"),
+        (b'{"format"', b"[" * 100_000, "no cassette: its head is no JSON"),
+    ],
+)
+def test_an_altered_one_is_refused(
+    packed: WrittenCassette, old: bytes, new: bytes, says: str
+) -> None:
+    altered(packed, old, new)
+    with pytest.raises(CassetteError, match=says) as caught:
+        open_cassette(packed.path)
+    assert str(packed.path) in caught.value.where
+
+
+def test_one_that_is_cut_is_refused(packed: WrittenCassette) -> None:
+    whole = packed.path.read_bytes()
+    for length in (len(whole) // 2, len(whole) - 4, 5, 0):
+        packed.path.write_bytes(whole[:length])
+        with pytest.raises(CassetteError, match=r"cut off|no cassette"):
+            open_cassette(packed.path)
+
+
+@pytest.mark.parametrize("said", [b"", b"PK\x03\x04 a zip", b'{"format": "coreeval cassette"}\n'])
+def test_what_is_no_cassette_says_so(tmp_path: Path, said: bytes) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(said)
+    with pytest.raises(CassetteError, match="this is no cassette"):
+        open_cassette(path)
+    with pytest.raises(CassetteError, match="No such file"):
+        open_cassette(tmp_path / "none")
+    with pytest.raises(CassetteError, match="Is a directory"):
+        open_cassette(tmp_path)
+
+
+def test_a_bomb_is_not_unpacked(packed: WrittenCassette) -> None:
+    altered(packed, f'"bytes": {packed.head.bytes}'.encode(), b'"bytes": 9000000000000')
+    with pytest.raises(CassetteError, match="would unpack to 9,000,000,000,000 bytes"):
+        open_cassette(packed.path)
+
+
+def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:
+    class Odd(PromptLine):
+        surprise: int = 1
+
+    made = write_cassette(tmp_path / "a", [Odd(role="composer", text="")], head_of)
+    with pytest.raises(CassetteError, match="line 2 is malformed: Extra inputs"):
+        list(open_cassette(made.path).lines(PromptLine))
+
+
+@pytest.mark.parametrize(
+    "name", ["../a.parquet", "updated/../../a.parquet", "/a.parquet", "updated/a"]
+)
+def test_a_file_of_the_dataset_has_a_plain_name(name: str) -> None:
+    told = {"name": name, "rows": 1, "sha256": "0", "columns": ()}
+    with pytest.raises(ValueError, match="name"):
+        CassetteFile.model_validate(told)
+    assert json.loads(
+        CassetteFile.model_validate(told | {"name": "updated/a.parquet"}).model_dump_json()
+    )

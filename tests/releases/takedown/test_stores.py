@@ -1,0 +1,196 @@
+"""What is taken out of calls, news, files and lists, and what stays."""
+
+import asyncio
+import json
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from openpyxl import Workbook
+
+from coreeval.agents.name_finder import NameFinder
+from coreeval.errors import RunCorrupt, UsageError
+from coreeval.releases.takedown.calls import ERASED, erase_calls
+from coreeval.releases.takedown.databases import FoundTexts
+from coreeval.releases.takedown.documents import erase_in_document
+from coreeval.releases.takedown.names import add_names, check_names, find_missing_names
+from coreeval.releases.takedown.news_store import erase_news
+from coreeval.schema import EntityQuery, Window
+from coreeval.tools.gdelt.index.build import compact
+from coreeval.tools.gdelt.local import open_local
+from coreeval.tools.gdelt.sync.sync import Around, sync_folder
+from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
+from coreeval.tools.stores.call_store import open_calls
+from tests.cli.kit import DEMO
+
+FINDER = NameFinder(["Taco Bell"])
+WHOLE = {"start": "2025-08-01", "end": "2026-10-01"}
+
+
+def call(said: str, answer: str, **more: object) -> CallRecord:
+    messages = [{"role": "system", "content": f"{said} " * 200}, {"role": "user", "content": said}]
+    request = call_request(
+        provider="openai", endpoint="http://x", model="m", parameters={}, schema={},
+        messages=messages, draw=0,
+    )  # fmt: skip
+    record = CallRecord(
+        key=call_key(request), draw=0, role="composer", request=request, response=answer,
+        valid=True, usd=0.25, prompt_tokens=7, completion_tokens=3, started_at="2026-01-01",
+    )  # fmt: skip
+    return replace(record, **more)  # type: ignore[arg-type]  # of any column
+
+
+def stored(path: Path, *records: CallRecord) -> None:
+    store = open_calls(path, "run@now")
+    for record in records:
+        asyncio.run(store.put(record))
+    store.close()
+
+
+def test_a_call_loses_its_words_and_keeps_its_price(tmp_path: Path) -> None:
+    path = tmp_path / "calls.db"
+    asked, answered = call("about Taco Bell", "yes"), call("where?", "at taco bell")
+    hidden = call("who?", "x", logprobs='[{"token": "Taco Bell"}]', tries="429: Taco Bell is busy")
+    other = call("what?", "no")
+    stored(path, asked, answered, hidden, other)
+    store = open_calls(path, "run@now")
+    before = store.ledger.spent()
+    store.close()
+    assert [*erase_calls(path, FINDER, dry=True)] == [
+        FoundTexts(kind="calls", path=path, count=3, action="blanked"),
+        FoundTexts(kind="instructions", path=path, count=1, action="deleted"),
+    ]
+    assert sum(found.count for found in erase_calls(path, FINDER, dry=False)) == 4
+    assert not [*erase_calls(path, FINDER, dry=False)]
+
+    store = open_calls(path, "run@now")
+    assert store.ledger.spent() == before
+    assert [store.get(each.key) for each in (asked, answered, hidden)] == [None] * 3
+    kept = store.get(other.key)
+    assert kept is not None and kept.response == "no"
+    gone = [each for each in store.records() if each.error == ERASED]
+    assert store.corrupt_rows == 0
+    store.close()
+    assert [(each.usd, each.prompt_tokens, each.paid_by, each.role, each.valid, each.response)
+            for each in gone] == [(0.25, 7, "run@now", "composer", False, "")] * 3  # fmt: skip
+
+
+def test_bytes_that_were_deleted_before_go_too(tmp_path: Path) -> None:
+    """Rows that an earlier deletion left in free pages are words that are kept."""
+    path = tmp_path / "calls.db"
+    stored(path, *(call(f"q{n}", f"short Taco Bell {n}") for n in range(50)), call("q", "a"))
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("PRAGMA secure_delete=OFF")
+        file.execute("DELETE FROM calls WHERE rowid <= 50")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert b"Taco Bell" in path.read_bytes()
+    assert not [*erase_calls(path, FINDER, dry=False)]
+    assert not any(b"Taco Bell" in each.read_bytes() for each in tmp_path.iterdir())
+
+
+def test_a_damaged_store_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "calls.db"
+    path.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    with pytest.raises(RunCorrupt):
+        list(erase_calls(path, FINDER, dry=False))
+
+
+def test_a_news_store_without_them(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    sync_folder(store, DEMO / "news", around=Around(finish=compact))
+    assert titles(store, "Taco Bell") > 0
+    others, rows = titles(store, "Apple"), stats(store)
+    (dry,) = erase_news(store, FINDER, dry=True)
+    assert titles(store, "Taco Bell") > 0
+    (done,) = erase_news(store, FINDER, dry=False)
+    assert done == dry
+    assert titles(store, "Taco Bell") == 0
+    assert titles(store, "Apple") == others
+    now = stats(store)
+    assert now[0] == rows[0]
+    assert now[1]["taken down"] == done.count
+    assert now[0] == sum(now[1].values()) + now[2]
+    assert sync_folder(store, DEMO / "news", around=Around(finish=compact)).counts.files == 0
+    assert titles(store, "Taco Bell") == 0
+    assert not [*erase_news(store, FINDER, dry=False)]
+
+
+def titles(store: Path, name: str) -> int:
+    with open_local(store, store.parent, min_precision="crawl") as news:
+        query = EntityQuery(id="q", text=name)
+        found = asyncio.run(news.fetch([query], Window.model_validate(WHOLE), 50))
+        return len(found.by_query["q"])
+
+
+def stats(store: Path) -> tuple[int, dict[str, int], int]:
+    with open_local(store, store.parent, min_precision="crawl") as news:
+        told = news.stats()
+        rest = told.duplicates + sum(told.dropped.values()) + told.articles
+        return told.rows, told.bad, rest
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", b'{"Taco Bell": '),
+        ("a.csv", b'"Taco Bell,"x\n"' + b"y" * 200_000),
+        ("a.xlsx", b"PK\x03\x04 Taco Bell"),
+        ("a.parquet", b"PAR1 Taco Bell PAR1"),
+        ("a.jsonl.gz", b"\x1f\x8b\x08\0 Taco Bell"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    (found,) = erase_in_document(path, FINDER, dry=False)
+    assert found.action == "reported"
+    assert "yourself" in found.to_do
+    assert path.read_bytes() == content
+
+
+def test_what_does_not_name_them_is_not_touched(tmp_path: Path) -> None:
+    files = {"a.json": '{"a":1}', "a.csv": "a;b\n", "a.jsonl": "{}\n", "a.html": "<p>", "b": "x"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    book = Workbook()
+    book.save(tmp_path / "a.xlsx")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
+    for path in before:
+        assert not [*erase_in_document(path, FINDER, dry=False)]
+    now = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
+    assert now == before
+
+
+def test_lines_of_json_keep_their_other_words(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"n": "Taco Bell", "v": "rejected"}\n{"n": "é"}\n', "utf-8")
+    (found,) = erase_in_document(path, FINDER, dry=False)
+    assert (found.count, found.action) == (1, "blanked")
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert lines == [{"n": "(taken down)", "v": "rejected"}, {"n": "é"}]
+
+
+def test_a_list_is_added_to(tmp_path: Path) -> None:
+    path = tmp_path / "takedown.txt"
+    names = check_names(["  José   Núñez ", "Jose Nunez", "Acme Corp"])
+    assert names == ["José Núñez", "Acme Corp"]
+    assert find_missing_names(path, names) == names
+    add_names(path, names[:1])
+    first = path.read_text("utf-8")
+    add_names(path, names)
+    add_names(path, ["JOSE NUNEZ"])
+    assert path.read_text("utf-8") == f"{first}Acme Corp\n"
+    assert not find_missing_names(path, names)
+    with pytest.raises(UsageError, match="no name"):
+        check_names(["Al"])
+
+
+def test_names_that_are_listed_at_the_same_time_are_all_there(tmp_path: Path) -> None:
+    path, names = tmp_path / "takedown.txt", [f"Jane Number {number}" for number in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: add_names(path, [name]), names))
+    assert not find_missing_names(path, names)

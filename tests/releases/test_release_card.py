@@ -1,0 +1,134 @@
+"""Words of others in what is published: shown as they are, without a meaning of their own."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coreeval.config import load_config
+from coreeval.evaluation.report.report_document import write_items
+from coreeval.releases.card import write_card
+from coreeval.releases.dataset_info import add_dataset_info
+from coreeval.releases.manifest import read_manifest
+from coreeval.releases.markdown import (
+    code_span,
+    code_table_cell,
+    dump_front_matter,
+    escape,
+    web_address,
+)
+from coreeval.releases.release import Release
+from coreeval.releases.release_card import release_card
+from coreeval.releases.release_manifest import Licence
+from coreeval.tools.text import UNSEEN, visible, visible_value
+from tests.releases.kit import Made, make_run
+
+HOSTILE = (
+    "a\u202eb\x1b[31m\u200bc\n---\n# <script>alert(1)</script> [x](javascript:1) | `y` ![z](u)"
+)
+BIDI = "\u202egnp.exe\u2066"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make_run(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def released(made: Made) -> Release:
+    return made.release("1")
+
+
+def assert_tame(card: str) -> None:
+    """Check a card whose foreign words are all `HOSTILE`."""
+    assert not UNSEEN.search(card)
+    head, body = card.split("\n---\n", 1)
+    assert yaml.safe_load(head.removeprefix("---\n"))["configs"]
+    assert "alert(1)" in body
+    bare = re.sub(r"`[^`\n]*`|\\[<>\[\]`|]", "", body)  # without code and what is escaped
+    for meaning in ("<script", "](javascript", "![z", "\n# <", "| `y`"):
+        assert meaning not in bare, meaning
+
+
+def test_the_card_of_a_release(released: Release) -> None:
+    task = released.task
+    labels = tuple(
+        one.model_copy(update={"name": f"{HOSTILE}{one.id}", "meaning": HOSTILE})
+        for one in task.labels
+    )
+    task = task.model_copy(update={"description": HOSTILE, "labels": labels})
+    licence = Licence(name=HOSTILE, url=f"javascript:{HOSTILE}", source=HOSTILE)
+    manifest = released.manifest.model_copy(
+        update={
+            "licence": licence,
+            "run": HOSTILE,
+            "models": {"composer": {"model": HOSTILE}},
+            "prompts": {"composer": HOSTILE},
+        }
+    )
+    card = release_card(task, manifest)
+    assert_tame(card)
+    front = yaml.safe_load(card.split("\n---\n")[0].removeprefix("---\n"))
+    assert "\n" not in front["license_name"] and "license_link" not in front
+    assert "javascript:a" not in card
+
+
+def test_the_card_of_a_run(made: Made, released: Release, tmp_path: Path) -> None:
+    task = released.task.model_copy(update={"description": HOSTILE})
+    manifest = read_manifest(made.files.manifest).model_copy(update={"run": HOSTILE})
+    rows = {"updated": 3, "semantic": 3, "provenance": 3}
+    write_card(tmp_path, task, load_config(made.files.config), manifest, rows)
+    assert_tame((tmp_path / "README.md").read_text("utf-8"))
+
+
+def test_a_fence_inside_a_value_does_not_cut_the_front_matter(tmp_path: Path) -> None:
+    head = dump_front_matter({"pretty_name": "x\n---\ny", "configs": []})
+    card = add_dataset_info(f"---\n{head}---\n\nbody\n", tmp_path, "test")
+    assert yaml.safe_load(card.split("\n---\n", 1)[0])["pretty_name"] == "x\n---\ny"
+    assert card.endswith("body\n")
+
+
+def test_items_have_no_formula_and_hide_nothing(tmp_path: Path) -> None:
+    rows: list[dict[str, str | int | float | None]] = [
+        {"id": "=cmd|' /C calc'!A0", "target": BIDI, "right": -1, "share": -0.5, "none": None},
+        {"id": "emotion/test/1", "target": "+1", "right": 1, "share": 0.5, "none": None},
+    ]
+    write_items(tmp_path / "items.csv", list(rows[0]), rows)
+    text = (tmp_path / "items.csv").read_text("utf-8")
+    assert not UNSEEN.search(text.replace("\r\n", "\n"))
+    first, second = csv.DictReader(text.splitlines())
+    assert first["id"] == "'=cmd|' /C calc'!A0"
+    assert (first["right"], first["share"], first["none"]) == ("-1", "-0.5", "")
+    assert (second["id"], second["target"]) == ("emotion/test/1", "'+1")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("CC BY 4.0", "CC BY 4.0"),
+        ("gpt_4o", "gpt_4o"),
+        ("_x_", "\\_x\\_"),
+        ("12. x", "12\\. x"),
+        ("- x", "\\- x"),
+        ("a\nb", "a b"),
+        ("R&D <b>", "R&amp;D \\<b\\>"),
+    ],
+)
+def test_plain_text_in_markdown(text: str, shown: str) -> None:
+    assert escape(text) == shown
+
+
+def test_code_and_addresses() -> None:
+    assert (code_span("a`b|c"), code_table_cell("a`b|c")) == ("`a'b|c`", "`a'b\\|c`")
+    assert web_address("https://a.org/x y)](z") == "https://a.org/x%20y%29%5D%28z"
+    assert web_address("javascript:alert(1)") is None
+    assert web_address(None) is None
+
+
+def test_joiners_stay_where_they_belong() -> None:
+    family = "👨\u200d👩\u200d👧"
+    assert visible(family) == family
+    assert visible("a\u200db\n\tc") == "a\N{REPLACEMENT CHARACTER}b\n\tc"
+    assert visible_value(3) == 3
