@@ -28,7 +28,7 @@ L = TypeVar("L", bound=CassetteLine)
 MOST_HEAD_BYTES = 16 << 20
 """Bytes of a head; that of a run on 100,000 samples has some 10,000."""
 MOST_LINE_BYTES = 64 << 20
-"""Bytes of a line; an answer has at most a million characters (models/asker.py), its request not
+"""Bytes of a line; an answer has at most a million characters (models/client.py), its request not
 many more."""
 MOST_RATIO = 400
 """Times its size that a cassette may unpack to (own choice): runs come to ten to forty times,
