@@ -1,5 +1,6 @@
 """docs/config.md, docs/json.md and docs/run.md say what is so."""
 
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,17 @@ def documented(command: str) -> set[str]:
     section = DOCS["json.md"].partition(f"## `{command}`\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", section, re.MULTILINE)
     return {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+
+
+_IMPORT = re.compile(r"from (coreeval[\w.]*) import (\(?[\w,\s]+?\)?)$", re.MULTILINE)
+
+
+def test_what_the_docs_import_is_there() -> None:
+    found = [pair for text in DOCS.values() for pair in _IMPORT.findall(text)]
+    assert len(found) > 10
+    names = [(module, name) for module, names in found for name in re.findall(r"\w+", names)]
+    missing = [pair for pair in names if not hasattr(importlib.import_module(pair[0]), pair[1])]
+    assert not missing
 
 
 @pytest.mark.parametrize("block", BLOCKS)
