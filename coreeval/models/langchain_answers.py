@@ -22,7 +22,7 @@ from coreeval.models.failures import (
 )
 from coreeval.models.http import to_connection_failure
 from coreeval.models.model import IMPOSSIBLE_COUNT, FinishReason, ImpossibleCount
-from coreeval.models.retry import parse_retry_after
+from coreeval.tools.clock import parse_retry_after
 
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 """Under which names packages tell why an answer ended."""

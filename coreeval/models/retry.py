@@ -1,12 +1,9 @@
 """The one place where a request is tried again: bounded in attempts and in time."""
 
 import asyncio
-import math
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
@@ -92,23 +89,3 @@ class _StopAfterAwake(stop_base):
 
 def _is_retryable(error: BaseException) -> bool:
     return isinstance(error, CallFailure) and error.retryable
-
-
-def parse_retry_after(header: str | None, *, now: datetime | None = None) -> float | None:
-    """Return the seconds that a Retry-After header asks for: a number or an HTTP date."""
-    if not header:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        return _seconds_until(header, now or datetime.now(UTC))
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
-
-
-def _seconds_until(header: str, now: datetime) -> float | None:
-    try:
-        moment = parsedate_to_datetime(header)
-    except (ValueError, OverflowError):
-        return None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max((aware - now).total_seconds(), 0.0)

@@ -13,7 +13,7 @@ from coreeval.errors import RunStateError
 from coreeval.schema import Coverage, Outcome, Value, Window
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import write_json
-from coreeval.tools.workspace import found_workspace
+from coreeval.tools.workspace import find_workspace
 
 Status = Literal["running", "interrupted", "stopped", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -192,7 +192,7 @@ def read_manifest(path: Path) -> Manifest:
     """
     found = read_original_manifest(path)
     run = path.resolve().parent
-    workspace = found_workspace(Path(found.workspace), run, found.payer)
+    workspace = find_workspace(Path(found.workspace), run, found.payer)
     return found.model_copy(update={"workspace": str(workspace)})
 
 

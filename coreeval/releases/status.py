@@ -26,7 +26,7 @@ from coreeval.tools.stores.heartbeat import (
     open_readonly,
     read_single_row,
 )
-from coreeval.tools.workspace import RunFiles, Workspace, found_workspace
+from coreeval.tools.workspace import RunFiles, Workspace, find_workspace
 
 Json = Mapping[str, Any]
 ENDS = tuple(name for name in OUTCOMES if name != "pending")
@@ -295,7 +295,7 @@ def _read_spend(manifest: Json, works: bool, run: Path) -> Spend:
     cost = manifest["cost"]
     if works or manifest["status"] == "running":
         payer = f"{manifest['run']}@{manifest['now']}"
-        workspace = found_workspace(Path(manifest["workspace"]), run.resolve(), payer)
+        workspace = find_workspace(Path(manifest["workspace"]), run.resolve(), payer)
         return SpendingReader(Workspace(workspace).calls, payer, cost["budget_usd"]).now()
     paid = [row for row in cost["by_model"] if not row["cached"]]
     return Spend(

@@ -14,7 +14,7 @@ import httpcore2
 import httpx2
 
 
-class Overdue(Exception):
+class ResponseOverdue(Exception):
     """An answer takes longer than is waited for."""
 
 
@@ -29,11 +29,11 @@ class Deadline:
         self.most_s, self._end = most_s, time.monotonic() + most_s
 
     @contextmanager
-    def bounding(self, timeout: float | None) -> Iterator[float]:
+    def limit_step(self, timeout: float | None) -> Iterator[float]:
         """Give the timeout of one step: the one asked for, or less where less is left.
 
         Raises:
-            Overdue: nothing is left, before the step or when it has timed out.
+            ResponseOverdue: nothing is left, before the step or when it has timed out.
         """
         self._check()
         left = self._end - time.monotonic()
@@ -49,14 +49,14 @@ class Deadline:
 
     def _check(self) -> None:
         if time.monotonic() >= self._end:
-            raise Overdue(f"the response takes more than {self.most_s:g} s")
+            raise ResponseOverdue(f"the response takes more than {self.most_s:g} s")
 
 
 _deadline: ContextVar[Deadline] = ContextVar("_deadline")
 
 
 @contextmanager
-def answering_within(most_s: float) -> Iterator[None]:
+def limit_response_time(most_s: float) -> Iterator[None]:
     """Bound the time of an answer inside the block, over a transport of `keep_to_deadline`."""
     token = _deadline.set(Deadline(most_s))
     try:
@@ -66,7 +66,7 @@ def answering_within(most_s: float) -> Iterator[None]:
 
 
 def keep_to_deadline(transport: httpx2.BaseTransport | None) -> None:
-    """Have the connections of a transport keep to `answering_within`; one of a test has none."""
+    """Have the connections of a transport keep to `limit_response_time`; one of a test has none."""
     if isinstance(transport, httpx2.HTTPTransport):
         pool = transport._pool
         pool._network_backend = _Network(pool._network_backend)
@@ -86,7 +86,7 @@ class _Network(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        with _deadline.get().bounding(timeout) as left:
+        with _deadline.get().limit_step(timeout) as left:
             opened = self._inner.connect_tcp(host, port, left, local_address, socket_options)
         return _Stream(opened)
 
@@ -101,7 +101,7 @@ class _Stream(httpcore2.NetworkStream):
         self._inner = inner
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        with _deadline.get().bounding(timeout) as left:
+        with _deadline.get().limit_step(timeout) as left:
             return self._inner.read(max_bytes, left)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -115,7 +115,7 @@ class _Stream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
-        with _deadline.get().bounding(timeout) as left:
+        with _deadline.get().limit_step(timeout) as left:
             return _Stream(self._inner.start_tls(ssl_context, server_hostname, left))
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 import aiohttp
 import httpx2
 
-from coreeval.tools.deadlines import Overdue, answering_within, keep_to_deadline
+from coreeval.tools.deadlines import ResponseOverdue, keep_to_deadline, limit_response_time
 
 MOST_BODY_BYTES: Final = 8 << 20
 """Bytes of a response that is read as a whole, after unpacking: 8 MiB (own choice). The longest
@@ -84,9 +84,9 @@ class BoundedClient(httpx2.Client):
             httpx2.RequestError: nothing answers, or the answer is broken.
         """
         try:
-            with answering_within(self._most_s):
+            with limit_response_time(self._most_s):
                 return self._read(super()._send_single_request(request))
-        except (BodyTooLong, Overdue) as error:
+        except (BodyTooLong, ResponseOverdue) as error:
             raise ResponseTooLong(str(error), request=request) from None
 
     def _read(self, response: httpx2.Response) -> httpx2.Response:

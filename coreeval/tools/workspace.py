@@ -114,7 +114,7 @@ def workspace_for(base: Path) -> Workspace:
     return Workspace(Path(home).expanduser() if home else base / ".coreeval")
 
 
-def found_workspace(recorded: Path, run: Path, payer: str) -> Path:
+def find_workspace(recorded: Path, run: Path, payer: str) -> Path:
     """Return the workspace of a run; a manifest may come from somebody else and name any folder.
 
     It is the first that is there of: the one that the run lies in, the one beside the run or the
@@ -129,8 +129,8 @@ def found_workspace(recorded: Path, run: Path, payer: str) -> Path:
     beside, home = run.parent / ".coreeval", os.environ.get(HOME_VARIABLE)
     paid = (place for place in (beside, recorded) if knows_payer(place, payer))
     named = [Path(home).expanduser()] if home else []
-    likely = (place for place in (*_around(run), *paid) if _looks_like_one(place))
-    others = (place for place in (recorded, beside) if _looks_like_one(place))
+    likely = (place for place in (*_enclosing_workspace(run), *paid) if _is_workspace(place))
+    others = (place for place in (recorded, beside) if _is_workspace(place))
     places = chain(likely, filter(Path.exists, named), others)
     return next(places, beside if recorded.exists() else recorded)
 
@@ -142,7 +142,9 @@ def leads_elsewhere(workspace: Path, run: Path, payer: str) -> bool:
     the run does not lie in it or beside it, and where its call store does not know the run.
     """
     own = workspace_for(Path.cwd()).root
-    near = {place.resolve() for place in (own, *_around(run), run.parent / ".coreeval")}
+    near = {
+        place.resolve() for place in (own, *_enclosing_workspace(run), run.parent / ".coreeval")
+    }
     inside = workspace.resolve().is_relative_to(run)
     return not (inside or workspace.resolve() in near or knows_payer(workspace, payer))
 
@@ -158,13 +160,13 @@ def knows_payer(workspace: Path, payer: str) -> bool:
         return False
 
 
-def _around(run: Path) -> list[Path]:
+def _enclosing_workspace(run: Path) -> list[Path]:
     """Return the workspace that a run lies in, if it lies in one: `WORKSPACE/runs/NAME/START`."""
-    inside = run.parent.parent.name == "runs" and _looks_like_one(run.parents[2])
+    inside = run.parent.parent.name == "runs" and _is_workspace(run.parents[2])
     return [run.parents[2]] if inside else []
 
 
-def _looks_like_one(place: Path) -> bool:
+def _is_workspace(place: Path) -> bool:
     """Tell whether a folder is a workspace by its name, or by what it holds."""
     return (place.name == ".coreeval" and place.is_dir()) or _has_calls(place)
 

@@ -16,7 +16,7 @@ from coreeval.tools.files import is_locked
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.heartbeat import COPYING, open_readonly
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.tools.workspace import found_workspace, leads_elsewhere
+from coreeval.tools.workspace import find_workspace, leads_elsewhere
 from tests.cli.conftest import finished, shell  # noqa: F401 - fixtures
 from tests.cli.kit import Shell
 from tests.tools.stores.call_samples import record
@@ -120,32 +120,32 @@ def test_a_moved_workspace_is_found_by_where_the_run_lies(
     run = home / "runs" / "name" / "start" if inside else tmp_path / "run"
     run.mkdir(parents=True)
     home.mkdir(exist_ok=True)
-    assert found_workspace(tmp_path / recorded, run, "r@now") == home
+    assert find_workspace(tmp_path / recorded, run, "r@now") == home
 
 
 def test_a_copied_workspace_is_that_of_the_runs_in_it_and_beside_it(tmp_path: Path) -> None:
     original, copy = (paid_in(tmp_path / name / ".coreeval", "r@now") for name in ("old", "new"))
-    assert found_workspace(original, copy / "runs" / "name" / "start", "r@now") == copy
-    assert found_workspace(original, copy.parent / "run", "r@now") == copy
-    assert found_workspace(original, copy.parent / "run", "another@now") == original
+    assert find_workspace(original, copy / "runs" / "name" / "start", "r@now") == copy
+    assert find_workspace(original, copy.parent / "run", "r@now") == copy
+    assert find_workspace(original, copy.parent / "run", "another@now") == original
 
 
 def test_a_folder_called_runs_makes_no_workspace(tmp_path: Path) -> None:
     recorded = paid_in(tmp_path / "home", "r@now")
     run = tmp_path / "runs" / "name" / "start"
-    assert found_workspace(recorded, run, "r@now") == recorded
+    assert find_workspace(recorded, run, "r@now") == recorded
 
 
 def test_the_workspace_that_is_named_comes_before_one_that_knows_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there, named = paid_in(tmp_path / "there", "r@now"), tmp_path / "named"
-    assert found_workspace(there, tmp_path / "run", "r@now") == there
+    assert find_workspace(there, tmp_path / "run", "r@now") == there
     named.mkdir()
     monkeypatch.setenv("COREEVAL_HOME", str(named))
-    assert found_workspace(there, tmp_path / "run", "r@now") == there  # it paid there
-    assert found_workspace(there, tmp_path / "run", "forged@now") == named
-    assert found_workspace(tmp_path / "gone", tmp_path / "run", "r@now") == named
+    assert find_workspace(there, tmp_path / "run", "r@now") == there  # it paid there
+    assert find_workspace(there, tmp_path / "run", "forged@now") == named
+    assert find_workspace(tmp_path / "gone", tmp_path / "run", "r@now") == named
 
 
 def test_only_a_workspace_that_knows_a_run_need_not_be_near(

@@ -30,7 +30,7 @@ WIDEST: Final = 200
 _WIDE: Final = re.compile(rf"(\S{{{WIDEST}}})\S")
 _MARK: Final = 32
 """Characters that are looked at for a mark after a word, more than a unit or an ellipsis has."""
-_ALONE: Final = threading.Lock()
+_SPACY_LOCK: Final = threading.Lock()
 """Held while spaCy works: samples are read in threads, and share its vocabulary."""
 _TYPES: dict[str, EntityType] = {
     "PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place",
@@ -55,11 +55,11 @@ def _load_pipeline() -> "Language":
     import spacy
 
     if spacy.util.is_package(MODEL):
-        return _eased(spacy.load(MODEL, disable=["lemmatizer", "parser"]))
-    return _eased(spacy.blank("en"))
+        return _limit_suffix_search(spacy.load(MODEL, disable=["lemmatizer", "parser"]))
+    return _limit_suffix_search(spacy.blank("en"))
 
 
-def _eased(nlp: "Language") -> "Language":
+def _limit_suffix_search(nlp: "Language") -> "Language":
     """Have a pipeline look for the marks after a word at its end only, not in all of the word.
 
     The tokenizer asks for each mark, and a function of Python's lets other threads have a turn.
@@ -87,7 +87,7 @@ class EntityRecogniser:
 
     def find(self, text: str) -> list[EntitySpan]:
         """Return the entities in reading order, longest first where they overlap."""
-        with _ALONE:
+        with _SPACY_LOCK:
             doc = _load_pipeline()(_insert_blanks(text[:MOST]))
             matched = [doc[start:end] for _, start, end in self._phrases()(doc)]
         known = [

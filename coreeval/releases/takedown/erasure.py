@@ -103,7 +103,8 @@ def _walk(path: Path, found: Places, seen: set[Path]) -> None:
         return
     seen.add(path)
     if path.is_symlink() or not path.is_dir():
-        (_sort_link if path.is_symlink() else _sort_file)(path, found)
+        sort = _sort_link if path.is_symlink() else _sort_file
+        sort(path, found)
         return
     names = {each.name for each in path.iterdir()}
     if DATABASE in names:
@@ -255,7 +256,7 @@ class Erasure:
             elif belongs(file):
                 try:
                     count += count_matches(file, self.finder)
-                except (*UNREADABLE, OSError, CoreEvalError) as error:
+                except (*UNREADABLE, CoreEvalError) as error:
                     yield report_unreadable(file, error)
         if count:
             yield FoundTexts(kind=kind, path=path, count=count, action="reported", to_do=to_do)

@@ -1,11 +1,8 @@
 """One request to DOC 2.0, and what its reply means: news, nothing, a refusal, no sense."""
 
-import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Protocol
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -14,6 +11,7 @@ import aiohttp
 from yarl import URL
 
 from coreeval.errors import KnowledgeError
+from coreeval.tools.clock import parse_retry_after
 from coreeval.tools.gdelt.formats import parse_lenient_json
 from coreeval.tools.http import BodyTooLong, ResponseBody, describe_http_error
 
@@ -229,21 +227,3 @@ def _refusal(text: str, folded: str) -> DocAnswer:
     if known or (len(text) <= LONGEST_REFUSAL and text[0].isupper()):
         return Rejection(" ".join(text.split())[:LONGEST_REFUSAL])
     return ServiceFailure("an answer that is neither JSON nor a sentence")
-
-
-def parse_retry_after(header: str, now: datetime | None = None) -> float | None:
-    """Return the seconds that a Retry-After header asks for: a number or an HTTP date."""
-    try:
-        seconds = float(header)
-    except ValueError:
-        return _seconds_until(header, now or datetime.now(UTC))
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
-
-
-def _seconds_until(header: str, now: datetime) -> float | None:
-    try:
-        moment = parsedate_to_datetime(header)
-    except (ValueError, OverflowError):
-        return None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max((aware - now).total_seconds(), 0.0)

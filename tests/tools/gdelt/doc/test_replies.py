@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from coreeval.config.knowledge import DocConfig
 from coreeval.errors import KnowledgeError
+from coreeval.tools.clock import parse_retry_after
 from coreeval.tools.gdelt.doc.doc_source import open_doc
 from coreeval.tools.gdelt.doc.fetch import to_articles
 from coreeval.tools.gdelt.doc.replies import (
@@ -26,7 +27,6 @@ from coreeval.tools.gdelt.doc.replies import (
     ServiceFailure,
     build_url,
     open_wire,
-    parse_retry_after,
     read_reply,
 )
 from coreeval.tools.http import MOST_BODY_BYTES
@@ -162,7 +162,7 @@ def test_bad_escapes_control_characters_and_latin_1_harm_no_list(raw: bytes, tit
     ],
 )
 def test_retry_after(header: str, seconds: float | None) -> None:
-    assert parse_retry_after(header, datetime(2026, 11, 21, 12, tzinfo=UTC)) == seconds
+    assert parse_retry_after(header, now=datetime(2026, 11, 21, 12, tzinfo=UTC)) == seconds
 
 
 def test_articles_are_repaired_and_rows_without_a_place_in_time_are_left_out() -> None:
