@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 Clock = Callable[[], datetime]
 
@@ -25,6 +24,8 @@ def parse_retry_after(header: str | None, *, now: datetime | None = None) -> flo
 
 
 def _seconds_until(header: str, now: datetime) -> float | None:
+    from email.utils import parsedate_to_datetime  # 6 ms that only a date needs
+
     try:
         moment = parsedate_to_datetime(header)
     except (ValueError, OverflowError):
