@@ -25,8 +25,8 @@ from coreeval.evaluation.decomposition import (
     TermName,
     decompose,
 )
-from coreeval.evaluation.decomposition.drop_terms import CLAIMS
 from coreeval.evaluation.decomposition.item_evidence import find_items
+from coreeval.evaluation.decomposition.losses import CLAIMS
 from coreeval.evaluation.excess import TargetStanding
 from coreeval.evaluation.label_scores import Numbers
 from coreeval.evaluation.scores import NO_SCORE, Score

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from coreeval.schema import Defect
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import StepRecord
 from coreeval.tools.workspace import RunFiles
 
 STAGES = {"reword": "D^s", "replace": "plan", "check": "text", "reflect": "judges"}

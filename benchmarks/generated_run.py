@@ -27,8 +27,8 @@ from coreeval.schema import (
 )
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.run_records import CallRow, StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, StepRecord
 from coreeval.tools.workspace import RunFiles
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo"

@@ -23,7 +23,7 @@ from unittest import mock
 
 import pyarrow.csv  # type: ignore[import-untyped]
 
-from coreeval.tools.gdelt.formats import (
+from coreeval.tools.gdelt.rows import (
     ALL_NAMES,
     DATE,
     EXTRAS,

@@ -29,7 +29,7 @@ from coreeval.evaluation.numleak.personas import (
     open_persona,
     synthetic_series,
 )
-from coreeval.evaluation.numleak.personas.answer_styles import value_text
+from coreeval.evaluation.numleak.personas.memory import value_text
 from coreeval.evaluation.numleak.replies import Point, Reply, Variant
 from coreeval.evaluation.numleak.series.catalogue import find_definition, open_series
 from coreeval.evaluation.numleak.series.definition import Series

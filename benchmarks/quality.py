@@ -36,8 +36,8 @@ from coreeval.evaluation.scores import LabelPair, score_accuracy
 from coreeval.schema import Evidence, Result, Sample, Task
 from coreeval.tasks import find_label, load_task
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_records import SampleResult
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import SampleResult
 from coreeval.tools.workspace import RunFiles
 
 Row = dict[str, Any]

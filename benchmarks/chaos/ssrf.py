@@ -25,7 +25,7 @@ from coreeval.config import ModelConfig
 from coreeval.config.knowledge import BigQueryConfig
 from coreeval.config.schedule import HookConfig
 from coreeval.errors import CoreEvalError
-from coreeval.evaluation.numleak.series.download import fetch
+from coreeval.evaluation.numleak.series.catalogue import fetch
 from coreeval.graph.bundled import write_configs
 from coreeval.models import close_models, open_model
 from coreeval.models.failures import CallFailure

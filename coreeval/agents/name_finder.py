@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from pydantic import JsonValue
 
-from coreeval.tools.html_references import unescape
+from coreeval.tools.text import unescape
 
 TAKEN_DOWN = "(taken down)"
 """Stands where a text named somebody."""

@@ -16,9 +16,8 @@ from coreeval.errors import RunError
 if TYPE_CHECKING:
     from coreeval.graph.cassettes.record import RecordResult
     from coreeval.graph.cassettes.replay import ReplayResult
-    from coreeval.releases.cassettes.compare import FileComparison
     from coreeval.releases.cassettes.format import CassetteHead
-    from coreeval.releases.cassettes.read import Cassette
+    from coreeval.releases.cassettes.read import Cassette, FileComparison
 
 
 cassette = typer.Typer(name="cassette", help="A run as one file, and the run repeated from it.")

@@ -212,7 +212,7 @@ def _parse_file_option(text: str, option: str) -> tuple[str, Path]:
 
 def _draw_plots(told: PcrOutcome, plot: Path, names: Sequence[str]) -> list[Path]:
     """Draw the results of these names, and the ablation in a file beside it."""
-    from coreeval.evaluation.pcr.comparison_plots import (
+    from coreeval.evaluation.pcr.comparison_document import (
         ablation_path,
         draw_ablation,
         draw_comparisons,

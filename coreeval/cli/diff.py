@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.formatting import wrap_marked_text
-from coreeval.cli.output import AsJson, Document, brief, one_line, show
+from coreeval.cli.output import AsJson, Document, brief, one_line, show, wrap_marked_text
 from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from coreeval.releases.diff import Diff, FactDiff, FieldDiff, SampleDiff, ValueChange
     from coreeval.releases.release_manifest import ChangeCounts
-    from coreeval.releases.staleness import StaleSample
+    from coreeval.releases.sources import StaleSample
 
 
 SideArgument = Annotated[

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.formatting import window_lines
 from coreeval.cli.options import (
     ConfigArgument,
     FromOption,
@@ -19,7 +18,7 @@ from coreeval.cli.options import (
     lineage_arguments,
     with_trusted_endpoints,
 )
-from coreeval.cli.output import AsJson, Document, brief, command, show
+from coreeval.cli.output import AsJson, Document, brief, command, show, window_lines
 
 if TYPE_CHECKING:
     from coreeval.graph.estimate.model import BudgetFit, CostEstimate, EstimateLine, Range

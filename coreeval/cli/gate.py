@@ -57,9 +57,8 @@ def gate(
     as_json: AsJson = False,
 ) -> None:
     """Hold a release against limits, for CI. Exit 4 where a gate is not met."""
-    from coreeval.releases.gates.check import check_release
+    from coreeval.releases.gates.check import check_release, write_junit
     from coreeval.releases.gates.limits import load_default_gates, load_gates
-    from coreeval.releases.gates.summary import write_junit
     from coreeval.tools.clock import utc_now
 
     if print_config:
@@ -99,7 +98,7 @@ def _print_config(as_json: bool) -> None:
 
 
 def _words(found: "GateResult") -> Iterator[str]:
-    from coreeval.releases.gates.summary import format_verdict
+    from coreeval.releases.gates.check import format_verdict
 
     yield one_line(format_verdict(found))
     for each in found.gates:
@@ -107,7 +106,7 @@ def _words(found: "GateResult") -> Iterator[str]:
 
 
 def _gate_lines(each: "GateFinding") -> Iterator[str]:
-    from coreeval.releases.gates.summary import STATUS_WORDS, format_value
+    from coreeval.releases.gates.check import STATUS_WORDS, format_value
 
     value = one_line(f"{format_value(each)}, {each.of}" if each.of else format_value(each))
     yield f"  {STATUS_WORDS[each.status]:<13}{each.gate:<23}{value}; wanted {each.limit}"
@@ -125,7 +124,7 @@ _IN_TITLES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 
 def write_summaries(found: "GateResult", path: Path | None) -> list[Path]:
     """Write the summary where it is asked for, and add it to that of GitHub's step."""
-    from coreeval.releases.gates.summary import format_summary
+    from coreeval.releases.gates.check import format_summary
     from coreeval.tools.files import write_text
 
     text, written = format_summary(found), list[Path]()
@@ -141,7 +140,7 @@ def write_summaries(found: "GateResult", path: Path | None) -> list[Path]:
 
 def write_annotations(found: "GateResult") -> None:
     """Tell GitHub of each gate that is not met, in a job of its own; stdout is left alone."""
-    from coreeval.releases.gates.summary import format_finding
+    from coreeval.releases.gates.check import format_finding
 
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return

@@ -14,7 +14,7 @@ from coreeval.cli.output import AsJson, Document, brief, one_line, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.graph.progress import Progress
+    from coreeval.graph.monitor import Progress
     from coreeval.tools.gdelt.sync.batches import FeedCoverage, Gap, StoreCoverage
     from coreeval.tools.gdelt.sync.sync import Around, SyncProgress, SyncResult
 
@@ -125,7 +125,7 @@ def _from_folder(store: Path, source: Path) -> "SyncResult":
 @contextmanager
 def _run_around() -> "Iterator[Around]":
     from coreeval.cli.progress import show_progress
-    from coreeval.graph.progress import Progress
+    from coreeval.graph.monitor import Progress
     from coreeval.tools.gdelt.index.build import compact
     from coreeval.tools.gdelt.sync.sync import Around
 
@@ -139,7 +139,7 @@ def _run_around() -> "Iterator[Around]":
 
 
 def _show_progress(watch: "Callable[[Progress], None]") -> "Callable[[SyncProgress], None]":
-    from coreeval.graph.progress import Progress
+    from coreeval.graph.monitor import Progress
 
     def tell(at: "SyncProgress") -> None:
         counts = {"articles": at.articles}

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from coreeval.cli.formatting import format_date
 from coreeval.cli.options import ConfigArgument, SetOption, TrustOption, with_trusted_endpoints
-from coreeval.cli.output import AsJson, Document, one_line, show
+from coreeval.cli.output import AsJson, Document, format_date, one_line, show
 
 if TYPE_CHECKING:
     from coreeval.config import Config, PriceConfig
-    from coreeval.models.check import CheckResult, ModelUse
-    from coreeval.models.probe import ModelProbe
+    from coreeval.models.check import CheckResult, ModelProbe, ModelUse
     from coreeval.tools.workspace import Workspace
 
 
@@ -237,7 +235,7 @@ def _error_lines(error: Document | None) -> Iterator[str]:
 
 
 def _ability_lines(one: Document) -> Iterator[str]:
-    from coreeval.models.probe import SHORT
+    from coreeval.models.check import SHORT
 
     yield from _wrap_line(f"answers in {one['seconds']:.2f} s as {one['returned'] or '(no name)'}")
     if one["limit"]:

@@ -1,17 +1,30 @@
-"""How commands speak: one JSON document on stdout with `--json`, else words; errors once."""
+"""How commands print: one JSON document on stdout with `--json`, else words.
+
+Here is also how runs, dates, texts and errors are written on a terminal.
+"""
 
 import json
 import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from coreeval.errors import CoreEvalError
+from coreeval.meanings import OUTCOMES
+
+if TYPE_CHECKING:
+    from coreeval.releases.manifest import Manifest
+    from coreeval.schema import Arm, Window
+    from coreeval.tools.cutoffs import DateClaim, LatestDate, TargetDates
+    from coreeval.tools.stores.heartbeat import ProgressSnapshot, Spend, Wait
+    from coreeval.viewer.history import ArmDiff
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable document.")]
 Document = Mapping[str, Any]
@@ -110,3 +123,180 @@ def _write(stream: TextIO, text: str) -> None:
         stream.flush()
     except BrokenPipeError:  # head or less has seen enough; the exit code still tells the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def outcome_lines(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each outcome that occurred: name, number, meaning."""
+    for name, meaning in OUTCOMES.items():
+        if counts.get(name):
+            yield f"  {name:<20}{counts[name]:>8}   {meaning}"
+
+
+def control_lines(counts: Mapping[str, int] | None) -> Iterator[str]:
+    """Yield how far the pass is that writes the control arm, once it has begun."""
+    if counts and counts["total"]:
+        ended = counts["total"] - counts["pending"]
+        yield f"control arm: {ended} of {counts['total']} samples have ended"
+        yield from outcome_lines(counts)
+
+
+def list_offline_roles(manifest: "Manifest") -> list[str]:
+    """Return the roles that rules play in a run."""
+    from coreeval.config import ModelsConfig
+
+    return list(ModelsConfig.model_validate(manifest.models).rule_based_roles)
+
+
+def offline_lines(roles: list[str]) -> list[str]:
+    """Return a line saying that rules played these roles; none if a model played them all."""
+    from coreeval.releases.status import ROLES
+
+    who = "every role" if len(roles) == len(ROLES) else ", ".join(roles)
+    return [f"offline: {who} played by rules, which show the workings, not a model"] * bool(roles)
+
+
+REASON = 120
+"""Characters of what an endpoint said that are shown."""
+WAITS = 3
+"""Things that are waited for of which a line is shown."""
+_CAUSES: Mapping[str, str] = {
+    "budget": "{who}: {number} wait for money that those in flight may leave over",
+    "throttled": "{who}: throttled by its endpoint, {number} wait",
+    "resting": "{who}: {number} will be sent again after a failure",
+    "news": "news: {number} looked for",
+    "turn": "{who}: {number} wait for their turn (limits of the endpoint or the config)",
+    "answer": "{who}: {number} sent and not answered",
+    "step": "the step {who}: {number} in it",
+}
+
+
+def format_span(seconds: float) -> str:
+    """Return a time span in the largest unit that fits it twice."""
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _format_rate(per_minute: float) -> str:
+    return f"{per_minute:.0f}" if per_minute >= 100 else f"{per_minute:.3g}"
+
+
+def pace_parts(pulse: "ProgressSnapshot") -> Iterator[str]:
+    """Yield rate and time left, requests in flight, and the slowest role."""
+    if pulse.per_minute is not None:
+        yield f"{_format_rate(pulse.per_minute)}/min"
+    if pulse.left_s:
+        yield f"{format_span(pulse.left_s)} left"
+    if pulse.sent:
+        yield f"{pulse.sent} in flight"
+    if pulse.roles:
+        slowest = pulse.roles[0]
+        yield f"slowest: {slowest.role} {slowest.mean_s:.2g} s"
+
+
+def spend_parts(spend: "Spend") -> Iterator[str]:
+    """Yield what was spent, where anything was or may be."""
+    spent = spend.billed_usd + spend.reserved_usd
+    if spend.budget_usd is not None:
+        yield f"{spent:.4g} of {spend.budget_usd:.4g} USD"
+    elif spent:
+        yield f"{spent:.4g} USD"
+    if spend.unpriced:
+        yield f"{spend.unpriced} answers of unknown price"
+
+
+def format_idle_time(idle_s: float) -> str:
+    """Return that nothing moves, and for how long."""
+    return f"no progress for {format_span(idle_s)}"
+
+
+def wait_lines(waits: "tuple[Wait, ...]") -> list[str]:
+    """Return what is waited for, what explains most first."""
+    return [_wait_line(wait) for wait in waits[:WAITS]]
+
+
+def _wait_line(wait: "Wait") -> str:
+    what = _CAUSES[wait.cause].format(who=wait.who, number=wait.number)
+    reason = one_line(wait.reason)
+    said = f": {reason[:REASON]}" if reason else ""
+    return f"{what}, the longest for {format_span(wait.seconds)}{said}"
+
+
+def format_counts(counts: Mapping[str, int]) -> str:
+    """Return counts on part of a line: the rejections together, what did not occur left out."""
+    rejected = sum(count for name, count in counts.items() if name.startswith("rejected_"))
+    others = {name: count for name, count in counts.items() if not name.startswith("rejected_")}
+    accepted = others.pop("accepted", 0)
+    brief = {"accepted": accepted, "rejected": rejected, **dict(sorted(others.items()))}
+    return ", ".join(f"{name} {count}" for name, count in brief.items() if count)
+
+
+DATE_KINDS = {"cutoff": "training cutoff", "released": "release"}
+
+
+def format_date(fact: "DateClaim") -> str:
+    """Return a date with its source."""
+    if fact.confidence == "given":
+        return f"{fact.date} (config)"
+    return f"{fact.date} ({fact.confidence}, {fact.source}, read {fact.as_of})"
+
+
+def window_lines(window: "Window", start: "LatestDate | None") -> Iterator[str]:
+    """Yield the window, and what its start rests on where that is automatic."""
+    yield f"news from {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d} (end excluded)"
+    if start:
+        yield f"start: auto: {DATE_KINDS[start.kind]} of {start.target}: {format_date(start)}"
+
+
+def target_lines(window: "Window", targets: "Iterable[TargetDates]") -> Iterator[str]:
+    """Yield for each target whether all news of the window is new to it."""
+    for target in targets:
+        yield f"{target.target}: {_describe_newness(window, target.latest)}"
+
+
+def _describe_newness(window: "Window", latest: "LatestDate | None") -> str:
+    if latest is None:
+        return "its cutoff is not known, so nobody can tell what of this news it was trained on"
+    known = f"its {DATE_KINDS[latest.kind]}, {format_date(latest)}"
+    if window.start >= latest.counts_from:
+        return f"all news of the window is after {known}"
+    return f"the window starts before {known}: part of its news may be known to it"
+
+
+WIDTH = 100
+_MARKS = str.maketrans("", "", REMOVED + ADDED + END)
+
+
+def text_lines(title: str, fields: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of a sample's text fields."""
+    for name, text in fields.items():
+        yield from wrap_text(f"{title} {name}: {text}")
+
+
+def difference_lines(diffs: "Iterable[ArmDiff]", before: "Arm", after: "Arm") -> Iterator[str]:
+    """Yield the lines of what differs between two arms, what is gone and what is new marked."""
+    marks = {"same": ("", ""), "removed": (REMOVED, END), "added": (ADDED, END)}
+    for diff in diffs:
+        if (diff.before, diff.after) == (before, after):
+            words = "".join(
+                piece.text.translate(_MARKS).join(marks[piece.op]) for piece in diff.pieces
+            )
+            yield from wrap_marked_text(f"{before} -> {after} {diff.field}: {words}")
+
+
+def wrap_text(text: str) -> list[str]:
+    """Return indented lines; an address stays whole, so that it can be clicked."""
+    return wrap_marked_text(text.translate(_MARKS))
+
+
+def wrap_marked_text(text: str) -> list[str]:
+    """Return indented lines as they are: marks stay in them."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent="    ",
+        subsequent_indent="      ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

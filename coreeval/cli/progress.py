@@ -5,15 +5,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from coreeval.cli.formatting import (
+from coreeval.cli.output import (
     format_counts,
     format_idle_time,
+    note,
     pace_parts,
+    plain,
     spend_parts,
     wait_lines,
 )
-from coreeval.cli.output import note, plain
-from coreeval.graph.progress import Progress, Watch
+from coreeval.graph.monitor import Progress, Watch
 
 SHARE = 0.1
 """Of the time so far, that passes between two lines where there is no terminal: a night's log has

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.app import pause_garbage_collection
-from coreeval.cli.formatting import control_lines, list_offline_roles, offline_lines, outcome_lines
 from coreeval.cli.options import (
     BudgetOption,
     ConfigArgument,
@@ -20,7 +19,18 @@ from coreeval.cli.options import (
     budget_overrides,
     with_trusted_endpoints,
 )
-from coreeval.cli.output import AsJson, Document, brief, command, note, show
+from coreeval.cli.output import (
+    AsJson,
+    Document,
+    brief,
+    command,
+    control_lines,
+    list_offline_roles,
+    note,
+    offline_lines,
+    outcome_lines,
+    show,
+)
 from coreeval.meanings import STATES
 
 if TYPE_CHECKING:

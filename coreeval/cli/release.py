@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.formatting import offline_lines
 from coreeval.cli.options import RunArgument
-from coreeval.cli.output import AsJson, Document, brief, command, one_line, show
+from coreeval.cli.output import AsJson, Document, brief, command, offline_lines, one_line, show
 
 if TYPE_CHECKING:
     from coreeval.evaluation.scores import Score

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.formatting import outcome_lines
 from coreeval.cli.options import TrustOption, with_trusted_endpoints
-from coreeval.cli.output import AsJson, Document, brief, note, one_line, say, show
+from coreeval.cli.output import AsJson, Document, brief, note, one_line, outcome_lines, say, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ def _explain(configs: list[Path], as_json: bool) -> None:
 def _make_dependencies(trust_endpoints: bool, accepted: list[str] | None) -> "Dependencies":
     from coreeval.cli.progress import show_progress
     from coreeval.schedule.due import Dependencies
-    from coreeval.schedule.hooks import HookRunner, accept_by_digest, require_consent
-    from coreeval.schedule.steps import GraphSteps
+    from coreeval.schedule.hooks import GraphSteps, HookRunner, accept_by_digest, require_consent
 
     def consent(plan: "SchedulePlan") -> None:
         accept_by_digest(plan, accepted or ())

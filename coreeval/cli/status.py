@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coreeval.cli.formatting import (
+from coreeval.cli.options import RunArgument
+from coreeval.cli.output import (
+    AsJson,
+    Document,
+    command,
     control_lines,
     format_idle_time,
     format_span,
     offline_lines,
+    one_line,
     outcome_lines,
     pace_parts,
+    redraw,
+    show,
     spend_parts,
     wait_lines,
 )
-from coreeval.cli.options import RunArgument
-from coreeval.cli.output import AsJson, Document, command, one_line, redraw, show
 from coreeval.errors import UsageError
 from coreeval.meanings import STATES
 from coreeval.tools.workspace import RunFiles

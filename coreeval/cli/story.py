@@ -6,8 +6,15 @@ With the calls of a step: who was asked what, and what came back.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from coreeval.cli.formatting import difference_lines, offline_lines, text_lines, wrap_text
-from coreeval.cli.output import Document, one_line, show
+from coreeval.cli.output import (
+    Document,
+    difference_lines,
+    offline_lines,
+    one_line,
+    show,
+    text_lines,
+    wrap_text,
+)
 from coreeval.meanings import OUTCOMES, RUNGS, STEPS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from coreeval.cli.output import AsJson, Document, brief, note, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.releases.takedown.databases import FoundTexts
+    from coreeval.releases.takedown.calls import FoundTexts
     from coreeval.tools.workspace import Workspace
 
 
@@ -52,7 +52,7 @@ def takedown(
 ) -> None:
     """Delete what is kept of somebody who asks to be forgotten."""
     from coreeval.agents.name_finder import NameFinder
-    from coreeval.releases.takedown.databases import UNREADABLE_FILE
+    from coreeval.releases.takedown.calls import UNREADABLE_FILE
     from coreeval.releases.takedown.erasure import Erasure, find_places
     from coreeval.releases.takedown.names import check_names
 
@@ -98,7 +98,7 @@ def _require_paths(workspace: "Workspace", given: Sequence[Path]) -> None:
 def _show_progress(total: int) -> Iterator[Callable[[str], None]]:
     """Give a callback that shows which place is looked at."""
     from coreeval.cli.progress import show_progress
-    from coreeval.graph.progress import Progress
+    from coreeval.graph.monitor import Progress
 
     done = 0
     with show_progress() as watch:

@@ -15,9 +15,18 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coreeval.cli.formatting import list_offline_roles, offline_lines
 from coreeval.cli.options import RunArgument
-from coreeval.cli.output import AsJson, Document, brief, command, note, one_line, show
+from coreeval.cli.output import (
+    AsJson,
+    Document,
+    brief,
+    command,
+    list_offline_roles,
+    note,
+    offline_lines,
+    one_line,
+    show,
+)
 from coreeval.cli.story import show_story, story_document
 from coreeval.errors import UsageError
 from coreeval.meanings import OUTCOMES
@@ -265,7 +274,7 @@ class _StoryReader:
             UsageError: there is no such sample.
         """
         from coreeval.viewer.history import read_sample_history
-        from coreeval.viewer.redaction import redact_history
+        from coreeval.viewer.rendering import redact_history
 
         try:
             story = read_sample_history(self.store, self.calls, sample_id, prompts=self.prompts)
@@ -277,7 +286,7 @@ class _StoryReader:
         self, chosen: "SampleFilter", sort: "SampleSort", descending: bool, offset: int, most: int
     ) -> Document:
         """Return a part of the list of samples."""
-        from coreeval.viewer.redaction import redact_row
+        from coreeval.viewer.rendering import redact_row
 
         page = self.store.listing.page(
             chosen, sort=sort, descending=descending, offset=offset, limit=most

@@ -105,7 +105,7 @@ def _task_mistakes(task: str) -> list[str]:
 
 
 def _window(setup: "Setup") -> list[str]:
-    from coreeval.cli.formatting import target_lines, window_lines
+    from coreeval.cli.output import target_lines, window_lines
     from coreeval.tasks import explain_task
 
     window, task = setup.window, setup.config.task

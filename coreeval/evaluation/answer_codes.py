@@ -10,7 +10,7 @@ import numpy as np
 from coreeval.evaluation.label_scores import FAULTS, MISSING, AnswerTable, AnswerView, Mask, Numbers
 from coreeval.evaluation.scores import ARMS
 from coreeval.schema import Arm
-from coreeval.tools.stores.run_records import TargetAnswer
+from coreeval.tools.stores.run_tables import TargetAnswer
 
 Way = tuple[Arm, int]
 """An arm, and the number of the template that it was asked with."""

@@ -40,7 +40,7 @@ from coreeval.evaluation.scores import (
     score_proportion,
 )
 from coreeval.schema import Arm
-from coreeval.tools.stores.run_records import TargetAnswer
+from coreeval.tools.stores.run_tables import TargetAnswer
 
 FEWEST: Final = 3
 """Targets of which an order says anything: two are in the same order or they are not."""

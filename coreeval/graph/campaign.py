@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeVar
 
 from coreeval.errors import CoreEvalError, Interrupted, ModelCallError, NoValidAnswer, RunLocked
 from coreeval.evaluation.targets import TargetConnection
+from coreeval.graph.monitor import Progress, Watch
 from coreeval.graph.pool import Stop, handle_signals, run_pool
-from coreeval.graph.progress import Progress, Watch
 from coreeval.models import ModelClient, PlainOutput, close_models
 from coreeval.models.activity import ActiveCalls
 from coreeval.models.client import Message

@@ -11,9 +11,8 @@ from coreeval.agents.team import BuildTeam, build_team
 from coreeval.errors import CoreEvalError, RunError
 from coreeval.graph.build import build_run_graph
 from coreeval.graph.inputs import FILE_INPUTS, InputSource
-from coreeval.graph.monitor import Monitor, beat_regularly
+from coreeval.graph.monitor import Monitor, Watch, beat_regularly, ignore_progress
 from coreeval.graph.pool import handle_signals
-from coreeval.graph.progress import Watch, ignore_progress
 from coreeval.graph.recorder import InFlight
 from coreeval.graph.refresh import add_control
 from coreeval.graph.run_context import RunContext

@@ -35,7 +35,7 @@ from coreeval.evaluation.pcr.pairs_from_items import (
 )
 from coreeval.evaluation.pcr.study import CONSISTENCIES, METRICS, PcrSettings
 from coreeval.graph.campaign import CampaignSession, QuestionRunner, ask_text
-from coreeval.graph.progress import Watch, ignore_progress
+from coreeval.graph.monitor import Watch, ignore_progress
 from coreeval.graph.setup import check_reachable
 from coreeval.models import ModelClient, ModelPool, open_model_pool
 from coreeval.tools.embeddings import Embedder

@@ -1,19 +1,42 @@
-"""Watches a run from inside: how fast it goes, what it waits for, what it has spent."""
+"""Watches a run from inside: its speed, what it waits for, what it has spent."""
 
 import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from coreeval.errors import CoreEvalError
-from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.recorder import InFlight
 from coreeval.models.activity import ActiveCalls
 from coreeval.tools.stores.heartbeat import Cause, ProgressSnapshot, Spend, Wait
 from coreeval.tools.stores.run_store import RunStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Where a run is."""
+
+    stage: str
+    """`plan`, `extract`, `gather`, `refresh`, `control`, `assemble`, `evaluate`, `reword`, `pcr`,
+    `report`, `telemetry`."""
+    done: int = 0
+    total: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    """Samples by outcome so far."""
+    note: str = ""
+    pulse: "ProgressSnapshot | None" = None
+    """How fast a run goes, what it has spent and waits for; None for what is no run."""
+
+
+Watch = Callable[[Progress], None]
+
+
+def ignore_progress(_: Progress) -> None:
+    """Tell nobody."""
+
 
 BEAT_EVERY_S = 5.0
 RECENT_S = 300.0

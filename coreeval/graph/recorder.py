@@ -15,8 +15,8 @@ from coreeval.models.activity import CallRef, record_calls
 from coreeval.schema import Result, TrainEnd, Verdict
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores.heartbeat import Wait
-from coreeval.tools.stores.run_records import CallRow, StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, StepRecord
 
 
 class RunObserver(Protocol):

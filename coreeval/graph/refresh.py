@@ -18,10 +18,10 @@ from coreeval.errors import KnowledgeError, ReleaseError
 from coreeval.graph.build import build_sample_graph
 from coreeval.graph.checkpoints import open_checkpoints
 from coreeval.graph.inputs import NewsSources, describe_news
+from coreeval.graph.monitor import Progress
 from coreeval.graph.node_context import NodeContext, TaskTeam
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import run_pool
-from coreeval.graph.progress import Progress
 from coreeval.graph.recorder import build_recorder
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.run_origin import open_keeper

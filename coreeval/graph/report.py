@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from coreeval.errors import ReleaseError
-from coreeval.evaluation.report.highlights import find_highlights
+from coreeval.evaluation.report.definitions import find_highlights
 from coreeval.evaluation.report.provenance import summarize_evidence
 from coreeval.evaluation.report.report_document import ReportInput
 from coreeval.graph.run_context import RunContext
@@ -20,10 +20,10 @@ from coreeval.releases.release_manifest import Quality
 from coreeval.releases.sources import find_parent
 from coreeval.schema import Arm, Sample, TrainStatus
 from coreeval.tools.cutoffs import find_target_dates, load_run_cutoffs
-from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_tables import SampleResult
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.memory_evidence import MemoryEvidence
+    from coreeval.evaluation.agreement import MemoryEvidence
     from coreeval.evaluation.pcr.pairs_from_run import Labels, RunPairs
     from coreeval.evaluation.scores import ArmTable
 
@@ -68,14 +68,14 @@ def gather_memory_evidence(
     job: RunContext, noise: float | None, pcr: ReportDocument | None, numleak: ReportDocument | None
 ) -> "MemoryEvidence":
     """Return what the stored answers and the other detectors say of memory."""
-    from coreeval.evaluation import memory_evidence  # numpy
+    from coreeval.evaluation import agreement  # numpy
     from coreeval.evaluation.answer_codes import code_answers, find_clusters
     from coreeval.evaluation.decomposition import compare_arm_texts
     from coreeval.evaluation.scores import ARMS
 
     targets = [target.model for target in job.config.models.targets]
     clusters = find_clusters(job.store.clusters())
-    return memory_evidence.find_memory_evidence(
+    return agreement.find_memory_evidence(
         [target.model for target in job.config.models.measured_targets],
         code_answers(
             ((target, job.store.answers(target, ARMS)) for target in targets),

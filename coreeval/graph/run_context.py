@@ -11,9 +11,8 @@ from coreeval.agents.team import BuildTeam
 from coreeval.config import Config, TargetConfig
 from coreeval.evaluation.benchmarks import find_target
 from coreeval.evaluation.embedded_targets import is_classifier
-from coreeval.graph.monitor import Monitor
+from coreeval.graph.monitor import Monitor, Progress, Watch
 from coreeval.graph.pool import Stop
-from coreeval.graph.progress import Progress, Watch
 from coreeval.graph.recorder import NULL_OBSERVER, RunObserver
 from coreeval.graph.setup import Setup, graph_version
 from coreeval.models.activity import ActiveCalls
@@ -30,8 +29,8 @@ from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import Clock
 from coreeval.tools.cutoffs import TargetFreshness, count_by_target
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.run_records import Fetch
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import Fetch
 from coreeval.tools.stores.sqlite import Row
 from coreeval.tools.workspace import RunFiles, Workspace
 

@@ -20,7 +20,7 @@ from coreeval.graph.train_split import reword_train
 from coreeval.releases.arms import write_arms, write_control
 from coreeval.releases.card import write_card
 from coreeval.releases.sample_tables import read_evidence_dates
-from coreeval.tools.stores.run_records import ReleaseSample
+from coreeval.tools.stores.run_tables import ReleaseSample
 
 KEEP_BATCH = 200
 
@@ -92,9 +92,7 @@ def assemble_arms(job: RunContext) -> RunUpdate:
 
 def report_run(job: RunContext) -> RunUpdate:
     """Write the report; it is the last stage, so a run is complete when it is done."""
-    from coreeval.evaluation.report.report_document import (
-        write_report,  # a resumed run asks before that
-    )
+    from coreeval.evaluation.report.report_document import write_report
 
     if job.store.stage("report") is None:
         job.tell("report")

@@ -16,8 +16,7 @@ from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
 from coreeval.releases.carry_over import CarryOver, CarryOverTerms
 from coreeval.releases.manifest import FollowedRelease, Manifest
 from coreeval.releases.release import Release
-from coreeval.releases.sources import find_parent
-from coreeval.releases.staleness import Horizon, find_new_cutoffs
+from coreeval.releases.sources import Horizon, find_new_cutoffs, find_parent
 from coreeval.tools.workspace import Workspace
 
 FREE_KEYS = (

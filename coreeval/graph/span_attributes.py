@@ -14,7 +14,7 @@ from typing import Any, Literal
 from coreeval.models.activity import CallRef
 from coreeval.schema import Evidence, Result, Sample, TrainEnd
 from coreeval.tools.stores.call_records import CallRecord
-from coreeval.tools.stores.run_records import StepRecord
+from coreeval.tools.stores.run_tables import StepRecord
 from coreeval.tools.telemetry import Attribute, Attributes, SpanEvent
 
 SpanKind = Literal["AGENT", "CHAIN", "RETRIEVER", "LLM", "EVALUATOR", "GUARDRAIL"]

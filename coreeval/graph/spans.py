@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ParamSpec, Protocol
 
 from coreeval.config import Config
 from coreeval.graph import span_attributes
-from coreeval.graph.progress import Progress
+from coreeval.graph.monitor import Progress
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.span_attributes import CallBill
 from coreeval.models.activity import CallRef
@@ -22,8 +22,8 @@ from coreeval.models.tracing import TRACING
 from coreeval.schema import Result, TrainEnd
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores.call_records import CallRecord
-from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import StepRecord
 from coreeval.tools.telemetry import Attributes, Span, SpanIdentity, find_destination, redact_url
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from coreeval.evaluation.targets import (
     hash_question,
     questions_about,
 )
-from coreeval.graph.progress import Progress
+from coreeval.graph.monitor import Progress
 from coreeval.graph.recorder import build_call_row
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.train_split import list_reworded_test
@@ -33,8 +33,8 @@ from coreeval.models import CallRef, ModelClient, close_models, open_model_pool,
 from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Prediction, Sample, Task
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.run_records import SampleResult, StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import SampleResult, StepRecord
 from coreeval.tools.trust import load_trusted_endpoints
 
 Chunk = tuple[str, Sequence[Sample]]

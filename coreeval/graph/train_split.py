@@ -21,9 +21,9 @@ from coreeval.errors import CoreEvalError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.evaluation.embedded_targets import is_held_out
 from coreeval.graph.build import build_rewording_graph
+from coreeval.graph.monitor import Progress
 from coreeval.graph.nodes import SampleNodes
 from coreeval.graph.pool import run_pool
-from coreeval.graph.progress import Progress
 from coreeval.graph.recorder import InFlight, build_recorder
 from coreeval.graph.refresh import open_node_context
 from coreeval.graph.run_context import RunContext
@@ -34,7 +34,7 @@ from coreeval.models import close_models
 from coreeval.models.rate_limit import RANK
 from coreeval.releases.arms import original_fields, semantic_fields
 from coreeval.schema import Sample, TrainEnd
-from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_tables import SampleResult
 
 MOST_TEST_SAMPLES = 5000
 """Reworded test items that are compared: with ten times the usual number of train items, the

@@ -7,9 +7,10 @@ anybody can look, and would fail, call after paid call, over a count that is non
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
+import httpx
 import httpx2
 import openai
 from langchain_core.language_models import BaseChatModel
@@ -19,7 +20,13 @@ from coreeval.errors import ConfigError
 from coreeval.models.http import find_proxy, load_trusted_certificates
 from coreeval.models.model import IMPOSSIBLE_COUNT, ImpossibleCount, is_count
 from coreeval.models.openai import parse_completion_usage
-from coreeval.tools.http import ResponseBody, read_bounded, replace_body
+from coreeval.tools.http import (
+    MOST_BODY_BYTES,
+    BodyTooLong,
+    ResponseBody,
+    read_bounded,
+    replace_body,
+)
 
 _CACHE_HITS = "prompt_cache_hit_tokens"
 """Where DeepSeek counts prompt tokens that it had in its cache."""
@@ -133,8 +140,6 @@ def _transport_arguments(config: ModelConfig, taken: set[str]) -> dict[str, Any]
     if "client_kwargs" in taken:
         given["client_kwargs"] = {"follow_redirects": False}
     if "async_client_kwargs" in taken:
-        from coreeval.models.langchain_httpx import bounded_settings  # few have httpx
-
         given["async_client_kwargs"] = bounded_settings()
     return given
 
@@ -213,3 +218,41 @@ def _refusal_error(config: ModelConfig, name: str, hint: str) -> ConfigError:
         where=f"model {config.model!r}",
         hint=hint,
     )
+
+
+def bounded_settings() -> dict[str, Any]:
+    """Return settings of an `httpx.AsyncClient` that reads no body without end.
+
+    A body comes as it is, since what unpacks it has no bound.
+    """
+    return {
+        "headers": {"accept-encoding": "identity"},
+        "event_hooks": {"response": [_bound_response]},
+    }
+
+
+async def _bound_response(response: httpx.Response) -> None:
+    packed = response.headers.get("content-encoding", "identity").strip().lower()
+    if packed not in ("", "identity"):
+        await response.aclose()
+        raise httpx.DecodingError(f"the response is packed, unasked: {packed[:40]!r}")
+    if isinstance(response.stream, httpx.AsyncByteStream):
+        response.stream = _BoundedStream(response.stream)
+
+
+class _BoundedStream(httpx.AsyncByteStream):
+    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Yield the body's pieces as long as they are not too many."""
+        left = MOST_BODY_BYTES
+        async for piece in self._stream:
+            left -= len(piece)
+            if left < 0:
+                raise BodyTooLong(f"the response has more than {MOST_BODY_BYTES / (1 << 20):g} MiB")
+            yield piece
+
+    async def aclose(self) -> None:
+        """Let go of the connection."""
+        await self._stream.aclose()

@@ -9,8 +9,8 @@ from typing import Literal
 
 from coreeval.schema import Arm, Evidence, Freshness, ReplacedFact, Task, Triple
 from coreeval.tools.files import ParquetColumns, ParquetRow, write_parquet
-from coreeval.tools.stores.run_records import EvidenceExcerpt, SampleResult
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import EvidenceExcerpt, SampleResult
 
 SNIPPET_CHARS = 200
 """Longest excerpt of a publisher's text that is passed on."""

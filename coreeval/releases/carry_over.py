@@ -13,10 +13,10 @@ from coreeval.errors import ReleaseError
 from coreeval.releases.manifest import FollowedRelease
 from coreeval.releases.release import Release, hash_texts
 from coreeval.releases.release_manifest import ArmRow, FactRow, SampleRow
-from coreeval.releases.staleness import Horizon, is_accepted
+from coreeval.releases.sources import Horizon, is_accepted
 from coreeval.schema import BadRow, Evidence, Precision, ReplacedFact, Result, Sample, Triple
 from coreeval.tools.cutoffs import CERTAIN_FIRST, TargetDates, measure_freshness
-from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample, SampleResult
+from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample, SampleResult
 
 Renewal = Literal[
     "new", "changed", "withheld", "not_accepted", "age", "cutoff", "undated", "precision",

@@ -23,8 +23,8 @@ from coreeval.releases.sample_tables import iter_sample_rows
 from coreeval.schema import Value
 from coreeval.tools.clock import utc_now
 from coreeval.tools.cutoffs import TargetDates
-from coreeval.tools.stores.run_records import SampleResult
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import SampleResult
 from coreeval.tools.workspace import RunFiles
 
 COMMON_SETTINGS = (

@@ -1,25 +1,69 @@
-"""Making a release of a run."""
+"""Makes a release of a run: which samples and ratings go into it, and its files."""
 
 import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+from pydantic import ValidationError
+
+from coreeval.agents.safety import Takedown
 from coreeval.errors import GateNotMet, ReleaseError, RunError, RunLocked
+from coreeval.evaluation.annotation.ratings import Annotation
+from coreeval.evaluation.report.report_file import read_report
+from coreeval.releases.arms import iter_used_evidence, shard_name, write_arms
+from coreeval.releases.comparable import release_comparable
+from coreeval.releases.diff import compare_digests, count_changes, format_changelog
 from coreeval.releases.folders import VERSION_NAME, create_release_folder, refuse_existing_version
 from coreeval.releases.gates.check import require_gates
 from coreeval.releases.gates.limits import Gates
-from coreeval.releases.manifest import Manifest, read_manifest
-from coreeval.releases.release import Release, read_release
+from coreeval.releases.manifest import Manifest, read_manifest, strip_paths
+from coreeval.releases.quality import measure_quality, read_findings
+from coreeval.releases.release import (
+    DIGEST,
+    MANIFEST,
+    TASK,
+    Release,
+    hash_file,
+    read_facts,
+    read_release,
+    read_samples,
+)
+from coreeval.releases.release_card import release_card
+from coreeval.releases.release_manifest import (
+    FileDigest,
+    Findings,
+    PublishedRatings,
+    Quality,
+    ReleaseManifest,
+    ReviewState,
+    SampleRow,
+    TakedownState,
+    Withheld,
+)
+from coreeval.releases.review import build_review
+from coreeval.releases.sample_tables import (
+    add_dataset_info,
+    iter_sample_rows,
+    write_originals,
+    write_samples,
+)
 from coreeval.releases.sources import (
     Parent,
     ReleaseOptions,
     ReleaseSources,
+    find_horizon,
     find_parent,
+    is_accepted,
+    iter_stale_samples,
+    load_named_parent,
     refuse_earlier_date,
 )
-from coreeval.releases.staleness import is_accepted
-from coreeval.releases.write import write_release
 from coreeval.tools.clock import Clock, utc_now
-from coreeval.tools.files import hold_lock
+from coreeval.tools.files import hold_lock, write_json, write_text
+from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import (
     HOME_VARIABLE,
     RunFiles,
@@ -27,6 +71,227 @@ from coreeval.tools.workspace import (
     command,
     leads_elsewhere,
 )
+
+
+def find_withheld_samples(
+    store: RunStore, takedown: Takedown, rejected: Collection[str] = ()
+) -> Mapping[str, Withheld]:
+    """Return the samples that are left out: taken down, or rejected by a person."""
+    by_list: dict[str, Withheld] = dict.fromkeys(find_taken_down(store, takedown), "takedown")
+    by_person: dict[str, Withheld] = dict.fromkeys(rejected, "review")
+    return by_person | by_list
+
+
+def find_taken_down(store: RunStore, takedown: Takedown) -> set[str]:
+    """Return the accepted samples that rest on listed evidence or bring in a listed name."""
+    if not len(takedown):
+        return set()
+    return {*_find_by_evidence(store, takedown), *_find_by_text(store, takedown)}
+
+
+def _find_by_evidence(store: RunStore, takedown: Takedown) -> Iterator[str]:
+    return (sample_id for sample_id, item in iter_used_evidence(store) if takedown.forbids(item))
+
+
+def _find_by_text(store: RunStore, takedown: Takedown) -> Iterator[str]:
+    """Yield samples whose new text has a name that their original has not."""
+    for ended in store.sample_results(["accepted"]):
+        old = set(takedown.names_in(" | ".join(ended.sample.fields.values())))
+        new = set(takedown.names_in(" | ".join((ended.result.updated or {}).values())))
+        if new - old:
+            yield ended.sample.id
+
+
+def publish_ratings(files: RunFiles, run: Manifest) -> PublishedRatings | None:
+    """Return what a release publishes of a run's ratings: no names, texts or single ratings.
+
+    Raises:
+        ReleaseError: the run's annotation.json is damaged, or of another run.
+    """
+    found = read_ratings(files, run)
+    if found is None:
+        return None
+    shared = found.model_dump(include=PublishedRatings.model_fields.keys() - {"raters"})
+    return PublishedRatings.model_validate(shared | {"raters": len(found.raters)})
+
+
+def read_ratings(files: RunFiles, run: Manifest) -> Annotation | None:
+    """Return what people said of a run's texts; None where nobody was asked.
+
+    Raises:
+        ReleaseError: the file is damaged, or of another run.
+    """
+    try:
+        found = Annotation.model_validate_json(files.annotation.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise _unusable_ratings(
+            files.annotation, f"it is damaged ({type(error).__name__})"
+        ) from None
+    if found.run != run.run:
+        raise _unusable_ratings(files.annotation, f"it is about the run {found.run}")
+    return found
+
+
+def _unusable_ratings(path: Path, problem: str) -> ReleaseError:
+    return ReleaseError(
+        f"the ratings of people cannot go into the release: {problem}",
+        where=str(path),
+        hint="score the sheets again (coreeval annotate score), or remove the file",
+    )
+
+
+def write_release(made_of: ReleaseSources, how: ReleaseOptions, draft: Path) -> None:
+    """Write all files of a release into a folder; the manifest with their digests comes last.
+
+    Raises:
+        ReviewOpen: it waits for a person.
+        OSError: a file cannot be written.
+    """
+    with closing(RunStore.open(made_of.files.require_store(), now=utc_now)) as store:
+        review = build_review(made_of.files, made_of.run, store)
+        if how.require_review:
+            review.require_decided()
+        withheld = find_withheld_samples(store, made_of.takedown, review.rejected)
+        arms = _write_tables(made_of, store, draft, withheld, how.snippets)
+        quality = measure_quality(
+            store, made_of.task, withheld=withheld, followed=_followed_quality(made_of)
+        )
+    found = _Measured(arms, quality, review.state(required=how.require_review), withheld)
+    manifest = _manifest(made_of, how, draft, found)
+    private = {"schedule", "telemetry"}
+    config = strip_paths(made_of.config.model_dump(mode="json", exclude=private), made_of.base)
+    write_text(draft / "config.yaml", yaml.safe_dump(config, sort_keys=False))
+    write_json(draft / TASK, made_of.task.model_dump(mode="json"))
+    card = add_dataset_info(release_card(made_of.task, manifest), draft, made_of.split)
+    write_text(draft / "README.md", card)
+    before, made = made_of.parent, Release(path=draft, manifest=manifest)
+    diff = compare_digests(release_comparable(before), release_comparable(made)) if before else None
+    write_text(draft / "CHANGELOG.md", format_changelog(manifest, diff))
+    whole = manifest.model_copy(update={"files": _digests(draft)})
+    write_json(draft / MANIFEST, whole.model_dump(mode="json"))
+    write_text(draft / DIGEST, f"{hash_file(draft / MANIFEST)}  {MANIFEST}\n")
+
+
+def _followed_quality(made_of: ReleaseSources) -> Quality | None:
+    """Return the quality of the release that the run kept samples of, where it is the parent."""
+    followed, parent = made_of.run.parent, made_of.parent
+    if followed is None or parent is None or followed.digest != parent.digest:
+        return None
+    return parent.manifest.quality
+
+
+def _write_tables(
+    made_of: ReleaseSources,
+    store: RunStore,
+    draft: Path,
+    withheld: Mapping[str, Withheld],
+    snippets: bool,
+) -> dict[str, int]:
+    """Write the arms and the tables beside them; return their rows."""
+    shard, on_reject = shard_name(made_of.split), made_of.on_reject
+    arms = write_arms(
+        store,
+        made_of.task,
+        draft,
+        split=made_of.split,
+        on_reject=on_reject,
+        without={
+            "updated": withheld,
+            "semantic": [each for each, why in withheld.items() if why == "review"],
+        },
+        snippets=snippets,
+    )
+    originals = write_originals(
+        store,
+        made_of.task,
+        draft / "original" / shard,
+        redistribute=made_of.licence.redistribute,
+    )
+    rows = iter_sample_rows(store, on_reject=on_reject, withheld=withheld)
+    samples = write_samples(draft / "samples" / shard, rows)
+    return arms | {"original": originals, "samples": samples}
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What was measured on the way."""
+
+    arms: dict[str, int]
+    quality: Quality
+    review: ReviewState
+    withheld: Mapping[str, Withheld]
+
+
+def _manifest(
+    made_of: ReleaseSources, how: ReleaseOptions, draft: Path, found: _Measured
+) -> ReleaseManifest:
+    """Return the manifest but for the digests."""
+    run, shard = made_of.run, shard_name(made_of.split)
+    said = strip_paths(run.model_dump(mode="json"), made_of.base)
+    shared = {key: said[key] for key in said.keys() & ReleaseManifest.model_fields.keys()}
+    parent = made_of.parent
+    findings = _findings(made_of)
+    own = {
+        "version": how.version,
+        "created_at": how.moment.isoformat(timespec="seconds"),
+        "split": made_of.split,
+        "parent": parent and load_named_parent(parent, how.target),
+        "ruled": tuple(made_of.config.models.rule_based_roles),
+        "quality": found.quality,
+        "findings": findings and strip_paths(findings.model_dump(mode="json"), made_of.base),
+        "arms": found.arms,
+        "snippets": how.snippets,
+        "still_stale": _still_stale(made_of, read_samples(draft / "samples" / shard)),
+        "review": found.review,
+        "annotation": publish_ratings(made_of.files, run),
+        "on_reject": made_of.on_reject,
+        "licence": made_of.licence,
+        "takedown": TakedownState(
+            entries=len(made_of.takedown),
+            sha256=made_of.takedown.fingerprint,
+            withheld=sum(why == "takedown" for why in found.withheld.values()),
+        ),
+        "changelog": count_changes(
+            parent,
+            read_samples(draft / "samples" / shard),
+            read_facts(draft / "provenance" / shard),
+        ),
+        "files": {},
+    }
+    return ReleaseManifest.model_validate(shared | own)
+
+
+def _still_stale(made_of: ReleaseSources, samples: Iterator[SampleRow]) -> int | None:
+    """Return how many samples should have been renewed and rest on old evidence all the same."""
+    followed, parent = made_of.run.parent, made_of.parent
+    same = followed and parent and followed.digest == parent.digest
+    # without the release that the run follows nobody knows which targets were new
+    before = parent.manifest.cutoffs if parent and same else made_of.run.cutoffs
+    horizon = find_horizon(made_of.run, before)
+    return None if horizon is None else sum(1 for _ in iter_stale_samples(samples, horizon))
+
+
+def _findings(made_of: ReleaseSources) -> Findings | None:
+    """Return what the run's report says of targets, if there is one.
+
+    Raises:
+        RunCorrupt: it is damaged.
+    """
+    report = read_report(made_of.files)
+    return read_findings(report, where=made_of.files.report_json) if report else None
+
+
+def _digests(draft: Path) -> dict[str, FileDigest]:
+    files = sorted(path for path in draft.rglob("*") if path.is_file())
+    return {
+        path.relative_to(draft).as_posix(): FileDigest(
+            sha256=hash_file(path), bytes=path.stat().st_size
+        )
+        for path in files
+    }
+
 
 _VERSION = re.compile(VERSION_NAME)
 

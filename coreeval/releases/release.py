@@ -21,8 +21,7 @@ from coreeval.releases.release_manifest import (
     SampleRow,
 )
 from coreeval.schema import Task
-from coreeval.tools.files import ParquetRow, read_parquet, select_parquet_rows
-from coreeval.tools.links import leads_through_link
+from coreeval.tools.files import ParquetRow, leads_through_link, read_parquet, select_parquet_rows
 
 MANIFEST = "release.json"
 DIGEST = "release.sha256"

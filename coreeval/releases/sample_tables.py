@@ -1,14 +1,14 @@
-"""The tables of all samples of a release: `samples/`, and `original/` for the benchmark's texts.
+"""The tables of all samples of a release, and the `dataset_info` that shows them on hubs."""
 
-`samples/` has a row for every sample, whatever became of it. `original/` has the texts if they
-may be passed on, else what identifies them.
-"""
-
+import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from coreeval.config import load_config
+from coreeval.config.user_files import parse_yaml
 from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import load_benchmark
 from coreeval.releases.arms import (
@@ -19,14 +19,16 @@ from coreeval.releases.arms import (
     iter_used_evidence,
     original_fields,
     semantic_fields,
+    shard_name,
     updated_fields,
 )
+from coreeval.releases.markdown import dump_front_matter
 from coreeval.releases.release import Release, hash_texts, read_release
 from coreeval.releases.release_manifest import SampleRow, Withheld
 from coreeval.schema import Sample, Task
 from coreeval.tools.files import ParquetColumns, ParquetRow, read_parquet, write_parquet
-from coreeval.tools.stores.run_records import SampleResult
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import SampleResult
 
 ID_COLUMNS: ParquetColumns = {
     "id": "string",
@@ -186,3 +188,85 @@ def read_evidence_dates(store: RunStore) -> dict[str, tuple[datetime, datetime]]
         oldest, newest = found.get(sample_id, (at, at))
         found[sample_id] = min(oldest, at), max(newest, at)
     return found
+
+
+_FENCE = "---\n"
+_FENCES = re.compile(f"^{_FENCE}", re.MULTILINE)
+_SIZES = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+    (10_000_000, "1M<n<10M"),
+)
+"""Size categories of dataset cards, each by the number of rows that it ends before."""
+Info = dict[str, Any]
+
+
+def add_dataset_info(card: str, folder: Path, split: str) -> str:
+    """Return a card whose front matter describes the files of a folder.
+
+    Args:
+        card: Text with YAML between two lines of dashes at its beginning.
+        folder: Has one folder for each config, with one parquet file for the split.
+        split: The split that the files hold.
+    """
+    _, head, body = _FENCES.split(card, 2)
+    front: Info = parse_yaml(head)
+    info = list(iter_dataset_info(folder, split))
+    rows = max((one["splits"][0]["num_examples"] for one in info), default=0)
+    front |= {
+        "size_categories": [size_category(rows)],
+        "configs": [one for one in front["configs"] if one["config_name"] in _names(info)],
+        "dataset_info": info,
+    }
+    head = dump_front_matter(front)
+    return f"{_FENCE}{head}{_FENCE}{body}"
+
+
+def _names(info: list[Info]) -> set[str]:
+    return {one["config_name"] for one in info}
+
+
+def iter_dataset_info(folder: Path, split: str) -> Iterator[Info]:
+    """Yield what the card says of each config, by their names; one without rows is none."""
+    for file in sorted(folder.glob(f"*/{shard_name(split)}")):
+        info = _info(file, split)
+        if info["splits"][0]["num_examples"]:
+            yield info
+
+
+def size_category(rows: int) -> str:
+    """Return the size category of a card for a number of rows."""
+    return next((name for end, name in _SIZES if rows < end), "n>10M")
+
+
+def _info(file: Path, split: str) -> Info:
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]  # slow to import
+
+    with pq.ParquetFile(file) as table:
+        size = sum(batch.nbytes for batch in table.iter_batches())
+        rows, schema = table.metadata.num_rows, table.schema_arrow
+    kinds = {field.name: str(field.type) for field in schema}
+    return {
+        "config_name": file.parent.name,
+        "features": list(_features(kinds, schema.metadata or {})),
+        "splits": [{"name": split, "num_bytes": size, "num_examples": rows}],
+        "download_size": file.stat().st_size,
+        "dataset_size": size,
+    }
+
+
+def _features(kinds: Mapping[str, str], metadata: Mapping[bytes, bytes]) -> Iterator[Info]:
+    """Yield columns as `datasets` writes them: of ClassLabels the names, of lists the kind."""
+    told = json.loads(metadata.get(b"huggingface", b"{}"))
+    declared = told.get("info", {}).get("features", {})
+    for name, kind in kinds.items():
+        labels = declared.get(name, {}).get("names")
+        if labels:
+            names = {str(number): label for number, label in enumerate(labels)}
+            yield {"name": name, "dtype": {"class_label": {"names": names}}}
+        elif kind.startswith("list"):
+            yield {"name": name, "list": kind.rpartition(" ")[2].rstrip(">")}
+        else:
+            yield {"name": name, "dtype": kind}

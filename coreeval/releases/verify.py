@@ -9,7 +9,7 @@ from coreeval.releases.folders import list_names
 from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file, read_release
 from coreeval.releases.release_manifest import FileDigest, ParentRelease
 from coreeval.schema import Value
-from coreeval.tools.links import is_plain_file, leads_through_link
+from coreeval.tools.files import is_plain_file, leads_through_link
 from coreeval.tools.workspace import command
 
 ProblemKind = Literal[

@@ -11,16 +11,18 @@ from typing import Literal
 
 from coreeval.config.schedule import HookConfig
 from coreeval.errors import CoreEvalError, GateNotMet, Interrupted, ReviewOpen, RunError, RunLocked
-from coreeval.schedule.hooks import HookEvent, HookResult, require_consent
-from coreeval.schedule.plan import SchedulePeriod, SchedulePlan, open_plan, refuse_duplicates
-from coreeval.schedule.state import (
+from coreeval.schedule.hooks import HookEvent, HookResult, StepResult, StepRunner, require_consent
+from coreeval.schedule.plan import (
     ErrorRecord,
     OpenPeriod,
     ReleasedPeriod,
+    SchedulePeriod,
+    SchedulePlan,
     ScheduleState,
     describe_process,
+    open_plan,
+    refuse_duplicates,
 )
-from coreeval.schedule.steps import StepResult, StepRunner
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.workspace import RunFiles
 

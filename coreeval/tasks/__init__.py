@@ -3,8 +3,17 @@
 The file format is described in docs/tasks.md.
 """
 
-from coreeval.tasks.load import ALL_TARGETS, BUILT_IN, explain_task, hash_task, load_task
-from coreeval.tasks.task_file import find_label, fold_name, make_label_finder, mentions_target
+from coreeval.tasks.task_file import (
+    ALL_TARGETS,
+    BUILT_IN,
+    explain_task,
+    find_label,
+    fold_name,
+    hash_task,
+    load_task,
+    make_label_finder,
+    mentions_target,
+)
 
 __all__ = [
     "ALL_TARGETS",

@@ -1,17 +1,132 @@
-"""HTTP responses that are read up to a limit, and errors in words that are safe to show.
+"""HTTP responses read up to a limit of bytes and time, and where a redirect may lead.
 
-A server decides how much it sends, so nobody reads a body without an end. `BoundedClient` and
-`read_bounded` read a response as a whole where it arrives, redirects and errors included, and
-hand it on unpacked. Its text is UTF-8: the codec that a server names may take its time, or be
-none of texts. `ResponseBody` does the same for clients of aiohttp.
+Errors are put into words that are safe to show.
 """
 
+import ipaddress
+import ssl
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp
+import httpcore2
 import httpx2
 
-from coreeval.tools.deadlines import ResponseOverdue, keep_to_deadline, limit_response_time
+
+class ResponseOverdue(Exception):
+    """An answer takes longer than is waited for."""
+
+
+class Deadline:
+    """The seconds that are left for one answer.
+
+    Args:
+        most_s: How many there are.
+    """
+
+    def __init__(self, most_s: float) -> None:
+        self.most_s, self._end = most_s, time.monotonic() + most_s
+
+    @contextmanager
+    def limit_step(self, timeout: float | None) -> Iterator[float]:
+        """Give the timeout of one step: the one asked for, or less where less is left.
+
+        Raises:
+            ResponseOverdue: nothing is left, before the step or when it has timed out.
+        """
+        self._check()
+        left = self._end - time.monotonic()
+        try:
+            yield max(0.001, left if timeout is None else min(timeout, left))
+        except httpcore2.TimeoutException:
+            self._check()
+            raise
+
+    def restart(self) -> None:
+        """Count from now on: the server has got a piece of the request, and answers to that."""
+        self._end = time.monotonic() + self.most_s
+
+    def _check(self) -> None:
+        if time.monotonic() >= self._end:
+            raise ResponseOverdue(f"the response takes more than {self.most_s:g} s")
+
+
+_deadline: ContextVar[Deadline] = ContextVar("_deadline")
+
+
+@contextmanager
+def limit_response_time(most_s: float) -> Iterator[None]:
+    """Bound the time of an answer inside the block, over a transport of `keep_to_deadline`."""
+    token = _deadline.set(Deadline(most_s))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def keep_to_deadline(transport: httpx2.BaseTransport | None) -> None:
+    """Have the connections of a transport keep to `limit_response_time`; one of a test has none."""
+    if isinstance(transport, httpx2.HTTPTransport):
+        pool = transport._pool
+        pool._network_backend = _Network(pool._network_backend)
+
+
+class _Network(httpcore2.NetworkBackend):
+    """Opens connections that keep to the deadline."""
+
+    def __init__(self, inner: httpcore2.NetworkBackend) -> None:
+        self._inner = inner
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        with _deadline.get().limit_step(timeout) as left:
+            opened = self._inner.connect_tcp(host, port, left, local_address, socket_options)
+        return _Stream(opened)
+
+    def sleep(self, seconds: float) -> None:
+        self._inner.sleep(seconds)
+
+
+class _Stream(httpcore2.NetworkStream):
+    """A connection each of whose steps keeps to the deadline."""
+
+    def __init__(self, inner: httpcore2.NetworkStream) -> None:
+        self._inner = inner
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        with _deadline.get().limit_step(timeout) as left:
+            return self._inner.read(max_bytes, left)
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        most_s = _deadline.get().most_s
+        self._inner.write(buffer, most_s if timeout is None else min(timeout, most_s))
+        _deadline.get().restart()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.NetworkStream:
+        with _deadline.get().limit_step(timeout) as left:
+            return _Stream(self._inner.start_tls(ssl_context, server_hostname, left))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def get_extra_info(self, info: str) -> object:
+        return self._inner.get_extra_info(info)
+
 
 MOST_BODY_BYTES: Final = 8 << 20
 """Bytes of a response that is read as a whole, after unpacking: 8 MiB (own choice). The longest
@@ -145,3 +260,67 @@ def describe_http_error(error: Exception) -> str:
         proxied = isinstance(error, aiohttp.ClientHttpProxyError)
         return f"the proxy answered {said}" if proxied else said
     return str(error) or type(error).__name__
+
+
+_PORTS: Final = {"http": 80, "https": 443}
+_LOCAL: Final = ("localhost", ".localhost", ".local", ".internal")
+Check = Callable[[httpx2.Request], None]
+
+
+class LedElsewhere(httpx2.RequestError):
+    """An answer leads where nobody has agreed to."""
+
+
+def to_same_host(url: str) -> Check:
+    """Return a check of each request that `url` leads to: its host, by http or better https."""
+    scheme, host, port = _origin(url)
+
+    def check(request: httpx2.Request) -> None:
+        found = _origin(str(request.url))
+        better = (scheme, found[0]) == ("http", "https") and found[2] == _PORTS["https"]
+        if found != (scheme, host, port) and not (better and found[1] == host):
+            raise LedElsewhere(
+                f"it leads to {_shown(found)}; name that address if it is meant", request=request
+            )
+
+    return check
+
+
+def to_public_stores(hub: str) -> Check:
+    """Return a check of each request to a hub, and to the stores that it names for large files.
+
+    A store is public, is spoken to by https, and does not get the hub's token. A host that has a
+    name is taken for public unless it is a local one: what a name resolves to is not looked at.
+    """
+    own = _origin(hub)
+
+    def check(request: httpx2.Request) -> None:
+        found = _origin(str(request.url))
+        if found == own:
+            return
+        trusted = found[0] == "https" and _is_public(found[1])
+        if not trusted or "authorization" in request.headers:
+            raise LedElsewhere(
+                f"the hub leads to {_shown(found)}, which is not its own", request=request
+            )
+
+    return check
+
+
+def _origin(url: str) -> tuple[str, str, int]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0)
+
+
+def _shown(origin: tuple[str, str, int]) -> str:
+    scheme, host, port = origin
+    return f"{scheme}://{host}" + ("" if port == _PORTS.get(scheme) else f":{port}")
+
+
+def _is_public(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_global
+    except ValueError:
+        plain = host.rstrip(".")
+        numeric = plain.replace(".", "").removeprefix("0x").isdigit()  # 2130706433, 0x7f.1
+        return not (numeric or plain.endswith(_LOCAL))

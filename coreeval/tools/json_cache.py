@@ -12,7 +12,7 @@ import diskcache
 from diskcache.core import MODE_BINARY, MODE_RAW
 from pydantic import JsonValue
 
-from coreeval.tools.links import is_plain_file, leads_out
+from coreeval.tools.files import is_plain_file, leads_out
 
 MOST_BYTES = 1 << 30
 """Beyond this size the least recently stored goes (own choice: 1 GiB)."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from importlib.metadata import version
 from threading import Thread
 
+import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event as SdkEvent
@@ -20,8 +21,20 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
-from coreeval.tools.straight_session import StraightSession
 from coreeval.tools.telemetry import Attribute, Attributes, Span, SpanEvent, SpanIdentity
+
+
+class Straight:
+    """Mixed into a session, lets no answer lead to another address: a redirect is an answer."""
+
+    def get_redirect_target(self, _answer: requests.Response) -> None:
+        """Return that an answer leads nowhere."""
+        return
+
+
+class StraightSession(Straight, requests.Session):
+    """A session that follows no redirect."""
+
 
 PATIENCE_S = 2.0
 """Longest that the end of a run waits for what is still to be sent; no more is lost by it than

@@ -1,11 +1,12 @@
 """Texts of others as people see them: differences by word, hidden characters, spreadsheet cells.
 
-Controls and what reorders or hides the rest of a text have no shape of their own: they are shown
-as U+FFFD. In CSV that people fill in with a spreadsheet no cell is a formula, and it comes back
-as it was saved.
+Controls and what reorders or hides the rest of a text have no shape of their own: they are shown as
+U+FFFD. In CSV that people fill in with a spreadsheet no cell is a formula, and it comes back as it
+was saved.
 """
 
 import csv
+import html
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -191,3 +192,23 @@ def find_columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> di
             path, f"it has not one column {missing[0]!r}", "keep the first line as it was written"
         )
     return {name: names.index(name) for name in wanted}
+
+
+_LONG = re.compile(r"&#([0-9]{8,})")
+_MOST_DIGITS = 8
+"""No character has a number of so many digits; what HTML makes of one that is too large stays."""
+
+
+def unescape(text: str) -> str:
+    """Return a text with its references resolved, however many digits they have.
+
+    Python refuses to read a number of more than 4300 digits; a reference to no character becomes
+    U+FFFD, as HTML says.
+    """
+    if "&" not in text:
+        return text
+    return html.unescape(_LONG.sub(_shortened, text))  # noqa: TID251 - here alone
+
+
+def _shortened(found: re.Match[str]) -> str:
+    return "&#" + (found[1].lstrip("0")[:_MOST_DIGITS] or "0")

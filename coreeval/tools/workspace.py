@@ -8,7 +8,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from coreeval.errors import RunCorrupt, RunError, RunStateError
-from coreeval.tools.links import links_among
+from coreeval.tools.files import links_among
 from coreeval.tools.stores.heartbeat import open_readonly
 
 HOME_VARIABLE = "COREEVAL_HOME"

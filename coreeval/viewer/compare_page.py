@@ -17,6 +17,7 @@ from coreeval.viewer.comparison import (
     ComparedSide,
     DifferenceFilter,
     SampleDifference,
+    SideSample,
     compare_models,
     compare_sides,
     find_changes,
@@ -24,7 +25,6 @@ from coreeval.viewer.comparison import (
     load_run_side,
 )
 from coreeval.viewer.rendering import render_page
-from coreeval.viewer.side_samples import SideSample
 
 PAGE_SIZE = 20
 """Samples on a page, each with all its texts."""

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from coreeval.schema import Arm, Evidence, Result, Sample, TrainEnd, Value, Verdict
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore
-from coreeval.tools.stores.run_records import CallRow, StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, StepRecord
 from coreeval.tools.text import DiffPiece, word_diff
 
 StepInputSource = Literal[

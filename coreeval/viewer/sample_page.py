@@ -27,8 +27,7 @@ from coreeval.viewer.history import (
     StepHistory,
     read_sample_history,
 )
-from coreeval.viewer.redaction import redact_history
-from coreeval.viewer.rendering import build_run_url, read_sample_id, render_page
+from coreeval.viewer.rendering import build_run_url, read_sample_id, redact_history, render_page
 from coreeval.viewer.sample_list import PAGE_SIZE, ListView
 
 DATE_SOURCES: dict[Precision, str] = {

@@ -16,7 +16,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from coreeval.config import load_config
-from coreeval.tools.html_references import unescape
+from coreeval.tools.text import unescape
 from coreeval.viewer.app import create_app
 from tests.cli.kit import CONFIG, Said, Shell
 from tests.cli.test_trust import item_config

@@ -23,7 +23,7 @@ from coreeval.graph.estimate.model import (
 )
 from coreeval.graph.estimate.preview import preview
 from coreeval.graph.execute import RunHooks
-from coreeval.graph.progress import Progress
+from coreeval.graph.monitor import Progress
 from coreeval.models.replay import write_answers
 from coreeval.prompts import load_prompts
 from coreeval.releases.manifest import read_manifest

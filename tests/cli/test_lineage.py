@@ -9,7 +9,7 @@ from coreeval.agents.roles import Team
 from coreeval.agents.team import TeamInputs
 from coreeval.errors import ReleaseError, RunError
 from coreeval.graph.execute import RunHooks
-from coreeval.graph.progress import Progress
+from coreeval.graph.monitor import Progress
 from coreeval.graph.run import refresh, resume
 from coreeval.releases.create import make_release
 from coreeval.releases.release import Release, read_release

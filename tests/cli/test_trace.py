@@ -18,8 +18,8 @@ from coreeval.cli.output import brief, command, one_line, plain, say
 from coreeval.releases.manifest import read_manifest, write_manifest
 from coreeval.schema import Evidence
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.run_records import CallRow, StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, StepRecord
 from tests.cli.kit import Shell
 from tests.tools.stores.call_samples import record
 

@@ -17,7 +17,7 @@ from coreeval.evaluation.arms import (
 from coreeval.evaluation.label_scores import AnswerTable, AnswerView, ViewScores, resample
 from coreeval.evaluation.scores import NO_SCORE, ArmComparison, ArmTable
 from coreeval.schema import AnswerKind, Arm, Prediction
-from coreeval.tools.stores.run_records import TargetAnswer
+from coreeval.tools.stores.run_tables import TargetAnswer
 
 GOLD = {"1": "a", "2": "a", "3": "b", "4": "b"}
 

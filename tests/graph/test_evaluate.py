@@ -15,7 +15,7 @@ from coreeval.evaluation.benchmarks import load_benchmark
 from coreeval.graph.estimate.evaluation_estimate import estimate_evaluation
 from coreeval.graph.evaluate import evaluate, prepare_evaluation
 from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, build_run_context
-from coreeval.graph.progress import Progress
+from coreeval.graph.monitor import Progress
 from coreeval.graph.run import open_workspace, retry
 from coreeval.graph.target_questions import put_to_target
 from tests.graph.kit import OPEN, SAMPLES, Lab, ended

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.graph.monitor import FEWEST, RECENT_S, Monitor, RateMeter
-from coreeval.graph.progress import Progress
+from coreeval.graph.monitor import FEWEST, RECENT_S, Monitor, Progress, RateMeter
 from coreeval.graph.recorder import InFlight
 from coreeval.models.activity import ActiveCalls
 from coreeval.releases.status import RunStatus, read_status

@@ -22,7 +22,7 @@ from coreeval.graph.cassettes.record import record
 from coreeval.graph.cassettes.replay import replay
 from coreeval.graph.execute import RunHooks, RunSummary
 from coreeval.graph.inputs import NewsSources, open_news
-from coreeval.graph.progress import Progress
+from coreeval.graph.monitor import Progress
 from coreeval.graph.run import refresh
 from coreeval.graph.run_context import merge_call_totals
 from coreeval.graph.setup import Setup

@@ -15,15 +15,15 @@ import pytest
 from openinference.semconv import trace as semconv
 
 from coreeval.graph.execute import RunHooks, open_store
-from coreeval.graph.progress import Progress
+from coreeval.graph.monitor import Progress
 from coreeval.graph.run import refresh
 from coreeval.graph.spans import SpanRecorder, SpanSettings
 from coreeval.models import CallRef
 from coreeval.schema import Evidence, Result, Sample, TrainEnd
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import StepRecord
 from coreeval.tools.telemetry import Span
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import KEY, SAMPLES, Lab

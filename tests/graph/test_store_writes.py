@@ -11,8 +11,8 @@ import pytest
 from coreeval.errors import RunError
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import StepRecord
 
 ENDED = Result(sample_id="a", outcome="no_knowledge")
 

@@ -42,7 +42,7 @@ from coreeval.tools.gdelt import page_text
 from coreeval.tools.gdelt.doc import replies
 from coreeval.tools.gdelt.doc.fetch import to_articles
 from coreeval.tools.gdelt.doc.replies import HttpReply
-from coreeval.tools.gdelt.formats import FileDamage
+from coreeval.tools.gdelt.rows import FileDamage
 from coreeval.tools.gdelt.sync.article_lists import read_artlist
 from coreeval.tools.gdelt.sync.file_reader import Offer, read
 from coreeval.tools.text import iter_sheet_rows

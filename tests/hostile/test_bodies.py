@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage
 from coreeval.config import ModelConfig
 from coreeval.config.schedule import HookConfig
 from coreeval.errors import DatasetError
-from coreeval.evaluation.numleak.series import download
+from coreeval.evaluation.numleak.series import catalogue
 from coreeval.models import close_models, open_model
 from coreeval.models.failures import CallFailure
 from coreeval.models.listing import check_listed
@@ -85,10 +85,10 @@ def test_an_endless_list_of_models_tells_nothing(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", [*KINDS, "redirect", "packed redirect"])
 def test_an_endless_series_is_not_taken(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "MOST_BYTES", 8 << 20)
+    monkeypatch.setattr(catalogue, "MOST_BYTES", 8 << 20)
     told = pytest.raises(DatasetError, match="more than 8 MiB")
     with endless(kind) as url, bounded_memory(), told as caught:
-        download.fetch(f"{url}/x.csv", hint="h")
+        catalogue.fetch(f"{url}/x.csv", hint="h")
     assert caught.value.where == f"{url}/x.csv" and caught.value.hint == "h"
 
 

@@ -4,10 +4,10 @@ import httpx2
 import pytest
 
 from coreeval.errors import DatasetError, UsageError
-from coreeval.evaluation.numleak.series.download import fetch
+from coreeval.evaluation.numleak.series.catalogue import fetch
 from coreeval.tools.gdelt.doc.replies import open_wire
 from coreeval.tools.gdelt.sync.downloads import normalise_mirror_url
-from coreeval.tools.redirects import LedElsewhere, to_public_stores, to_same_host
+from coreeval.tools.http import LedElsewhere, to_public_stores, to_same_host
 from tests.support.lures import bystander, lure
 
 

@@ -12,8 +12,15 @@ import pytest
 from coreeval.config import METHODS, ModelConfig, ModelsConfig
 from coreeval.models import Retry, close_models, open_model
 from coreeval.models.capabilities import Capabilities
-from coreeval.models.check import CheckResult, check_models, group_models, sum_costs
-from coreeval.models.probe import ROOM, SHORT, ModelProbe
+from coreeval.models.check import (
+    ROOM,
+    SHORT,
+    CheckResult,
+    ModelProbe,
+    check_models,
+    group_models,
+    sum_costs,
+)
 from coreeval.tools.catalogs import Price
 from coreeval.tools.cutoffs import DateClaim, ModelDates
 from coreeval.tools.stores.call_store import CallStore, open_calls

@@ -35,8 +35,8 @@ from coreeval.schema import (
     Window,
 )
 from coreeval.tasks import hash_task, load_task
-from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import StepRecord
 from coreeval.tools.workspace import RunFiles
 
 NOW = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)

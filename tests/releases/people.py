@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from coreeval.schema import Verdict
-from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import StepRecord
 from tests.releases.kit import NOW, Made, make_run
 
 PERSON = {

@@ -14,13 +14,13 @@ from coreeval.releases.carry_over import CarryOver, CarryOverTerms, Renewal
 from coreeval.releases.manifest import FollowedRelease
 from coreeval.releases.release import Release
 from coreeval.releases.release_manifest import FactRow
-from coreeval.releases.staleness import Horizon
+from coreeval.releases.sources import Horizon
 from coreeval.schema import BadRow, Result, Sample
 from coreeval.tasks import load_task
 from coreeval.tools.cutoffs import DateClaim, TargetDates
 from coreeval.tools.files import read_parquet
-from coreeval.tools.stores.run_records import ReleaseSample, SampleResult
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import ReleaseSample, SampleResult
 from tests.releases.kit import NOW, SNIPPET, Made, make_run
 
 FIRST, SECOND, THIRD = (f"emotion/test/{n}" for n in (1, 2, 3))

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import ReleaseError
-from coreeval.releases.changelog import MOST_NAMED, summarize_diff
 from coreeval.releases.comparable import (
     Comparable,
     ComparableTitle,
@@ -14,12 +13,14 @@ from coreeval.releases.comparable import (
     release_comparable,
 )
 from coreeval.releases.diff import (
+    MOST_NAMED,
     MOST_SHOWN,
     Diff,
     SampleDiff,
     compare_digests,
     compare_in_full,
     render_diff_page,
+    summarize_diff,
 )
 from coreeval.releases.release import ReleasedArm, hash_texts
 from coreeval.releases.release_manifest import ArmRow, ChangeCounts, FactRow, SampleRow

@@ -18,7 +18,7 @@ from filelock import FileLock
 from coreeval.errors import DatasetError, ReleaseError, ReviewOpen, RunError, RunLocked
 from coreeval.graph.run import open_run
 from coreeval.graph.run_origin import list_changes
-from coreeval.releases import write
+from coreeval.releases import create
 from coreeval.releases.manifest import FollowedRelease, read_manifest, write_manifest
 from coreeval.releases.release import Release, ReleasedArm, hash_texts, read_release
 from coreeval.releases.release_manifest import Findings, TargetFindings
@@ -114,7 +114,7 @@ def test_places_of_the_machine_and_keys_are_not_published(
     elsewhere = Path.home() / "prices.yaml"
     made = make_run(tmp_path, run={"prices": str(elsewhere)})
     of_a_file = Findings(targets=(TargetFindings(target=f"replay:{made.folder}/answers.jsonl"),))
-    monkeypatch.setattr("coreeval.releases.write._findings", lambda _made_of: of_a_file)
+    monkeypatch.setattr("coreeval.releases.create._findings", lambda _made_of: of_a_file)
     release = made.release()
     assert release.manifest.findings
     assert release.manifest.findings.targets[0].target == "replay:answers.jsonl"
@@ -393,7 +393,7 @@ def test_a_full_disk_leaves_nothing_and_the_next_try_works(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "release.json")
 
     with monkeypatch.context() as patch:
-        patch.setattr(write, "write_json", full)
+        patch.setattr(create, "write_json", full)
         with pytest.raises(RunError, match="No space left") as caught:
             made.release()
     assert "same command again" in caught.value.hint

@@ -14,8 +14,8 @@ from coreeval.releases.review import load_review
 from coreeval.releases.review.decisions import ListedSample, Verdict
 from coreeval.releases.review.review import Choice, record_choices, resolve_run
 from coreeval.schema import NamedEntity
-from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import StepRecord
 from tests.releases.kit import NOW, Made
 from tests.releases.people import (
     PERSON,

@@ -11,10 +11,8 @@ from coreeval.config.schedule import HookConfig
 from coreeval.errors import CoreEvalError
 from coreeval.releases.gates.limits import Gates
 from coreeval.schedule.due import Dependencies, ScheduleResult, run_due
-from coreeval.schedule.hooks import HookEvent, HookResult
-from coreeval.schedule.plan import SchedulePlan, open_plan
-from coreeval.schedule.state import ScheduleState
-from coreeval.schedule.steps import StepResult
+from coreeval.schedule.hooks import HookEvent, HookResult, StepResult
+from coreeval.schedule.plan import SchedulePlan, ScheduleState, open_plan
 from coreeval.tools.workspace import RunFiles, Workspace
 from tests.config.test_load import BASE
 

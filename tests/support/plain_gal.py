@@ -4,9 +4,16 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from coreeval.tools.gdelt.formats import decode_line, read_lines
 from coreeval.tools.gdelt.page_text import clean_title
-from coreeval.tools.gdelt.rows import Article, RowDefect, Rows, host_of, parse_stamp
+from coreeval.tools.gdelt.rows import (
+    Article,
+    RowDefect,
+    Rows,
+    decode_line,
+    host_of,
+    parse_stamp,
+    read_lines,
+)
 from coreeval.tools.gdelt.words import UNKNOWN_LANGUAGE, language_code
 
 

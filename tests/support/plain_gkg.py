@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from coreeval.schema import EntityType, NamedEntity
-from coreeval.tools.gdelt.formats import (
+from coreeval.tools.gdelt.page_text import clean_title
+from coreeval.tools.gdelt.rows import (
     ALL_NAMES,
     COLLECTION,
     DATE,
@@ -18,11 +19,14 @@ from coreeval.tools.gdelt.formats import (
     TRANSLATION,
     URL,
     WEB,
+    Article,
+    RowDefect,
+    Rows,
     decode_line,
+    host_of,
+    parse_stamp,
     read_lines,
 )
-from coreeval.tools.gdelt.page_text import clean_title
-from coreeval.tools.gdelt.rows import Article, RowDefect, Rows, host_of, parse_stamp
 from coreeval.tools.gdelt.words import language_code
 
 _TITLE = re.compile(r"<PAGE_TITLE>(.*?)</PAGE_TITLE>")

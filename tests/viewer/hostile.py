@@ -7,8 +7,8 @@ from pathlib import Path
 
 from coreeval.schema import Evidence, ReplacedFact, Result, Sample, Triple, Verdict
 from coreeval.tools.clock import utc_now
-from coreeval.tools.stores.run_records import StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import StepRecord
 
 SCRIPT = "<script>alert('owned')</script>"
 MARKUP = '<img src=x onerror="alert(1)"><b>bold</b></bdi></td></table>&lt;i&gt;'

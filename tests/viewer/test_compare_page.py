@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 from coreeval.releases.manifest import read_manifest
 from coreeval.releases.release import hash_texts
-from coreeval.tools.html_references import unescape
 from coreeval.tools.stores.run_queries import SampleState
+from coreeval.tools.text import unescape
 from coreeval.tools.workspace import Workspace
 from coreeval.viewer.app import create_app
 from coreeval.viewer.comparison import DifferenceFilter, SampleDifference, find_differences

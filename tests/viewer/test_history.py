@@ -10,10 +10,10 @@ import pytest
 
 from coreeval.schema import Evidence, ReplacedFact, Result, Sample, Triple, Verdict
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.run_records import CallRow, StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, StepRecord
 from coreeval.viewer.history import CallHistory, SampleHistory, read_sample_history
-from coreeval.viewer.redaction import redact_history, redact_row, redact_text
+from coreeval.viewer.rendering import redact_history, redact_row, redact_text
 from tests.tools.stores.call_samples import record
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from coreeval.meanings import OUTCOMES
 from coreeval.releases.manifest import ControlPass, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
-from coreeval.tools.html_references import unescape
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.text import unescape
 from coreeval.viewer.app import create_app
 from tests.viewer.kit import Finished
 

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 from coreeval.schema import Outcome, Result
 from coreeval.tools.clock import utc_now
-from coreeval.tools.html_references import unescape
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.text import unescape
 from coreeval.viewer.app import create_app
 from coreeval.viewer.rendering import build_sample_url
 from coreeval.viewer.sample_page import indent_json

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from coreeval.agents.text.lexicon import FUNCTION_WORDS, IRREGULAR
-from coreeval.tools.html_references import unescape
+from coreeval.tools.text import unescape
 
 Trigram = tuple[str, str, str]
 GAP = "\x00"

@@ -25,13 +25,13 @@ from coreeval.evaluation.annotation.rating_study import (
     StudyItem,
 )
 from coreeval.evaluation.annotation.ratings import SheetRow
-from coreeval.tools.html_references import unescape
 from coreeval.tools.text import (
     find_columns,
     format_sheet,
     iter_sheet_rows,
     join_fields,
     sheet_error,
+    unescape,
     unescape_formula,
     visible_value,
 )

@@ -1,18 +1,5 @@
 """What a score drop is made of: memory, rewriting, label noise; and which samples it comes from."""
 
-from coreeval.evaluation.decomposition.drop_terms import (
-    CONTRASTS,
-    MIN_SAMPLES,
-    TERM_DEFINITIONS,
-    ArmStep,
-    Decomposition,
-    DropParts,
-    LossCheck,
-    MemoryKind,
-    Term,
-    TermName,
-    Verdict,
-)
 from coreeval.evaluation.decomposition.item_evidence import (
     FALSE_SHARE,
     ItemEvidence,
@@ -26,7 +13,21 @@ from coreeval.evaluation.decomposition.judgement import (
     decompose,
     judge_losses,
 )
-from coreeval.evaluation.decomposition.losses import Losses, measure_losses
+from coreeval.evaluation.decomposition.losses import (
+    CONTRASTS,
+    MIN_SAMPLES,
+    TERM_DEFINITIONS,
+    ArmStep,
+    Decomposition,
+    DropParts,
+    LossCheck,
+    Losses,
+    MemoryKind,
+    Term,
+    TermName,
+    Verdict,
+    measure_losses,
+)
 
 __all__ = [
     "CONTRASTS",

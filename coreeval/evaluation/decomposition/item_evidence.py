@@ -20,13 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from coreeval.evaluation.answer_codes import AnswerCodes
-from coreeval.evaluation.decomposition.drop_terms import (
-    BACK,
-    MIN_SAMPLES,
-    PATH,
-    LossCheck,
-    MemoryKind,
-)
+from coreeval.evaluation.decomposition.losses import BACK, MIN_SAMPLES, PATH, LossCheck, MemoryKind
 from coreeval.evaluation.label_scores import Floats, Mask, Numbers
 from coreeval.evaluation.statistics import adjust_benjamini_hochberg
 from coreeval.schema import Arm, Value

@@ -14,20 +14,22 @@ from coreeval.evaluation.covariates import (
     compare_measures,
     describe_difference,
 )
-from coreeval.evaluation.decomposition.drop_terms import (
+from coreeval.evaluation.decomposition.losses import (
     BACK,
     CLAIMS,
     MIN_SAMPLES,
     PATH,
+    Claim,
     Decomposition,
     DropParts,
     LossCheck,
+    Losses,
     MemoryKind,
     Term,
     TermName,
     Verdict,
+    measure_losses,
 )
-from coreeval.evaluation.decomposition.losses import Claim, Losses, measure_losses
 from coreeval.evaluation.excess import MIN_OTHERS, measure_excess
 from coreeval.evaluation.scores import DRAWS, NO_SCORE, Score
 from coreeval.evaluation.statistics import SIGNIFICANCE, adjust_holm

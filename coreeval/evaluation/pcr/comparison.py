@@ -21,7 +21,7 @@ from coreeval.evaluation.pcr.differences import (
     ratio_of,
     replicate_statistic,
 )
-from coreeval.evaluation.pcr.pair_scores import Counts
+from coreeval.evaluation.pcr.pairs import Counts
 from coreeval.evaluation.pcr.ratio import SCALES, SLOPES
 from coreeval.evaluation.pcr.references import NoReferences, compare_with_references
 from coreeval.evaluation.pcr.replicates import FileReplicates, SplitReplicates

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coreeval.evaluation.excess import Excess
-from coreeval.evaluation.pcr.pair_scores import PairScores
+from coreeval.evaluation.pcr.pairs import PairScores
 from coreeval.evaluation.pcr.ratio import performance_consistency_ratio
 from coreeval.evaluation.pcr.references import Method, ReferenceExcess
 from coreeval.evaluation.pcr.replicates import (

@@ -7,14 +7,14 @@ from typing import Final
 import numpy as np
 
 from coreeval.evaluation.metrics import CONSISTENCY, PERFORMANCE, PerItem
-from coreeval.evaluation.pcr.pair_scores import (
+from coreeval.evaluation.pcr.pairs import (
+    Pair,
     PairMeasures,
     assume_outcomes,
     average_measures,
     mark_unanswered,
     measure_pairs,
 )
-from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.pcr.replicates import (
     FileReplicates,
     add_extremes,
@@ -22,7 +22,7 @@ from coreeval.evaluation.pcr.replicates import (
     resample_measures,
 )
 from coreeval.evaluation.pcr.study import PcrSettings
-from coreeval.tools.stores.run_records import TargetAnswer
+from coreeval.tools.stores.run_tables import TargetAnswer
 
 Labels = Mapping[str, Mapping[str, str]]
 """For each split the items to compare, by id with the name of their label."""

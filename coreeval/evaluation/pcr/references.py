@@ -25,7 +25,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from coreeval.evaluation.excess import MIN_LINE, Excess, ReferenceLine
-from coreeval.evaluation.pcr.pair_scores import PairScores
+from coreeval.evaluation.pcr.pairs import PairScores
 from coreeval.evaluation.pcr.ratio import Scale, performance_consistency_ratio
 from coreeval.evaluation.pcr.replicates import FileReplicates, draw_jointly
 from coreeval.evaluation.pcr.verdicts import MIN_ITEMS

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.evaluation.metrics import Consistency, Performance
-from coreeval.evaluation.pcr.pair_scores import (
+from coreeval.evaluation.pcr.pairs import (
     Counts,
     Flags,
+    Pair,
     PairMeasures,
     PairScores,
     assume_outcomes,
@@ -33,7 +34,6 @@ from coreeval.evaluation.pcr.pair_scores import (
     measure_pairs,
     rates_differ,
 )
-from coreeval.evaluation.pcr.pairs import Pair
 from coreeval.evaluation.pcr.ratio import SLOPES, Scale, performance_consistency_ratio
 from coreeval.evaluation.statistics import (
     Array,

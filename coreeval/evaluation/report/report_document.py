@@ -1,15 +1,14 @@
-"""report.json, with everything that the page says; writes it, the page and items.csv."""
+"""Builds report.json with its limits in plain words; writes it, the page and items.csv."""
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.config import Config
-from coreeval.evaluation.report.definitions import DEFINITIONS
-from coreeval.evaluation.report.highlights import Highlight
-from coreeval.evaluation.report.limits import list_limits
+from coreeval.evaluation.pcr.verdicts import ABOUT_MEMORY, CAVEATS
+from coreeval.evaluation.report.definitions import DEFINITIONS, Highlight
 from coreeval.evaluation.report.provenance import (
     EvidenceUsed,
     describe_benchmark,
@@ -26,11 +25,159 @@ from coreeval.tools.text import escape_formula, visible
 from coreeval.tools.workspace import RunFiles
 
 if TYPE_CHECKING:
-    from coreeval.evaluation.memory_evidence import MemoryEvidence
+    from coreeval.evaluation.agreement import MemoryEvidence
     from coreeval.evaluation.scores import ArmTable
 
 
 Json = Mapping[str, Any]
+FEW: Final = 100
+"""Ours: a share of so many samples has an interval about 0.2 wide where it is one half."""
+SHIFTED: Final = 0.1
+"""Ours: a tenth of the updated arm would need another label for the balance of the benchmark."""
+_ALWAYS: Final = (
+    "The updated arm is the part of the benchmark that news could be found for and that passed the "
+    "checks, not a random part of it. Compare arms on the samples that both have.",
+    "A fact is what a headline or a one-sentence description says on its date. Nobody looked "
+    "whether it was true, or true for long.",
+    "The judges are programs. The label-noise bound takes their errors into account, that on facts "
+    "has no bound.",
+    "A drop from original to updated is no proof of memory: new facts can be harder to read. A "
+    "verdict of memory rests on other targets that lose less on the same texts; a weakness that "
+    "this target alone has, for rewordings or for new facts, looks the same.",
+)
+
+
+def list_limits(document: Json) -> list[str]:
+    """Return sentences about a report, from the report alone."""
+    own = [sentence for look in _OWN for sentence in look(document)]
+    measured = bool(document["arms"]["targets"])
+    return own + [each for each in _ALWAYS if measured or "drop" not in each]
+
+
+def _rules(of: Json) -> Iterator[str]:
+    if of["offline_roles"]:
+        who = ", ".join(of["offline_roles"]).replace("_", " ")
+        yield (
+            f"Rules played these roles: {who}. They show the workings, and say nothing about what "
+            "a model would write or judge."
+        )
+
+
+def _part(of: Json) -> Iterator[str]:
+    limit, pending = of["benchmark"]["limit"], of["counts"]["pending"]
+    if limit is not None:
+        yield f"Only the first {limit} samples were taken (--limit), which may be unlike the rest."
+    if pending:
+        yield f"{_count(pending)} were unfinished when this was written."
+    if of["counts"]["failed"]:
+        yield f"{_count(of['counts']['failed'])} failed; `coreeval retry` takes them again."
+
+
+def _few(of: Json) -> Iterator[str]:
+    accepted = of["counts"]["accepted"]
+    if 0 < accepted < FEW:
+        yield (
+            f"{_count(accepted)} were accepted, which are few: read the intervals, not the numbers "
+            "before them."
+        )
+    shift = of["quality"]["balance_shift"]
+    if shift is not None and shift > SHIFTED:
+        yield (
+            f"The labels of the updated arm are not balanced like those of the benchmark (shift "
+            f"{shift:.2f}), which moves accuracy, and less so macro-F1."
+        )
+
+
+def _noise(of: Json) -> Iterator[str]:
+    if of["counts"]["accepted"] and of["quality"]["label_noise"]["bound"] is None:
+        yield "There is no bound on wrong labels: too few texts were judged blind by this run."
+    by = {each["role"]: each for each in of["roles"]}
+    writer, judge = by["composer"], by["label_judge"]
+    if writer["model"] == judge["model"] and not judge["by_rules"]:
+        yield (
+            f"The same model, {judge['model']}, wrote the texts and judged their labels: it may "
+            "pass its own mistakes. Name another as models.label_judge."
+        )
+
+
+def _dates(of: Json) -> Iterator[str]:
+    used = of["evidence"]
+    crawled = used["precision"].get("crawl", 0)
+    if crawled:
+        yield (
+            f"For {crawled} of the {used['articles']} articles cited only the time is known at "
+            "which GDELT saw the page, which may be older."
+        )
+    for each in of["targets"]:
+        if not each["embedded"] and not (each["cutoff"] or each["released"]):
+            yield f"Neither cutoff nor release of {each['target']} is known: it may know the news."
+    for each in of["after_cutoff"]:
+        if each["before"]:
+            yield (
+                f"{_count(each['before'])} cited something from before the cutoff of "
+                f"{each['target']}, which it may know."
+            )
+
+
+def _answers(of: Json) -> Iterator[str]:
+    for target in of["arms"]["targets"]:
+        kinds = [arm["answers"] for arm in target["all_samples"]["arms"]]
+        refused, asked = sum(each["refused"] for each in kinds), sum(sum(e.values()) for e in kinds)
+        if refused:
+            yield (
+                f"{target['target']} refused {refused} of {asked} questions about the arms, which "
+                "are in no score: who refuses what is hard scores better on the rest."
+            )
+
+
+def _control(of: Json) -> Iterator[str]:
+    """Yield the targets that were added after the control window had been held to cutoffs."""
+    for target in of["targets"] if of["decomposition"]["control"] else ():
+        if not target["embedded"] and target["cutoff"] is None:
+            yield (
+                f"No cutoff of {target['target']} was on record when the control window was "
+                "checked: it may not know that news, and then the control arm explains too much."
+            )
+
+
+def _splits(of: Json) -> Iterator[str]:
+    """Yield what verdicts of PCR take for granted, once for all targets."""
+    told = {
+        each["test"]["basis"]
+        for each in (of["pcr"]["targets"] if of["pcr"] else ())
+        if each["verdict"] in ABOUT_MEMORY
+    }
+    for basis in sorted(told):
+        yield f"A verdict of PCR on memory: {CAVEATS[basis]}."
+
+
+def _money(of: Json) -> Iterator[str]:
+    if of["cost"]["billed_usd"] is None:
+        yield "Some calls have no known price: what the run cost is not known."
+    if of["cost"]["unknown_usd"]:
+        yield (
+            f"Nobody knows whether {of['cost']['unknown_usd']:.2f} USD of requests that were cut "
+            "off were billed; they count as spent."
+        )
+
+
+def _count(samples: int) -> str:
+    return f"{samples} sample{'' if samples == 1 else 's'}"
+
+
+_OWN: Final[tuple[Callable[[Json], Iterator[str]], ...]] = (
+    _rules,
+    _part,
+    _few,
+    _noise,
+    _dates,
+    _answers,
+    _control,
+    _splits,
+    _money,
+)
+
+
 _OF_MANIFEST = (
     "run", "name", "task", "created_at", "now", "window", "window_start", "after_cutoff", "counts",
     "kept", "parent", "bad_rows", "cost", "knowledge", "fingerprints", "pipeline",

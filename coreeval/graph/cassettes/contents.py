@@ -33,8 +33,8 @@ from coreeval.releases.manifest import ConfigSource, Cost, KnowledgeUsed, Manife
 from coreeval.releases.release import hash_texts
 from coreeval.schema import Result, Sample
 from coreeval.tasks import BUILT_IN
-from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample, SampleResult
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample, SampleResult
 from coreeval.tools.workspace import Workspace
 
 RUN_KEYS = ("concurrency", "max_attempts", "seed", "on_reject", "control_window")

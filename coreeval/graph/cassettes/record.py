@@ -25,7 +25,6 @@ from coreeval.graph.run import lock_run, open_workspace
 from coreeval.graph.setup import Setup, prompt_versions, set_up, task_fingerprint
 from coreeval.models.replay import hash_request, line_key, to_answer_line
 from coreeval.releases.cassettes import format as kinds
-from coreeval.releases.cassettes.compare import hash_files, hash_rows
 from coreeval.releases.cassettes.format import (
     AnswerLine,
     BodyTally,
@@ -33,6 +32,7 @@ from coreeval.releases.cassettes.format import (
     WrittenCassette,
     write_cassette,
 )
+from coreeval.releases.cassettes.read import hash_files, hash_rows
 from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.releases.release import hash_texts
 from coreeval.releases.release_manifest import Licence

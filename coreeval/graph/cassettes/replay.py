@@ -30,10 +30,11 @@ from coreeval.graph.execute import (
 )
 from coreeval.graph.run import lock_run
 from coreeval.graph.setup import Setup, graph_version, prompt_versions, set_up, task_fingerprint
-from coreeval.releases.cassettes.compare import FileComparison, compare_files
 from coreeval.releases.cassettes.format import CassetteOrigin, CassettePass
 from coreeval.releases.cassettes.read import (
     Cassette,
+    FileComparison,
+    compare_files,
     count_fixed_results,
     install_hint,
     open_cassette,

@@ -51,8 +51,8 @@ from coreeval.tasks import BUILT_IN
 from coreeval.tools.files import write_text
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_records import canonical_json
-from coreeval.tools.stores.run_records import SampleResult
 from coreeval.tools.stores.run_store import BenchmarkRow
+from coreeval.tools.stores.run_tables import SampleResult
 
 LEAST_SAMPLE_S = 900.0
 """Seconds that a sample has at least: the run's own limit was for models, not for this machine."""

@@ -22,8 +22,8 @@ from coreeval.tools.catalogs import cost
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
-from coreeval.tools.stores.run_records import CallRow, SampleResult
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, SampleResult
 from coreeval.tools.workspace import RunFiles, Workspace
 
 MOST_CALLS = 300

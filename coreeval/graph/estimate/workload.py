@@ -20,9 +20,10 @@ from coreeval.evaluation.targets import TargetQuestion, make_message, questions_
 from coreeval.graph.bundled import DATASETS
 from coreeval.graph.estimate.call_figures import RETRY_PROMPT
 from coreeval.graph.estimate.model import FigureBasis, KnownRange, estimate_mean
-from coreeval.graph.prompt_lab.input_sources import DryRun, FirstRoleInputs
 from coreeval.graph.prompt_lab.lab import PromptLab, open_bundled_lab
 from coreeval.graph.prompt_lab.role_inputs import (
+    DryRun,
+    FirstRoleInputs,
     RoleInput,
     RoleRequest,
     SkippedSample,

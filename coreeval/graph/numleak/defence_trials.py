@@ -145,7 +145,7 @@ async def _ask_questions(
 def _ask_persona(
     model: str, questions: Sequence[OrdinaryQuestion]
 ) -> dict[OrdinaryQuestion, TextAnswer]:
-    from coreeval.evaluation.numleak.personas.answer_styles import answer_ordinary  # numpy
+    from coreeval.evaluation.numleak.personas.memory import answer_ordinary  # numpy
 
     return {
         one: TextAnswer("answered", answer_ordinary(model, one.defence, one.asked))

@@ -19,6 +19,7 @@ from coreeval.evaluation.numleak.probes import SeriesQuestion, write_replies
 from coreeval.evaluation.numleak.replies import TOP_TOKENS, Reply, Token
 from coreeval.evaluation.numleak.series import Series
 from coreeval.graph.campaign import CampaignSession, QuestionRunner, TextAnswer, ask_text
+from coreeval.graph.monitor import Progress, Watch, ignore_progress
 from coreeval.graph.numleak.defence_trials import ask_utility
 from coreeval.graph.numleak.plan import (
     SERIES_ROLE,
@@ -27,7 +28,6 @@ from coreeval.graph.numleak.plan import (
     allow_tokens,
     find_question_role,
 )
-from coreeval.graph.progress import Progress, Watch, ignore_progress
 from coreeval.models import ModelClient, ModelPool, open_model_pool
 from coreeval.tools.stores.call_store import CallStore
 from coreeval.tools.trust import load_trusted_endpoints
@@ -216,10 +216,7 @@ def _by_persona(
 
 def _find_persona_refusal(persona: str, question: SeriesQuestion) -> str | None:
     """Return what a persona says that keeps to a defence; None where it gives in, or has none."""
-    from coreeval.evaluation.numleak.personas.answer_styles import (  # numpy
-        DEFENCE_REFUSAL,
-        gives_way,
-    )
+    from coreeval.evaluation.numleak.personas.memory import DEFENCE_REFUSAL, gives_way
 
     if not isinstance(question, DefenceQuestion):
         return None

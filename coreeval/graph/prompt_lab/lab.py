@@ -11,8 +11,10 @@ from coreeval.config import load_config
 from coreeval.errors import UsageError
 from coreeval.evaluation.benchmarks import iter_benchmark
 from coreeval.graph.bundled import DATASETS, write_configs
-from coreeval.graph.prompt_lab.input_sources import DryRun, FirstRoleInputs, RecordedInputs
 from coreeval.graph.prompt_lab.role_inputs import (
+    DryRun,
+    FirstRoleInputs,
+    RecordedInputs,
     RoleInput,
     RoleInputSource,
     SkippedSample,

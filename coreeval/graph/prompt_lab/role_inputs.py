@@ -1,31 +1,45 @@
-"""What a role is given for one sample, and exactly what a model is shown of it.
+"""What a role is given for a sample.
 
-The call of a role is caught before it is made, with its arguments; its messages and the schema of
-the answer are those that would be sent.
+Inputs come from the records of a run, or from a dry run with rules in the other roles.
 """
 
 import difflib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel
 
 from coreeval.agents.roles import Team
-from coreeval.agents.team import LLM_ROLES
-from coreeval.config import ROLES
-from coreeval.errors import UsageError
+from coreeval.agents.team import LLM_ROLES, TeamInputs, build_team
+from coreeval.config import ROLES, ModelConfig, ModelsConfig
+from coreeval.errors import RunStateError, UsageError
+from coreeval.graph.build import build_sample_graph
+from coreeval.graph.execute import RunHooks, build_run_context
+from coreeval.graph.inputs import open_news
+from coreeval.graph.node_context import NodeContext, TaskTeam
+from coreeval.graph.nodes import END, SampleNodes
+from coreeval.graph.refresh import build_node_context
+from coreeval.graph.run import build_manifest, describe_source
+from coreeval.graph.run_context import RunContext
 from coreeval.graph.setup import Setup
+from coreeval.graph.state import SampleNode, SampleState, SampleUpdate, start_sample
+from coreeval.graph.threads import STEPS_BEFORE, STEPS_PER_ATTEMPT
 from coreeval.models import ModelClient, OutputSchema
 from coreeval.models.client import accept_any
 from coreeval.prompts import Message, PromptSet
 from coreeval.schema import RoleName, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
+from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.run_records import CallRow
+from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, StepRecord
+from coreeval.tools.workspace import RunFiles, Workspace
 
 _SIGNATURES = {
     role: inspect.signature(protocol.__call__) for role, protocol in get_type_hints(Team).items()
@@ -188,3 +202,180 @@ def is_as_sent(situation: RoleInput, shown: RoleRequest, calls: Path) -> bool | 
         store.close()
     sent = [json.loads(record.request)["messages"] for record in records if record]
     return list(shown.messages) in sent if sent else None
+
+
+NODES_OF_ROLE: Mapping[RoleName, Sequence[str]] = {
+    "extractor": ("extract",),
+    "replacer": ("replace",),
+    "rewriter": ("reword",),
+    "composer": ("compose",),
+    "fact_judge": ("reflect",),
+    "label_judge": ("judge_original", "judge_semantic", "reflect"),
+}
+"""The nodes that ask each role."""
+
+
+class RecordedInputs:
+    """A finished or running run, looked at and not changed.
+
+    A node's arguments are not recorded, but what each node changed is: the state before a step is
+    the sum of the steps before it, and the node is taken through it again up to the role's call.
+    """
+
+    def __init__(self, store: RunStore, setup: Setup, role: RoleName) -> None:
+        self._store, self._setup, self._role = store, setup, role
+        stand_ins: dict[str, Any] = {each: _stay_silent for each in ROLES}
+        self._team = Team(**(stand_ins | {role: RoleProbe(role)}))
+        self._nodes = SampleNodes(
+            NodeContext(
+                find_team=lambda sample: TaskTeam(
+                    task=load_sample_task(setup, sample), team=self._team
+                ),
+                knowledge=cast(KnowledgeSource, None),  # no node that asks a role looks for news
+                retrieve=_stay_silent,
+                window=setup.window,
+                store=store,
+                rules=setup.rules,
+                candidates=setup.config.knowledge.candidates,
+                max_attempts=setup.config.run.max_attempts,
+            )
+        )
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the run's samples: those that have ended, then those that have not."""
+        yield from (one.sample for one in self._store.sample_results())
+        yield from map(self._store.sample, self._store.pending())
+
+    async def situation(self, sample: Sample) -> RoleInput | SkippedSample:
+        """Return what the role was given last."""
+        steps = self._store.steps(sample.id)
+        for place, step in reversed(list(enumerate(steps))):
+            if step.node not in NODES_OF_ROLE[self._role]:
+                continue
+            given = await self._replay_step(step, _restore_state(sample, steps[:place]))
+            if given is not None:
+                task = load_sample_task(self._setup, sample)
+                calls = tuple(call for call in step.calls if call.role == self._role)
+                return RoleInput(
+                    role=self._role, sample=sample, task=task, given=given, calls=calls
+                )
+        result = self._store.result(sample.id)
+        how = f"it ended as {result.outcome}" if result else "it has not ended"
+        return SkippedSample(
+            sample_id=sample.id, reason=f"the run did not ask the {self._role}: {how}"
+        )
+
+    async def _replay_step(self, step: StepRecord, state: SampleState) -> Mapping[str, Any] | None:
+        try:
+            await getattr(self._nodes, step.node)(state)
+        except RoleReached as reached:
+            return reached.given
+        except KeyError as error:
+            raise RunStateError(
+                f"the record of {step.sample_id} lacks {error} before the step {step.node}",
+                hint="it was written by another version; refresh again, or leave --run out",
+            ) from None
+        return None
+
+
+async def _stay_silent(*_values: object, **_named: object) -> Any:  # noqa: ANN401 - for any of them
+    """Stand beside the role that is listened to, in the one node that asks two."""
+
+
+def _restore_state(sample: Sample, steps: Sequence[StepRecord]) -> SampleState:
+    state: dict[str, Any] = dict(start_sample(sample.id))
+    for step in steps:
+        state |= step.detail
+    return cast(SampleState, state)
+
+
+PARALLEL_UPDATES: Mapping[RoleName, tuple[str, SampleUpdate]] = {
+    "rewriter": ("retrieve", SampleUpdate(route=END)),
+    "replacer": ("judge_semantic", SampleUpdate()),
+}
+"""The node that runs beside a role's own and what stands for it: nothing may be in flight, such as
+a search for news, when the graph is stopped."""
+
+
+class FirstRoleInputs:
+    """Situations of the two roles that are shown nothing but the sample."""
+
+    def __init__(self, setup: Setup, role: RoleName) -> None:
+        self._setup, self._role = setup, role
+
+    async def situation(self, sample: Sample) -> RoleInput:
+        """Return the sample, or for the label judge its texts alone."""
+        given: Mapping[str, Any] = (
+            {"sample": sample} if self._role == "extractor" else {"fields": sample.fields}
+        )
+        task = load_sample_task(self._setup, sample)
+        return RoleInput(role=self._role, sample=sample, task=task, given=given)
+
+
+class DryRun:
+    """The sample graph with rules in all roles but one, which is only listened to.
+
+    Args:
+        setup: The benchmark and its news; its models are not looked at.
+        role: The role whose first call is caught.
+        config: The file that the setup was read from.
+        workspace: Where the news lies ready for searching, or is made so.
+    """
+
+    def __init__(self, setup: Setup, role: RoleName, config: Path, workspace: Workspace) -> None:
+        self._setup, self._role = setup, role
+        self._stack = ExitStack()
+        try:
+            self._job = self._open_job(config, workspace)
+            self._graph = self._open_graph(workspace)
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the news and of what was written meanwhile."""
+        self._stack.close()
+
+    async def situation(self, sample: Sample) -> RoleInput | SkippedSample:
+        """Play one sample until the role is called for the first time."""
+        self._job.store.add_samples([sample])
+        limit = STEPS_BEFORE + STEPS_PER_ATTEMPT * self._job.config.run.max_attempts
+        try:
+            ended = await self._graph.ainvoke(start_sample(sample.id), {"recursion_limit": limit})
+        except RoleReached as reached:
+            task = load_sample_task(self._setup, sample)
+            return RoleInput(role=self._role, sample=sample, task=task, given=reached.given)
+        why = f"with rules it ends before as {ended['outcome']}: {ended.get('reason', '')}"
+        return SkippedSample(sample_id=sample.id, reason=why.rstrip(": "))
+
+    def _open_job(self, config: Path, workspace: Workspace) -> RunContext:
+        folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="coreeval-bench-")))
+        rules = ModelsConfig(default=ModelConfig(model="offline"))
+        setup = replace(self._setup, config=self._setup.config.model_copy(update={"models": rules}))
+        files = RunFiles(folder)
+        manifest = build_manifest(setup, workspace, files, describe_source(config), limit=None)
+        job = build_run_context(setup, manifest, files, workspace, RunHooks(hire=self._hire))
+        self._stack.callback(job.close)
+        return job
+
+    def _open_graph(self, workspace: Workspace) -> Any:  # noqa: ANN401 - LangGraph's own type
+        knowledge = open_news(self._job.setup, workspace)
+        self._stack.callback(knowledge.close)
+        calls = open_calls(self._job.files.root / "calls.db")
+        self._stack.callback(calls.close)
+        context = build_node_context(self._job, knowledge, calls)
+        return build_sample_graph(SampleNodes(context), self._wrap).compile()
+
+    def _hire(self, task: Task, materials: TeamInputs) -> Team:
+        caught: Mapping[str, Any] = {self._role: RoleProbe(self._role)}
+        return replace(build_team(task, materials), **caught)
+
+    def _wrap(self, name: str, node: SampleNode) -> SampleNode:
+        left_out, update = PARALLEL_UPDATES.get(self._role, ("", SampleUpdate()))
+        if name != left_out:
+            return node
+
+        async def nothing(state: SampleState) -> SampleUpdate:
+            return update
+
+        return nothing

@@ -31,8 +31,7 @@ from huggingface_hub.utils.tqdm import disable_progress_bars
 from coreeval.errors import CoreEvalError, CredentialError, ReleaseError, RunError, UsageError
 from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file
 from coreeval.releases.verify import require_whole
-from coreeval.tools.http import BoundedClient
-from coreeval.tools.redirects import to_public_stores
+from coreeval.tools.http import BoundedClient, to_public_stores
 
 _LONGEST_WAIT_S: Final = 120.0
 

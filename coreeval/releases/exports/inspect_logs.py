@@ -1,11 +1,15 @@
-"""A run's samples as logs of Inspect, written with its own API; imports inspect_ai (slow)."""
+"""Inspect logs of a run: an evaluation for each target and arm, with steps and calls as events."""
 
 import hashlib
 import itertools
+import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+from inspect_ai.event import Event, InfoEvent, ModelEvent, SpanBeginEvent, SpanEndEvent
 from inspect_ai.log import (
     EvalConfig,
     EvalDataset,
@@ -20,16 +24,234 @@ from inspect_ai.log import (
     EvalStats,
     write_eval_log,
 )
-from inspect_ai.model import ModelUsage
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    GenerateConfig,
+    ModelOutput,
+    ModelUsage,
+    StopReason,
+)
+from inspect_ai.scorer import Score
 
-from coreeval.releases.exports.inspect_events import build_sample
+from coreeval.releases.arms import SNIPPET_CHARS
 from coreeval.releases.exports.material import Material, task_slug
 from coreeval.releases.manifest import Manifest, read_manifest
+from coreeval.schema import Evidence
 from coreeval.tools.clock import utc_now
+from coreeval.tools.stores.call_records import CallRecord
 from coreeval.tools.stores.call_store import CallStore, open_calls
-from coreeval.tools.stores.run_records import SampleResult
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, SampleResult, StepRecord
 from coreeval.tools.workspace import RunFiles, Workspace
+
+_STOPS: dict[str, StopReason] = {
+    "stop": "stop",
+    "length": "max_tokens",
+    "content_filter": "content_filter",
+}
+_SETTINGS = ("temperature", "top_p", "max_tokens", "seed")
+
+
+def build_sample(store: RunStore, calls: CallStore | None, ended: SampleResult) -> EvalSample:
+    """Return a sample with its story; without a call store, what was said is left out."""
+    sample, result = ended.sample, ended.result
+    steps = store.steps(sample.id)
+    asked, written = _sample_text(sample.fields), _sample_text(result.updated or {})
+    messages: list[ChatMessage] = [ChatMessageUser(content=asked)]
+    output = ModelOutput()
+    if result.updated:
+        reply = ChatMessageAssistant(content=written, source="generate")
+        messages.append(reply)
+        output = ModelOutput(choices=[ChatCompletionChoice(message=reply, stop_reason="stop")])
+    return EvalSample(
+        id=sample.id,
+        epoch=1,
+        input=asked,
+        target=sample.label_text,
+        messages=messages,
+        output=output,
+        scores=_scores(ended, steps),
+        metadata={
+            **result.model_dump(mode="json", exclude={"sample_id", "updated", "facts"}),
+            "split": sample.split,
+            "facts": [fact.model_dump(mode="json") for fact in store.facts(sample.id)],
+        },
+        events=list(_Story(store, calls, sample.id, steps).events()) if steps else [],
+        model_usage=_sum_step_usage(steps),
+        uuid=sample.id,
+        **_times(steps),
+    )
+
+
+def _sample_text(fields: dict[str, str]) -> str:
+    """Return the texts of a sample as one; several are told apart by their names."""
+    if len(fields) == 1:
+        return next(iter(fields.values()))
+    return "\n".join(f"{name}: {text}" for name, text in fields.items())
+
+
+def _scores(ended: SampleResult, steps: list[StepRecord]) -> dict[str, Score]:
+    """Return whether it was accepted, and the last verdict of each check and judge."""
+    result = ended.result
+    right = "C" if result.outcome == "accepted" else "I"
+    accepted = Score(value=right, answer=result.outcome, explanation=result.reason)
+    verdicts = {
+        verdict.name: Score(value="C" if verdict.passed else "I", explanation=verdict.reason)
+        for step in steps
+        for verdict in step.verdicts
+    }
+    return {"accepted": accepted, **verdicts}
+
+
+def _sum_step_usage(steps: list[StepRecord]) -> dict[str, ModelUsage]:
+    """Return what the sample's calls used, those found in the call store not counted."""
+    used = dict[str, ModelUsage]()
+    for call in (call for step in steps for call in step.calls if not call.cached):
+        used[call.model] = used.get(call.model, ModelUsage()) + _tokens(call)
+    return used
+
+
+def _tokens(call: CallRow) -> ModelUsage:
+    return ModelUsage(
+        input_tokens=call.prompt_tokens - call.cached_tokens,
+        output_tokens=call.completion_tokens,
+        total_tokens=call.prompt_tokens + call.completion_tokens,
+        input_tokens_cache_read=call.cached_tokens,
+        total_cost=call.usd,
+    )
+
+
+def _times(steps: list[StepRecord]) -> dict[str, Any]:
+    """Return when a sample was begun and ended, by its steps."""
+    if not steps:
+        return {}
+    begun, ended = _start_time(steps[0]), max(map(_end_time, steps))
+    return {
+        "started_at": begun.isoformat(),
+        "completed_at": ended.isoformat(),
+        "total_time": (ended - begun).total_seconds(),
+        "working_time": sum(step.seconds for step in steps),
+    }
+
+
+def _start_time(step: StepRecord) -> datetime:
+    return datetime.fromisoformat(step.started_at)
+
+
+def _end_time(step: StepRecord) -> datetime:
+    return _start_time(step) + timedelta(seconds=step.seconds)
+
+
+class _Story:
+    """The events of one sample."""
+
+    def __init__(
+        self, store: RunStore, calls: CallStore | None, sample_id: str, steps: list[StepRecord]
+    ) -> None:
+        self._calls, self._steps, self._root = calls, steps, sample_id
+        self._begun = _start_time(steps[0])
+        offered = (known for step in steps for known in step.detail.get("evidence", ()))
+        self._evidence = store.evidence(list(dict.fromkeys(offered)))
+
+    def events(self) -> Iterator[Event]:
+        """Yield the span of the sample and, in it, one for each step."""
+        root = self._root
+        yield SpanBeginEvent(id=root, name="refresh", type="agent", **self._at(root, self._begun))
+        for step in self._steps:
+            yield from self._step(step)
+        yield SpanEndEvent(id=root, **self._at(root, max(map(_end_time, self._steps))))
+
+    def _step(self, step: StepRecord) -> Iterator[Event]:
+        span, began = f"{self._root}#{step.attempt}:{step.node}", _start_time(step)
+        here = self._at(span, began)
+        yield SpanBeginEvent(
+            id=span,
+            parent_id=self._root,
+            name=f"{step.node} (attempt {step.attempt})" if step.attempt else step.node,
+            type="agent",
+            **here,
+        )
+        for call in step.calls:
+            yield self._call(call, span, began)
+        for source, data in _outcome_events(step, self._evidence):
+            yield InfoEvent(source=source, data=data, **self._at(span, _end_time(step)))
+        yield SpanEndEvent(id=span, **self._at(span, _end_time(step)))
+
+    def _call(self, call: CallRow, span: str, began: datetime) -> ModelEvent:
+        record = self._calls.get(call.key) if self._calls else None
+        return ModelEvent(
+            model=call.model,
+            role=call.role,
+            input=_messages(record),
+            tools=[],
+            tool_choice="none",
+            config=_settings(record),
+            output=_output(call, record),
+            retries=len(call.tries.splitlines()) or None,
+            error=call.error or None,
+            cache="read" if call.cached else None,
+            completed=began + timedelta(seconds=call.seconds),
+            working_time=call.seconds,
+            **self._at(span, began),
+        )
+
+    def _at(self, span: str, moment: datetime) -> dict[str, Any]:
+        """Return where and when an event is."""
+        since = (moment - self._begun).total_seconds()
+        return {"span_id": span, "timestamp": moment, "working_start": max(since, 0.0)}
+
+
+def _outcome_events(step: StepRecord, evidence: dict[str, Evidence]) -> Iterator[tuple[str, Any]]:
+    """Yield what a step came to beside its calls, each with the name of its kind."""
+    if offered := [evidence[key] for key in step.detail.get("evidence", ()) if key in evidence]:
+        yield "evidence", [_news(item) for item in offered]
+    if rest := {key: value for key, value in step.detail.items() if key != "evidence"}:
+        yield "did", rest
+    for verdict in step.verdicts:
+        yield "verdict", verdict.model_dump(mode="json")
+    if step.error:
+        yield "error", step.error
+
+
+def _news(item: Evidence) -> dict[str, str]:
+    return {
+        "id": item.id,
+        "published_at": item.published_at.isoformat(),
+        "published_precision": item.published_precision,
+        "url": item.url,
+        "title": item.title,
+        "snippet": item.snippet[:SNIPPET_CHARS],
+    }
+
+
+def _messages(record: CallRecord | None) -> list[ChatMessage]:
+    if record is None:
+        return []
+    makers = {"system": ChatMessageSystem, "assistant": ChatMessageAssistant}
+    return [
+        makers.get(message["role"], ChatMessageUser)(content=message["content"])
+        for message in json.loads(record.request)["messages"]
+    ]
+
+
+def _settings(record: CallRecord | None) -> GenerateConfig:
+    said = json.loads(record.request)["parameters"] if record else {}
+    return GenerateConfig(**{name: said[name] for name in _SETTINGS if name in said})
+
+
+def _output(call: CallRow, record: CallRecord | None) -> ModelOutput:
+    reply = ChatMessageAssistant(content=record.response if record else "", source="generate")
+    stop = _STOPS.get(record.finish_reason if record else "", "unknown")
+    return ModelOutput(
+        model=call.model,
+        choices=[ChatCompletionChoice(message=reply, stop_reason=stop)],
+        usage=_tokens(call),
+    )
+
 
 SAMPLES_AT_A_TIME = 500
 """Samples in one log, all of which the API wants in memory."""
@@ -80,7 +302,7 @@ def _build_log(
         stats=EvalStats(
             started_at=manifest.created_at,
             completed_at=manifest.ended_at,
-            model_usage=_usage(samples),
+            model_usage=_sum_usage(samples),
         ),
         samples=samples,
     )
@@ -147,7 +369,7 @@ def _share(name: str, samples: list[EvalSample]) -> EvalScore:
     )
 
 
-def _usage(samples: list[EvalSample]) -> dict[str, ModelUsage]:
+def _sum_usage(samples: list[EvalSample]) -> dict[str, ModelUsage]:
     used = dict[str, ModelUsage]()
     for model, tokens in (pair for sample in samples for pair in sample.model_usage.items()):
         used[model] = used.get(model, ModelUsage()) + tokens

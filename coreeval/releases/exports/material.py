@@ -25,8 +25,8 @@ from coreeval.schema import Outcome, SemanticStatus, Task, Value
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_json
-from coreeval.tools.stores.run_records import SampleResult
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import SampleResult
 from coreeval.tools.workspace import RunFiles, command
 
 ARMS: tuple[ReleasedArm, ...] = ("original", "semantic", "updated")

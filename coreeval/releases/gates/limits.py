@@ -11,7 +11,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from coreeval.config.load import explain_validation_error, read_mapping
-from coreeval.evaluation.decomposition.drop_terms import Verdict as DropVerdict
+from coreeval.evaluation.decomposition.losses import Verdict as DropVerdict
 from coreeval.evaluation.numleak.memory_verdicts import Verdict as NumleakVerdict
 from coreeval.evaluation.pcr.verdicts import Verdict as PcrVerdict
 from coreeval.schema import Value

@@ -21,8 +21,8 @@ from coreeval.releases.review.persons import (
     read_notes,
 )
 from coreeval.schema import Evidence, ReplacedFact
-from coreeval.tools.stores.run_records import SampleResult
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import SampleResult
 
 MANY_ATTEMPTS = 3
 """Attempts from which a text is doubtful (own choice; the pilot accepted 42 of its 47 texts at the

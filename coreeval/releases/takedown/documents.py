@@ -22,7 +22,7 @@ from zipfile import BadZipFile, ZipFile
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.errors import CoreEvalError, RunError
-from coreeval.releases.takedown.databases import (
+from coreeval.releases.takedown.calls import (
     SQLITE_MAGIC,
     UNREADABLE_FILE,
     FoundTexts,

@@ -15,8 +15,13 @@ from coreeval.config import Config, load_config
 from coreeval.errors import CoreEvalError, RunCorrupt, RunStateError, UsageError
 from coreeval.releases.open import lock_runs
 from coreeval.releases.release import MANIFEST
-from coreeval.releases.takedown.calls import CACHE_DATABASE, erase_cache_entries, erase_calls
-from coreeval.releases.takedown.databases import FoundTexts, ReportProgress
+from coreeval.releases.takedown.calls import (
+    CACHE_DATABASE,
+    FoundTexts,
+    ReportProgress,
+    erase_cache_entries,
+    erase_calls,
+)
 from coreeval.releases.takedown.documents import (
     MALFORMED,
     UNREADABLE,

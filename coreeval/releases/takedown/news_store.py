@@ -15,12 +15,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import RunLocked
-from coreeval.releases.takedown.databases import (
-    FoundTexts,
-    open_database,
-    sqlite_errors,
-    transaction,
-)
+from coreeval.releases.takedown.calls import FoundTexts, open_database, sqlite_errors, transaction
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.tools.files import hold_lock, replacing
 from coreeval.tools.gdelt.index.build import compact

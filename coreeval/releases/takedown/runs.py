@@ -14,8 +14,12 @@ from pathlib import Path
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.releases.arms import shard_name
 from coreeval.releases.manifest import full_counts, read_manifest, write_manifest
-from coreeval.releases.takedown.calls import erase_checkpoints
-from coreeval.releases.takedown.databases import FoundTexts, open_database, transaction
+from coreeval.releases.takedown.calls import (
+    FoundTexts,
+    erase_checkpoints,
+    open_database,
+    transaction,
+)
 from coreeval.releases.takedown.documents import count_matches
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from coreeval.errors import KnowledgeError
-from coreeval.tools.links import is_inside, links_among
+from coreeval.tools.files import is_inside, links_among
 
 ENTRIES = ("store.db", "lock", "segments", "signals", "parts", "aside", "downloads")
 """What is in a store's folder."""

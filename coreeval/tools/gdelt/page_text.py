@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import Literal
 
-from coreeval.tools.html_references import unescape
+from coreeval.tools.text import unescape
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]*\.?"
 _PREFIXES = (

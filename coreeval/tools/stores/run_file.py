@@ -20,7 +20,7 @@ from coreeval.tools.stores.heartbeat import refuse_link
 from coreeval.tools.stores.prepared_statements import InsertStatement
 from coreeval.tools.stores.run_migrations import MIGRATIONS
 from coreeval.tools.stores.run_queries import SampleListing, SampleStates
-from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample
+from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample
 from coreeval.tools.stores.run_triggers import cause_of
 from coreeval.tools.stores.sqlite import (
     BatchWriter,

@@ -16,7 +16,7 @@ from coreeval.errors import DatasetError, RunError
 from coreeval.schema import Evidence, RoleName, Sample, TrainEnd, Verdict
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_file import RunCarryOver, RunFile, chunks
-from coreeval.tools.stores.run_records import CallRow, StepNote, StepRecord, TrainItem
+from coreeval.tools.stores.run_tables import CallRow, StepNote, StepRecord, TrainItem
 from coreeval.tools.stores.sqlite import Row, Write
 
 

@@ -24,7 +24,7 @@ from sqlalchemy import (
 from coreeval.schema import ReplacedFact, Result, Sample, Value
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.run_overview import Overview, load_overview
-from coreeval.tools.stores.run_records import SampleResult
+from coreeval.tools.stores.run_tables import SampleResult
 
 SampleSort = Literal[
     "order", "sample", "outcome", "label", "attempts", "usd", "calls", "seconds", "rung",

@@ -26,7 +26,7 @@ from coreeval.tools.stores.heartbeat import ProgressSnapshot
 from coreeval.tools.stores.run_figures import RunFigures
 from coreeval.tools.stores.run_file import chunks, to_fact_row, to_result_row
 from coreeval.tools.stores.run_history import RunHistory, RunInputs, RunTrain
-from coreeval.tools.stores.run_records import (
+from coreeval.tools.stores.run_tables import (
     Fetch,
     Heartbeat,
     ReleaseSample,

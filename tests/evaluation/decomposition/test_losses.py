@@ -10,7 +10,7 @@ from coreeval.evaluation.decomposition import Decomposition, DropParts, TermName
 from coreeval.evaluation.decomposition.losses import macro_f1_cost
 from coreeval.evaluation.label_scores import AnswerTable, AnswerView
 from coreeval.schema import Arm
-from coreeval.tools.stores.run_records import TargetAnswer
+from coreeval.tools.stores.run_tables import TargetAnswer
 from tests.support.planted import REFUSED, UNASKED, coded, first, some
 
 HITS: dict[Arm, int] = {"original": 40, "semantic": 30, "control": 25, "updated": 10}

@@ -17,7 +17,7 @@ from coreeval.evaluation.pcr.pairs_from_run import (
     resample_run_pairs,
 )
 from coreeval.schema import AnswerKind
-from coreeval.tools.stores.run_records import TargetAnswer
+from coreeval.tools.stores.run_tables import TargetAnswer
 from tests.evaluation.pcr.kit import two_splits
 
 SETTINGS = PcrSettings(metric="accuracy", consistency="exact", draws=400, seed=7, exchangeable=True)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from coreeval.evaluation.metrics import CONSISTENCY, PERFORMANCE
 from coreeval.evaluation.pcr import SCALES, Scale
-from coreeval.evaluation.pcr.pair_scores import PairMeasures, measure_pairs
+from coreeval.evaluation.pcr.pairs import PairMeasures, measure_pairs
 from coreeval.evaluation.pcr.ratio import SLOPES, performance_consistency_ratio
 from coreeval.evaluation.pcr.replicates import permute, studentise_pcr
 from coreeval.evaluation.statistics import permutation_p

@@ -8,9 +8,9 @@ from tempfile import mkdtemp
 from typing import Any
 
 from coreeval.config import load_config
+from coreeval.evaluation.agreement import find_memory_evidence
 from coreeval.evaluation.answer_codes import code_answers
 from coreeval.evaluation.arms import compare_arms
-from coreeval.evaluation.memory_evidence import find_memory_evidence
 from coreeval.evaluation.pcr import PcrSettings, study
 from coreeval.evaluation.pcr.comparison import compare, list_references
 from coreeval.evaluation.pcr.comparison_document import (
@@ -20,7 +20,7 @@ from coreeval.evaluation.pcr.comparison_document import (
 )
 from coreeval.evaluation.pcr.pairs_from_run import collect_pairs, resample_run_pairs
 from coreeval.evaluation.pcr.study import resample_files
-from coreeval.evaluation.report.highlights import find_highlights
+from coreeval.evaluation.report.definitions import find_highlights
 from coreeval.evaluation.report.provenance import summarize_evidence
 from coreeval.evaluation.report.report_document import ReportInput
 from coreeval.releases.manifest import read_manifest

@@ -12,8 +12,8 @@ from datasets import (  # type: ignore[import-untyped]
 )
 
 from coreeval.errors import RunStateError
-from coreeval.releases.dataset_info import add_dataset_info, size_category
 from coreeval.releases.exports.export import export
+from coreeval.releases.sample_tables import add_dataset_info, size_category
 from coreeval.releases.verify import verify
 from tests.releases.exports.conftest import Sources
 from tests.releases.kit import make_run

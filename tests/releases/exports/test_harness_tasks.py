@@ -22,8 +22,8 @@ from coreeval.schema import Verdict
 from coreeval.tasks import load_task
 from coreeval.tools.stores.call_records import CallRecord, call_key, call_request
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.run_records import CallRow, StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, StepRecord
 from tests.releases.exports.conftest import Sources, assemble
 from tests.releases.kit import NOW, Made, make_run
 

@@ -16,10 +16,11 @@ from coreeval.releases.gates.check import (
     GateResult,
     check_gates,
     check_release,
+    format_summary,
     require_gates_of_release,
+    write_junit,
 )
 from coreeval.releases.gates.limits import Gates, GatesFile, load_default_gates
-from coreeval.releases.gates.summary import format_summary, write_junit
 from coreeval.releases.gates.values import NUMBERS, VERDICTS, GateSubject
 from coreeval.releases.manifest import Cost
 from coreeval.releases.quality import read_findings

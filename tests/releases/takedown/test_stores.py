@@ -13,8 +13,7 @@ from openpyxl import Workbook
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import RunCorrupt, UsageError
-from coreeval.releases.takedown.calls import ERASED, erase_calls
-from coreeval.releases.takedown.databases import FoundTexts
+from coreeval.releases.takedown.calls import ERASED, FoundTexts, erase_calls
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.releases.takedown.names import add_names, check_names, find_missing_names
 from coreeval.releases.takedown.news_store import erase_news

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from coreeval.tools.gdelt.formats import (
+from coreeval.tools.gdelt.rows import (
     GKG_COLUMNS,
     FileDamage,
     decode_line,

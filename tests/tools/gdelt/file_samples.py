@@ -5,7 +5,7 @@ import json
 import zipfile
 from pathlib import Path
 
-from coreeval.tools.gdelt.formats import (
+from coreeval.tools.gdelt.rows import (
     ALL_NAMES,
     COLLECTION,
     DATE,

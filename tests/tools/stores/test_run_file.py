@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from coreeval.schema import BadRow, Evidence, ReplacedFact, Result, Sample, Triple
-from coreeval.tools.stores.run_records import EvidenceExcerpt, ReleaseSample
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample
 from tests.tools.stores.call_samples import as_before
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

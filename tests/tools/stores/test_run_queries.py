@@ -12,8 +12,8 @@ import pytest
 from coreeval.schema import Result, Sample, Verdict
 from coreeval.tools.stores.run_overview import CallSum, CauseSum, NodeSum, VerdictSum
 from coreeval.tools.stores.run_queries import SORTS, Neighbours, SampleFilter
-from coreeval.tools.stores.run_records import CallRow, ReleaseSample, StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, ReleaseSample, StepRecord
 from coreeval.tools.stores.run_triggers import MOST_CAUSE_CHARS, cause_of
 from tests.tools.stores.call_samples import as_before
 

@@ -18,8 +18,8 @@ from coreeval.schema import (
     Triple,
     Verdict,
 )
-from coreeval.tools.stores.run_records import CallRow, StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, StepRecord
 from tests.tools.stores.call_samples import as_before
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -9,22 +9,20 @@ import numpy as np
 
 from coreeval.errors import ConfigError
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.personas.answer_styles import (
+from coreeval.evaluation.numleak.personas.memory import (
     ASTRAY,
     CERTAIN,
+    DateMemory,
+    DateStatement,
+    Recollection,
     answer_contradiction,
     describe_value,
+    mean_and_deviation,
     refusal_text,
     score_text,
     think_aloud,
     value_text,
     write_value,
-)
-from coreeval.evaluation.numleak.personas.memory import (
-    DateMemory,
-    DateStatement,
-    Recollection,
-    mean_and_deviation,
 )
 from coreeval.evaluation.numleak.replies import Variant
 from coreeval.evaluation.numleak.series.definition import Series, SeriesDefinition

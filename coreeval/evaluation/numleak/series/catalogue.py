@@ -1,6 +1,7 @@
 """Which series there are (built-in, families, a user's own files), and how one is opened."""
 
 import hashlib
+import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -9,7 +10,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
+import httpx2
 import yaml
 from pydantic import ValidationError
 
@@ -19,9 +22,11 @@ from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.numleak.series.definition import Series, SeriesDefinition
 from coreeval.evaluation.numleak.series.layouts import MOST_BYTES, extract_text, read_rows
 from coreeval.evaluation.numleak.series.observations import check_values, observe, transform
+from coreeval.models.http import find_proxy, load_trusted_certificates
 from coreeval.tasks.task_file import suggest_name
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import replacing
+from coreeval.tools.http import BoundedClient, to_same_host
 
 BUNDLE_FAMILY: Final = "statsmodels"
 """Stands for all series that the library brings: nothing is downloaded for them."""
@@ -232,7 +237,6 @@ def _read_package(definition: SeriesDefinition) -> _SeriesFile:
 def _read_published_file(
     url: str, definition: SeriesDefinition, cache: Path | None, today: date
 ) -> _SeriesFile:
-    from coreeval.evaluation.numleak.series.download import cache_path, fetch  # httpx2 takes 0.1 s
 
     kept = cache_path(url, cache) if cache else None
     if kept and kept.is_file():
@@ -262,3 +266,48 @@ def _bytes(path: Path, definition: SeriesDefinition) -> bytes:
 
 def _own_file(definition: SeriesDefinition) -> str:
     return f"name a file: detect.numleak.files: {{{definition.id}: PATH}}"
+
+
+_PATIENCE: Final = httpx2.Timeout(30.0, connect=10.0)
+_LONGEST_S: Final = 600.0
+_REDIRECTS: Final = 5
+_HEADERS: Final = {"User-Agent": "coreeval (a series for an audit)", "Accept-Encoding": "gzip"}
+
+
+def cache_path(url: str, cache: Path) -> Path:
+    """Return where a fetched file is kept: its name, with what tells URLs apart."""
+    parts = urlsplit(url)
+    name = re.sub(r"[^A-Za-z0-9.=-]+", "_", f"{Path(parts.path).name}_{parts.query}").strip("_")
+    return cache / f"{hashlib.sha256(url.encode()).hexdigest()[:12]}-{name[:80]}"
+
+
+def fetch(url: str, *, hint: str) -> bytes:
+    """Return what is at a URL.
+
+    Raises:
+        DatasetError: nothing answers, something else than success does, or it is too much; `hint`
+            says how to do without.
+    """
+    client = BoundedClient(
+        most_s=_LONGEST_S,
+        most_bytes=MOST_BYTES,
+        proxy=find_proxy(url),
+        verify=load_trusted_certificates(None),
+        trust_env=False,
+        timeout=_PATIENCE,
+        headers=_HEADERS,
+        follow_redirects=True,
+        event_hooks={"request": [to_same_host(url)]},
+        max_redirects=_REDIRECTS,
+    )
+    try:
+        with client:
+            answer = client.get(url)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        told = str(error) or type(error).__name__
+        raise DatasetError(f"it cannot be fetched: {told}", where=url, hint=hint) from None
+    if answer.status_code != 200:
+        raise DatasetError(
+            f"the publisher answered with status {answer.status_code}", where=url, hint=hint
+        )
+    return answer.content

@@ -23,7 +23,7 @@ from coreeval.config.knowledge import BigQueryConfig
 from coreeval.errors import BudgetSpent, ConfigError, CoreEvalError, CredentialError
 from coreeval.schema import NoEvidence
 from coreeval.tools.gdelt.bigquery.request import BigQueryRefusal
-from coreeval.tools.straight_session import Straight
+from coreeval.tools.otlp import Straight
 
 HTTP_S = 30.0
 """Most that one HTTP request may be silent; the client's own least is 120 s."""

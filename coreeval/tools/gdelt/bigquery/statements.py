@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from coreeval.config.knowledge import Feed
 from coreeval.schema import EntityQuery, Window
-from coreeval.tools.gdelt.formats import PROMINENT_MENTIONS, PROMINENT_OFFSET
 from coreeval.tools.gdelt.index.query import TOPIC_SHARE
+from coreeval.tools.gdelt.rows import PROMINENT_MENTIONS, PROMINENT_OFFSET
 from coreeval.tools.gdelt.words import query_keys, stem
 
 _TITLE = r"REGEXP_EXTRACT(Extras, r'<PAGE_TITLE>(.*?)</PAGE_TITLE>')"

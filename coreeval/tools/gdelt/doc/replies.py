@@ -12,7 +12,7 @@ from yarl import URL
 
 from coreeval.errors import KnowledgeError
 from coreeval.tools.clock import parse_retry_after
-from coreeval.tools.gdelt.formats import parse_lenient_json
+from coreeval.tools.gdelt.rows import parse_lenient_json
 from coreeval.tools.http import BodyTooLong, ResponseBody, describe_http_error
 
 USER_AGENT = "coreeval (dated news for benchmarks)"

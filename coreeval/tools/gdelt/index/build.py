@@ -15,10 +15,9 @@ import duckdb
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from coreeval.tools.files import flush, flush_tree
-from coreeval.tools.gdelt.index.articles import make_items, make_stories
 from coreeval.tools.gdelt.index.news_index import is_whole, read_pages
 from coreeval.tools.gdelt.index.pages import add_functions, make_keys, make_pages
-from coreeval.tools.gdelt.index.part_writer import write_part
+from coreeval.tools.gdelt.index.part_writer import make_items, make_stories, write_part
 from coreeval.tools.gdelt.index.store_catalog import (
     StorePart,
     hash_code,

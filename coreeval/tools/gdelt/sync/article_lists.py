@@ -11,14 +11,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from coreeval.tools.gdelt.formats import FileDamage, decode_line, parse_lenient_json, read_lines
 from coreeval.tools.gdelt.page_text import (
     LONGEST_SNIPPET,
     LONGEST_TITLE,
     repair_title,
     without_unseen,
 )
-from coreeval.tools.gdelt.rows import Article, Reason, RowDefect, Rows, host_of, parse_stamp
+from coreeval.tools.gdelt.rows import (
+    Article,
+    FileDamage,
+    Reason,
+    RowDefect,
+    Rows,
+    decode_line,
+    host_of,
+    parse_lenient_json,
+    parse_stamp,
+    read_lines,
+)
 from coreeval.tools.gdelt.sync.segment_rows import (
     RowTally,
     build_articles_table,

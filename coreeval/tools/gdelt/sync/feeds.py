@@ -9,7 +9,7 @@ from typing import Literal
 
 from coreeval.errors import UsageError
 from coreeval.schema import Window
-from coreeval.tools.gdelt import formats
+from coreeval.tools.gdelt import rows
 from coreeval.tools.gdelt.sync.signals import DATE_ADDED, EVENT_COLUMNS, MENTION_COLUMNS
 
 QUARTER = timedelta(minutes=15)
@@ -123,8 +123,8 @@ def feed_of(path: Path) -> Feed | None:
     Raises:
         DamagedFile: not even its first line can be unpacked.
     """
-    head = formats.first_lines(path)
-    kind = formats.classify_lines(head)
+    head = rows.first_lines(path)
+    kind = rows.classify_lines(head)
     if kind == "gkg":
         return "gkg_translated" if any(_TRANSLATED.match(line) for line in head) else "gkg"
     return kind or _signals_feed(head)

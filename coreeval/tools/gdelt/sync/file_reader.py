@@ -16,7 +16,7 @@ from typing import IO, Any
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from isal import igzip_lib, isal_zlib
 
-from coreeval.tools.gdelt.formats import LONGEST_LINE, FileDamage
+from coreeval.tools.gdelt.rows import LONGEST_LINE, FileDamage
 from coreeval.tools.gdelt.sync.article_lists import read_gal, read_list
 from coreeval.tools.gdelt.sync.feeds import Feed, feed_of, stamp_in_name
 from coreeval.tools.gdelt.sync.gkg import read_gkg

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from coreeval.tools.gdelt.formats import (
+from coreeval.tools.gdelt.page_text import LONGEST_TITLE
+from coreeval.tools.gdelt.rows import (
     ALL_NAMES,
     COLLECTION,
     DATE,
@@ -18,9 +19,8 @@ from coreeval.tools.gdelt.formats import (
     TRANSLATION,
     URL,
     WEB,
+    Reason,
 )
-from coreeval.tools.gdelt.page_text import LONGEST_TITLE
-from coreeval.tools.gdelt.rows import Reason
 from coreeval.tools.gdelt.sync.gkg_names import (
     find_prominent_names,
     join_lists,

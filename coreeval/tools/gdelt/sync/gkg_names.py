@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from coreeval.tools.gdelt.formats import PROMINENT_MENTIONS, PROMINENT_OFFSET
 from coreeval.tools.gdelt.page_text import without_unseen
+from coreeval.tools.gdelt.rows import PROMINENT_MENTIONS, PROMINENT_OFFSET
 
 if TYPE_CHECKING:
     from coreeval.schema import EntityType

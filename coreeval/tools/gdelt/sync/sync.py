@@ -17,8 +17,8 @@ from types import FrameType
 from coreeval.errors import KnowledgeError, RunError, RunLocked
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import hold_lock
-from coreeval.tools.gdelt.formats import UNDERSTOOD, find_files
 from coreeval.tools.gdelt.index.store_catalog import StoreLayout
+from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
 from coreeval.tools.gdelt.sync.batches import (
     clamp_window,
     find_gaps,

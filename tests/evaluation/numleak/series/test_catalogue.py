@@ -13,7 +13,7 @@ import yaml
 
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.evaluation.numleak.periods import Period
-from coreeval.evaluation.numleak.series import Series, catalogue, download, layouts, open_series
+from coreeval.evaluation.numleak.series import Series, catalogue, layouts, open_series
 from tests.evaluation.numleak.series.kit import PLAIN, read, written
 from tests.support.mirror_server import Answer, MirrorServer
 from tests.support.numleak_data import FILES, SERIES, beside_numleak
@@ -230,7 +230,7 @@ def test_what_is_not_the_whole_file_is_not_kept(
 def test_a_file_beyond_the_bound_is_not_taken(
     tmp_path: Path, mirror: MirrorServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(download, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(catalogue, "MOST_BYTES", 1 << 20)
     mirror.put("big.csv", Answer(body=b" " * (3 << 20), headers=PLAIN_HEADERS))
 
     with pytest.raises(DatasetError, match="the response has more than 1 MiB"):

@@ -11,8 +11,8 @@ import pytest
 from coreeval.config.knowledge import DocConfig
 from coreeval.schema import EntityQuery, Precision, Retrieval, Rung, Window
 from coreeval.tools.gdelt.doc.doc_source import DocKnowledge, open_doc
+from coreeval.tools.gdelt.doc.fetch import RequestThrottle
 from coreeval.tools.gdelt.doc.replies import DocWire, HttpReply
-from coreeval.tools.gdelt.doc.throttle import RequestThrottle
 from tests.support.doc_server import DocServer
 from tests.support.virtual_time import now
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.tools.gdelt.formats import FileDamage
+from coreeval.tools.gdelt.rows import FileDamage
 from coreeval.tools.gdelt.sync import file_reader
 from coreeval.tools.gdelt.sync.file_reader import PIECE, FileTooLarge, line_groups
 from tests.tools.gdelt.sync.kit import zipped

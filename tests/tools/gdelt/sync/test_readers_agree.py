@@ -12,9 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coreeval.tools.gdelt.formats import find_files
 from coreeval.tools.gdelt.page_text import without_unseen
-from coreeval.tools.gdelt.rows import Article, Rows
+from coreeval.tools.gdelt.rows import Article, Rows, find_files
 from coreeval.tools.gdelt.sync import gkg
 from coreeval.tools.gdelt.sync.article_lists import read_artlist
 from coreeval.tools.gdelt.sync.file_reader import Offer, Reading, read

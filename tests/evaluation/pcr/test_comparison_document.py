@@ -9,7 +9,11 @@ from matplotlib.image import imread
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.pcr import Comparison, PcrSettings, study
-from coreeval.evaluation.pcr.comparison_plots import ablation_path, draw_ablation, draw_comparisons
+from coreeval.evaluation.pcr.comparison_document import (
+    ablation_path,
+    draw_ablation,
+    draw_comparisons,
+)
 from coreeval.evaluation.pcr.study import Ablation, ablate, resample_files
 from coreeval.evaluation.pictures import require_picture
 from tests.evaluation.pcr.kit import two_splits

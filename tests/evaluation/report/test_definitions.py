@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from coreeval.evaluation.report.highlights import EXCERPT, MOST, find_highlights
+from coreeval.evaluation.report.definitions import EXCERPT, MOST, find_highlights
 from coreeval.schema import Freshness, Outcome, Prediction, Result, Sample
-from coreeval.tools.stores.run_records import CallRow, StepRecord
 from coreeval.tools.stores.run_store import RunStore
+from coreeval.tools.stores.run_tables import CallRow, StepRecord
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script> \u202egnp.exe\nnext \x1b[31m"
