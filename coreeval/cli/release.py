@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from coreeval.evaluation.scores import Score
     from coreeval.releases.release import Release
     from coreeval.releases.sources import Parent
-    from coreeval.releases.verify import Verified
+    from coreeval.releases.verify import Verification
 
 
 SHOWN = 20
@@ -178,7 +178,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _verify_lines(found: "Verified") -> Iterator[str]:
+def _verify_lines(found: "Verification") -> Iterator[str]:
     if found.ok:
         yield f"{found.name} {found.version} is what was made: {found.files} files"
         if found.chain:

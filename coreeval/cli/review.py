@@ -16,8 +16,8 @@ from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
     from coreeval.releases.review import Review
-    from coreeval.releases.review.decisions import Decision, ListedSample, NewFact
-    from coreeval.releases.review.review import Choice, RecordedChoices
+    from coreeval.releases.review.decisions import Decision, NewFact, ReviewEntry
+    from coreeval.releases.review.review import Choice, ChoiceResult
 
 
 PAGE = 5
@@ -36,9 +36,9 @@ class ReviewPage:
     filters: Sequence[str]
     """The options that chose the samples."""
     review: "Review"
-    samples: Sequence["ListedSample"]
+    samples: Sequence["ReviewEntry"]
     page: int
-    recorded: "RecordedChoices | None"
+    recorded: "ChoiceResult | None"
     files: Sequence[Path]
 
     @property
@@ -77,7 +77,7 @@ def _page_lines(shown: ReviewPage) -> Iterator[str]:
         yield "-" * 73
 
 
-def _sample_lines(each: "ListedSample") -> Iterator[str]:
+def _sample_lines(each: "ReviewEntry") -> Iterator[str]:
     yield f"{one_line(each.sample)}   label: {each.label}{_format_decision(each.decision)}"
     for why in each.why:
         yield from _entry_lines("why", f"{why.reason.replace('_', ' ')}: {why.detail}")
@@ -91,7 +91,7 @@ def _sample_lines(each: "ListedSample") -> Iterator[str]:
         yield from _entry_lines("beside", f"its evidence also names {', '.join(each.beside)}")
 
 
-def _field_text(name: str, text: str, each: "ListedSample") -> str:
+def _field_text(name: str, text: str, each: "ReviewEntry") -> str:
     return text if len(each.original) == 1 else f"{name}: {text}"
 
 
@@ -284,7 +284,7 @@ class _Filter:
                 )
         return cls(frozenset(only), with_decided)
 
-    def among(self, review: "Review") -> list["ListedSample"]:
+    def among(self, review: "Review") -> list["ReviewEntry"]:
         return [
             each
             for each in (review.samples if self.with_decided else review.open)
@@ -292,7 +292,7 @@ class _Filter:
         ]
 
 
-def _record(run: Path, said: _ReviewOptions, chosen: _Filter) -> "RecordedChoices":
+def _record(run: Path, said: _ReviewOptions, chosen: _Filter) -> "ChoiceResult":
     from coreeval.releases.review.review import record_choices
 
     return record_choices(run, list(_make_choices(run, said, chosen)), by=said.by or "")
@@ -324,7 +324,7 @@ def _make_choices(run: Path, said: _ReviewOptions, chosen: _Filter) -> Iterator[
 
 
 def _write(
-    review: "Review", samples: list["ListedSample"], csv: Path | None, html: Path | None
+    review: "Review", samples: list["ReviewEntry"], csv: Path | None, html: Path | None
 ) -> None:
     if csv:
         from coreeval.releases.review.output import write_sheet

@@ -13,7 +13,7 @@ from coreeval.cli.output import AsJson, Document, brief, note, show
 from coreeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from coreeval.releases.takedown.calls import FoundTexts
+    from coreeval.releases.takedown.calls import TextMatches
     from coreeval.tools.workspace import Workspace
 
 
@@ -65,7 +65,7 @@ def takedown(
     def forgetting(tell: Callable[[str], None]) -> Erasure:
         return Erasure(places, NameFinder(names), place, tell)
 
-    found: list[FoundTexts] | None = None
+    found: list[TextMatches] | None = None
     if dry_run or not yes:
         with _show_progress(places.number) as tell:
             found = forgetting(tell).count_all()
@@ -111,7 +111,7 @@ def _show_progress(total: int) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
-def _confirm(found: "Sequence[FoundTexts]", names: Sequence[str], as_json: bool) -> bool:
+def _confirm(found: "Sequence[TextMatches]", names: Sequence[str], as_json: bool) -> bool:
     """Ask whether to delete.
 
     Raises:
@@ -134,7 +134,7 @@ def takedown_document(
     names: Sequence[str],
     listed: Path,
     workspace: "Workspace",
-    found: "Sequence[FoundTexts]",
+    found: "Sequence[TextMatches]",
     *,
     dry_run: bool,
     done: bool,
@@ -156,7 +156,7 @@ def takedown_document(
     }
 
 
-def place_rows(found: "Sequence[FoundTexts]") -> list[Document]:
+def place_rows(found: "Sequence[TextMatches]") -> list[Document]:
     """Return what was found as rows of a document."""
     return [
         {

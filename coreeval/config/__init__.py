@@ -13,7 +13,15 @@ from coreeval.config.load import (
     parse_series_config,
     parse_target,
 )
-from coreeval.config.models import METHODS, Method, ModelConfig, PriceConfig
+from coreeval.config.models import (
+    METHODS,
+    ROLES,
+    Method,
+    ModelConfig,
+    ModelsConfig,
+    PriceConfig,
+    TargetConfig,
+)
 from coreeval.config.numleak import (
     DefencesConfig,
     InstructionConfig,
@@ -22,15 +30,7 @@ from coreeval.config.numleak import (
     PeriodConfig,
     Probe,
 )
-from coreeval.config.run import (
-    ROLES,
-    Config,
-    DatasetConfig,
-    ModelsConfig,
-    PcrConfig,
-    TargetConfig,
-    TelemetryConfig,
-)
+from coreeval.config.run import Config, DatasetConfig, PcrConfig, TelemetryConfig
 from coreeval.config.standalone import ItemConfig, SeriesConfig
 
 AnyConfig = Config | ItemConfig | SeriesConfig

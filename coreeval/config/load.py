@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from coreeval.config.credentials import hide_credentials, refuse_credentials
-from coreeval.config.models import ModelConfig
+from coreeval.config.models import ROLES, ModelConfig, ModelsConfig, TargetConfig
 from coreeval.config.numleak import DefencesConfig, NumleakConfig
-from coreeval.config.run import ROLES, Config, ModelsConfig, StandaloneRunConfig, TargetConfig
+from coreeval.config.run import Config, StandaloneRunConfig
 from coreeval.config.standalone import (
     ITEM_FORMATS,
     ItemConfig,

@@ -6,13 +6,14 @@ no message repeats them. So are parameters that CoreEval sends itself.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Final, Literal, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Final, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from coreeval.schema import Value
+from coreeval.config.dates import DateText
+from coreeval.schema import RoleName, Value
 
 
 def _check_plain_url(url: str) -> str:
@@ -167,3 +168,96 @@ class ModelConfig(Value):
     def is_rule_based(self) -> bool:
         """True for what is played by rules of our own: no key, no messages, no call store."""
         return self.provider in {"offline", "spacy"}
+
+
+ROLES: tuple[RoleName, ...] = (
+    "extractor",
+    "replacer",
+    "rewriter",
+    "composer",
+    "fact_judge",
+    "label_judge",
+)
+
+
+class TargetConfig(ModelConfig):
+    """A model under test."""
+
+    cutoff: DateText | None = None
+    """Until when it was trained; comes before what is known of it, as does `released`."""
+    released: DateText | None = None
+    """When it came out."""
+    role: Literal["target", "reference"] = "target"
+    """A reference is presumed clean: PCR of the other targets is compared with its own."""
+
+    @model_validator(mode="after")
+    def _check_provider(self) -> Self:
+        if self.provider == "spacy":
+            raise ValueError("spacy is an extractor, not a target")
+        return self
+
+    @property
+    def is_embedded(self) -> bool:
+        """True for `offline:NAME`, a small classifier fitted here."""
+        return self.provider == "offline"
+
+
+def require_distinct_targets(targets: Sequence[TargetConfig]) -> None:
+    """Refuse targets of the same name: what they answer is kept by it."""
+    names = [target.model for target in targets]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"targets has {twice[0]!r} more than once")
+
+
+def require_tested_target(targets: Sequence[TargetConfig]) -> None:
+    """Refuse targets that are all references: none is left to compare with them."""
+    if targets and all(target.role == "reference" for target in targets):
+        raise ValueError("targets has references only: at least one needs `role: target`")
+
+
+class ModelsConfig(Value):
+    """Which model plays which role."""
+
+    default: ModelConfig
+    extractor: ModelConfig | None = None
+    replacer: ModelConfig | None = None
+    rewriter: ModelConfig | None = None
+    composer: ModelConfig | None = None
+    fact_judge: ModelConfig | None = None
+    label_judge: ModelConfig | None = None
+    targets: tuple[TargetConfig, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_rule_based_roles(self) -> Self:
+        wrong = [role for role in ROLES if self.for_role(role).provider == "spacy"]
+        if wrong not in ([], ["extractor"]):
+            raise ValueError("spacy is an extractor only: models.extractor may name it")
+        named = [
+            self.for_role(role).model for role in self.rule_based_roles if self.for_role(role).name
+        ]
+        if named:
+            plain = named[0].partition(":")[0]
+            raise ValueError(f"a role takes {plain!r} without a name, not {named[0]!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_targets(self) -> Self:
+        require_distinct_targets(self.targets)
+        require_tested_target(self.targets)
+        return self
+
+    def for_role(self, role: RoleName) -> ModelConfig:
+        """Return the model configured for a role, or the default."""
+        chosen: ModelConfig | None = getattr(self, role)
+        return chosen or self.default
+
+    @property
+    def measured_targets(self) -> list[TargetConfig]:
+        """The targets that verdicts are about: all but the references."""
+        return [target for target in self.targets if target.role == "target"]
+
+    @property
+    def rule_based_roles(self) -> list[RoleName]:
+        """The roles that rules of our own play; whatever shows their work must say so."""
+        return [role for role in ROLES if self.for_role(role).is_rule_based]

@@ -4,17 +4,15 @@
 they hold.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from coreeval.config.dates import DateText
 from coreeval.config.knowledge import ControlWindow, KnowledgeConfig
-from coreeval.config.models import ModelConfig, PlainUrl
+from coreeval.config.models import ModelConfig, ModelsConfig, PlainUrl
 from coreeval.config.numleak import NumleakConfig
 from coreeval.config.schedule import ScheduleConfig
-from coreeval.schema import Flag, Policy, RoleName, Value
+from coreeval.schema import Flag, Policy, Value
 
 
 class TelemetryConfig(Value):
@@ -26,16 +24,6 @@ class TelemetryConfig(Value):
     content: bool = False
     """Whether spans hold texts, prompts, answers and news; ids, names and numbers only otherwise.
     """
-
-
-ROLES: tuple[RoleName, ...] = (
-    "extractor",
-    "replacer",
-    "rewriter",
-    "composer",
-    "fact_judge",
-    "label_judge",
-)
 
 
 class LicenceConfig(Value):
@@ -70,89 +58,6 @@ class DatasetConfig(Value):
         if self.target == "all" and self.format != "tweeteval":
             raise ValueError("target: all is for format: tweeteval; here name the one target")
         return self
-
-
-class TargetConfig(ModelConfig):
-    """A model under test."""
-
-    cutoff: DateText | None = None
-    """Until when it was trained; comes before what is known of it, as does `released`."""
-    released: DateText | None = None
-    """When it came out."""
-    role: Literal["target", "reference"] = "target"
-    """A reference is presumed clean: PCR of the other targets is compared with its own."""
-
-    @model_validator(mode="after")
-    def _check_provider(self) -> Self:
-        if self.provider == "spacy":
-            raise ValueError("spacy is an extractor, not a target")
-        return self
-
-    @property
-    def is_embedded(self) -> bool:
-        """True for `offline:NAME`, a small classifier fitted here."""
-        return self.provider == "offline"
-
-
-def require_distinct_targets(targets: Sequence[TargetConfig]) -> None:
-    """Refuse targets of the same name: what they answer is kept by it."""
-    names = [target.model for target in targets]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"targets has {twice[0]!r} more than once")
-
-
-def require_tested_target(targets: Sequence[TargetConfig]) -> None:
-    """Refuse targets that are all references: none is left to compare with them."""
-    if targets and all(target.role == "reference" for target in targets):
-        raise ValueError("targets has references only: at least one needs `role: target`")
-
-
-class ModelsConfig(Value):
-    """Which model plays which role."""
-
-    default: ModelConfig
-    extractor: ModelConfig | None = None
-    replacer: ModelConfig | None = None
-    rewriter: ModelConfig | None = None
-    composer: ModelConfig | None = None
-    fact_judge: ModelConfig | None = None
-    label_judge: ModelConfig | None = None
-    targets: tuple[TargetConfig, ...] = ()
-
-    @model_validator(mode="after")
-    def _check_rule_based_roles(self) -> Self:
-        wrong = [role for role in ROLES if self.for_role(role).provider == "spacy"]
-        if wrong not in ([], ["extractor"]):
-            raise ValueError("spacy is an extractor only: models.extractor may name it")
-        named = [
-            self.for_role(role).model for role in self.rule_based_roles if self.for_role(role).name
-        ]
-        if named:
-            plain = named[0].partition(":")[0]
-            raise ValueError(f"a role takes {plain!r} without a name, not {named[0]!r}")
-        return self
-
-    @model_validator(mode="after")
-    def _check_targets(self) -> Self:
-        require_distinct_targets(self.targets)
-        require_tested_target(self.targets)
-        return self
-
-    def for_role(self, role: RoleName) -> ModelConfig:
-        """Return the model configured for a role, or the default."""
-        chosen: ModelConfig | None = getattr(self, role)
-        return chosen or self.default
-
-    @property
-    def measured_targets(self) -> list[TargetConfig]:
-        """The targets that verdicts are about: all but the references."""
-        return [target for target in self.targets if target.role == "target"]
-
-    @property
-    def rule_based_roles(self) -> list[RoleName]:
-        """The roles that rules of our own play; whatever shows their work must say so."""
-        return [role for role in ROLES if self.for_role(role).is_rule_based]
 
 
 class RunConfig(Value):

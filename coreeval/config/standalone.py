@@ -4,14 +4,14 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from coreeval.config.models import ModelConfig
-from coreeval.config.numleak import NumleakConfig
-from coreeval.config.run import (
-    StandaloneRunConfig,
+from coreeval.config.models import (
+    ModelConfig,
     TargetConfig,
     require_distinct_targets,
     require_tested_target,
 )
+from coreeval.config.numleak import NumleakConfig
+from coreeval.config.run import StandaloneRunConfig
 from coreeval.schema import Value
 
 ItemFormat = Literal["fineval", "finqa", "alphafin", "ectsum", "jsonl"]

@@ -25,6 +25,8 @@ from coreeval.tools.stores.run_tables import SampleResult
 if TYPE_CHECKING:
     from coreeval.evaluation.agreement import MemoryEvidence
     from coreeval.evaluation.pcr.pairs_from_run import Labels, RunPairs
+    from coreeval.evaluation.pcr.replicates import FileReplicates
+    from coreeval.evaluation.pcr.study import PcrSettings
     from coreeval.evaluation.scores import ArmTable
 
 
@@ -115,7 +117,6 @@ def _collect_arm_texts(job: RunContext) -> "dict[Arm, dict[str, str]]":
 
 def compare_splits(job: RunContext) -> ReportDocument | None:
     """Compare PCR of the train split and of the test split; None where the config wants none."""
-    from coreeval.evaluation.answer_codes import find_clusters
     from coreeval.evaluation.covariates import describe_unlike_splits
     from coreeval.evaluation.pcr.comparison import compare, list_references
     from coreeval.evaluation.pcr.comparison_document import (
@@ -123,29 +124,19 @@ def compare_splits(job: RunContext) -> ReportDocument | None:
         reference_document,
         settings_document,
     )
-    from coreeval.evaluation.pcr.pairs_from_run import resample_run_pairs
     from coreeval.evaluation.pcr.study import PcrSettings
 
     asked = job.config.detect.pcr
     if asked is None:
         return None
     splits = _list_compared_samples(job)
-    labels = {name: {one.id: one.label_text for one in each} for name, each in splits.items()}
-    samples = [one for each in splits.values() for one in each]
-    clusters = find_clusters((one.id, one.cluster, one.fields) for one in samples)
     settings = PcrSettings(
         metric=asked.metric,
         consistency="exact",
         seed=job.config.run.seed,
         exchangeable=asked.exchangeable_splits,
     )
-    texts = {
-        name: ["\n".join(one.fields.values()) for one in each] for name, each in splits.items()
-    }
-    answered = {
-        name: resample_run_pairs(each, settings)
-        for name, each in _iter_target_answers(job, labels, clusters)
-    }
+    answered = _resample_answers(job, splits, settings)
     tested = {target.model for target in job.config.models.measured_targets}
     references = {name: each for name, each in answered.items() if name not in tested}
     found = compare(
@@ -154,7 +145,9 @@ def compare_splits(job: RunContext) -> ReportDocument | None:
         settings.form,
         references=references,
         exchangeable=settings.exchangeable,
-        covariates=describe_unlike_splits(texts),
+        covariates=describe_unlike_splits(
+            {name: [_join_fields(one) for one in each] for name, each in splits.items()}
+        ),
     )
     listed = list_references(references, settings.split_pair, settings.form)
     return {
@@ -166,6 +159,26 @@ def compare_splits(job: RunContext) -> ReportDocument | None:
         },
         "settings": settings_document(settings, None),
     }
+
+
+def _resample_answers(
+    job: RunContext, splits: dict[str, list[Sample]], settings: "PcrSettings"
+) -> "dict[str, FileReplicates]":
+    """Return what each target answered in both splits, as bootstrap replicates."""
+    from coreeval.evaluation.answer_codes import find_clusters
+    from coreeval.evaluation.pcr.pairs_from_run import resample_run_pairs
+
+    labels = {name: {one.id: one.label_text for one in each} for name, each in splits.items()}
+    samples = [one for each in splits.values() for one in each]
+    clusters = find_clusters((one.id, one.cluster, one.fields) for one in samples)
+    return {
+        name: resample_run_pairs(each, settings)
+        for name, each in _iter_target_answers(job, labels, clusters)
+    }
+
+
+def _join_fields(sample: Sample) -> str:
+    return "\n".join(sample.fields.values())
 
 
 def _list_compared_samples(job: RunContext) -> dict[str, list[Sample]]:

@@ -29,12 +29,12 @@ _TAILS = ("/chat/completions", "/completions", "/messages", "/models")
 _SHOWN = 5
 
 
-class _ListedModel(BaseModel):
+class _ModelEntry(BaseModel):
     id: str
 
 
 class _ModelList(BaseModel):
-    data: list[_ListedModel]
+    data: list[_ModelEntry]
     has_more: bool = False
 
 

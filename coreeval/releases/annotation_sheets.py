@@ -35,7 +35,7 @@ from coreeval.evaluation.annotation.sheets import (
     write_sheet_csv,
     write_sheet_page,
 )
-from coreeval.releases.exports.material import ExportedSample, Material, open_material
+from coreeval.releases.exports.material import ExportSample, Material, open_material
 from coreeval.releases.folders import create_export_folder
 from coreeval.releases.release import hash_texts
 from coreeval.releases.review import load_review
@@ -82,7 +82,7 @@ def _originals(material: Material, place: Path | None) -> Mapping[str, dict[str,
 
 
 def _arm_texts(
-    sample: ExportedSample, fetched: Mapping[str, dict[str, str]]
+    sample: ExportSample, fetched: Mapping[str, dict[str, str]]
 ) -> dict[RatedArm, dict[str, str]]:
     found = {arm: sample.texts(arm) for arm in RATED_ARMS}
     found["original"] = found["original"] or fetched.get(sample.id)
@@ -108,7 +108,7 @@ def _evidence(material: Material) -> Mapping[str, tuple[NewsExcerpt, ...]]:
 
 def _candidate(
     task: Task,
-    sample: ExportedSample,
+    sample: ExportSample,
     texts: dict[RatedArm, dict[str, str]],
     evidence: tuple[NewsExcerpt, ...],
 ) -> RatingCandidate:

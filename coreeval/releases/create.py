@@ -158,7 +158,7 @@ def write_release(made_of: ReleaseSources, how: ReleaseOptions, draft: Path) -> 
         quality = measure_quality(
             store, made_of.task, withheld=withheld, followed=_followed_quality(made_of)
         )
-    found = _Measured(arms, quality, review.state(required=how.require_review), withheld)
+    found = _Measurements(arms, quality, review.state(required=how.require_review), withheld)
     manifest = _manifest(made_of, how, draft, found)
     private = {"schedule", "telemetry"}
     config = strip_paths(made_of.config.model_dump(mode="json", exclude=private), made_of.base)
@@ -215,7 +215,7 @@ def _write_tables(
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _Measurements:
     """What was measured on the way."""
 
     arms: dict[str, int]
@@ -225,7 +225,7 @@ class _Measured:
 
 
 def _manifest(
-    made_of: ReleaseSources, how: ReleaseOptions, draft: Path, found: _Measured
+    made_of: ReleaseSources, how: ReleaseOptions, draft: Path, found: _Measurements
 ) -> ReleaseManifest:
     """Return the manifest but for the digests."""
     run, shard = made_of.run, shard_name(made_of.split)

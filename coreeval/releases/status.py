@@ -52,7 +52,7 @@ _BAD = "SELECT file, line, reason, text FROM bad_rows ORDER BY seq LIMIT ?"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FailedSample:
+class SampleFailure:
     """A sample that failed, and why."""
 
     sample: str
@@ -170,7 +170,7 @@ def read_status(run: Path, *, now: Clock = utc_now) -> RunStatus:
     )
 
 
-def read_failures(run: Path, *, most: int = -1) -> list[FailedSample]:
+def read_failures(run: Path, *, most: int = -1) -> list[SampleFailure]:
     """Return the samples that failed, in the order in which they did; the first `most`, or all.
 
     Those of the second pass are found in its own folder, `RunFiles(run).control.root`.
@@ -180,7 +180,7 @@ def read_failures(run: Path, *, most: int = -1) -> list[FailedSample]:
         RunError: it cannot be read now.
     """
     with _store(run) as store:
-        return [FailedSample(**dict(row)) for row in store.execute(_FAILED, (most,))]
+        return [SampleFailure(**dict(row)) for row in store.execute(_FAILED, (most,))]
 
 
 def read_bad_lines(run: Path, *, most: int = -1) -> list[BadLine]:

@@ -34,7 +34,7 @@ class Problem(Value):
     message: str
 
 
-class Verified(Value):
+class Verification(Value):
     """What was found."""
 
     release: str
@@ -55,7 +55,7 @@ class Verified(Value):
         return not self.problems
 
 
-def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Verified:
+def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Verification:
     """Check every file of a release, and that each ancestor is the one that its child records.
 
     Args:
@@ -73,18 +73,18 @@ def verify(path: Path, *, chain: bool = True, digest: str | None = None) -> Veri
         cached = Problem(
             kind="link", file=MANIFEST, message=f"it is a link, as in the hub's cache; {_IN_CACHE}"
         )
-        return Verified(release=str(path), problems=(cached,))
+        return Verification(release=str(path), problems=(cached,))
     problems = [*_digest_problems(path, digest)]
     try:
         release = read_release(path)
     except ReleaseError as error:
         kind: ProblemKind = "manifest" if (path / MANIFEST).exists() else "missing"
         found = Problem(kind=kind, file=MANIFEST, message=error.message)
-        return Verified(release=str(path), problems=(*problems, found))
+        return Verification(release=str(path), problems=(*problems, found))
     listed = release.manifest.files
     problems += _file_problems(path, listed)
     ancestors, broken = _ancestors(release) if chain else ([], None)
-    return Verified(
+    return Verification(
         release=str(path),
         name=release.manifest.name,
         version=release.manifest.version,

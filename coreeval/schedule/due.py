@@ -15,7 +15,7 @@ from coreeval.schedule.hooks import HookEvent, HookResult, StepResult, StepRunne
 from coreeval.schedule.plan import (
     ErrorRecord,
     OpenPeriod,
-    ReleasedPeriod,
+    PeriodRelease,
     SchedulePeriod,
     SchedulePlan,
     ScheduleState,
@@ -284,7 +284,7 @@ class ScheduleCheck:
         missed = (
             self.plan.count_missed(state.finished.due_at, begun.due_at) if state.finished else 0
         )
-        finished = ReleasedPeriod(
+        finished = PeriodRelease(
             due_at=begun.due_at,
             version=begun.version,
             run=begun.run,

@@ -73,7 +73,7 @@ class OpenPeriod(Value):
         return f"process {self.pid} on {self.host} since {self.tried_at.isoformat()}"
 
 
-class ReleasedPeriod(Value):
+class PeriodRelease(Value):
     """The newest period that has its release."""
 
     due_at: AwareDatetime
@@ -88,7 +88,7 @@ class ScheduleState(Value):
 
     schema_version: Literal[1] = 1
     name: str
-    finished: ReleasedPeriod | None = None
+    finished: PeriodRelease | None = None
     begun: OpenPeriod | None = None
 
 

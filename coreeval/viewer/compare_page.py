@@ -14,7 +14,7 @@ from coreeval.tools.text import DiffPiece, word_diff
 from coreeval.viewer.catalog import RunCatalog
 from coreeval.viewer.comparison import (
     DIFFERENCE_KINDS,
-    ComparedSide,
+    ComparisonSide,
     DifferenceFilter,
     SampleDifference,
     SideSample,
@@ -63,7 +63,7 @@ def show_comparison(request: Request) -> Response:
     return _render_comparison(request, before, after, choices)
 
 
-def _find_side(catalog: RunCatalog, key: str) -> ComparedSide:
+def _find_side(catalog: RunCatalog, key: str) -> ComparisonSide:
     runs, releases = catalog.find_runs(), catalog.find_releases()
     if key in runs:
         return load_run_side(key, runs[key])
@@ -73,7 +73,7 @@ def _find_side(catalog: RunCatalog, key: str) -> ComparedSide:
 
 
 def _render_comparison(
-    request: Request, before: ComparedSide, after: ComparedSide, choices: Sequence[str]
+    request: Request, before: ComparisonSide, after: ComparisonSide, choices: Sequence[str]
 ) -> Response:
     found, by, number = (
         compare_sides(before, after),
@@ -119,13 +119,13 @@ def _read_page_number(request: Request) -> int:
     return int(said)
 
 
-def _list_outcomes(before: ComparedSide, after: ComparedSide) -> list[str]:
+def _list_outcomes(before: ComparisonSide, after: ComparisonSide) -> list[str]:
     """Return the outcomes that occur on either side."""
     return [name for name in meanings.OUTCOMES if any(s.counts.get(name) for s in (before, after))]
 
 
 def _build_pairs(
-    before: ComparedSide, after: ComparedSide, shown: Sequence[SampleDifference], *, hide: bool
+    before: ComparisonSide, after: ComparisonSide, shown: Sequence[SampleDifference], *, hide: bool
 ) -> Iterator[SamplePair]:
     ids = [one.sample for one in shown]
     old, new = (side.samples.read_some(ids) for side in (before, after))
@@ -152,8 +152,8 @@ def _diff_texts(
 class CompareLinks:
     """Addresses of the same comparison with another filter or page."""
 
-    before: ComparedSide
-    after: ComparedSide
+    before: ComparisonSide
+    after: ComparisonSide
     by: DifferenceFilter
     page: int
     last: int

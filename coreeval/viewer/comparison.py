@@ -191,7 +191,7 @@ _RESULT_SETTINGS = ("counts", "arms", "bad_rows", "models")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedSide:
+class ComparisonSide:
     """One of two sides; it is the same as another of the same place."""
 
     key: str
@@ -236,7 +236,7 @@ class RoleModels(Value):
         return self.before != self.after or bool(self.others)
 
 
-def load_run_side(key: str, path: Path) -> ComparedSide:
+def load_run_side(key: str, path: Path) -> ComparisonSide:
     """Return a run as a side.
 
     Raises:
@@ -251,7 +251,7 @@ def load_run_side(key: str, path: Path) -> ComparedSide:
     return _build_side(key, path, manifest, config, build_run_source(store), stamp)
 
 
-def load_release_side(key: str, path: Path) -> ComparedSide:
+def load_release_side(key: str, path: Path) -> ComparisonSide:
     """Return a release as a side.
 
     Raises:
@@ -269,10 +269,10 @@ def _build_side(
     config: Mapping[str, object],
     samples: SampleSource,
     stamp: tuple[int, str],
-) -> ComparedSide:
+) -> ComparisonSide:
     side = open_comparable(path)
     settings = {**side.settings, **config}
-    return ComparedSide(
+    return ComparisonSide(
         key=key,
         title=side.title,
         path=path,
@@ -285,7 +285,7 @@ def _build_side(
     )
 
 
-def compare_models(before: ComparedSide, after: ComparedSide) -> list[RoleModels]:
+def compare_models(before: ComparisonSide, after: ComparisonSide) -> list[RoleModels]:
     """Return which model plays each role on either side, defaults filled in."""
     return [
         _compare_role(role, *(_read_model_settings(side, role) for side in (before, after)))
@@ -293,7 +293,7 @@ def compare_models(before: ComparedSide, after: ComparedSide) -> list[RoleModels
     ]
 
 
-def _read_model_settings(side: ComparedSide, role: RoleName) -> Mapping[str, object]:
+def _read_model_settings(side: ComparisonSide, role: RoleName) -> Mapping[str, object]:
     return dict(flatten_values("", side.models.for_role(role).model_dump(mode="json")))
 
 
@@ -376,14 +376,14 @@ class SideDifferences:
         return self.differences if everything else [o for o in self.differences if _matches(o, by)]
 
 
-def compare_sides(before: ComparedSide, after: ComparedSide) -> SideDifferences:
+def compare_sides(before: ComparisonSide, after: ComparisonSide) -> SideDifferences:
     """Return in which samples two sides differ; it is found anew when one of them has changed."""
     return _compare_cached(before, before.stamp, after, after.stamp)
 
 
 @lru_cache(CACHED_COMPARISONS)
 def _compare_cached(
-    before: ComparedSide, _: object, after: ComparedSide, __: object
+    before: ComparisonSide, _: object, after: ComparisonSide, __: object
 ) -> SideDifferences:
     return find_differences(before.samples.read_all(), after.samples.read_all())
 

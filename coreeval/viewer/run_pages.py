@@ -34,7 +34,7 @@ from coreeval.viewer.rendering import render_page
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListedRun:
+class RunEntry:
     """A run in the list: where it is, or why that cannot be read."""
 
     key: str
@@ -44,7 +44,7 @@ class ListedRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListedRelease:
+class ReleaseEntry:
     """A release in the list, or why it cannot be read."""
 
     key: str
@@ -63,15 +63,15 @@ def show_runs(request: Request) -> Response:
     return render_page(request, "runs.html", runs=runs, releases=_list_releases(catalog))
 
 
-def _list_run(key: str, path: Path) -> ListedRun:
+def _list_run(key: str, path: Path) -> RunEntry:
     name = "/".join(path.parts[-2:])
     try:
-        return ListedRun(key=key, name=name, now=read_status(path))
+        return RunEntry(key=key, name=name, now=read_status(path))
     except CoreEvalError as error:
-        return ListedRun(key=key, name=name, now=None, problem=error.message)
+        return RunEntry(key=key, name=name, now=None, problem=error.message)
 
 
-def _list_releases(catalog: RunCatalog) -> list[ListedRelease]:
+def _list_releases(catalog: RunCatalog) -> list[ReleaseEntry]:
     """Return releases, each with the key of the one that it follows."""
     found = [_list_release(key, path) for key, path in catalog.find_releases().items()]
     keys = {(one.manifest.name, one.manifest.version): one.key for one in found if one.manifest}
@@ -83,11 +83,11 @@ def _list_releases(catalog: RunCatalog) -> list[ListedRelease]:
     ]
 
 
-def _list_release(key: str, path: Path) -> ListedRelease:
+def _list_release(key: str, path: Path) -> ReleaseEntry:
     try:
-        return ListedRelease(key=key, manifest=read_release(path).manifest)
+        return ReleaseEntry(key=key, manifest=read_release(path).manifest)
     except CoreEvalError as error:
-        return ListedRelease(key=key, manifest=None, problem=error.message)
+        return ReleaseEntry(key=key, manifest=None, problem=error.message)
 
 
 def show_detection(request: Request) -> Response:

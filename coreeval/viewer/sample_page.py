@@ -42,7 +42,7 @@ MIN_WIDTH = 0.6
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimedStep:
+class StepTime:
     """A step's place in the time that its sample took."""
 
     step: StepHistory
@@ -60,11 +60,11 @@ class StepGroup:
     number: int
     """0 for what came before."""
     attempt: AttemptHistory | None
-    moments: tuple[TimedStep, ...]
+    moments: tuple[StepTime, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberedEvidence:
+class EvidenceEntry:
     """A piece of evidence by its number on the page."""
 
     number: int
@@ -73,7 +73,7 @@ class NumberedEvidence:
     """Whether a replaced fact rests on it, or only a plan that came to nothing."""
 
 
-def time_steps(history: SampleHistory) -> tuple[TimedStep, ...]:
+def time_steps(history: SampleHistory) -> tuple[StepTime, ...]:
     """Return the steps with their places on one scale of time."""
     if not history.steps:
         return ()
@@ -83,11 +83,11 @@ def time_steps(history: SampleHistory) -> tuple[TimedStep, ...]:
                  for step in history.steps)  # fmt: skip
 
 
-def _time_step(step: StepHistory, after: float, whole: float) -> TimedStep:
+def _time_step(step: StepHistory, after: float, whole: float) -> StepTime:
     width = max(100 * step.seconds / whole, MIN_WIDTH)
     left = min(100 * after / whole, 100 - MIN_WIDTH)
     width = min(width, 100 - left)
-    return TimedStep(step=step, after_s=after, left=round(left, 2), width=round(width, 2))
+    return StepTime(step=step, after_s=after, left=round(left, 2), width=round(width, 2))
 
 
 def group_steps(history: SampleHistory) -> Iterator[StepGroup]:
@@ -99,7 +99,7 @@ def group_steps(history: SampleHistory) -> Iterator[StepGroup]:
         yield StepGroup(number=number, attempt=attempts.get(number), moments=own)
 
 
-def number_evidence(history: SampleHistory) -> dict[str, NumberedEvidence]:
+def number_evidence(history: SampleHistory) -> dict[str, EvidenceEntry]:
     """Number the evidence by its id, what the facts rest on first, then what plans chose."""
     used = [fact.evidence_id for fact in list_facts(history)]
     chosen = [key for step in history.steps for key in _list_chosen(step.did)]
@@ -107,7 +107,7 @@ def number_evidence(history: SampleHistory) -> dict[str, NumberedEvidence]:
         key for key in (*used, *chosen, *history.evidence) if key in history.evidence
     )
     return {
-        key: NumberedEvidence(
+        key: EvidenceEntry(
             number=number, item=history.evidence[key], stands=_find_use(key, used, chosen)
         )
         for number, key in enumerate(order, start=1)

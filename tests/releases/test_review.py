@@ -11,7 +11,7 @@ from filelock import FileLock
 from coreeval.errors import ReviewOpen, RunCorrupt, RunLocked, UsageError
 from coreeval.releases.manifest import FollowedRelease, read_manifest, write_manifest
 from coreeval.releases.review import load_review
-from coreeval.releases.review.decisions import ListedSample, Verdict
+from coreeval.releases.review.decisions import ReviewEntry, Verdict
 from coreeval.releases.review.review import Choice, record_choices, resolve_run
 from coreeval.schema import NamedEntity
 from coreeval.tools.stores.run_store import RunStore
@@ -33,7 +33,7 @@ def made(people: Made) -> Made:
     return people
 
 
-def listed(made: Made) -> dict[str, ListedSample]:
+def listed(made: Made) -> dict[str, ReviewEntry]:
     return {each.sample: each for each in load_review(made.files.root).samples}
 
 

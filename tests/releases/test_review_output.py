@@ -11,10 +11,10 @@ from coreeval.errors import UsageError
 from coreeval.releases.review import Review, load_review
 from coreeval.releases.review.decisions import (
     Decision,
-    ListedSample,
     ListingReason,
-    NamedPerson,
     NewFact,
+    PersonMention,
+    ReviewEntry,
 )
 from coreeval.releases.review.output import read_sheet, write_review_page, write_sheet
 from coreeval.releases.review.review import record_choices
@@ -43,9 +43,9 @@ def fill(sheet: Path, *decisions: str, change: Callable[[str], str] = lambda tex
     sheet.write_text(change(sheet.read_text()))
 
 
-def hostile() -> ListedSample:
+def hostile() -> ReviewEntry:
     """Return a sample that is as bad as a benchmark and the news can make it."""
-    return ListedSample(
+    return ReviewEntry(
         sample="+1\nforged",
         label=HOSTILE,
         outcome="accepted",
@@ -54,7 +54,7 @@ def hostile() -> ListedSample:
         new={"text": f"{HOSTILE} Ann Oak"},
         digest="d" * 64,
         names=tuple(
-            NamedPerson(name=name, new=True, known="plan") for name in ("Ann Oak", "</dd>")
+            PersonMention(name=name, new=True, known="plan") for name in ("Ann Oak", "</dd>")
         ),
         why=(ListingReason(reason="person", detail=HOSTILE),),
         facts=(

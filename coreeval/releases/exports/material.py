@@ -33,7 +33,7 @@ ARMS: tuple[ReleasedArm, ...] = ("original", "semantic", "updated")
 MaterialKind = Literal["run", "release"]
 
 
-class ExportedSample(Value):
+class ExportSample(Value):
     """One sample of the benchmark: how it ended, and its texts in the arms that hold it."""
 
     id: str
@@ -74,7 +74,7 @@ class Material:
     """Has the arms as parquet, and the dataset card."""
     split: str
     """The split that was refreshed."""
-    samples: Callable[[], Iterator[ExportedSample]]
+    samples: Callable[[], Iterator[ExportSample]]
     """Streams all samples, in the benchmark's order."""
 
     def facts(self) -> Iterator[FactRow]:
@@ -161,15 +161,15 @@ def _open_run(files: RunFiles) -> Material:
     )
 
 
-def _iter_run_samples(files: RunFiles) -> Iterator[ExportedSample]:
+def _iter_run_samples(files: RunFiles) -> Iterator[ExportSample]:
     with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
         yield from map(_exported_sample, store.sample_results())
 
 
-def _exported_sample(ended: SampleResult) -> ExportedSample:
+def _exported_sample(ended: SampleResult) -> ExportSample:
     sample, result = ended.sample, ended.result
     original, semantic = original_fields(ended), semantic_fields(ended)
-    return ExportedSample(
+    return ExportSample(
         id=sample.id,
         split=sample.split,
         label=sample.label,
@@ -184,15 +184,15 @@ def _exported_sample(ended: SampleResult) -> ExportedSample:
     )
 
 
-def _iter_release_samples(release: Release) -> Iterator[ExportedSample]:
+def _iter_release_samples(release: Release) -> Iterator[ExportSample]:
     """Join the table of samples with the arms, all of which are in the benchmark's order."""
     arms = {arm: _ArmCursor(release.arm(arm)) for arm in ARMS}
     for row in release.samples():
         texts = {arm: rows.texts_of(row.id) for arm, rows in arms.items()}
         if row.outcome != "accepted":
             texts["updated"] = None
-        known = row.model_dump(include=set(ExportedSample.model_fields))
-        yield ExportedSample.model_validate(known | texts)
+        known = row.model_dump(include=set(ExportSample.model_fields))
+        yield ExportSample.model_validate(known | texts)
 
 
 class _ArmCursor:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from coreeval.releases.exports.material import ARMS, ExportedSample, Material
+from coreeval.releases.exports.material import ARMS, ExportSample, Material
 from coreeval.releases.junit import JUnitCase, JUnitEnding, write_suite
 from coreeval.releases.release_manifest import FactRow
 from coreeval.tools.text import escape_formula, visible
@@ -70,11 +70,11 @@ def _write_csv(
 
 def list_sample_columns(fields: Iterable[str]) -> tuple[str, ...]:
     """Return the columns of samples.csv: what is known of a sample, then its texts by arm."""
-    own = [name for name in ExportedSample.model_fields if name not in _TEXTS]
+    own = [name for name in ExportSample.model_fields if name not in _TEXTS]
     return (*own, *(f"{arm}_{field}" for arm in ARMS for field in fields))
 
 
-def _sample_row(sample: ExportedSample, fields: Iterable[str]) -> TableRow:
+def _sample_row(sample: ExportSample, fields: Iterable[str]) -> TableRow:
     texts = {
         f"{arm}_{field}": (sample.texts(arm) or {}).get(field, "")
         for arm in ARMS
@@ -118,7 +118,7 @@ def write_junit(material: Material, out: Path) -> dict[str, int]:
     return {"testcases": number}
 
 
-def _sample_case(material: Material, sample: ExportedSample) -> JUnitCase:
+def _sample_case(material: Material, sample: ExportSample) -> JUnitCase:
     ending, reason = _sample_ending(sample)
     return JUnitCase(
         group=f"{material.name}.{material.split}",
@@ -129,7 +129,7 @@ def _sample_case(material: Material, sample: ExportedSample) -> JUnitCase:
     )
 
 
-def _sample_ending(sample: ExportedSample) -> tuple[JUnitEnding, str]:
+def _sample_ending(sample: ExportSample) -> tuple[JUnitEnding, str]:
     """Return what a sample is to JUnit, and why."""
     reason = f"{sample.outcome}: {sample.reason}" if sample.reason else sample.outcome
     if sample.outcome == "failed":

@@ -14,7 +14,7 @@ from coreeval.releases.gates.values import (
     NUMBERS,
     VERDICTS,
     GateSubject,
-    MeasuredValue,
+    GateValue,
     MissingValue,
     VerdictValue,
 )
@@ -33,7 +33,7 @@ STOPPING: Final[frozenset[GateStatus]] = frozenset({"not_met", "not_measured"})
 """What keeps a release back; `skipped` is a value that is not there, of a gate that lets it go."""
 Bound = Literal["min", "max"]
 _BOUNDS: tuple[Bound, ...] = get_args(Bound)
-V = TypeVar("V", MeasuredValue, VerdictValue)
+V = TypeVar("V", GateValue, VerdictValue)
 _NO_INTERVAL = MissingValue(
     "one sample gives no interval", "leave `by` out, or measure more samples"
 )
@@ -140,7 +140,7 @@ def _check_numbers(subject: GateSubject, name: str, limit: Limit) -> GateFinding
     )
 
 
-def _broken_bounds(limit: Limit, found: MeasuredValue) -> Iterator[str]:
+def _broken_bounds(limit: Limit, found: GateValue) -> Iterator[str]:
     """Yield the bounds that a value is beyond, in words."""
     for bound, side, allowed in _bounds(limit):
         value = getattr(found.score, side)

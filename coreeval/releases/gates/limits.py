@@ -69,7 +69,7 @@ class Limit(Gate):
         return "estimate"
 
 
-class MeasuredLimit(Limit):
+class IntervalLimit(Limit):
     """The same of a value that has an interval.
 
     By default the value itself counts: it is of this release, all of whose samples were looked at.
@@ -90,7 +90,7 @@ class CostLimit(Limit):
     unit: ClassVar[str] = "an amount in US dollars"
 
 
-class RankLimit(MeasuredLimit):
+class RankLimit(IntervalLimit):
     """A rank correlation.
 
     By default it stops a release only if the whole interval is beyond the limit: with few samples,
@@ -132,13 +132,13 @@ class Gates(Value):
     """The gates of a file, in the order in which they are told."""
 
     label_noise: Limit | None = None
-    acceptance: MeasuredLimit | None = None
-    label_acceptance: MeasuredLimit | None = None
+    acceptance: IntervalLimit | None = None
+    label_acceptance: IntervalLimit | None = None
     balance_shift: Limit | None = None
     overlap: Limit | None = None
-    evidence: MeasuredLimit | None = None
-    after_cutoff: MeasuredLimit | None = None
-    still_stale: MeasuredLimit | None = None
+    evidence: IntervalLimit | None = None
+    after_cutoff: IntervalLimit | None = None
+    still_stale: IntervalLimit | None = None
     cost_usd: CostLimit | None = None
     cost_per_accepted_usd: CostLimit | None = None
     rank_correlation: RankLimit | None = None

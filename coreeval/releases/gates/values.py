@@ -77,7 +77,7 @@ RELEASE_HINT = "release the run again with this version of CoreEval"
 EVALUATE_HINT = "ask targets: coreeval evaluate RUN; then release it again, or give --report FILE"
 
 
-class MeasuredValue(NamedTuple):
+class GateValue(NamedTuple):
     """A value, of the release or of one label, target or series of it."""
 
     score: Score
@@ -114,15 +114,15 @@ class GateSubject:
         return ExpectedTargets(self.manifest, self.findings)
 
 
-Numbers = Sequence[MeasuredValue | MissingValue] | MissingValue
+Numbers = Sequence[GateValue | MissingValue] | MissingValue
 """One that is absent beside others tells which targets have none."""
 Verdicts = Sequence[VerdictValue | MissingValue] | MissingValue
 """Likewise."""
 
 
-def _exact_value(value: float) -> MeasuredValue:
+def _exact_value(value: float) -> GateValue:
     """Return a value without an interval."""
-    return MeasuredValue(Score(estimate=value, ci_low=None, ci_high=None, n=1))
+    return GateValue(Score(estimate=value, ci_low=None, ci_high=None, n=1))
 
 
 def _missing_values(missing: Iterable[str], why: str, hint: str) -> Iterator[MissingValue]:
@@ -143,14 +143,14 @@ def _share(name: Literal["acceptance", "evidence"]) -> Callable[[GateSubject, Li
         score: Score = getattr(subject.manifest.quality, name)
         if score.estimate is None:
             return MissingValue("the benchmark has no samples", "see bad_rows: coreeval status RUN")
-        return [MeasuredValue(score)]
+        return [GateValue(score)]
 
     return look
 
 
 def _label_acceptance(subject: GateSubject, _: Limit) -> Numbers:
     found = [
-        MeasuredValue(each.accepted, each.label)
+        GateValue(each.accepted, each.label)
         for each in subject.manifest.quality.by_label
         if each.accepted.estimate is not None
     ]
@@ -179,7 +179,7 @@ def _overlap(subject: GateSubject, _: Limit) -> Numbers:
 def _after_cutoff(subject: GateSubject, _: Limit) -> Numbers:
     """Return for each target the share of texts that are known to rest on newer news only."""
     known = [
-        MeasuredValue(score_proportion(each.after, each.sample_count), each.target)
+        GateValue(score_proportion(each.after, each.sample_count), each.target)
         for each in subject.manifest.after_cutoff
         if each.after + each.before
     ]
@@ -202,10 +202,10 @@ def _still_stale(subject: GateSubject, _: Limit) -> Numbers:
     accepted = manifest.counts["accepted"] - manifest.takedown.withheld - manifest.review.rejected
     if accepted < 1:
         return MissingValue("the updated arm is empty", "see why: coreeval status RUN")
-    return [MeasuredValue(score_proportion(manifest.still_stale, accepted))]
+    return [GateValue(score_proportion(manifest.still_stale, accepted))]
 
 
-def _cost(subject: GateSubject, _: Limit) -> list[MeasuredValue] | MissingValue:
+def _cost(subject: GateSubject, _: Limit) -> list[GateValue] | MissingValue:
     usd = _usd(subject.manifest)
     if usd is None:
         hint = "price it: `price` beside the model, or run.prices (docs/cost.md)"
@@ -248,7 +248,7 @@ def _rank_correlation(subject: GateSubject, limit: Limit) -> Numbers:
         return MissingValue(
             "all targets have the same score on one of the arms", "leave this gate out"
         )
-    return [MeasuredValue(score)]
+    return [GateValue(score)]
 
 
 def _targets(subject: GateSubject) -> Iterable[TargetFindings]:
@@ -309,7 +309,7 @@ def _numleak(subject: GateSubject) -> Verdicts:
 
 
 def _missing_targets(
-    found: Iterable[MeasuredValue | VerdictValue], expected: Iterable[str]
+    found: Iterable[GateValue | VerdictValue], expected: Iterable[str]
 ) -> list[str]:
     """Return the targets that have no value beside those that have one."""
     known = {target_name(each.of) for each in found}

@@ -103,7 +103,7 @@ NameSource = Literal["plan", "original", "news", "mention"]
 list of an article's persons, or the `@` before it."""
 
 
-class NamedPerson(Value):
+class PersonMention(Value):
     """A person whom a new text names, living or not: nobody told the run."""
 
     name: str
@@ -149,7 +149,7 @@ class NewFact(Value):
         return " … ".join(filter(None, (self.title, beside)))
 
 
-class ListedSample(Value):
+class ReviewEntry(Value):
     """A sample that asks for a person's decision."""
 
     sample: str
@@ -161,7 +161,7 @@ class ListedSample(Value):
     new: dict[str, str]
     digest: str
     """sha256 of the new text (`texts_sha256`): a decision holds for this text and no other."""
-    names: tuple[NamedPerson, ...] = ()
+    names: tuple[PersonMention, ...] = ()
     beside: tuple[str, ...] = ()
     """Further persons whom the evidence names and the text does not."""
     why: tuple[ListingReason, ...]

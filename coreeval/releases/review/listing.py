@@ -8,10 +8,10 @@ from typing import Literal
 from coreeval.releases.release import hash_texts
 from coreeval.releases.review.decisions import (
     REASONS,
-    ListedSample,
     ListingReason,
-    NamedPerson,
     NewFact,
+    PersonMention,
+    ReviewEntry,
 )
 from coreeval.releases.review.persons import (
     SampleNotes,
@@ -71,7 +71,7 @@ def find_published_text(ended: SampleResult) -> PublishedText | None:
     return None
 
 
-def list_samples(store: RunStore, *, vouched: bool) -> list[ListedSample]:
+def list_samples(store: RunStore, *, vouched: bool) -> list[ReviewEntry]:
     """Return the samples that name a person or are doubtful, the gravest reasons first.
 
     Among those of the same reason the benchmark's order holds.
@@ -86,7 +86,7 @@ def list_samples(store: RunStore, *, vouched: bool) -> list[ListedSample]:
     return sorted((each for each in found if each), key=_gravity)
 
 
-def _gravity(each: ListedSample) -> int:
+def _gravity(each: ReviewEntry) -> int:
     return min(REASONS.index(reason) for reason in each.reasons)
 
 
@@ -116,14 +116,14 @@ def _evidence(store: RunStore, ids: Sequence[str]) -> Mapping[str, Evidence]:
     return given_on | store.evidence(ids)
 
 
-def _build_listed(case: _Case) -> ListedSample | None:
+def _build_listed(case: _Case) -> ReviewEntry | None:
     """Return a sample as a person is shown it; None if nothing asks for that."""
     sample, result = case.ended.sample, case.ended.result
     names = find_persons(case.written.fields, sample.fields, case.noted, case.sources)
     why = tuple(_iter_reasons(case, names))
     if not why:
         return None
-    return ListedSample(
+    return ReviewEntry(
         sample=sample.id,
         label=sample.label_text,
         outcome=result.outcome,
@@ -138,7 +138,7 @@ def _build_listed(case: _Case) -> ListedSample | None:
     )
 
 
-def _iter_reasons(case: _Case, names: list[NamedPerson]) -> Iterator[ListingReason]:
+def _iter_reasons(case: _Case, names: list[PersonMention]) -> Iterator[ListingReason]:
     """Yield the reasons for listing a sample."""
     if case.written.arm == "semantic":
         because = case.ended.result.reason or "its policy"
@@ -149,7 +149,7 @@ def _iter_reasons(case: _Case, names: list[NamedPerson]) -> Iterator[ListingReas
     yield from _work_reasons(case)
 
 
-def _person_reasons(case: _Case, names: list[NamedPerson]) -> Iterator[ListingReason]:
+def _person_reasons(case: _Case, names: list[PersonMention]) -> Iterator[ListingReason]:
     for person in case.noted.persons:
         if person.polarity == "negative":
             yield ListingReason(reason="negative", detail=f"{person.name} comes off badly")
@@ -162,7 +162,7 @@ def _person_reasons(case: _Case, names: list[NamedPerson]) -> Iterator[ListingRe
         yield ListingReason(reason="person", detail=f"names {told}")
 
 
-def _describe_source(named: NamedPerson) -> str:
+def _describe_source(named: PersonMention) -> str:
     return f" (new{_BY_NAME[named.known]})" if named.new else " (as the original does)"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coreeval.errors import UsageError
-from coreeval.releases.review.decisions import ListedSample, NamedPerson, Verdict
+from coreeval.releases.review.decisions import PersonMention, ReviewEntry, Verdict
 from coreeval.releases.review.persons import SHORTEST_NAME
 from coreeval.releases.review.review import Choice, Review
 from coreeval.tools.files import write_text
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-def write_review_page(path: Path, review: Review, samples: Sequence[ListedSample]) -> None:
+def write_review_page(path: Path, review: Review, samples: Sequence[ReviewEntry]) -> None:
     """Write samples of a review as a page."""
     from jinja2 import Environment, StrictUndefined
 
@@ -47,7 +47,7 @@ def write_review_page(path: Path, review: Review, samples: Sequence[ListedSample
     write_text(path, page)
 
 
-def _mark_names(text: str, names: Sequence[NamedPerson]) -> "Markup":
+def _mark_names(text: str, names: Sequence[PersonMention]) -> "Markup":
     """Return a text, escaped, with the names in it marked."""
     from markupsafe import Markup, escape
 
@@ -86,7 +86,7 @@ _VERDICT_WORDS: dict[str, Verdict] = {
 }
 
 
-def write_sheet(path: Path, samples: Sequence[ListedSample]) -> None:
+def write_sheet(path: Path, samples: Sequence[ReviewEntry]) -> None:
     """Write a row for each sample: UTF-8 with a mark by which spreadsheets know it.
 
     No cell is a formula: one that a spreadsheet would take for one begins with an apostrophe.
@@ -94,7 +94,7 @@ def write_sheet(path: Path, samples: Sequence[ListedSample]) -> None:
     write_text(path, format_sheet(SHEET_COLUMNS, map(_sheet_cells, samples)))
 
 
-def _sheet_cells(each: ListedSample) -> Sequence[str]:
+def _sheet_cells(each: ReviewEntry) -> Sequence[str]:
     said = each.decision
     return (
         each.sample,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coreeval.agents.text.words import has_span, split_words
-from coreeval.releases.review.decisions import NamedPerson, NameSource
+from coreeval.releases.review.decisions import NameSource, PersonMention
 from coreeval.schema import Evidence, Person, Verdict
 from coreeval.tasks.task_file import UNDECIDED
 from coreeval.tools.stores.run_store import RunStore
@@ -96,7 +96,7 @@ def find_persons(
     original: Mapping[str, str],
     noted: SampleNotes,
     evidence: Iterable[Evidence],
-) -> list[NamedPerson]:
+) -> list[PersonMention]:
     """Return whom a text names, each once, by the longest name that is known.
 
     A name counts if it stands there in full or by its last word. GDELT's names of persons are
@@ -104,7 +104,7 @@ def find_persons(
     """
     after, before = " | ".join(new.values()), " | ".join(original.values())
     written = frozenset(split_words(after))
-    found: list[NamedPerson] = []
+    found: list[PersonMention] = []
     for name, known in _names_to_find(after, noted, evidence):
         sure = known != "news"
         if not written.issuperset(split_words(_last_name(name))) or not _stands_alone(
@@ -113,11 +113,13 @@ def find_persons(
             continue
         if any(_same_person(name, each.name) for each in found):
             continue
-        found.append(NamedPerson(name=name, new=not _stands_alone(name, before, sure), known=known))
+        found.append(
+            PersonMention(name=name, new=not _stands_alone(name, before, sure), known=known)
+        )
     return found
 
 
-def find_unnamed(names: Iterable[str], found: Sequence[NamedPerson]) -> list[str]:
+def find_unnamed(names: Iterable[str], found: Sequence[PersonMention]) -> list[str]:
     """Return those of some names that are not among the persons found, each once."""
     rest = [name for name in names if not any(_same_person(name, each.name) for each in found)]
     return list(dict.fromkeys(rest))

@@ -18,7 +18,7 @@ from coreeval.releases.review.decisions import (
     Decision,
     DecisionKey,
     DecisionLog,
-    ListedSample,
+    ReviewEntry,
     Verdict,
 )
 from coreeval.releases.review.listing import find_published_text, list_samples
@@ -32,13 +32,13 @@ class Review:
     """What asks for a decision in a run, and what was decided."""
 
     run: Path
-    samples: tuple[ListedSample, ...]
+    samples: tuple[ReviewEntry, ...]
     """Those that are listed, the gravest reasons first."""
     rejected: frozenset[str]
     """Samples whose new text nobody may publish, be they listed or not."""
 
     @property
-    def open(self) -> tuple[ListedSample, ...]:
+    def open(self) -> tuple[ReviewEntry, ...]:
         """The samples that nobody has decided about."""
         return tuple(each for each in self.samples if each.decision is None)
 
@@ -139,7 +139,7 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordedChoices:
+class ChoiceResult:
     """What became of choices."""
 
     new: tuple[Decision, ...] = ()
@@ -149,7 +149,7 @@ class RecordedChoices:
 
 def record_choices(
     run: Path, choices: Sequence[Choice], *, by: str, now: Clock = utc_now
-) -> RecordedChoices:
+) -> ChoiceResult:
     """Add decisions to the log of a run's benchmark.
 
     Args:
@@ -186,7 +186,7 @@ def record_choices(
     new = tuple(each for each in decisions if not _is_in_force(known.get(each.about), each))
     if new:
         log.append(new)
-    return RecordedChoices(new=new, unchanged=len(choices) - len(new))
+    return ChoiceResult(new=new, unchanged=len(choices) - len(new))
 
 
 def _is_in_force(known: Decision | None, again: Decision) -> bool:

@@ -27,7 +27,7 @@ UNREADABLE_FILE = "file that cannot be read"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundTexts:
+class TextMatches:
     """Some texts of one kind in one place."""
 
     kind: str
@@ -140,7 +140,7 @@ _FOREIGN = (
 )
 
 
-def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     """Delete the entries of a cache (tools/json_cache.py) that name somebody.
 
     Somebody else may have made the cache: only files in its folder are read and deleted.
@@ -168,9 +168,9 @@ def erase_cache_entries(folder: Path, finder: NameFinder, *, dry: bool) -> Itera
                     if name and is_plain_file(folder, str(name)):
                         (folder / str(name)).unlink(missing_ok=True)
     if entries:
-        yield FoundTexts(kind="cached answers", path=path, count=len(entries), action="deleted")
+        yield TextMatches(kind="cached answers", path=path, count=len(entries), action="deleted")
     if foreign:
-        yield FoundTexts(
+        yield TextMatches(
             kind="cached answers", path=path, count=foreign, action="reported", to_do=_FOREIGN
         )
 
@@ -193,7 +193,7 @@ def _unpack(value: object) -> str:
 
 def erase_checkpoints(
     path: Path, finder: NameFinder, samples: set[str], *, dry: bool
-) -> Iterator[FoundTexts]:
+) -> Iterator[TextMatches]:
     """Delete the places of samples that name somebody, or are asked anew.
 
     Args:
@@ -224,7 +224,7 @@ def erase_checkpoints(
                         f"DELETE FROM {table} WHERE thread_id = ?", [(each,) for each in threads]
                     )
     if threads:
-        yield FoundTexts(kind="samples in flight", path=path, count=len(threads), action="deleted")
+        yield TextMatches(kind="samples in flight", path=path, count=len(threads), action="deleted")
 
 
 ERASED = "taken_down"
@@ -234,7 +234,7 @@ _BODIES = ("request", "response", "logprobs")
 _WORDS = ("error", "tries")
 
 
-def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     """Blank the calls of a store that name somebody.
 
     Raises:
@@ -262,9 +262,9 @@ def erase_calls(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundT
             with transaction(database):
                 database.executemany("DELETE FROM texts WHERE sha256 = ?", [(t,) for t in texts])
     if keys:
-        yield FoundTexts(kind="calls", path=path, count=len(keys), action="blanked")
+        yield TextMatches(kind="calls", path=path, count=len(keys), action="blanked")
     if texts:
-        yield FoundTexts(kind="instructions", path=path, count=len(texts), action="deleted")
+        yield TextMatches(kind="instructions", path=path, count=len(texts), action="deleted")
 
 
 def _call_names(row: sqlite3.Row, finder: NameFinder, texts: Collection[str]) -> bool:

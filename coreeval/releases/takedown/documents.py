@@ -25,7 +25,7 @@ from coreeval.errors import CoreEvalError, RunError
 from coreeval.releases.takedown.calls import (
     SQLITE_MAGIC,
     UNREADABLE_FILE,
-    FoundTexts,
+    TextMatches,
     open_database,
 )
 from coreeval.releases.takedown.workbooks import blank_workbook
@@ -97,7 +97,7 @@ def count_matches(path: Path, finder: NameFinder) -> int:
         return _count_lines(lines, finder)
 
 
-def erase_in_document(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+def erase_in_document(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     """Take somebody out of a file, if it has a form of which that can be said; else tell of it."""
     try:
         yield from _erase(path, finder, dry=dry)
@@ -105,13 +105,13 @@ def erase_in_document(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[
         yield report_unreadable(path, error)
     if finder.finds(path.name) and path.exists():
         to_do = "give it another name, or delete it"
-        yield FoundTexts(kind="name of a file", path=path, count=1, action="reported", to_do=to_do)
+        yield TextMatches(kind="name of a file", path=path, count=1, action="reported", to_do=to_do)
 
 
-def report_unreadable(path: Path, error: Exception) -> FoundTexts:
+def report_unreadable(path: Path, error: Exception) -> TextMatches:
     """Return what is told of a file or store that may name somebody or not."""
     reason = error.message if isinstance(error, CoreEvalError) else error
-    return FoundTexts(
+    return TextMatches(
         kind=UNREADABLE_FILE,
         path=path,
         count=1,
@@ -120,7 +120,7 @@ def report_unreadable(path: Path, error: Exception) -> FoundTexts:
     )
 
 
-def _erase(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+def _erase(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     count = count_matches(path, finder)
     if not count:
         return
@@ -128,12 +128,12 @@ def _erase(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]
     if change is None and _is_ours_to_delete(path):
         if not dry:
             path.unlink()
-        yield FoundTexts(kind=f"file {suffix}".strip(), path=path, count=1, action="deleted")
+        yield TextMatches(kind=f"file {suffix}".strip(), path=path, count=1, action="deleted")
         return
     changed = change(path, finder, dry=dry) if change else 0
     if changed:
         dropped = change is _drop_lines
-        yield FoundTexts(
+        yield TextMatches(
             kind="lines" if dropped or suffix == ".jsonl" else "texts",
             path=path,
             count=changed,
@@ -144,7 +144,7 @@ def _erase(path: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]
         where = "it names them across values, or where nothing is blanked"
         problem = where if change else "it is not of a form that can be cleaned"
         to_do = f"see to it yourself: {problem}"
-        yield FoundTexts(kind="file", path=path, count=count, action="reported", to_do=to_do)
+        yield TextMatches(kind="file", path=path, count=count, action="reported", to_do=to_do)
 
 
 def _is_ours_to_delete(path: Path) -> bool:

@@ -17,8 +17,8 @@ from coreeval.releases.open import lock_runs
 from coreeval.releases.release import MANIFEST
 from coreeval.releases.takedown.calls import (
     CACHE_DATABASE,
-    FoundTexts,
     ReportProgress,
+    TextMatches,
     erase_cache_entries,
     erase_calls,
 )
@@ -173,7 +173,7 @@ _MOST_BYTES = 1 << 40
 _DAMAGED = (*MALFORMED, RunCorrupt, UsageError)
 """What work on a damaged place raises. A full disk or another process raises something else: there
 the same command goes on later."""
-_Work = tuple[Path, Iterator[FoundTexts]]
+_Work = tuple[Path, Iterator[TextMatches]]
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Erasure:
     listed: Path
     tell: ReportProgress
 
-    def count_all(self) -> list[FoundTexts]:
+    def count_all(self) -> list[TextMatches]:
         """Return what would be done, and do nothing.
 
         Raises:
@@ -200,7 +200,7 @@ class Erasure:
         """
         return list(self._work(dry=True))
 
-    def erase_all(self) -> list[FoundTexts]:
+    def erase_all(self) -> list[TextMatches]:
         """Put them on the list, take them out, and return what was done.
 
         What was stopped goes on when it is called again. A damaged place is reported, and the
@@ -215,7 +215,7 @@ class Erasure:
             add_names(self.listed, self.finder.names)
             return list(self._work(dry=False))
 
-    def _work(self, *, dry: bool) -> Iterator[FoundTexts]:
+    def _work(self, *, dry: bool) -> Iterator[TextMatches]:
         yield from (report_unreadable(*refused) for refused in self.places.refused.items())
         benchmarks = list(self._benchmarks())
         for path, found in (*self._taken(benchmarks, dry=dry), *self._unchanged_files(benchmarks)):
@@ -252,7 +252,7 @@ class Erasure:
 
     def _report(
         self, kind: str, path: Path, to_do: str, belongs: Callable[[Path], bool] = lambda _: True
-    ) -> Iterator[FoundTexts]:
+    ) -> Iterator[TextMatches]:
         """Yield how much of a file or folder names them, of which nothing is taken."""
         count = 0
         for file in _iter_files(path):
@@ -264,7 +264,7 @@ class Erasure:
                 except (*UNREADABLE, CoreEvalError) as error:
                     yield report_unreadable(file, error)
         if count:
-            yield FoundTexts(kind=kind, path=path, count=count, action="reported", to_do=to_do)
+            yield TextMatches(kind=kind, path=path, count=count, action="reported", to_do=to_do)
 
     def _benchmarks(self) -> Iterator[Path]:
         """Yield the user's own files from which the runs were made, each once."""

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import RunLocked
-from coreeval.releases.takedown.calls import FoundTexts, open_database, sqlite_errors, transaction
+from coreeval.releases.takedown.calls import TextMatches, open_database, sqlite_errors, transaction
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.tools.files import hold_lock, replacing
 from coreeval.tools.gdelt.index.build import compact
@@ -36,7 +36,7 @@ _WORTH_A_LOOK = ("%", "&", "\\")
 """What an escape begins with."""
 
 
-def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     """Delete the articles of a store that name somebody, and make what is searched anew.
 
     Raises:
@@ -64,12 +64,12 @@ def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTe
                 rmtree(folder)
 
 
-def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+def _articles(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     with open_database(StoreLayout(root).ledger, dry=dry) as database:
         listed = list_segments(root, database)
         count = sum(_erase_rows(root, path, finder, database, dry=dry) for path in listed)
     if count:
-        yield FoundTexts(kind="news", path=root, count=count, action="deleted")
+        yield TextMatches(kind="news", path=root, count=count, action="deleted")
     for file in sorted((root / "aside").glob("*")):
         yield from erase_in_document(file, finder, dry=dry)
 

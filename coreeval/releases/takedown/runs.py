@@ -15,7 +15,7 @@ from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.releases.arms import shard_name
 from coreeval.releases.manifest import full_counts, read_manifest, write_manifest
 from coreeval.releases.takedown.calls import (
-    FoundTexts,
+    TextMatches,
     erase_checkpoints,
     open_database,
     transaction,
@@ -221,16 +221,16 @@ def _drop_sample(database: sqlite3.Connection, sample: str) -> None:
     database.execute("INSERT INTO bad_rows (file, line, reason, text) VALUES (?, ?, ?, ?)", row)
 
 
-def iter_found(path: Path, named: RunMatches) -> Iterator[FoundTexts]:
+def iter_found(path: Path, named: RunMatches) -> Iterator[TextMatches]:
     """Yield what was found, by what becomes of it."""
     blanked = {"news": len(named.evidence | named.kept_evidence)} | {
         f"texts of {table}": len(rows) for table, rows in named.told.items()
     }
     for kind, count in blanked.items():
         if count:
-            yield FoundTexts(kind=kind, path=path, count=count, action="blanked")
+            yield TextMatches(kind=kind, path=path, count=count, action="blanked")
     if named.reopened:
-        yield FoundTexts(kind="samples", path=path, count=len(named.reopened), action="reopened")
+        yield TextMatches(kind="samples", path=path, count=len(named.reopened), action="reopened")
     deleted = {
         "samples of the benchmark": len(named.samples),
         "train items": len(named.train),
@@ -238,7 +238,7 @@ def iter_found(path: Path, named: RunMatches) -> Iterator[FoundTexts]:
     }
     for kind, count in deleted.items():
         if count:
-            yield FoundTexts(kind=kind, path=path, count=count, action="deleted")
+            yield TextMatches(kind=kind, path=path, count=count, action="deleted")
 
 
 _ARMS = ("updated", "semantic", "control", "provenance")
@@ -253,7 +253,7 @@ def list_results(files: RunFiles) -> list[Path]:
     return [path for path in (*shards, *others) if path.is_file() and not path.is_symlink()]
 
 
-def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterator[FoundTexts]:
+def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterator[TextMatches]:
     """Take somebody out of a run's stores and results.
 
     Where its results are no more what they were, what was written of them is deleted and the run
@@ -282,7 +282,7 @@ def erase_from_run(files: RunFiles, finder: NameFinder, *, dry: bool) -> Iterato
         _update_counts(files)
         for path in written:
             path.unlink(missing_ok=True)
-    yield FoundTexts(
+    yield TextMatches(
         kind="results of the run",
         path=files.root,
         count=len(written),

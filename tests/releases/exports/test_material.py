@@ -10,7 +10,7 @@ import pytest
 from coreeval.config import parse_config
 from coreeval.errors import PromptError
 from coreeval.releases.exports.material import (
-    ExportedSample,
+    ExportSample,
     Material,
     iter_questions,
     list_arms,
@@ -30,9 +30,9 @@ CONFIG = {
 
 
 def _material(task: Task, *ids: str) -> Material:
-    def samples() -> Iterator[ExportedSample]:
+    def samples() -> Iterator[ExportSample]:
         for sample_id in ids:
-            yield ExportedSample(
+            yield ExportSample(
                 id=sample_id,
                 split="test",
                 label=1,

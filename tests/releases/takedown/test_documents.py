@@ -19,7 +19,7 @@ from openpyxl.worksheet.datavalidation import DataValidation
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
 from coreeval.releases.takedown import documents
-from coreeval.releases.takedown.calls import FoundTexts
+from coreeval.releases.takedown.calls import TextMatches
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.releases.takedown.runs import erase_rows, find_matches
 from coreeval.tools.clock import utc_now
@@ -30,7 +30,7 @@ FINDER = NameFinder([NAME])
 DEEP = "[" * 100_000
 
 
-def forget(path: Path, *, dry: bool = False) -> list[FoundTexts]:
+def forget(path: Path, *, dry: bool = False) -> list[TextMatches]:
     return [*erase_in_document(path, FINDER, dry=dry)]
 
 

@@ -13,7 +13,7 @@ from openpyxl import Workbook
 
 from coreeval.agents.name_finder import NameFinder
 from coreeval.errors import RunCorrupt, UsageError
-from coreeval.releases.takedown.calls import ERASED, FoundTexts, erase_calls
+from coreeval.releases.takedown.calls import ERASED, TextMatches, erase_calls
 from coreeval.releases.takedown.documents import erase_in_document
 from coreeval.releases.takedown.names import add_names, check_names, find_missing_names
 from coreeval.releases.takedown.news_store import erase_news
@@ -59,8 +59,8 @@ def test_a_call_loses_its_words_and_keeps_its_price(tmp_path: Path) -> None:
     before = store.ledger.spent()
     store.close()
     assert [*erase_calls(path, FINDER, dry=True)] == [
-        FoundTexts(kind="calls", path=path, count=3, action="blanked"),
-        FoundTexts(kind="instructions", path=path, count=1, action="deleted"),
+        TextMatches(kind="calls", path=path, count=3, action="blanked"),
+        TextMatches(kind="instructions", path=path, count=1, action="deleted"),
     ]
     assert sum(found.count for found in erase_calls(path, FINDER, dry=False)) == 4
     assert not [*erase_calls(path, FINDER, dry=False)]
