@@ -405,8 +405,8 @@ def test_a_kill_leaves_no_release_and_the_next_try_clears_up(made: Made) -> None
     program = f"""
         import os, signal
         from pathlib import Path
-        from coreeval.releases import create, write
-        write.write_json = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        from coreeval.releases import create
+        create.write_json = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
         create.make_release(Path({str(made.files.root)!r}), version="2026.47")
     """
     done = subprocess.run([sys.executable, "-c", dedent(program)], check=False)
