@@ -77,7 +77,7 @@ def _workspace(runs: list[Path]) -> "Workspace | None":
     Raises:
         RunStateError: a directory is no run, or there is no workspace here.
     """
-    from coreeval.releases.manifest import read_manifest
+    from coreeval.runs.manifest import read_manifest
     from coreeval.tools.workspace import RunFiles, workspace_for
 
     for run in runs:

@@ -19,7 +19,7 @@ from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import resolve_window, restore_window
 from coreeval.models import preflight
 from coreeval.prompts import PromptSet, load_prompts
-from coreeval.releases.manifest import Fingerprints, Manifest
+from coreeval.runs.manifest import Fingerprints, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
 from coreeval.tools.catalogs import (
