@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.output import AsJson, Document, brief, show
-from coreeval.errors import UsageError
+from coreeval.tools.extras import require_extra
 
 if TYPE_CHECKING:
     from coreeval.releases.exports.export import ExportResult
@@ -108,13 +108,8 @@ def push(
     from coreeval.tools.env_file import read_env_file
 
     read_env_file(Path.cwd())
-    try:
+    with require_extra("hf", "coreeval push"):
         from coreeval.releases.exports.hub import push as work
-    except ImportError:
-        raise UsageError(
-            "the hub needs the package huggingface_hub, which is not installed",
-            hint="pip install 'coreeval[hf]'",
-        ) from None
     done = work(release, to=to, public=public, dry_run=dry_run)
     show(_push_document(done, dry_run), as_json, lambda: "\n".join(_push_lines(done, dry_run)))
 

@@ -25,6 +25,7 @@ from coreeval.evaluation.benchmarks.rows import (
 )
 from coreeval.evaluation.benchmarks.tables import locate_files
 from coreeval.schema import Task
+from coreeval.tools.extras import require_extra
 
 BATCH = 1024
 SUFFIX = ".parquet"
@@ -137,13 +138,8 @@ that lack what they expect they raise Python's own errors."""
 
 
 def _import_datasets() -> ModuleType:
-    try:
+    with require_extra("hf", "the format hf", error=DatasetError):
         return importlib.import_module("datasets")
-    except ImportError:
-        raise DatasetError(
-            "the format hf needs the package datasets, which is not installed",
-            hint="pip install 'coreeval[hf]'",
-        ) from None
 
 
 def _hub_place(config: DatasetConfig) -> str:
