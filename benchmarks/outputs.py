@@ -211,7 +211,12 @@ def learn_masks(began: float) -> Masks:
 
 
 def find_hashes() -> Iterator[tuple[str, str]]:
-    """Yield hashes of news, of `coreeval/tools/gdelt` too, and of cassettes, which hold times."""
+    """Yield hashes of news, of `coreeval/tools/gdelt` too, and of cassettes, which hold times.
+
+    How many bytes a cassette has depends on its times too, as it is compressed.
+    """
+    for path in WORK.glob("*.cassette"):
+        yield f'"bytes": {path.stat().st_size}', '"bytes": SIZE'
     for path in WORK.rglob("gdelt/*/store.db"):
         yield path.parent.name, "NEWS-STORE"
     for path in WORK.rglob("store.db"):
