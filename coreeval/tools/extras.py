@@ -31,11 +31,10 @@ def require_extra(
     try:
         yield
     except ModuleNotFoundError as missing:
-        package = (missing.name or "").partition(".")[0]
-        if package in {"", "coreeval"}:
+        if (missing.name or "coreeval").partition(".")[0] == "coreeval":
             raise
         raise missing_extra(
-            extra, purpose, package, where=where, otherwise=otherwise, error=error
+            extra, purpose, str(missing.name), where=where, otherwise=otherwise, error=error
         ) from None
 
 
