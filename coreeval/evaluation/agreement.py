@@ -1,16 +1,15 @@
 """What a run's answers say of memory: what each detector says of a target, and what agrees."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any, Final, Literal
+from typing import Final, Literal, get_args
 
 from coreeval.evaluation.answer_codes import AnswerCodes
 from coreeval.evaluation.decomposition import (
     TERM_DEFINITIONS,
     ArmTexts,
-    Decomposition,
     ItemEvidence,
     ItemFindings,
     Losses,
@@ -19,6 +18,7 @@ from coreeval.evaluation.decomposition import (
     measure_losses,
 )
 from coreeval.evaluation.decomposition.losses import MIN_SAMPLES
+from coreeval.evaluation.detectors import ANY_OTHER, DETECTORS, Finding, Json, MemoryFinding
 from coreeval.evaluation.excess import MIN_OTHERS, TargetStanding, measure_excess
 from coreeval.evaluation.label_scores import mean_of_templates, resample
 from coreeval.evaluation.scores import DRAWS, LEVEL, Score
@@ -106,45 +106,6 @@ def compare_targets(
     )
 
 
-Detector = Literal["pcr", "decomposition", "items", "panel", "numleak"]
-MemoryFinding = Literal["remembered", "not_shown", "cannot_tell", "not_measured"]
-"""Memory was found; it was looked for and not found; what was asked cannot tell; nobody asked."""
-
-DETECTOR_QUESTIONS: Final[Mapping[Detector, str]] = {
-    "pcr": "Is performance out of proportion to consistency in one of two splits?",
-    "decomposition": "Is more lost than rewriting and wrong labels explain?",
-    "items": "Are there samples right on the original only, more than chance makes?",
-    "panel": "Does the target do better on the originals than others of its ability?",
-    "numleak": "Can the target recite numbers of a published series?",
-}
-_VERDICTS: Final[Mapping[Detector, Mapping[str, MemoryFinding]]] = {
-    "pcr": {
-        "fine_tuned": "remembered",
-        "contaminated": "remembered",
-        "comparable": "not_shown",
-        "difficulty_or_memory": "cannot_tell",
-        "inconclusive": "cannot_tell",
-        "insufficient_signal": "cannot_tell",
-    },
-    "decomposition": {
-        "remembered": "remembered",
-        "not_shown": "not_shown",
-        "arms_differ": "cannot_tell",
-        "no_control": "cannot_tell",
-        "too_few": "cannot_tell",
-    },
-    "numleak": {
-        "memorized": "remembered",
-        "partly_memorized": "remembered",
-        "fluent": "not_shown",
-        "fabricating": "not_shown",
-        "no_recall": "not_shown",
-        "inconclusive": "cannot_tell",
-        "refusing": "cannot_tell",
-    },
-}
-
-
 class Calibration(Value):
     """How often a detector was wrong, and right, where the truth was known."""
 
@@ -169,121 +130,62 @@ class AgreementRow(Value):
     """All detectors on one target."""
 
     target: str
-    cells: dict[Detector, AgreementCell]
+    cells: dict[str, AgreementCell]
 
 
 class DetectorAgreement(Value):
     """The matrix, and what is known of each detector."""
 
     rows: tuple[AgreementRow, ...]
-    asks: dict[Detector, str]
-    calibration: dict[Detector, Calibration]
+    asks: dict[str, str]
+    calibration: dict[str, Calibration]
 
 
-VerdictReason = tuple[str, str]
-"""A verdict and its reason."""
-
-
-def compare_detectors(
-    targets: Sequence[str],
-    *,
-    pcr: Mapping[str, VerdictReason],
-    decompositions: Mapping[str, Decomposition],
-    items: Mapping[str, ItemEvidence],
-    panel: Panel | None,
-    numleak: Mapping[str, Sequence[VerdictReason]],
-) -> DetectorAgreement:
+def compare_detectors(targets: Sequence[str], report: Json) -> DetectorAgreement:
     """Put side by side what was found of each target; what was not run is not measured.
 
     Args:
         targets: The targets, in the order of the rows.
-        pcr: By target.
-        decompositions: By target.
-        items: By target.
-        panel: All targets; None where it was not asked for.
-        numleak: By target, for each series.
+        report: report.json, or of it the parts that the detectors read.
     """
+    found = {each.key: list(each.read(report)) for each in DETECTORS.values()}
     return DetectorAgreement(
         rows=tuple(
             AgreementRow(
                 target=target,
-                cells={
-                    "pcr": _cell_of_verdict("pcr", pcr.get(target)),
-                    "decomposition": _cell_of_decomposition(decompositions.get(target)),
-                    "items": _cell_of_items(items.get(target)),
-                    "panel": _cell_of_panel(panel, target),
-                    "numleak": _cell_of_series(numleak.get(target, ())),
-                },
+                cells={key: _merge_findings(each, target) for key, each in found.items()},
             )
             for target in targets
         ),
-        asks=dict(DETECTOR_QUESTIONS),
+        asks={each.key: each.question for each in DETECTORS.values()},
         calibration=load_calibration(),
     )
 
 
-def load_calibration() -> dict[Detector, Calibration]:
+def load_calibration() -> dict[str, Calibration]:
     """Read the packaged table of `benchmarks/calibration.py`; detectors without one are absent."""
     table = resources.files("coreeval.evaluation").joinpath("calibration.json")
     found = json.loads(table.read_text(encoding="utf-8"))
     return {
-        name: Calibration.model_validate(found[name])
-        for name in DETECTOR_QUESTIONS
-        if name in found
+        each.key: Calibration.model_validate(found[each.key])
+        for each in DETECTORS.values()
+        if each.key in found
     }
 
 
-_NOT_RUN: Final = AgreementCell(said="not_measured", verdict="", reason="was not run")
-
-
-def _cell_of_verdict(detector: Detector, spoken: VerdictReason | None) -> AgreementCell:
-    if spoken is None:
-        return _NOT_RUN
-    verdict, reason = spoken
-    return AgreementCell(said=_VERDICTS[detector][verdict], verdict=verdict, reason=reason)
-
-
-def _cell_of_decomposition(found: Decomposition | None) -> AgreementCell:
-    spoken = (found.verdict, "; ".join(found.reasons)) if found else None
-    return _cell_of_verdict("decomposition", spoken)
-
-
-def _cell_of_items(found: ItemEvidence | None) -> AgreementCell:
-    if found is None:
-        return _NOT_RUN
-    if found.base is None:
-        return AgreementCell(said="cannot_tell", verdict="too_few", reason=found.note)
-    flagged = sum(len(each.ids) for each in found.kinds.values())
-    verdict = f"{flagged} of {found.n} flagged"
-    if not flagged:
-        return AgreementCell(said="not_shown", verdict=verdict, reason=found.note)
-    wrong = sum(each.expected_false for each in found.kinds.values())
-    reason = f"of them at most {wrong:.1f} falsely, on average"
-    return AgreementCell(said="remembered", verdict=verdict, reason=reason)
-
-
-def _cell_of_panel(found: Panel | None, target: str) -> AgreementCell:
-    if found is None:
-        return _NOT_RUN
-    own = next((each for each in found.targets if each.target == target), None)
-    if own is None:
-        return AgreementCell(said="not_measured", verdict="", reason=found.note)
-    said: MemoryFinding = "remembered" if own.stands_out else "not_shown"
-    verdict = "stands out" if own.stands_out else "as the others"
-    return AgreementCell(said=said, verdict=verdict, reason=f"adjusted p {own.p_adjusted:.4f}")
-
-
-def _cell_of_series(series: Sequence[VerdictReason]) -> AgreementCell:
-    cells = [_cell_of_verdict("numleak", each) for each in series]
-    for said in ("remembered", "not_shown", "cannot_tell", "not_measured"):
-        if some := [cell for cell in cells if cell.said == said]:
-            verdicts = ", ".join(dict.fromkeys(cell.verdict for cell in some))
-            reason = f"{len(some)} of {len(cells)} series; {some[0].reason}"
-            return AgreementCell(said=said, verdict=verdicts, reason=reason)
-    return _NOT_RUN
-
-
-Json = Mapping[str, Any]
+def _merge_findings(found: Sequence[Finding], target: str) -> AgreementCell:
+    """Return what a detector says of a target; of several parts, those that say most of memory."""
+    own = [each for each in found if each.target == target]
+    own = own or [each for each in found if each.target == ANY_OTHER]
+    for memory in get_args(MemoryFinding):
+        if some := [each for each in own if each.memory == memory]:
+            parts = f"{len(some)} of {len(own)} series; " if some[0].part else ""
+            return AgreementCell(
+                said=memory,
+                verdict=", ".join(dict.fromkeys(each.verdict for each in some)),
+                reason=f"{parts}{some[0].reason}",
+            )
+    return AgreementCell(said="not_measured", verdict="", reason="was not run")
 
 
 @dataclass(frozen=True)
@@ -339,20 +241,17 @@ def find_memory_evidence(
     items = [find_items(each, parts[each.target].checks) for each in said if each.target in parts]
     together = _compare_fair_targets(said, losses, references, seed, draws) if said else None
     evidence: dict[str, ItemEvidence] = {each.found.target: each.found for each in items}
+    drops = [
+        each.model_dump(mode="json") | {"items": evidence[name].model_dump(mode="json")}
+        for name, each in parts.items()
+    ]
+    panel = together and together.model_dump(mode="json")
+    decomposition = {"targets": drops, "panel": panel}
     matrix = compare_detectors(
-        targets,
-        pcr=_read_pcr_verdicts(pcr),
-        decompositions=parts,
-        items=evidence,
-        panel=together,
-        numleak=_read_series_verdicts(numleak),
+        targets, {"pcr": pcr, "numleak": numleak, "decomposition": decomposition}
     )
     document = {
-        "targets": [
-            each.model_dump(mode="json") | {"items": evidence[name].model_dump(mode="json")}
-            for name, each in parts.items()
-        ],
-        "panel": together and together.model_dump(mode="json"),
+        **decomposition,
         "agreement": matrix.model_dump(mode="json"),
         "texts": texts and texts.model_dump(mode="json"),
         "definitions": dict(TERM_DEFINITIONS),
@@ -379,16 +278,3 @@ def _compare_fair_targets(
     ]
     standings = [measure_standing(coded, seed=seed, draws=draws) for coded in alike]
     return compare_targets([each for each in standings if each], references=references)
-
-
-def _read_pcr_verdicts(found: Json | None) -> dict[str, VerdictReason]:
-    targets = found["targets"] if found else ()
-    return {each["name"]: (each["verdict"], each["reason"]) for each in targets}
-
-
-def _read_series_verdicts(found: Json | None) -> dict[str, list[VerdictReason]]:
-    spoken: dict[str, list[VerdictReason]] = {}
-    for each in found["series"] if found else ():
-        said = (each["verdict"], f"{each['name']}: {'; '.join(each['reasons'])}")
-        spoken.setdefault(each["model"], []).append(said)
-    return spoken

@@ -12,14 +12,11 @@ import pytest
 
 from benchmarks.calibration_studies import compared, decomposed, listed, truths_of
 from benchmarks.calibration_worlds import Made, Planted, scores
-from coreeval.evaluation import agreement as module
 from coreeval.evaluation import decomposition, pcr
 from coreeval.evaluation.agreement import (
-    DETECTOR_QUESTIONS,
     MIN_TARGETS,
     DetectorAgreement,
     MemoryEvidence,
-    MemoryFinding,
     compare_detectors,
     compare_targets,
     find_memory_evidence,
@@ -28,11 +25,13 @@ from coreeval.evaluation.agreement import (
 )
 from coreeval.evaluation.answer_codes import code_answers
 from coreeval.evaluation.decomposition import (
+    Decomposition,
     ItemEvidence,
     SampleFlags,
     compare_arm_texts,
     decompose,
 )
+from coreeval.evaluation.detectors import DETECTORS, MemoryFinding
 from coreeval.evaluation.excess import TargetStanding
 from coreeval.evaluation.numleak.memory_verdicts import VERDICTS
 from coreeval.evaluation.report.report_document import write_items
@@ -40,7 +39,7 @@ from coreeval.evaluation.scores import ARMS
 from coreeval.evaluation.statistics import adjust_holm
 from coreeval.schema import Arm
 from coreeval.tools.stores.run_tables import TargetAnswer
-from tests.support.planted import coded, first, some
+from tests.support.planted import Marks, coded, first, some
 
 
 def _items(ids: tuple[str, ...], base: str | None = "control") -> ItemEvidence:
@@ -59,18 +58,37 @@ def _items(ids: tuple[str, ...], base: str | None = "control") -> ItemEvidence:
 
 
 def _matrix() -> DetectorAgreement:
-    arms = {arm: first(30) for arm in ("original", "semantic", "control", "updated")}
+    arms: dict[Arm, Marks] = {arm: first(30) for arm in get_args(Arm)}
     standings = [
         TargetStanding(str(i), 50, np.full(3, 0.6 + 0.01 * i), np.full(3, 0.6)) for i in range(5)
     ]
+    series = [("fluent", "close but no"), ("memorized", "to the digit")]
     return compare_detectors(
         ["a", "b"],
-        pcr={"a": ("contaminated", "the interval is below 0")},
-        decompositions={"a": decompose(coded(arms))},  # type: ignore[arg-type]
-        items={"a": _items(("s1", "s2"))},
-        panel=compare_targets(standings[:4]),
-        numleak={"a": [("fluent", "close but no"), ("memorized", "to the digit")]},
-    )
+        {
+            "pcr": {"targets": [pcr_target("a", "contaminated", "the interval is below 0")]},
+            "decomposition": {
+                "targets": [drop_target(_items(("s1", "s2")), decompose(coded(arms)))],
+                "panel": compare_targets(standings[:4]).model_dump(mode="json"),
+            },
+            "numleak": {
+                "series": [
+                    {"model": "a", "series": verdict, "name": f"the {verdict} one",
+                     "verdict": verdict, "reasons": [reason]}
+                    for verdict, reason in series
+                ]
+            },
+        },
+    )  # fmt: skip
+
+
+def pcr_target(name: str, verdict: str, reason: str) -> dict[str, object]:
+    return {"name": name, "verdict": verdict, "reason": reason, "test": {"basis": "none"}}
+
+
+def drop_target(items: ItemEvidence, drop: Decomposition | None = None) -> dict[str, object]:
+    found = drop.model_dump(mode="json") if drop else {"verdict": "too_few", "reasons": []}
+    return found | {"target": items.target, "items": items.model_dump(mode="json")}
 
 
 def test_each_detector_speaks_for_itself() -> None:
@@ -83,7 +101,7 @@ def test_each_detector_speaks_for_itself() -> None:
         "numleak": ("remembered", "memorized"),
     }
     assert row.cells["panel"].reason == "panel too small: 4 of 5 targets"
-    assert row.cells["numleak"].reason == "1 of 2 series; to the digit"
+    assert row.cells["numleak"].reason == "1 of 2 series; the memorized one: to the digit"
     assert row.cells["items"].reason == "of them at most 0.4 falsely, on average"
 
 
@@ -103,9 +121,8 @@ def test_what_was_not_run_is_not_measured() -> None:
 def test_flagged_samples_count_only_against_a_control_arm(
     found: ItemEvidence, said: MemoryFinding
 ) -> None:
-    (row,) = compare_detectors(
-        ["a"], pcr={}, decompositions={}, items={"a": found}, panel=None, numleak={}
-    ).rows
+    report = {"decomposition": {"targets": [drop_target(found)], "panel": None}}
+    (row,) = compare_detectors(["a"], report).rows
     assert (row.cells["items"].said, row.cells["items"].reason) == (said, "how far it reaches")
 
 
@@ -119,27 +136,24 @@ def test_a_panel_speaks_of_its_own_targets() -> None:
         )
         for i in range(7)
     ]
-    rows = compare_detectors(
-        ["2", "3"],
-        pcr={},
-        decompositions={},
-        items={},
-        panel=compare_targets(standings),
-        numleak={},
-    ).rows
+    panel = compare_targets(standings).model_dump(mode="json")
+    report = {"decomposition": {"targets": [], "panel": panel}}
+    rows = compare_detectors(["2", "3"], report).rows
     assert [row.cells["panel"].said for row in rows] == ["remembered", "not_shown"]
 
 
 def test_every_verdict_has_a_meaning() -> None:
-    known = module._VERDICTS
-    assert set(known["pcr"]) == set(get_args(pcr.Verdict))
-    assert set(known["decomposition"]) == set(get_args(decomposition.Verdict))
-    assert set(known["numleak"]) == set(VERDICTS)
+    known = {name: set(each.verdicts) for name, each in DETECTORS.items() if each.verdicts}
+    assert known == {
+        "pcr": set(get_args(pcr.Verdict)),
+        "arms": set(get_args(decomposition.Verdict)),
+        "numleak": set(VERDICTS),
+    }
 
 
 def test_the_packaged_calibration_can_be_read() -> None:
     found = load_calibration()
-    assert found.keys() <= module.DETECTOR_QUESTIONS.keys()
+    assert found.keys() <= _matrix().asks.keys()
     assert _matrix().calibration == found
 
 
@@ -374,5 +388,5 @@ def test_in_a_panel_the_one_that_remembers_stands_out() -> None:
 
 def test_every_detector_of_the_matrix_has_a_calibration() -> None:
     found = load_calibration()
-    assert found.keys() == DETECTOR_QUESTIONS.keys()
+    assert found.keys() == {each.key for each in DETECTORS.values()}
     assert all(each.false_positives and each.found for each in found.values())

@@ -1,6 +1,7 @@
-"""Searches GDELT's files on disk through their index.
+"""The local backend: GDELT's files on disk, searched through their index.
 
-Articles that came over a network are searched by the same code, in a temporary store.
+A folder of plain GDELT files is made into a store once for each state of the folder. Where a
+store holds nothing inside a window, the error tells what it does hold.
 """
 
 import asyncio
@@ -8,12 +9,10 @@ import hashlib
 import itertools
 import shutil
 import threading
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Self
 
 import numpy as np
@@ -24,22 +23,17 @@ from coreeval.errors import KnowledgeError
 from coreeval.schema import (
     Coverage,
     EntityQuery,
-    Evidence,
     NamedEntity,
     NoEvidence,
     Precision,
     Retrieval,
     Window,
 )
-from coreeval.tools.gdelt.index.build import compact
 from coreeval.tools.gdelt.index.news_index import PRECISIONS, ArticleColumns, NewsIndex
 from coreeval.tools.gdelt.index.ranking import find_commonest_names, search
-from coreeval.tools.gdelt.index.store_catalog import DATABASE, StoreLayout, StoreStats, hash_code
+from coreeval.tools.gdelt.index.store_catalog import DATABASE, StoreStats, hash_code
 from coreeval.tools.gdelt.index.view import StoreView, epoch_seconds
-from coreeval.tools.gdelt.rows import UNDERSTOOD, Article, find_files
-from coreeval.tools.gdelt.sync.intake import write_articles, write_signals
-from coreeval.tools.gdelt.sync.segment_rows import SIGNALS, build_articles_table
-from coreeval.tools.gdelt.sync.store_ledger import FileRow, LedgerEntry, open_ledger
+from coreeval.tools.gdelt.rows import UNDERSTOOD, find_files
 
 
 def open_folder(path: Path, cache: Path) -> Path:
@@ -249,108 +243,3 @@ def open_local(path: Path, cache: Path, *, min_precision: Precision = "cluster")
         KnowledgeError: no such folder, or no GDELT articles in it.
     """
     return LocalKnowledge(open_folder(path, cache), news=path, min_precision=min_precision)
-
-
-class TemporaryStore:
-    """Some articles, ready to be searched.
-
-    Args:
-        shelf: The store that was made of them.
-        origins: Where each article came from, in order.
-    """
-
-    def __init__(self, shelf: NewsIndex, origins: Sequence[str]) -> None:
-        self._shelf = shelf
-        self._origins = origins
-
-    def rank_evidence(
-        self, queries: Sequence[EntityQuery], window: Window, k: int, worst: int
-    ) -> dict[str, tuple[Evidence, ...]]:
-        """Return up to `k` pieces of evidence for each query, best first.
-
-        `worst` is the place in `PRECISIONS` of the least certain publication time.
-        """
-        best = search(self._shelf, queries, window, k, worst)
-        return {
-            query.id: tuple(map(self._restore_origins, self._shelf.evidence(articles)))
-            for query, articles in zip(queries, best, strict=True)
-        }
-
-    def _restore_origins(self, item: Evidence) -> Evidence:
-        """Name the rows of the source in place of those of the store."""
-        lines = (int(row.rpartition(":")[2]) for row in item.origin.split("; "))
-        return item.model_copy(update={"origin": "; ".join(self._origins[at - 1] for at in lines)})
-
-
-@contextmanager
-def open_temporary_store(
-    articles: Sequence[Article], sites: Mapping[str, int] | None = None
-) -> Iterator[TemporaryStore | None]:
-    """Make a store of articles for as long as the block lasts; None where none is usable.
-
-    Args:
-        articles: What came back; several about one page are joined.
-        sites: How many sites tell of a page, by URL, where the source counted them.
-    """
-    with TemporaryDirectory(prefix="coreeval-") as folder:
-        store = Path(folder) / "store"
-        _write_store(store, articles, sites or {})
-        made = compact(store)
-        if not made.parts:
-            yield None
-            return
-        shelf = NewsIndex(store)
-        try:
-            yield TemporaryStore(shelf, [one.origin for one in articles])
-        finally:
-            shelf.close()
-
-
-def _write_store(store: Path, articles: Sequence[Article], sites: Mapping[str, int]) -> None:
-    layout = StoreLayout(store)
-    layout.prepare()
-    rows = len(articles)
-    file = FileRow(
-        id=1, name="found", feed="gkg", batch=None, size=0, md5="",
-        state="read", rows=rows, articles=rows, read_at=0,
-    )  # fmt: skip
-    entry = LedgerEntry(files=[file], segments=write_articles(store, [(1, _table(articles))]))
-    entry.segments += write_signals(store, list(_signals(articles, sites)), lambda day: day)
-    with open_ledger(layout.ledger) as ledger:
-        ledger.commit(entry)
-
-
-def _table(articles: Sequence[Article]) -> object:
-    return build_articles_table(
-        {
-            "url": [one.url for one in articles],
-            "title": [one.title for one in articles],
-            "snippet": [one.snippet for one in articles],
-            "crawled_at": [int(one.crawled_at.timestamp()) for one in articles],
-            "stated_at": [
-                int(one.stated_at.timestamp()) if one.stated_at else None for one in articles
-            ],
-            "language": [one.language for one in articles],
-            "feed": ["gkg"] * len(articles),
-            "line": list(range(1, len(articles) + 1)),
-            "entities": [
-                [{"name": name.name, "type": name.type, "at": 0, "n": 1} for name in one.entities]
-                for one in articles
-            ],
-        }
-    )
-
-
-def _signals(articles: Sequence[Article], sites: Mapping[str, int]) -> Iterator[tuple[int, object]]:
-    """Yield how many sites tell of the pages of each crawl day, days counted since 1970."""
-    by_day: defaultdict[int, set[str]] = defaultdict(set)
-    for one in articles:
-        if one.url in sites:
-            by_day[int(one.crawled_at.timestamp()) // DAY_S].add(one.url)
-    for day, found in by_day.items():
-        urls = sorted(found)
-        columns = dict.fromkeys(SIGNALS.names, [None] * len(urls)) | {
-            "url": urls,
-            "num_sources": [sites[url] for url in urls],
-        }
-        yield day, SIGNALS.empty_table().from_pydict(columns, schema=SIGNALS)

@@ -41,8 +41,8 @@ from coreeval.tools.gdelt.bigquery.statements import (
     list_word_sets,
 )
 from coreeval.tools.gdelt.index.news_index import PRECISIONS
-from coreeval.tools.gdelt.local import open_temporary_store
 from coreeval.tools.gdelt.rows import Article
+from coreeval.tools.gdelt.temporary_store import open_temporary_store
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials

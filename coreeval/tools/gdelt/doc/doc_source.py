@@ -40,9 +40,9 @@ from coreeval.tools.gdelt.doc.queries import (
 from coreeval.tools.gdelt.doc.replies import DocWire, find_proxy, open_wire
 from coreeval.tools.gdelt.index.news_index import PRECISIONS
 from coreeval.tools.gdelt.index.query import TOPIC_SHARE
-from coreeval.tools.gdelt.local import open_temporary_store
 from coreeval.tools.gdelt.page_text import without_outlet
 from coreeval.tools.gdelt.rows import Article, date_in_url, evidence_id
+from coreeval.tools.gdelt.temporary_store import open_temporary_store
 from coreeval.tools.gdelt.words import query_keys, search_keys
 
 
