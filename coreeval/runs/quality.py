@@ -6,15 +6,15 @@ findings are the scores, ranks and verdicts of the run's report.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
 from coreeval.agents.text.words import split_words
 from coreeval.errors import RunCorrupt
-from coreeval.evaluation.pcr.verdicts import ABOUT_MEMORY, CAVEATS, Basis
+from coreeval.evaluation.detectors import GATED, Finding
 from coreeval.evaluation.scores import NO_SCORE, RANKED_ARMS, Score, TargetRanking, score_proportion
 from coreeval.runs.arms import accepted_fields
 from coreeval.schema import Rung, Task, Value
@@ -85,6 +85,16 @@ class Quality(Value):
     """None in releases from before this was measured."""
 
 
+class TargetVerdict(NamedTuple):
+    """A verdict of one detector on a target."""
+
+    part: str
+    """What of the target it is about, such as a series; empty for all of it."""
+    verdict: str
+    caveat: str
+    """Under which condition it holds; empty if it needs none."""
+
+
 class TargetFindings(Value):
     """What is known of one target when the release is made."""
 
@@ -99,6 +109,14 @@ class TargetFindings(Value):
     drop: str | None = None
     numleak: dict[str, str] = {}
     """Verdict for each series."""
+
+    def verdicts(self, gate: str) -> list[TargetVerdict]:
+        """Return what the detector of a gate says of the target; nothing where it was not run."""
+        said: str | dict[str, str] | None = getattr(self, gate)
+        caveat: str = getattr(self, f"{gate}_caveat", "")
+        if isinstance(said, dict):
+            return [TargetVerdict(part, verdict, caveat) for part, verdict in said.items()]
+        return [TargetVerdict("", said, caveat)] if said else []
 
 
 class Findings(Value):
@@ -275,10 +293,9 @@ def read_findings(report: ReportJson, *, where: Path) -> Findings:
 
 def _target_findings(report: ReportJson) -> Findings:
     references = {each["target"] for each in report["targets"] if each.get("role") == "reference"}
-    pcr = {each["name"]: each for each in _list_findings(report["pcr"], "targets")}
-    drops = {each["target"]: each["verdict"] for each in report["decomposition"]["targets"]}
     scores = {each["target"]: _target_scores(each) for each in report["arms"]["targets"]}
-    series = _series_verdicts(report)
+    found = {name: list(detector.read(report)) for name, detector in GATED.items()}
+    named = (each.target for findings in found.values() for each in findings)
     return Findings(
         ranking=report["arms"]["ranking"],
         targets=tuple(
@@ -286,21 +303,28 @@ def _target_findings(report: ReportJson) -> Findings:
                 target=target,
                 original=scores.get(target, (NO_SCORE, NO_SCORE))[0],
                 updated=scores.get(target, (NO_SCORE, NO_SCORE))[1],
-                pcr=pcr[target]["verdict"] if target in pcr else None,
-                pcr_caveat=find_caveat(pcr[target]) if target in pcr else "",
-                drop=drops.get(target),
-                numleak=series.get(target, {}),
+                **_target_verdicts(found, target),
             )
-            for target in dict.fromkeys((*scores, *pcr, *drops, *series))
+            for target in dict.fromkeys((*scores, *named))
             if target not in references
         ),
     )
 
 
-def find_caveat(found: ReportJson) -> str:
-    """Return under which condition a verdict of memory by PCR holds; nothing for another one."""
-    basis: Basis = found["test"]["basis"]
-    return CAVEATS[basis] if found["verdict"] in ABOUT_MEMORY else ""
+def _target_verdicts(found: Mapping[str, Sequence[Finding]], target: str) -> dict[str, Any]:
+    """Return a target's verdicts as fields of `TargetFindings`, by the names of the gates."""
+    fields = dict[str, Any]()
+    for name, findings in found.items():
+        for each in findings:
+            if each.target != target:
+                continue
+            if each.part:
+                fields.setdefault(name, {})[each.part] = each.verdict
+            else:
+                fields[name] = each.verdict
+            if each.caveat:
+                fields[f"{name}_caveat"] = each.caveat
+    return fields
 
 
 def _target_scores(found: ReportJson) -> tuple[Score, Score]:
@@ -310,15 +334,3 @@ def _target_scores(found: ReportJson) -> tuple[Score, Score]:
             one, other = (each[side]["macro_f1"] for side in ("first", "second"))
             return Score.model_validate(one), Score.model_validate(other)
     return NO_SCORE, NO_SCORE
-
-
-def _series_verdicts(report: ReportJson) -> dict[str, dict[str, str]]:
-    """Return NumLeak's verdicts by target and series."""
-    found = dict[str, dict[str, str]]()
-    for each in _list_findings(report["numleak"], "series"):
-        found.setdefault(each["model"], {})[each["series"]] = each["verdict"]
-    return found
-
-
-def _list_findings(part: ReportJson | None, key: str) -> list[ReportJson]:
-    return list(part[key]) if part else []

@@ -9,14 +9,14 @@ from typing import Final, Literal, TypeVar, get_args
 from coreeval.errors import GateNotMet, RunError, RunStateError
 from coreeval.evaluation.report.report_file import load_report
 from coreeval.evaluation.scores import Score
-from coreeval.releases.gates.limits import DropGate, Gate, Gates, Limit, NumleakGate, PcrGate, Side
+from coreeval.releases.gates.limits import ForbiddenVerdicts, Gate, Gates, Limit, Side
 from coreeval.releases.gates.values import (
     NUMBERS,
-    VERDICTS,
     GateSubject,
     GateValue,
     MissingValue,
     VerdictValue,
+    read_verdicts,
 )
 from coreeval.releases.junit import JUnitCase, JUnitEnding, write_suite
 from coreeval.releases.release import Release, read_release
@@ -74,7 +74,7 @@ def check_gates(subject: GateSubject, gates: Gates) -> tuple[GateFinding, ...]:
     """Return what each gate of a file finds, in their order."""
     return tuple(
         _check_gate(subject, name, gate)
-        for name in Gates.model_fields
+        for name in type(gates).model_fields
         if (gate := getattr(gates, name)) is not None
     )
 
@@ -82,8 +82,8 @@ def check_gates(subject: GateSubject, gates: Gates) -> tuple[GateFinding, ...]:
 def _check_gate(subject: GateSubject, name: str, gate: Gate) -> GateFinding:
     if isinstance(gate, Limit):
         return _check_numbers(subject, name, gate)
-    assert isinstance(gate, PcrGate | DropGate | NumleakGate), "these are all kinds of gates"
-    said, absent = _split_values(VERDICTS[name](subject))
+    assert isinstance(gate, ForbiddenVerdicts), "these are all kinds of gates"
+    said, absent = _split_values(read_verdicts(subject, name))
     limit = "not " + " or ".join(gate.forbid)
     bad = [each for each in said if each.verdict in gate.forbid]
     if absent and not bad:

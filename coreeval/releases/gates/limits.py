@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from coreeval.config.load import explain_validation_error, read_mapping
-from coreeval.evaluation.decomposition.losses import Verdict as DropVerdict
-from coreeval.evaluation.numleak.memory_verdicts import Verdict as NumleakVerdict
-from coreeval.evaluation.pcr.verdicts import Verdict as PcrVerdict
+from coreeval.evaluation.detectors import GATED, Detector
 from coreeval.schema import Value
 
 Side = Literal["estimate", "ci_low", "ci_high"]
@@ -107,29 +105,36 @@ class RankLimit(IntervalLimit):
         return self.by or ("ci_high" if bound == "min" else "ci_low")
 
 
-class PcrGate(Gate):
-    """Verdicts of PCR that no target may have."""
+class ForbiddenVerdicts(Gate):
+    """Verdicts of a detector that no target may have, nor any part of one."""
 
-    forbid: Annotated[tuple[PcrVerdict, ...], Field(min_length=1)]
-    example: ClassVar[str] = "{forbid: [contaminated]}"
+    forbid: Annotated[tuple[str, ...], Field(min_length=1)]
+    known: ClassVar[frozenset[str]] = frozenset()
+    """The verdicts that the detector gives."""
 
-
-class DropGate(Gate):
-    """Verdicts of the decomposition that no target may have."""
-
-    forbid: Annotated[tuple[DropVerdict, ...], Field(min_length=1)]
-    example: ClassVar[str] = "{forbid: [remembered]}"
-
-
-class NumleakGate(Gate):
-    """Verdicts of NumLeak that no target may have for any series."""
-
-    forbid: Annotated[tuple[NumleakVerdict, ...], Field(min_length=1)]
-    example: ClassVar[str] = "{forbid: [memorized]}"
+    @field_validator("forbid")
+    @classmethod
+    def _are_known(cls, forbid: tuple[str, ...]) -> tuple[str, ...]:
+        for verdict in forbid:
+            if verdict not in cls.known:
+                known = ", ".join(map(repr, sorted(cls.known)))
+                raise ValueError(f"{verdict!r} is none of its verdicts: {known}")
+        return forbid
 
 
-class Gates(Value):
-    """The gates of a file, in the order in which they are told."""
+def _forbid_verdicts(detector: Detector) -> type[ForbiddenVerdicts]:
+    """Return the gate of one detector."""
+    remembered = [name for name, said in detector.verdicts.items() if said == "remembered"]
+
+    class DetectorGate(ForbiddenVerdicts):
+        known = frozenset(detector.verdicts)
+        example = f"{{forbid: [{remembered[-1]}]}}"
+
+    return DetectorGate
+
+
+class NumberGates(Value):
+    """The gates of a file that hold a number against a limit."""
 
     label_noise: Limit | None = None
     acceptance: IntervalLimit | None = None
@@ -142,9 +147,6 @@ class Gates(Value):
     cost_usd: CostLimit | None = None
     cost_per_accepted_usd: CostLimit | None = None
     rank_correlation: RankLimit | None = None
-    pcr: PcrGate | None = None
-    drop: DropGate | None = None
-    numleak: NumleakGate | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -157,6 +159,13 @@ class Gates(Value):
             if said is None:
                 raise ValueError(f"{name} says nothing; leave it out, or give it a limit")
         return value
+
+
+_VERDICT_GATES: Any = {
+    name: (_forbid_verdicts(detector) | None, None) for name, detector in GATED.items()
+}
+Gates = create_model("Gates", __base__=NumberGates, **_VERDICT_GATES)
+"""The gates of a file, in the order in which they are told: numbers, then detectors."""
 
 
 class GatesFile(Value):

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Final, Literal, NamedTuple
 
 from coreeval.evaluation.arms import FEWEST
+from coreeval.evaluation.detectors import GATED
 from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.evaluation.scores import Score, score_proportion
 from coreeval.releases.gates.limits import Limit, RankLimit
@@ -272,54 +273,32 @@ NUMBERS: Final[Mapping[str, Callable[[GateSubject, Limit], Numbers]]] = {
 """By the name of the gate."""
 
 
-def _pcr(subject: GateSubject) -> Verdicts:
-    found = [
-        VerdictValue(each.pcr, each.target, each.pcr_caveat)
-        for each in _targets(subject)
-        if each.pcr
-    ]
-    why, hint = "PCR was not measured", f"detect.pcr asks for it; {EVALUATE_HINT}"
-    missing = _missing_targets(found, subject.expected.labelling)
-    return (
-        [*found, *_missing_values(missing, f"{why} of", hint)] if found else MissingValue(why, hint)
-    )
-
-
-def _drop(subject: GateSubject) -> Verdicts:
-    found = [VerdictValue(each.drop, each.target) for each in _targets(subject) if each.drop]
-    missing = _missing_targets(found, subject.expected.labelling)
-    if not found:
-        return MissingValue("no target labelled the arms", EVALUATE_HINT)
-    return [*found, *_missing_values(missing, "the arms were not labelled by", EVALUATE_HINT)]
-
-
-def _numleak(subject: GateSubject) -> Verdicts:
-    said = {
-        (each.target, series): verdict
-        for each in _targets(subject)
-        for series, verdict in each.numleak.items()
-    }
-    hint = f"detect.numleak names series; {EVALUATE_HINT}"
+def read_verdicts(subject: GateSubject, gate: str) -> Verdicts:
+    """Return what the detector of a gate says of each target, and which targets it lacks."""
+    words = GATED[gate].gate
+    assert words, "GATED has those with a gate"
+    said = [(each.target, found) for each in _targets(subject) for found in each.verdicts(gate)]
+    hint = f"{words.hint}{EVALUATE_HINT}"
     if not said:
-        return MissingValue("no series was asked for", hint)
-    asked = product(subject.expected.audited, dict.fromkeys(series for _, series in said))
-    known = {(target_name(target), series) for target, series in said}
-    missing = [", ".join(each) for each in asked if each not in known]
-    found = [VerdictValue(verdict, ", ".join(each)) for each, verdict in said.items()]
-    return [*found, *_missing_values(missing, "not asked:", hint)]
+        return MissingValue(words.none, hint)
+    known = {(target_name(target), found.part) for target, found in said}
+    parts = dict.fromkeys(found.part for _, found in said)
+    expected: list[str] = getattr(subject.expected, words.asked)
+    missing = [_name_part(*each) for each in product(expected, parts) if each not in known]
+    return [
+        *(
+            VerdictValue(found.verdict, _name_part(target, found.part), found.caveat)
+            for target, found in said
+        ),
+        *_missing_values(missing, words.some, hint),
+    ]
 
 
-def _missing_targets(
-    found: Iterable[GateValue | VerdictValue], expected: Iterable[str]
-) -> list[str]:
+def _name_part(target: str, part: str) -> str:
+    return f"{target}, {part}" if part else target
+
+
+def _missing_targets(found: Iterable[GateValue], expected: Iterable[str]) -> list[str]:
     """Return the targets that have no value beside those that have one."""
     known = {target_name(each.of) for each in found}
     return [each for each in expected if each not in known]
-
-
-VERDICTS: Final[Mapping[str, Callable[[GateSubject], Verdicts]]] = {
-    "pcr": _pcr,
-    "drop": _drop,
-    "numleak": _numleak,
-}
-"""By the name of the gate."""

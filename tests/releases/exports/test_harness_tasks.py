@@ -16,7 +16,7 @@ from inspect_ai.model import ModelUsage
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.targets import fill_template
-from coreeval.releases.exports import harness_tasks, inspect_logs
+from coreeval.releases.exports import inspect_logs
 from coreeval.releases.exports.export import export
 from coreeval.schema import Verdict
 from coreeval.tasks import load_task
@@ -225,7 +225,8 @@ def test_many_samples_become_several_logs(
 def test_a_package_that_is_missing_is_named(
     sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness_tasks, "find_spec", lambda _: None)
+    monkeypatch.delitem(sys.modules, "coreeval.releases.exports.inspect_logs", raising=False)
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
     with pytest.raises(UsageError, match="not installed") as told:
         export(sources.run, to="inspect", out=tmp_path / "out")
     assert "pip install 'coreeval[inspect]'" in told.value.hint

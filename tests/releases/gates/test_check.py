@@ -10,6 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from coreeval.errors import GateNotMet, RunCorrupt, RunError, RunStateError
+from coreeval.evaluation.detectors import GATED
 from coreeval.evaluation.scores import Score, score_proportion
 from coreeval.releases.gates.check import (
     GateFinding,
@@ -21,7 +22,7 @@ from coreeval.releases.gates.check import (
     write_junit,
 )
 from coreeval.releases.gates.limits import Gates, GatesFile, load_default_gates
-from coreeval.releases.gates.values import NUMBERS, VERDICTS, GateSubject
+from coreeval.releases.gates.values import NUMBERS, GateSubject
 from coreeval.releases.release import Release
 from coreeval.runs.manifest import Cost
 from coreeval.runs.quality import Findings, LabelNoise, Overlap, TargetFindings, read_findings
@@ -46,7 +47,7 @@ VALUES = {
 
 
 def test_every_gate_has_its_value() -> None:
-    assert {*NUMBERS, *VERDICTS} == set(Gates.model_fields)
+    assert {*NUMBERS, *GATED} == set(Gates.model_fields)
     assert VALUES.keys() | {"rank_correlation"} == NUMBERS.keys()
 
 
@@ -287,13 +288,21 @@ def report(verdict: str = "contaminated", run: str = "weekly/20261120T030000Z") 
         "run": run,
         "now": NOW.isoformat(),
         "arms": {"targets": [], "ranking": None},
-        "pcr": {"targets": [{"name": "a:1", "verdict": verdict, "test": {"basis": "references"}}]},
-        "numleak": {"series": [{"model": "a:1", "series": "cpi", "verdict": "fluent"}]},
+        "pcr": {
+            "targets": [
+                {"name": "a:1", "verdict": verdict, "reason": "", "test": {"basis": "references"}}
+            ]
+        },
+        "numleak": {
+            "series": [
+                {"model": "a:1", "series": "cpi", "name": "CPI", "verdict": "fluent", "reasons": []}
+            ]
+        },
         "targets": [{"target": "a:1", "role": "target"}, {"target": "b:2", "role": "reference"}],
         "decomposition": {
             "targets": [
-                {"target": "a:1", "verdict": "too_few"},
-                {"target": "b:2", "verdict": "remembered"},
+                {"target": "a:1", "verdict": "too_few", "reasons": []},
+                {"target": "b:2", "verdict": "remembered", "reasons": []},
             ]
         },
     }

@@ -7,9 +7,9 @@ import yaml
 
 from coreeval.errors import ConfigError
 from coreeval.releases.gates.limits import (
+    ForbiddenVerdicts,
     Gates,
     IntervalLimit,
-    PcrGate,
     RankLimit,
     load_default_gates,
     load_gates,
@@ -87,6 +87,6 @@ def test_there_is_no_such_file(tmp_path: Path) -> None:
 
 def test_yaml_reads_no_key_of_a_gate_as_something_else() -> None:
     """`on` would be true to YAML 1.1: no key may be such a word."""
-    limits = (IntervalLimit, RankLimit, PcrGate)
+    limits = (IntervalLimit, RankLimit, ForbiddenVerdicts)
     for key in {*Gates.model_fields, *(key for limit in limits for key in limit.model_fields)}:
         assert yaml.safe_load(key) == key
