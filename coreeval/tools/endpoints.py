@@ -14,9 +14,11 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from coreeval.config import ROLES, AnyConfig, Config, ModelConfig
-from coreeval.errors import ConfigError, UntrustedEndpoint
+from coreeval.errors import ConfigError, UntrustedEndpoint, UsageError
 
 GOOGLE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
+HUB_VARIABLE = "HF_ENDPOINT"
+"""Where datasets are pushed to and read from, if it is not the public hub."""
 TEXTS = "texts without a key"
 """Stands for the variable where none is sent: prompts alone."""
 COLLECTOR_VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
@@ -61,6 +63,24 @@ def origin_of(url: str) -> str:
         )
     shown = f"[{host}]" if ":" in host else host.rstrip(".")
     return f"{scheme}://{shown}" + (f":{port}" if port not in (None, _PORTS[scheme]) else "")
+
+
+def check_hub_address(env: Mapping[str, str]) -> None:
+    """Look at the hub's address before huggingface_hub, which fails over one while it is imported.
+
+    Raises:
+        UsageError: it is no http or https address.
+    """
+    if HUB_VARIABLE not in env:
+        return
+    try:
+        origin_of(env[HUB_VARIABLE])
+    except ConfigError:
+        raise UsageError(
+            "the address of the hub is no http address",  # it may hold a password
+            where=f"{HUB_VARIABLE}, in the environment or in .env",
+            hint="unset it for https://huggingface.co, or give the address of another hub",
+        ) from None
 
 
 def is_loopback(origin: str) -> bool:

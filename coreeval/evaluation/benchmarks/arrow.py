@@ -6,6 +6,7 @@ Parquet is read batch by batch. The hub's datasets are streamed by the `datasets
 
 import hashlib
 import importlib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
@@ -25,6 +26,7 @@ from coreeval.evaluation.benchmarks.rows import (
 )
 from coreeval.evaluation.benchmarks.tables import locate_files
 from coreeval.schema import Task
+from coreeval.tools.endpoints import check_hub_address
 
 BATCH = 1024
 SUFFIX = ".parquet"
@@ -137,12 +139,19 @@ that lack what they expect they raise Python's own errors."""
 
 
 def _import_datasets() -> ModuleType:
+    check_hub_address(os.environ)
     try:
         return importlib.import_module("datasets")
     except ImportError:
         raise DatasetError(
             "the format hf needs the package datasets, which is not installed",
             hint="pip install 'coreeval[hf]'",
+        ) from None
+    except ValueError as error:
+        raise DatasetError(
+            f"the package datasets cannot be imported: {error}",
+            where="the environment",
+            hint="look at the variables that begin with HF_",
         ) from None
 
 

@@ -34,6 +34,7 @@ from huggingface_hub.utils.tqdm import disable_progress_bars
 from coreeval.errors import CoreEvalError, CredentialError, ReleaseError, RunError, UsageError
 from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file
 from coreeval.releases.verify import require_whole
+from coreeval.tools.endpoints import HUB_VARIABLE
 from coreeval.tools.http import BoundedClient, to_public_stores
 
 _LONGEST_WAIT_S: Final = 120.0
@@ -109,7 +110,6 @@ def _build_client(hub: str, limits: _HubLimits) -> httpx2.Client:
     )
 
 
-ENDPOINT_VARIABLE = "HF_ENDPOINT"
 _REPOSITORY = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)")
 _KIND = "dataset"
 Files = Mapping[str, RepoFile]
@@ -153,7 +153,7 @@ def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False)
         raise UsageError(f"{to!r} names no repository", hint="--to OWNER/NAME")
     made = require_whole(release)
     disable_progress_bars()
-    api = HfApi(endpoint=os.environ.get(ENDPOINT_VARIABLE))
+    api = HfApi(endpoint=os.environ.get(HUB_VARIABLE))
     with bounded_sessions(str(api.endpoint)):
         return _Push(api, made, named[1]).run(public=public, dry_run=dry_run)
 
