@@ -12,7 +12,7 @@ import yaml
 
 from coreeval.cli import main as coreeval
 from coreeval.graph.state import REWORDING_NODES
-from coreeval.releases.manifest import full_counts, read_manifest, write_manifest
+from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
 from coreeval.schema import (
     Entity,
     Evidence,

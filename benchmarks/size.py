@@ -34,7 +34,7 @@ from coreeval.graph.report import compare_arms
 from coreeval.graph.run import build_manifest, describe_source, refresh, resume
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.setup import set_up
-from coreeval.releases.manifest import read_manifest, write_manifest
+from coreeval.runs.manifest import read_manifest, write_manifest
 from coreeval.schema import AnswerKind, Prediction
 from coreeval.tools.clock import utc_now
 from coreeval.tools.files import write_text

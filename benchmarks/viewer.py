@@ -27,13 +27,13 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from benchmarks.generated_run import generate
+from coreeval.runs.history import read_sample_history
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_queries import SampleFilter, SampleListing
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles
 from coreeval.viewer.app import create_app
-from coreeval.viewer.history import read_sample_history
 from coreeval.viewer.rendering import build_run_url, build_sample_url
 
 TIMES = 5

@@ -14,7 +14,7 @@ from coreeval.errors import UsageError
 from coreeval.tools.clock import utc_now
 
 if TYPE_CHECKING:
-    from coreeval.releases.open import CallReferences
+    from coreeval.runs.open import CallReferences
     from coreeval.tools.stores.call_admin import CallStats, CallTally, Garbage, RetentionRule
     from coreeval.tools.stores.call_store import CallStore
     from coreeval.tools.workspace import Workspace
@@ -93,7 +93,7 @@ def gc(
     as_json: AsJson = False,
 ) -> None:
     """Delete the calls that no run in the workspace refers to."""
-    from coreeval.releases.open import collect_references, list_runs, lock_runs
+    from coreeval.runs.open import collect_references, list_runs, lock_runs
     from coreeval.tools.stores import call_admin
     from coreeval.tools.stores.call_admin import size_on_disk
 
@@ -119,7 +119,7 @@ def gc(
 
 def _workspace(given: Path | None, run: Path | None = None) -> "Workspace":
     """Return the workspace that is named, that of a run, or the one of this folder."""
-    from coreeval.releases.manifest import read_manifest
+    from coreeval.runs.manifest import read_manifest
     from coreeval.tools.workspace import RunFiles, Workspace, workspace_for
 
     if given:
@@ -151,7 +151,7 @@ def _open_store(path: Path) -> "Iterator[CallStore]":
 
 
 def _call_keys(run: Path) -> list[str]:
-    from coreeval.releases.open import open_run_reader
+    from coreeval.runs.open import open_run_reader
 
     with open_run_reader(run) as (_, _, store):
         return store.call_keys()
@@ -163,7 +163,7 @@ def _call_keys(run: Path) -> list[str]:
 def _keep(
     here: "Workspace", references: "CallReferences", days: int, *, every_run: bool
 ) -> "RetentionRule":
-    from coreeval.releases.open import is_run_name
+    from coreeval.runs.open import is_run_name
     from coreeval.tools.stores.call_admin import RetentionRule
 
     def stays(payer: str) -> bool:

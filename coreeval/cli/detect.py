@@ -47,7 +47,7 @@ def drop(
     as_json: AsJson = False,
 ) -> None:
     """Show what a run's drops are made of: memory, rewriting, label noise; nothing is asked."""
-    from coreeval.releases.manifest import read_manifest
+    from coreeval.runs.manifest import read_manifest
     from coreeval.tools.workspace import RunFiles
 
     files = RunFiles(run)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coreeval.cli.output import AsJson, Document, brief, show
-from coreeval.errors import UsageError
+from coreeval.tools.extras import require_extra
 
 if TYPE_CHECKING:
     from coreeval.releases.exports.export import ExportResult
@@ -106,24 +106,12 @@ def push(
     as_json: AsJson = False,
 ) -> None:
     """Publish a release on the Hugging Face hub, in one commit."""
-    from coreeval.tools.endpoints import check_hub_address
+    from coreeval.tools.endpoints import import_for_hub
     from coreeval.tools.env_file import read_env_file
 
     read_env_file(Path.cwd())
-    check_hub_address(os.environ)
-    try:
+    with import_for_hub(os.environ), require_extra("hf", "coreeval push"):
         from coreeval.releases.exports.hub import push as work
-    except ImportError:
-        raise UsageError(
-            "the hub needs the package huggingface_hub, which is not installed",
-            hint="pip install 'coreeval[hf]'",
-        ) from None
-    except ValueError as error:
-        raise UsageError(
-            f"huggingface_hub cannot be imported: {error}",
-            where="the environment",
-            hint="look at the variables that begin with HF_",
-        ) from None
     done = work(release, to=to, public=public, dry_run=dry_run)
     show(_push_document(done, dry_run), as_json, lambda: "\n".join(_push_lines(done, dry_run)))
 

@@ -19,11 +19,11 @@ from coreeval.errors import CoreEvalError
 from coreeval.meanings import OUTCOMES
 
 if TYPE_CHECKING:
-    from coreeval.releases.manifest import Manifest
+    from coreeval.runs.history import ArmDiff
+    from coreeval.runs.manifest import Manifest
     from coreeval.schema import Arm, Window
     from coreeval.tools.cutoffs import DateClaim, LatestDate, TargetDates
     from coreeval.tools.stores.heartbeat import ProgressSnapshot, Spend, Wait
-    from coreeval.viewer.history import ArmDiff
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable document.")]
@@ -149,7 +149,7 @@ def list_offline_roles(manifest: "Manifest") -> list[str]:
 
 def offline_lines(roles: list[str]) -> list[str]:
     """Return a line saying that rules played these roles; none if a model played them all."""
-    from coreeval.releases.status import ROLES
+    from coreeval.runs.status import ROLES
 
     who = "every role" if len(roles) == len(ROLES) else ", ".join(roles)
     return [f"offline: {who} played by rules, which show the workings, not a model"] * bool(roles)

@@ -71,7 +71,7 @@ def _format_counts(progress: Progress) -> str:
 
 
 def _stalled(progress: Progress) -> bool:
-    from coreeval.releases.status import STALLED_AFTER_S
+    from coreeval.runs.status import STALLED_AFTER_S
 
     return progress.pulse is not None and progress.pulse.idle_s >= STALLED_AFTER_S
 

@@ -36,7 +36,7 @@ from coreeval.meanings import STATES
 if TYPE_CHECKING:
     from coreeval.graph.execute import RunSummary
     from coreeval.graph.run import IfChanged
-    from coreeval.releases.manifest import Cost, Manifest
+    from coreeval.runs.manifest import Cost, Manifest
 
 
 def refresh(
@@ -138,7 +138,7 @@ def retry(
 
 
 def _read_manifest(run: Path) -> "Manifest":
-    from coreeval.releases.manifest import read_manifest
+    from coreeval.runs.manifest import read_manifest
     from coreeval.tools.workspace import RunFiles
 
     return read_manifest(RunFiles(run).manifest)

@@ -11,6 +11,7 @@ import typer
 from coreeval.cli.options import TrustOption, with_trusted_endpoints
 from coreeval.cli.output import AsJson, Document, brief, note, one_line, outcome_lines, say, show
 from coreeval.errors import UsageError
+from coreeval.tools.extras import require_extra
 
 if TYPE_CHECKING:
     from coreeval.schedule.due import Dependencies, ScheduleResult
@@ -89,14 +90,9 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Stay in the foreground and do what falls due, until SIGINT or SIGTERM. For containers."""
-    try:
+    otherwise = "let cron call: coreeval schedule due"
+    with require_extra("scheduler", "coreeval schedule run", otherwise=otherwise):
         from coreeval.schedule.daemon import run_schedules
-    except ImportError:
-        raise UsageError(
-            "schedule run needs APScheduler, which is not installed",
-            where="coreeval schedule run",
-            hint="pip install 'coreeval[scheduler]', or let cron call: coreeval schedule due",
-        ) from None
     from coreeval.schedule.plan import open_plan
 
     hands = _make_dependencies(trust_endpoints, accepted)

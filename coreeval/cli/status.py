@@ -30,7 +30,7 @@ from coreeval.meanings import STATES
 from coreeval.tools.workspace import RunFiles
 
 if TYPE_CHECKING:
-    from coreeval.releases.status import RunStatus
+    from coreeval.runs.status import RunStatus
 
 SHOWN = 10
 """Failed samples and bad rows that are listed; `--json` has them all."""
@@ -47,7 +47,7 @@ def status(
     """Show how far a run is, what failed, what holds it up."""
     if watch and as_json:
         raise UsageError("--watch is for people", hint="with --json, ask again and again")
-    from coreeval.releases.status import read_status
+    from coreeval.runs.status import read_status
 
     if watch:
         _watch(run, time.sleep)
@@ -58,7 +58,7 @@ def status(
 
 def _watch(run: Path, sleep: Callable[[float], None]) -> None:
     """Show where a run is until no process works on it; Ctrl-C ends it as quietly."""
-    from coreeval.releases.status import read_status
+    from coreeval.runs.status import read_status
 
     try:
         while (now := read_status(run)).status == "running":
@@ -70,7 +70,7 @@ def _watch(run: Path, sleep: Callable[[float], None]) -> None:
 
 
 def _document(now: "RunStatus") -> Document:
-    from coreeval.releases.status import read_bad_lines, read_failures
+    from coreeval.runs.status import read_bad_lines, read_failures
 
     sign, pulse = now.sign, now.pulse
     return {
@@ -95,7 +95,7 @@ def _document(now: "RunStatus") -> Document:
 
 def _second_pass(now: "RunStatus") -> Document | None:
     """Return how the pass that writes the control arm stands; None without one."""
-    from coreeval.releases.status import read_failures
+    from coreeval.runs.status import read_failures
 
     if now.control is None:
         return None
@@ -139,7 +139,7 @@ def _life(now: "RunStatus") -> Iterator[str]:
 
 
 def _troubles(now: "RunStatus") -> Iterator[str]:
-    from coreeval.releases.status import read_bad_lines, read_failures
+    from coreeval.runs.status import read_bad_lines, read_failures
 
     stuck = [f"{one.sample} in the step {one.node} since {one.since}" for one in now.stuck]
     yield from _listed("stuck", stuck, len(stuck))

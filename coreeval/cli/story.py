@@ -18,8 +18,8 @@ from coreeval.cli.output import (
 from coreeval.meanings import OUTCOMES, RUNGS, STEPS
 
 if TYPE_CHECKING:
+    from coreeval.runs.history import CallHistory, SampleHistory, StepHistory
     from coreeval.schema import Evidence, Freshness, ReplacedFact, TrainEnd, Triple
-    from coreeval.viewer.history import CallHistory, SampleHistory, StepHistory
 
 
 def describe_trouble(call: "CallHistory") -> str:

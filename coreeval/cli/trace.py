@@ -32,10 +32,10 @@ from coreeval.errors import UsageError
 from coreeval.meanings import OUTCOMES
 
 if TYPE_CHECKING:
+    from coreeval.runs.history import SampleHistory
     from coreeval.tools.stores.call_store import CallStore
     from coreeval.tools.stores.run_queries import SampleFilter, SampleSort
     from coreeval.tools.stores.run_store import RunStore
-    from coreeval.viewer.history import SampleHistory
 
 
 SHOWN = 50
@@ -243,7 +243,7 @@ def _make_filter(given: Mapping[str, Any]) -> "SampleFilter":
 
 @contextmanager
 def _open_stories(run: Path, hide_texts: bool) -> Iterator["_StoryReader"]:
-    from coreeval.releases.open import open_run_calls, open_run_reader
+    from coreeval.runs.open import open_run_calls, open_run_reader
 
     with open_run_reader(run) as (_, manifest, store), open_run_calls(manifest, note) as calls:
         yield _StoryReader(
@@ -273,8 +273,7 @@ class _StoryReader:
         Raises:
             UsageError: there is no such sample.
         """
-        from coreeval.viewer.history import read_sample_history
-        from coreeval.viewer.rendering import redact_history
+        from coreeval.runs.history import read_sample_history, redact_history
 
         try:
             story = read_sample_history(self.store, self.calls, sample_id, prompts=self.prompts)
@@ -286,7 +285,7 @@ class _StoryReader:
         self, chosen: "SampleFilter", sort: "SampleSort", descending: bool, offset: int, most: int
     ) -> Document:
         """Return a part of the list of samples."""
-        from coreeval.viewer.rendering import redact_row
+        from coreeval.runs.history import redact_row
 
         page = self.store.listing.page(
             chosen, sort=sort, descending=descending, offset=offset, limit=most

@@ -12,6 +12,7 @@ import typer
 from coreeval.cli.app import pause_garbage_collection
 from coreeval.cli.output import AsJson, show
 from coreeval.errors import RunStateError
+from coreeval.tools.extras import require_extra
 
 if TYPE_CHECKING:
     from coreeval.tools.workspace import Workspace
@@ -45,7 +46,7 @@ def view(
 ) -> None:
     """Look at runs in a browser; nothing is sent anywhere. Ctrl-C ends it."""
     workspace = _workspace(runs or [])
-    with pause_garbage_collection():
+    with require_extra("view", "coreeval view"), pause_garbage_collection():
         from coreeval.viewer.app import create_app, open_server_socket, serve
 
     server_socket = open_server_socket(host, port)
@@ -77,7 +78,7 @@ def _workspace(runs: list[Path]) -> "Workspace | None":
     Raises:
         RunStateError: a directory is no run, or there is no workspace here.
     """
-    from coreeval.releases.manifest import read_manifest
+    from coreeval.runs.manifest import read_manifest
     from coreeval.tools.workspace import RunFiles, workspace_for
 
     for run in runs:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from coreeval.errors import ConfigError, DatasetError
 from coreeval.schema import Prediction, Sample, Task
+from coreeval.tools.extras import check_extra
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
@@ -268,12 +269,14 @@ def check_embedded(name: str) -> None:
 
     Raises:
         ConfigError: there is none.
+        UsageError: scikit-learn is not installed.
     """
     if not is_classifier(name):
         known = ", ".join(f"offline:{each}" for each in sorted(EMBEDDED))
         raise ConfigError(
             f"there is no embedded target {name!r}", where="models.targets", hint=f"known: {known}"
         )
+    check_extra("demo", "sklearn", name, where="models.targets")
 
 
 @dataclass(frozen=True)

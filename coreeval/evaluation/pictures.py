@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from coreeval.errors import UsageError
+from coreeval.tools.extras import check_extra, require_extra
 from coreeval.tools.files import replacing
 
 if TYPE_CHECKING:
@@ -21,11 +22,12 @@ _NAME = 28
 
 
 def require_picture(path: Path) -> None:
-    """Refuse a file that is no picture, before anything is computed.
+    """Refuse a file that is no picture, or cannot be drawn here, before anything is computed.
 
     Raises:
-        UsageError: another ending than .svg or .png.
+        UsageError: another ending than .svg or .png, or matplotlib is not installed.
     """
+    check_extra("plots", "matplotlib", "a picture", where=str(path))
     if path.suffix.lower() not in FORMATS:
         raise UsageError(
             f"no picture can be written as {path.suffix or 'a file without an ending'}",
@@ -43,8 +45,9 @@ def open_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
     """
     import warnings
 
-    from matplotlib import rc_context, rcParams
-    from matplotlib.figure import Figure
+    with require_extra("plots", "a picture", where=str(path)):
+        from matplotlib import rc_context, rcParams
+        from matplotlib.figure import Figure
 
     with rc_context(), warnings.catch_warnings():
         rcParams["text.parse_math"], rcParams["font.size"] = False, 9

@@ -11,7 +11,7 @@ from coreeval.graph.execute import DEFAULT_HOOKS, RunHooks, RunSummary, execute,
 from coreeval.graph.run import lock_run, open_run, open_workspace
 from coreeval.graph.run_origin import apply_added_targets
 from coreeval.graph.setup import Setup, check_targets
-from coreeval.releases.manifest import Evaluation, Manifest
+from coreeval.runs.manifest import Evaluation, Manifest
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command
 

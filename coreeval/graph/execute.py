@@ -21,7 +21,7 @@ from coreeval.graph.setup import Setup, prompt_versions
 from coreeval.graph.spans import observe_run
 from coreeval.models.activity import ActiveCalls
 from coreeval.models.tracing import TRACING
-from coreeval.releases.manifest import Manifest, Status, write_manifest
+from coreeval.runs.manifest import Manifest, Status, write_manifest
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.heartbeat import SpendingReader
 from coreeval.tools.stores.run_store import RunStore

@@ -15,7 +15,7 @@ from coreeval.errors import DatasetError, KnowledgeError
 from coreeval.evaluation.benchmarks import counts_note, iter_benchmark, list_splits, list_targets
 from coreeval.graph.node_context import Retrieve, build_retrieve
 from coreeval.graph.setup import Setup
-from coreeval.releases.manifest import KnowledgeUsed
+from coreeval.runs.manifest import KnowledgeUsed
 from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tools.endpoints import bigquery_pairs, refuse_untrusted
 from coreeval.tools.gdelt.local import LocalKnowledge, open_local

@@ -29,7 +29,7 @@ from coreeval.graph.setup import Setup, check_models
 from coreeval.graph.threads import SampleThreads
 from coreeval.graph.window import CONTROL_KEY
 from coreeval.models import close_models, open_model_pool
-from coreeval.releases.manifest import ControlPass
+from coreeval.runs.manifest import ControlPass
 from coreeval.schema import EntityQuery, Result, Sample
 from coreeval.tools.knowledge import KnowledgeSource
 from coreeval.tools.stores.call_store import CallStore, describe_damage, open_calls

@@ -14,10 +14,9 @@ from coreeval.evaluation.report.provenance import summarize_evidence
 from coreeval.evaluation.report.report_document import ReportInput
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.train_split import draw_lowest, list_reworded_test
-from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
-from coreeval.releases.quality import measure_quality
-from coreeval.releases.release_manifest import Quality
 from coreeval.releases.sources import find_parent
+from coreeval.runs.arms import accepted_fields, original_fields, semantic_fields
+from coreeval.runs.quality import Quality, measure_quality
 from coreeval.schema import Arm, Sample, TrainStatus
 from coreeval.tools.cutoffs import find_target_dates, load_run_cutoffs
 from coreeval.tools.stores.run_tables import SampleResult

@@ -39,7 +39,7 @@ from coreeval.graph.setup import (
     set_up,
 )
 from coreeval.graph.spans import check_telemetry
-from coreeval.releases.manifest import (
+from coreeval.runs.manifest import (
     ConfigSource,
     FollowedRelease,
     Manifest,

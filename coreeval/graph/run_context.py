@@ -16,14 +16,7 @@ from coreeval.graph.pool import Stop
 from coreeval.graph.recorder import NULL_OBSERVER, RunObserver
 from coreeval.graph.setup import Setup, graph_version
 from coreeval.models.activity import ActiveCalls
-from coreeval.releases.manifest import (
-    ControlPass,
-    Cost,
-    KnowledgeUsed,
-    Manifest,
-    Status,
-    full_counts,
-)
+from coreeval.runs.manifest import ControlPass, Cost, KnowledgeUsed, Manifest, Status, full_counts
 from coreeval.schema import Retrieval, Sample, Task
 from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import Clock

@@ -17,9 +17,9 @@ from coreeval.graph.run_origin import open_keeper
 from coreeval.graph.state import RunState, RunUpdate
 from coreeval.graph.target_questions import Chunk, iter_arm_chunks, iter_split_chunks, put_to_target
 from coreeval.graph.train_split import reword_train
-from coreeval.releases.arms import write_arms, write_control
-from coreeval.releases.card import write_card
 from coreeval.releases.sample_tables import read_evidence_dates
+from coreeval.runs.arms import write_arms, write_control
+from coreeval.runs.card import write_card
 from coreeval.tools.stores.run_tables import ReleaseSample
 
 KEEP_BATCH = 200

@@ -14,9 +14,9 @@ from coreeval.config.dates import Age, parse_age
 from coreeval.errors import DatasetError, ReleaseError, UsageError
 from coreeval.graph.setup import Setup, data_fingerprint, task_fingerprint
 from coreeval.releases.carry_over import CarryOver, CarryOverTerms
-from coreeval.releases.manifest import FollowedRelease, Manifest
 from coreeval.releases.release import Release
 from coreeval.releases.sources import Horizon, find_new_cutoffs, find_parent
+from coreeval.runs.manifest import FollowedRelease, Manifest
 from coreeval.tools.workspace import Workspace
 
 FREE_KEYS = (

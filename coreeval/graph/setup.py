@@ -19,7 +19,7 @@ from coreeval.graph.state import SAMPLE_NODES
 from coreeval.graph.window import resolve_window, restore_window
 from coreeval.models import preflight
 from coreeval.prompts import PromptSet, load_prompts
-from coreeval.releases.manifest import Fingerprints, Manifest
+from coreeval.runs.manifest import Fingerprints, Manifest
 from coreeval.schema import BadRow, Sample, Task, Window
 from coreeval.tasks import load_task
 from coreeval.tools.catalogs import (
@@ -37,6 +37,7 @@ from coreeval.tools.endpoints import (
     run_pairs,
     service_pairs,
 )
+from coreeval.tools.extras import check_extra
 from coreeval.tools.trust import TrustRecord
 from coreeval.tools.workspace import Workspace
 
@@ -181,11 +182,19 @@ def _check_reachable_targets(
     workspace: Workspace,
     untrusted: Untrusted = "refuse",
 ) -> None:
+    _check_rule_based(models)
     asked = [model for model in models if not model.is_rule_based]
     check_reachable(setup.config, asked, workspace, untrusted=untrusted)
     for target in models:
         if isinstance(target, TargetConfig) and target.is_embedded:
             _check_embedded(setup, target)
+
+
+def _check_rule_based(models: Sequence[ModelConfig]) -> None:
+    """Refuse roles that rules play where their packages are missing."""
+    if any(model.is_rule_based and not isinstance(model, TargetConfig) for model in models):
+        check_extra("demo", "spacy", "a role that rules play", where="models")
+        check_extra("demo", "sklearn", "a role that rules play", where="models")
 
 
 def _check_embedded(setup: Setup, target: TargetConfig) -> None:

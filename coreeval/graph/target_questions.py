@@ -30,7 +30,7 @@ from coreeval.graph.recorder import build_call_row
 from coreeval.graph.run_context import RunContext
 from coreeval.graph.train_split import list_reworded_test
 from coreeval.models import CallRef, ModelClient, close_models, open_model_pool, record_calls
-from coreeval.releases.arms import accepted_fields, original_fields, semantic_fields
+from coreeval.runs.arms import accepted_fields, original_fields, semantic_fields
 from coreeval.schema import Arm, Prediction, Sample, Task
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_store import RunStore

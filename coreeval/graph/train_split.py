@@ -32,7 +32,7 @@ from coreeval.graph.state import SampleState, start_sample
 from coreeval.graph.threads import SampleApp, describe_error
 from coreeval.models import close_models
 from coreeval.models.rate_limit import RANK
-from coreeval.releases.arms import original_fields, semantic_fields
+from coreeval.runs.arms import original_fields, semantic_fields
 from coreeval.schema import Sample, TrainEnd
 from coreeval.tools.stores.run_tables import SampleResult
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from coreeval.config import Config
 from coreeval.errors import ConfigError, KnowledgeError
-from coreeval.releases.manifest import Manifest
+from coreeval.runs.manifest import Manifest
 from coreeval.schema import Window
 from coreeval.tools.cutoffs import (
     LatestDate,

@@ -20,9 +20,10 @@ from coreeval.models.answer_text import strip_thoughts
 from coreeval.models.answers import InvalidAnswer, OutputSchema
 from coreeval.models.budget import answer_cost
 from coreeval.models.capabilities import Capabilities
-from coreeval.models.failures import CallFailure, Retry, clean_message, to_final_error
+from coreeval.models.failures import CallFailure, clean_message, to_final_error
 from coreeval.models.model import Model, RequestOptions
 from coreeval.models.providers import open_model, preflight
+from coreeval.models.retry import Retry
 from coreeval.schema import Value
 from coreeval.tools.catalogs import Prices
 from coreeval.tools.cutoffs import Cutoffs, TargetDates, find_target_dates

@@ -9,9 +9,10 @@ from coreeval.errors import ModelUnusable
 from coreeval.models.activity import ActiveCall, ActiveCalls
 from coreeval.models.budget import Budget
 from coreeval.models.capabilities import Capabilities
-from coreeval.models.failures import CallFailure, FinalError, Retry, to_final_error
+from coreeval.models.failures import CallFailure, FinalError, to_final_error
 from coreeval.models.model import IMPOSSIBLE_COUNT, Model, RequestOptions
 from coreeval.models.rate_limit import Permit, RateLimiter
+from coreeval.models.retry import Retry
 from coreeval.tools.stores.call_store import Reservation
 
 if TYPE_CHECKING:

@@ -1,15 +1,11 @@
-"""How a call can fail on the wire, when it is tried again, and which error it is in the end."""
+"""How a call can go wrong on the wire, and which error that is in the end.
 
-import asyncio
-import random
+The status and the words of a refused request mean the same, whoever refused it.
+"""
+
 import re
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 from urllib.parse import urlsplit
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
-from tenacity.stop import stop_base
 
 from coreeval.errors import (
     CredentialError,
@@ -18,7 +14,6 @@ from coreeval.errors import (
     NoValidAnswer,
     RequestRejected,
 )
-from coreeval.tools.awake import awake_s
 
 FailureKind = Literal[
     "transient",
@@ -198,82 +193,3 @@ def names_logprobs(said: str) -> bool:
 def names_method(said: str) -> bool:
     """Tell whether they name a way to ask for structure."""
     return bool(_METHOD.search(said))
-
-
-T = TypeVar("T")
-
-
-def _ignore_reason(_reason: str) -> None:
-    """Keep no note."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Retry:
-    """How often and how patiently a failed request is sent again."""
-
-    attempts: int = 8
-    total_s: float = 600.0
-    """No further attempt starts later than this after the first one, the time apart for which the
-    process was asleep: then it is not known whether the endpoint would have answered."""
-    first_s: float = 1.0
-    longest_s: float = 30.0
-    retry_after_cap_s: float = 120.0
-    """Longest wait that a server may ask for."""
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    jitter: Callable[[], float] = random.random
-
-    async def run(
-        self, call: Callable[[], Awaitable[T]], note: Callable[[str], None] = _ignore_reason
-    ) -> T:
-        """Return what the call returns, or raise its last failure.
-
-        Args:
-            call: Sends the request once.
-            note: Told why a request came to nothing, when it is to be sent again.
-        """
-        started = awake_s()
-        try:
-            return await call()
-        except CallFailure as failure:
-            first = failure
-        waiting = [first]
-
-        async def again() -> T:
-            if waiting:
-                raise waiting.pop()
-            return await call()
-
-        return await self._loop(note, started)(again)
-
-    def _loop(self, note: Callable[[str], None], started: float) -> AsyncRetrying:
-        """Return what tries again; making it takes longer than most calls need it."""
-        return AsyncRetrying(
-            before_sleep=lambda state: note(str(state.outcome and state.outcome.exception())),
-            retry=retry_if_exception(_is_retryable),
-            stop=stop_after_attempt(self.attempts) | _StopAfterAwake(self.total_s, started),
-            wait=self._wait,
-            sleep=self.sleep,
-            reraise=True,
-        )
-
-    def _wait(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.retry_after if isinstance(error, CallFailure) else None
-        if asked is not None:
-            return min(asked, self.retry_after_cap_s) + self.jitter()
-        doubled = min(self.first_s * 2.0 ** (state.attempt_number - 1), self.longest_s)
-        return doubled * (0.5 + self.jitter() / 2)
-
-
-class _StopAfterAwake(stop_base):
-    """Ends the tries where the next one would begin so many seconds after a moment, or later."""
-
-    def __init__(self, seconds: float, since: float) -> None:
-        self._until = since + seconds
-
-    def __call__(self, retry_state: RetryCallState) -> bool:
-        return awake_s() + retry_state.upcoming_sleep >= self._until
-
-
-def _is_retryable(error: BaseException) -> bool:
-    return isinstance(error, CallFailure) and error.retryable

@@ -44,7 +44,7 @@ from coreeval.models.model import (
     request_parameters,
 )
 from coreeval.models.providers import share_client
-from coreeval.tools.clock import parse_retry_after
+from coreeval.tools.http import parse_retry_after
 
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 """Under which names packages tell why an answer ended."""

@@ -8,10 +8,10 @@ from coreeval.models.budget import Budget
 from coreeval.models.capabilities import Capabilities
 from coreeval.models.client import MAX_DRAWS, ModelClient
 from coreeval.models.dispatch import Dispatcher
-from coreeval.models.failures import Retry
 from coreeval.models.model import Model
 from coreeval.models.providers import open_model
 from coreeval.models.rate_limit import RateLimiter
+from coreeval.models.retry import Retry
 from coreeval.schema import RoleName
 from coreeval.tools.catalogs import load_run_prices
 from coreeval.tools.endpoints import Pairs

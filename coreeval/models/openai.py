@@ -51,7 +51,7 @@ from coreeval.models.model import (
     request_parameters,
 )
 from coreeval.models.providers import share_client
-from coreeval.tools.clock import parse_retry_after
+from coreeval.tools.http import parse_retry_after
 
 Body = dict[str, object]
 _BROKEN_OFF = "error"

@@ -13,9 +13,9 @@ from coreeval.evaluation.annotation.ratings import Annotation, RatingCollection,
 from coreeval.evaluation.annotation.sheets import READERS, read_sheets
 from coreeval.releases.annotation_sheets import SHEET_FOLDER, iter_arm_texts
 from coreeval.releases.exports.material import Material, open_material
-from coreeval.releases.manifest import read_manifest
 from coreeval.releases.release import MANIFEST, hash_texts, read_release
 from coreeval.releases.review.review import resolve_run
+from coreeval.runs.manifest import read_manifest
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import write_json
 from coreeval.tools.text import join_fields

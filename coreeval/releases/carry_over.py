@@ -10,10 +10,10 @@ from typing import Generic, Literal, Protocol, TypeVar
 from coreeval.agents.safety import Takedown
 from coreeval.config.dates import parse_age
 from coreeval.errors import ReleaseError
-from coreeval.releases.manifest import FollowedRelease
 from coreeval.releases.release import Release, hash_texts
 from coreeval.releases.release_manifest import ArmRow, FactRow, SampleRow
 from coreeval.releases.sources import Horizon, is_accepted
+from coreeval.runs.manifest import FollowedRelease
 from coreeval.schema import BadRow, Evidence, Precision, ReplacedFact, Result, Sample, Triple
 from coreeval.tools.cutoffs import CERTAIN_FIRST, TargetDates, measure_freshness
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample, SampleResult

@@ -9,17 +9,11 @@ from typing import Any, Literal, TypeVar
 
 from coreeval.config import load_config
 from coreeval.errors import ReleaseError
-from coreeval.releases.arms import (
-    OnReject,
-    fact_rows,
-    original_fields,
-    semantic_fields,
-    updated_fields,
-)
-from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.releases.release import MANIFEST, Release, ReleasedArm, read_release
 from coreeval.releases.release_manifest import ArmRow, FactRow, ReleaseManifest, SampleRow
 from coreeval.releases.sample_tables import iter_sample_rows
+from coreeval.runs.arms import OnReject, fact_rows, original_fields, semantic_fields, updated_fields
+from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Value
 from coreeval.tools.clock import utc_now
 from coreeval.tools.cutoffs import TargetDates

@@ -13,14 +13,11 @@ from coreeval.agents.safety import Takedown
 from coreeval.errors import GateNotMet, ReleaseError, RunError, RunLocked
 from coreeval.evaluation.annotation.ratings import Annotation
 from coreeval.evaluation.report.report_file import read_report
-from coreeval.releases.arms import iter_used_evidence, shard_name, write_arms
 from coreeval.releases.comparable import release_comparable
 from coreeval.releases.diff import compare_digests, count_changes, format_changelog
 from coreeval.releases.folders import VERSION_NAME, create_release_folder, refuse_existing_version
 from coreeval.releases.gates.check import require_gates
 from coreeval.releases.gates.limits import Gates
-from coreeval.releases.manifest import Manifest, read_manifest, strip_paths
-from coreeval.releases.quality import measure_quality, read_findings
 from coreeval.releases.release import (
     DIGEST,
     MANIFEST,
@@ -34,9 +31,7 @@ from coreeval.releases.release import (
 from coreeval.releases.release_card import release_card
 from coreeval.releases.release_manifest import (
     FileDigest,
-    Findings,
     PublishedRatings,
-    Quality,
     ReleaseManifest,
     ReviewState,
     SampleRow,
@@ -61,6 +56,9 @@ from coreeval.releases.sources import (
     load_named_parent,
     refuse_earlier_date,
 )
+from coreeval.runs.arms import iter_used_evidence, shard_name, write_arms
+from coreeval.runs.manifest import Manifest, read_manifest, strip_paths
+from coreeval.runs.quality import Findings, Quality, measure_quality, read_findings
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.files import hold_lock, write_json, write_text
 from coreeval.tools.stores.run_store import RunStore

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from coreeval.releases.comparable import RELEASE_SETTINGS, Comparable, ComparableTitle
-from coreeval.releases.markdown import code_span, escape
 from coreeval.releases.release import Release, ReleasedArm
 from coreeval.releases.release_manifest import (
     ChangeCounts,
@@ -21,6 +20,7 @@ from coreeval.releases.release_manifest import (
 from coreeval.releases.sources import Horizon, StaleSample, find_new_cutoffs, iter_stale_samples
 from coreeval.schema import Value
 from coreeval.tools.files import write_text
+from coreeval.tools.markdown import code_span, escape
 from coreeval.tools.text import DiffPiece, visible_line, visible_value, word_diff
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from coreeval.config.user_files import read_bytes
 from coreeval.errors import ReleaseError
-from coreeval.releases.arms import shard_name
 from coreeval.releases.release_manifest import (
     SCHEMA_VERSION,
     ArmRow,
@@ -20,6 +19,7 @@ from coreeval.releases.release_manifest import (
     ReleaseManifest,
     SampleRow,
 )
+from coreeval.runs.arms import shard_name
 from coreeval.schema import Task
 from coreeval.tools.files import ParquetRow, leads_through_link, read_parquet, select_parquet_rows
 

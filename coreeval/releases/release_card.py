@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from coreeval.evaluation.annotation.ratings import CriterionResult, RatingDifference
 from coreeval.evaluation.scores import Score
-from coreeval.releases.card import (
+from coreeval.releases.release_manifest import Changelog, PublishedRatings, ReleaseManifest
+from coreeval.runs.card import (
     ATTRIBUTION,
     SYNTHETIC,
     describe_fill,
@@ -20,18 +21,10 @@ from coreeval.releases.card import (
     format_model_rows,
     front_matter,
 )
-from coreeval.releases.markdown import code_table_cell, dump_front_matter, escape, web_address
-from coreeval.releases.release_manifest import (
-    Changelog,
-    LabelShare,
-    Overlap,
-    PublishedRatings,
-    Quality,
-    ReleaseManifest,
-    RungCoverage,
-)
+from coreeval.runs.quality import LabelShare, Overlap, Quality, RungCoverage
 from coreeval.schema import Task
 from coreeval.tools.knowledge import describe_coverage
+from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape, web_address
 from coreeval.tools.text import visible_line
 
 

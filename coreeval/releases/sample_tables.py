@@ -11,7 +11,9 @@ from coreeval.config import load_config
 from coreeval.config.user_files import parse_yaml
 from coreeval.errors import ReleaseError
 from coreeval.evaluation.benchmarks import load_benchmark
-from coreeval.releases.arms import (
+from coreeval.releases.release import Release, hash_texts, read_release
+from coreeval.releases.release_manifest import SampleRow, Withheld
+from coreeval.runs.arms import (
     OnReject,
     arm_columns,
     arm_row,
@@ -22,11 +24,9 @@ from coreeval.releases.arms import (
     shard_name,
     updated_fields,
 )
-from coreeval.releases.markdown import dump_front_matter
-from coreeval.releases.release import Release, hash_texts, read_release
-from coreeval.releases.release_manifest import SampleRow, Withheld
 from coreeval.schema import Sample, Task
 from coreeval.tools.files import ParquetColumns, ParquetRow, read_parquet, write_parquet
+from coreeval.tools.markdown import dump_front_matter
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
 

@@ -13,11 +13,11 @@ from coreeval.agents.safety import Takedown, load_active_takedown
 from coreeval.config import Config, DatasetConfig, load_config
 from coreeval.config.dates import parse_age
 from coreeval.errors import ReleaseError
-from coreeval.releases.arms import OnReject
-from coreeval.releases.manifest import FollowedRelease, Manifest, read_original_manifest
 from coreeval.releases.release import Release, find_latest_release, list_releases, read_release
 from coreeval.releases.release_manifest import Licence, ParentRelease, SampleRow
 from coreeval.releases.verify import verify
+from coreeval.runs.arms import OnReject
+from coreeval.runs.manifest import FollowedRelease, Manifest, read_original_manifest
 from coreeval.schema import Task, Value
 from coreeval.tasks import hash_task, load_task
 from coreeval.tools.catalogs import load_built_in_table

@@ -288,7 +288,7 @@ class GraphSteps:
     def resume(self, run: Path) -> StepResult:
         """Go on with a run, or begin anew where its config has changed; a complete one stays."""
         from coreeval.graph.run import resume
-        from coreeval.releases.manifest import read_manifest
+        from coreeval.runs.manifest import read_manifest
 
         manifest = read_manifest(RunFiles(run).manifest)
         if manifest.status == "complete":

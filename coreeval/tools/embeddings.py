@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coreeval.errors import ConfigError, ModelUnusable
+from coreeval.tools.extras import require_extra
 from coreeval.tools.json_cache import JsonCache
 
 Vectors = NDArray[np.float32]
@@ -92,11 +93,8 @@ class LangChainEmbeddings:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        try:
+        with require_extra("providers", name, where="embeddings", error=ConfigError):
             from langchain.embeddings import init_embeddings
-        except ImportError:
-            message = f"{name!r} needs LangChain"
-            raise ConfigError(message, where="embeddings", hint=_INSTALL) from None
         try:
             self._model = init_embeddings(name)
         except Exception as error:  # noqa: BLE001 - each package has errors of its own
@@ -166,14 +164,8 @@ def _find_weights(name: str) -> Path:
 
 
 def _open_minilm(folder: Path, name: str) -> Embedder:
-    try:
+    with require_extra("embeddings", f"{name} on this machine", where=name, error=ConfigError):
         from coreeval.tools.minilm import MiniLM
-    except ImportError as error:
-        raise ConfigError(
-            f"embeddings on this machine need a package that is missing: {error.name}",
-            where=name,
-            hint="pip install 'coreeval[embeddings]'",
-        ) from None
     return MiniLM(folder)
 
 

@@ -9,6 +9,7 @@ alone the texts of any file that a config can name.
 import ipaddress
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -65,21 +66,29 @@ def origin_of(url: str) -> str:
     return f"{scheme}://{shown}" + (f":{port}" if port not in (None, _PORTS[scheme]) else "")
 
 
-def check_hub_address(env: Mapping[str, str]) -> None:
-    """Look at the hub's address before huggingface_hub, which fails over one while it is imported.
+@contextmanager
+def import_for_hub(env: Mapping[str, str]) -> Iterator[None]:
+    """Look at the hub's address before the block imports huggingface_hub, which reads it then.
 
     Raises:
-        UsageError: it is no http or https address.
+        UsageError: it is no http or https address, or another variable of the hub cannot be read.
     """
-    if HUB_VARIABLE not in env:
-        return
     try:
-        origin_of(env[HUB_VARIABLE])
+        if HUB_VARIABLE in env:
+            origin_of(env[HUB_VARIABLE])
     except ConfigError:
         raise UsageError(
             "the address of the hub is no http address",  # it may hold a password
             where=f"{HUB_VARIABLE}, in the environment or in .env",
             hint="unset it for https://huggingface.co, or give the address of another hub",
+        ) from None
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(
+            f"the packages for the hub cannot be imported: {error}",
+            where="the environment",
+            hint="look at the variables that begin with HF_",
         ) from None
 
 

@@ -4,11 +4,13 @@ Errors are put into words that are safe to show.
 """
 
 import ipaddress
+import math
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -324,3 +326,25 @@ def _is_public(host: str) -> bool:
         plain = host.rstrip(".")
         numeric = plain.replace(".", "").removeprefix("0x").isdigit()  # 2130706433, 0x7f.1
         return not (numeric or plain.endswith(_LOCAL))
+
+
+def parse_retry_after(header: str | None, *, now: datetime | None = None) -> float | None:
+    """Return the seconds that a Retry-After header asks for: a number or an HTTP date."""
+    if not header:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        return _seconds_until(header, now or datetime.now(UTC))
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def _seconds_until(header: str, now: datetime) -> float | None:
+    from email.utils import parsedate_to_datetime  # 6 ms that only a date needs
+
+    try:
+        moment = parsedate_to_datetime(header)
+    except (ValueError, OverflowError):
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max((aware - now).total_seconds(), 0.0)

@@ -14,8 +14,8 @@ from pathlib import Path
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from coreeval.releases.manifest import Manifest
-from coreeval.releases.open import open_run_reader
+from coreeval.runs.manifest import Manifest
+from coreeval.runs.open import open_run_reader
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace
 

@@ -16,16 +16,16 @@ from typing import Any, Literal, NamedTuple, get_args
 from coreeval.config import ROLES, ModelsConfig, load_config
 from coreeval.releases.comparable import ComparableTitle, flatten_values, open_comparable
 from coreeval.releases.diff import NOT_THERE, OutcomeMove
-from coreeval.releases.manifest import Cost, Manifest, read_manifest
 from coreeval.releases.release import Release, hash_texts, read_release
 from coreeval.releases.release_manifest import ReleaseManifest
+from coreeval.runs.history import redact_text
+from coreeval.runs.manifest import Cost, Manifest, read_manifest
 from coreeval.schema import Evidence, ReplacedFact, RoleName, Triple, Value
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_queries import SampleState
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import SampleResult
 from coreeval.tools.workspace import RunFiles
-from coreeval.viewer.rendering import redact_text
 
 Texts = Mapping[str, str]
 _STATE_COLUMNS = ("id", "label_text", "outcome", "updated_sha256", "semantic_sha256")

@@ -21,11 +21,11 @@ from coreeval.evaluation.report.report_file import read_report
 from coreeval.evaluation.report.report_page import detection_part
 from coreeval.evaluation.scores import NO_SCORE, Score, score_proportion
 from coreeval.meanings import OUTCOMES, RUNGS, STATES, STEPS
-from coreeval.releases.manifest import Manifest
-from coreeval.releases.quality import estimate_noise_bound, measure_balance_shift
 from coreeval.releases.release import read_release
 from coreeval.releases.release_manifest import ReleaseManifest
-from coreeval.releases.status import RunStatus, read_status
+from coreeval.runs.manifest import Manifest
+from coreeval.runs.quality import estimate_noise_bound, measure_balance_shift
+from coreeval.runs.status import RunStatus, read_status
 from coreeval.schema import RoleName
 from coreeval.tools.stores.run_overview import CallSum, Overview
 from coreeval.tools.workspace import RunFiles

@@ -14,11 +14,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from coreeval.runs.history import redact_row
 from coreeval.schema import Value
 from coreeval.tools.stores.run_overview import Overview
 from coreeval.tools.stores.run_queries import SORTS, SampleFilter, SampleSort
 from coreeval.viewer.catalog import open_requested_run
-from coreeval.viewer.rendering import redact_row, render_page, wants_fragment
+from coreeval.viewer.rendering import render_page, wants_fragment
 
 PAGE_SIZE = 50
 """Samples on a page."""

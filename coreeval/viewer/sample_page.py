@@ -16,18 +16,19 @@ from starlette.responses import Response
 
 from coreeval import meanings
 from coreeval.models.answer_text import is_too_deep
-from coreeval.releases.open import open_run_calls
-from coreeval.schema import Evidence, Precision, ReplacedFact, Verdict
-from coreeval.tools.stores.run_queries import Neighbours
-from coreeval.viewer.catalog import OpenRun, open_requested_run
-from coreeval.viewer.history import (
+from coreeval.runs.history import (
     ArmDiff,
     AttemptHistory,
     SampleHistory,
     StepHistory,
     read_sample_history,
+    redact_history,
 )
-from coreeval.viewer.rendering import build_run_url, read_sample_id, redact_history, render_page
+from coreeval.runs.open import open_run_calls
+from coreeval.schema import Evidence, Precision, ReplacedFact, Verdict
+from coreeval.tools.stores.run_queries import Neighbours
+from coreeval.viewer.catalog import OpenRun, open_requested_run
+from coreeval.viewer.rendering import build_run_url, read_sample_id, render_page
 from coreeval.viewer.sample_list import PAGE_SIZE, ListView
 
 DATE_SOURCES: dict[Precision, str] = {

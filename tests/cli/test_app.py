@@ -184,7 +184,7 @@ def test_ctrl_c_in_a_command_is_told(shell: Shell, monkeypatch: pytest.MonkeyPat
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("coreeval.releases.status.read_status", stopped)
+    monkeypatch.setattr("coreeval.runs.status.read_status", stopped)
     assert shell("status", "run").err == "error: stopped by Ctrl-C\n"
     said = shell("status", "run", "--json")
     assert (said.code, said.error["kind"]) == (130, "interrupted")

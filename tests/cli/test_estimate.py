@@ -26,7 +26,7 @@ from coreeval.graph.execute import RunHooks
 from coreeval.graph.monitor import Progress
 from coreeval.models.replay import write_answers
 from coreeval.prompts import load_prompts
-from coreeval.releases.manifest import read_manifest
+from coreeval.runs.manifest import read_manifest
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.workspace import Workspace
 from tests.cli.kit import CONFIG, DEMO, Said, Shell

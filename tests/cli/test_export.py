@@ -102,7 +102,7 @@ def test_a_variable_that_the_hubs_package_cannot_read_is_told(
     monkeypatch.setitem(sys.modules, "huggingface_hub", package)
     said = shell("push", shell.folder, "--to", "me/trial", "--json")
     assert (said.code, said.error["kind"]) == (2, "usage")
-    assert "huggingface_hub cannot be imported: invalid literal" in said.error["message"]
+    assert "for the hub cannot be imported: invalid literal" in said.error["message"]
     assert "HF_" in said.error["hint"]
 
 

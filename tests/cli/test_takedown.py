@@ -15,10 +15,10 @@ from typing import Any
 from urllib.request import urlopen
 from zipfile import ZipFile
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 import yaml
-import zstandard
 from filelock import FileLock
 from openpyxl import Workbook, load_workbook
 
@@ -165,9 +165,10 @@ def _blobs(path: Path) -> Iterator[bytes]:
 def _blocks(raw: bytes) -> Iterator[bytes]:
     """Yield the packed blocks of the texts of a part (tools/gdelt/index/storage.py)."""
     number, start = int.from_bytes(raw[-8:], "little"), 0
-    for at in range(len(raw) - 8 - 16 * number, len(raw) - 8 - 8 * number, 8):
-        end = int.from_bytes(raw[at : at + 8], "little")
-        yield zstandard.decompress(raw[start:end])
+    ends = len(raw) - 8 - 16 * number
+    for at in range(ends, ends + 8 * number, 8):
+        end, size = (int.from_bytes(raw[n : n + 8], "little") for n in (at, at + 8 * number))
+        yield pa.decompress(raw[start:end], size, codec="zstd", asbytes=True)
         start = end
 
 

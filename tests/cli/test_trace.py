@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.cli.output import brief, command, one_line, plain, say
-from coreeval.releases.manifest import read_manifest, write_manifest
+from coreeval.runs.manifest import read_manifest, write_manifest
 from coreeval.schema import Evidence
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_store import RunStore

@@ -15,7 +15,7 @@ from coreeval.graph.bundled import WINDOW, demo_data
 from coreeval.graph.execute import RunSummary
 from coreeval.graph.pool import max_open_samples
 from coreeval.graph.run import IfChanged, refresh, resume
-from coreeval.releases.manifest import Manifest, read_manifest
+from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import canonical_json

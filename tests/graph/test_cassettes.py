@@ -25,7 +25,7 @@ from coreeval.releases.cassettes.format import (
     SampleLine,
 )
 from coreeval.releases.cassettes.read import Cassette, open_cassette
-from coreeval.releases.manifest import read_manifest
+from coreeval.runs.manifest import read_manifest
 from tests.graph.kit import CONCURRENCY, KEY, Lab, Undisturbed
 from tests.graph.test_failures import UNLUCKY, is_unlucky
 from tests.support.cassettes import Change, lines_of, remade

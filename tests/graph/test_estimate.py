@@ -48,7 +48,7 @@ from coreeval.graph.estimate.model import (
     sum_ranges,
 )
 from coreeval.graph.estimate.preview import extrapolate
-from coreeval.releases.manifest import Cost
+from coreeval.runs.manifest import Cost
 from coreeval.tools.workspace import Workspace
 
 ME = RoleModel(role="composer", model="openai:me", max_tokens=2048)

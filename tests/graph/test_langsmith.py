@@ -14,11 +14,11 @@ import pytest
 
 from coreeval import cli
 from coreeval.graph.execute import open_store
+from coreeval.runs.history import read_sample_history
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_overview import Overview
 from coreeval.tools.stores.run_store import RunStore
-from coreeval.viewer.history import read_sample_history
 from tests.cli.kit import config_text
 from tests.graph.conftest import MakeLab
 from tests.graph.kit import KEY, Lab, Undisturbed, ended

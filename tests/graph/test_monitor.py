@@ -12,7 +12,7 @@ import pytest
 from coreeval.graph.monitor import FEWEST, RECENT_S, Monitor, Progress, RateMeter
 from coreeval.graph.recorder import InFlight
 from coreeval.models.activity import ActiveCalls
-from coreeval.releases.status import RunStatus, read_status
+from coreeval.runs.status import RunStatus, read_status
 from coreeval.tools.stores.call_store import SpendingTotal, open_calls
 from coreeval.tools.stores.heartbeat import Spend
 from coreeval.tools.stores.run_store import RunStore
@@ -172,7 +172,7 @@ def test_a_run_that_is_throttled_says_so_and_its_money_is_the_ledgers(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("coreeval.graph.monitor.BEAT_EVERY_S", 0.05)
-    monkeypatch.setattr("coreeval.releases.status.STALLED_AFTER_S", STALLED_AFTER_S)
+    monkeypatch.setattr("coreeval.runs.status.STALLED_AFTER_S", STALLED_AFTER_S)
     model = {"model": "openai:scripted", "base_url": lab.server.url, "price": PRICED}
     lab.write(models={"default": model}, run={"concurrency": 1, "budget_usd": 5.0})
     onlooker = Onlooker(lab)

@@ -13,7 +13,7 @@ from coreeval.graph.execute import RunHooks
 from coreeval.graph.recorder import build_call_row
 from coreeval.graph.run import refresh, resume, retry
 from coreeval.models import CallRef
-from coreeval.releases.manifest import read_manifest
+from coreeval.runs.manifest import read_manifest
 from coreeval.schema import Result
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore

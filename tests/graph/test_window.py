@@ -18,7 +18,7 @@ from coreeval.graph.bundled import demo_data
 from coreeval.graph.run import refresh, resume
 from coreeval.graph.setup import set_up
 from coreeval.graph.window import DatedWindow, resolve_window
-from coreeval.releases.manifest import read_manifest
+from coreeval.runs.manifest import read_manifest
 from coreeval.schema import Window
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore

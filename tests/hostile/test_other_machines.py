@@ -286,7 +286,7 @@ def test_what_the_system_refuses_has_a_way_on(
     def refuse(*_: object) -> None:
         raise OSError(number, os.strerror(number), "place")
 
-    monkeypatch.setattr("coreeval.releases.status.read_status", refuse)
+    monkeypatch.setattr("coreeval.runs.status.read_status", refuse)
     said = shell("status", "run")
     assert said.code == 1
     assert "where: place" in said.err and "to do: " in said.err

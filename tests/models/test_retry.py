@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from coreeval.models.failures import CallFailure, FailureKind, Retry
-from coreeval.tools.clock import parse_retry_after
+from coreeval.models.failures import CallFailure, FailureKind
+from coreeval.models.retry import Retry
+from coreeval.tools.http import parse_retry_after
 from tests.support.virtual_time import fall_asleep, in_virtual_time
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)

@@ -155,7 +155,7 @@ def jumping(hours: float) -> type[datetime]:
 async def test_a_clock_that_jumps_neither_hangs_nor_turns_back(
     server: LLMServer, store: CallStore, naps: Naps, monkeypatch: pytest.MonkeyPatch, hours: float
 ) -> None:
-    for module in ("tools.clock", "models.rate_limit", "models.client"):
+    for module in ("tools.http", "models.rate_limit", "models.client"):
         monkeypatch.setattr(f"coreeval.{module}.datetime", jumping(hours))
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     limits = {

@@ -11,7 +11,8 @@ import yaml
 from coreeval.config import load_config
 from coreeval.evaluation.benchmarks import load_benchmark
 from coreeval.releases.create import make_release
-from coreeval.releases.manifest import (
+from coreeval.releases.release import Release
+from coreeval.runs.manifest import (
     ConfigSource,
     Fingerprints,
     KnowledgeUsed,
@@ -20,7 +21,6 @@ from coreeval.releases.manifest import (
     full_counts,
     write_manifest,
 )
-from coreeval.releases.release import Release
 from coreeval.schema import (
     Coverage,
     Evidence,

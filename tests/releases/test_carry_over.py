@@ -11,10 +11,10 @@ from coreeval.agents.safety import EMPTY_TAKEDOWN, build_takedown
 from coreeval.config import DatasetConfig
 from coreeval.evaluation.benchmarks import load_benchmark
 from coreeval.releases.carry_over import CarryOver, CarryOverTerms, Renewal
-from coreeval.releases.manifest import FollowedRelease
 from coreeval.releases.release import Release
 from coreeval.releases.release_manifest import FactRow
 from coreeval.releases.sources import Horizon
+from coreeval.runs.manifest import FollowedRelease
 from coreeval.schema import BadRow, Result, Sample
 from coreeval.tasks import load_task
 from coreeval.tools.cutoffs import DateClaim, TargetDates

@@ -19,14 +19,14 @@ from coreeval.errors import DatasetError, ReleaseError, ReviewOpen, RunError, Ru
 from coreeval.graph.run import open_run
 from coreeval.graph.run_origin import list_changes
 from coreeval.releases import create
-from coreeval.releases.manifest import FollowedRelease, read_manifest, write_manifest
 from coreeval.releases.release import Release, ReleasedArm, hash_texts, read_release
-from coreeval.releases.release_manifest import Findings, TargetFindings
 from coreeval.releases.review import load_review
 from coreeval.releases.review.decisions import Decision, Verdict
 from coreeval.releases.review.review import open_log
 from coreeval.releases.sample_tables import load_originals
 from coreeval.releases.verify import verify
+from coreeval.runs.manifest import FollowedRelease, read_manifest, write_manifest
+from coreeval.runs.quality import Findings, TargetFindings
 from coreeval.tools.files import read_parquet
 from tests.releases.kit import LABELS, NOW, SNIPPET, Made, make_run
 

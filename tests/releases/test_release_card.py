@@ -9,19 +9,19 @@ import yaml
 
 from coreeval.config import load_config
 from coreeval.evaluation.report.report_document import write_items
-from coreeval.releases.card import write_card
-from coreeval.releases.manifest import read_manifest
-from coreeval.releases.markdown import (
+from coreeval.releases.release import Release
+from coreeval.releases.release_card import release_card
+from coreeval.releases.release_manifest import Licence
+from coreeval.releases.sample_tables import add_dataset_info
+from coreeval.runs.card import write_card
+from coreeval.runs.manifest import read_manifest
+from coreeval.tools.markdown import (
     code_span,
     code_table_cell,
     dump_front_matter,
     escape,
     web_address,
 )
-from coreeval.releases.release import Release
-from coreeval.releases.release_card import release_card
-from coreeval.releases.release_manifest import Licence
-from coreeval.releases.sample_tables import add_dataset_info
 from coreeval.tools.text import UNSEEN, visible, visible_value
 from tests.releases.kit import Made, make_run
 

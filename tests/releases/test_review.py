@@ -9,10 +9,10 @@ import pytest
 from filelock import FileLock
 
 from coreeval.errors import ReviewOpen, RunCorrupt, RunLocked, UsageError
-from coreeval.releases.manifest import FollowedRelease, read_manifest, write_manifest
 from coreeval.releases.review import load_review
 from coreeval.releases.review.decisions import ReviewEntry, Verdict
 from coreeval.releases.review.review import Choice, record_choices, resolve_run
+from coreeval.runs.manifest import FollowedRelease, read_manifest, write_manifest
 from coreeval.schema import NamedEntity
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import StepRecord

@@ -102,7 +102,7 @@ def test_a_missing_extra_is_named(
 
     def without(module: str, *args: object, **kwargs: object) -> object:
         if module == missing or module.startswith(f"{missing}."):
-            raise ImportError(f"No module named {missing!r}", name=missing)
+            raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
         return real(module, *args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.delitem(__import__("sys").modules, "coreeval.tools.minilm", raising=False)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from coreeval.releases.manifest import read_manifest
 from coreeval.releases.release import hash_texts
+from coreeval.runs.manifest import read_manifest
 from coreeval.tools.stores.run_queries import SampleState
 from coreeval.tools.text import unescape
 from coreeval.tools.workspace import Workspace

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from coreeval.meanings import OUTCOMES
-from coreeval.releases.manifest import ControlPass, read_manifest, write_manifest
+from coreeval.runs.manifest import ControlPass, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import unescape

@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from coreeval.schema import EntityType, NamedEntity
+from coreeval.tools.extras import require_extra
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -52,7 +53,8 @@ class EntitySpan:
 
 @cache
 def _load_pipeline() -> "Language":
-    import spacy
+    with require_extra("demo", "finding entities without a model"):
+        import spacy
 
     if spacy.util.is_package(MODEL):
         return _limit_suffix_search(spacy.load(MODEL, disable=["lemmatizer", "parser"]))

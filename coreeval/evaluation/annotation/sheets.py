@@ -25,6 +25,7 @@ from coreeval.evaluation.annotation.rating_study import (
 )
 from coreeval.evaluation.annotation.ratings import SheetRow
 from coreeval.tools.archives import check_packing
+from coreeval.tools.extras import require_extra
 from coreeval.tools.text import (
     find_columns,
     format_sheet,
@@ -183,9 +184,10 @@ def write_sheet_xlsx(path: Path, items: Sequence[SheetItem], *, study: str, rate
     """Write a sheet as a workbook.
 
     Raises:
-        UsageError: a text is longer than a cell can be.
+        UsageError: a text is longer than a cell can be, or openpyxl is not installed.
     """
-    from openpyxl import Workbook
+    with require_extra("sheets", "an XLSX sheet", where=str(path), otherwise="write CSV"):
+        from openpyxl import Workbook
 
     book = Workbook()
     book.remove(book.worksheets[0])
@@ -273,7 +275,8 @@ def read_workbook_rows(path: Path) -> Iterator[NumberedRow]:
     Raises:
         UsageError: it cannot be read, or unpacks to more than anybody can have filled in.
     """
-    from openpyxl import load_workbook
+    with require_extra("sheets", "an XLSX sheet", where=str(path), otherwise="save it as CSV"):
+        from openpyxl import load_workbook
 
     try:
         with path.open("rb") as file:  # openpyxl leaves a file open that it cannot read

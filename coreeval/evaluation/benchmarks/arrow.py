@@ -26,7 +26,8 @@ from coreeval.evaluation.benchmarks.rows import (
 )
 from coreeval.evaluation.benchmarks.tables import locate_files
 from coreeval.schema import Task
-from coreeval.tools.endpoints import check_hub_address
+from coreeval.tools.endpoints import import_for_hub
+from coreeval.tools.extras import require_extra
 
 BATCH = 1024
 SUFFIX = ".parquet"
@@ -139,20 +140,8 @@ that lack what they expect they raise Python's own errors."""
 
 
 def _import_datasets() -> ModuleType:
-    check_hub_address(os.environ)
-    try:
+    with import_for_hub(os.environ), require_extra("hf", "the format hf", error=DatasetError):
         return importlib.import_module("datasets")
-    except ImportError:
-        raise DatasetError(
-            "the format hf needs the package datasets, which is not installed",
-            hint="pip install 'coreeval[hf]'",
-        ) from None
-    except ValueError as error:
-        raise DatasetError(
-            f"the package datasets cannot be imported: {error}",
-            where="the environment",
-            hint="look at the variables that begin with HF_",
-        ) from None
 
 
 def _hub_place(config: DatasetConfig) -> str:

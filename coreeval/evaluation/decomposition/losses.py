@@ -328,7 +328,7 @@ def measure_losses(
     """Take one target's drop from the original to the updated arm apart.
 
     `noise` is the share of new texts whose label may be wrong, at most: the one-sided bound of
-    `coreeval.releases.quality.estimate_noise_bound`. Terms whose arms were not asked are left out.
+    `coreeval.runs.quality.estimate_noise_bound`. Terms whose arms were not asked are left out.
     """
     found = replicate(coded, seed=seed, draws=draws)
     accuracy = measure_accuracy_parts(coded, found, noise)

@@ -29,8 +29,8 @@ from coreeval.releases.cassettes.format import (
     QuotedEvidence,
     TrainDigest,
 )
-from coreeval.releases.manifest import ConfigSource, Cost, KnowledgeUsed, Manifest, strip_paths
 from coreeval.releases.release import hash_texts
+from coreeval.runs.manifest import ConfigSource, Cost, KnowledgeUsed, Manifest, strip_paths
 from coreeval.schema import Result, Sample
 from coreeval.tasks import BUILT_IN
 from coreeval.tools.stores.run_store import RunStore

@@ -33,10 +33,10 @@ from coreeval.releases.cassettes.format import (
     write_cassette,
 )
 from coreeval.releases.cassettes.read import hash_files, hash_rows
-from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.releases.release import hash_texts
 from coreeval.releases.release_manifest import Licence
 from coreeval.releases.sources import find_licence
+from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Evidence, RoleName, Sample
 from coreeval.tasks import BUILT_IN
 from coreeval.tools.clock import utc_now

@@ -39,7 +39,7 @@ from coreeval.releases.cassettes.read import (
     install_hint,
     open_cassette,
 )
-from coreeval.releases.manifest import Manifest, write_manifest
+from coreeval.runs.manifest import Manifest, write_manifest
 from coreeval.tools.files import write_text
 from coreeval.tools.workspace import RunFiles, Workspace
 

@@ -16,7 +16,7 @@ from coreeval.graph.estimate.call_figures import CallUsage
 from coreeval.graph.estimate.costing import RoleAssignments, find_recorded_name, iter_role_models
 from coreeval.graph.estimate.workload import measure_prompt
 from coreeval.graph.target_questions import ARM_TEXTS
-from coreeval.releases.manifest import Manifest, read_manifest
+from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Arm, RoleName
 from coreeval.tools.catalogs import cost
 from coreeval.tools.clock import utc_now

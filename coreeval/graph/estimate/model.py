@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from pydantic import ValidationError, model_validator
 
-from coreeval.releases.manifest import Cost, Manifest
+from coreeval.runs.manifest import Cost, Manifest
 from coreeval.schema import Value, Window
 from coreeval.tools.cutoffs import LatestDate
 from coreeval.tools.files import write_json

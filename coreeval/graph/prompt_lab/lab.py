@@ -22,7 +22,7 @@ from coreeval.graph.prompt_lab.role_inputs import (
 )
 from coreeval.graph.setup import Setup, set_up
 from coreeval.prompts import PromptSet, load_prompts
-from coreeval.releases.manifest import read_manifest
+from coreeval.runs.manifest import read_manifest
 from coreeval.schema import RoleName, Sample
 from coreeval.tasks import load_task
 from coreeval.tools.clock import utc_now

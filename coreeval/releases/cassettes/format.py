@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from coreeval.releases.manifest import Manifest
+from coreeval.runs.manifest import Manifest
 from coreeval.schema import BadRow, Evidence, NamedEntity, Result, RoleName, Rung, Sample, Value
 from coreeval.tools.files import replacing
 

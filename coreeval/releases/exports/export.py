@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.errors import RunStateError, UsageError
-from coreeval.releases.arms import shard_name
 from coreeval.releases.exports.harness_tasks import write_inspect, write_lm_eval
 from coreeval.releases.exports.material import Material, open_material
 from coreeval.releases.exports.tables import write_csv, write_jsonl, write_junit, write_spreadsheet
 from coreeval.releases.folders import create_export_folder
 from coreeval.releases.sample_tables import add_dataset_info, iter_dataset_info
+from coreeval.runs.arms import shard_name
 from coreeval.tools.files import leads_through_link, write_text
 
 CARD_FILE = "README.md"

@@ -4,12 +4,10 @@ The lm-evaluation-harness gets two tasks for each arm, one by likelihood and one
 Inspect gets a task and, of a run, its story as logs that `inspect view` shows.
 """
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
 
-from coreeval.errors import UsageError
 from coreeval.releases.exports.material import (
     Material,
     iter_questions,
@@ -20,6 +18,7 @@ from coreeval.releases.exports.material import (
 )
 from coreeval.releases.exports.tables import write_lines
 from coreeval.releases.release import ReleasedArm
+from coreeval.tools.extras import require_extra
 from coreeval.tools.files import ParquetColumns, write_parquet, write_text
 
 QUESTION_COLUMNS: ParquetColumns = {"id": "string", "prompt": "string", "label_text": "string"}
@@ -144,12 +143,8 @@ def write_inspect(material: Material, out: Path) -> dict[str, int]:
 
 def _write_logs(material: Material, folder: Path) -> int:
     """Write the logs of a run; return the number of samples in them."""
-    if find_spec("inspect_ai") is None:
-        raise UsageError(
-            "logs of a run need the package inspect-ai, which is not installed",
-            where="--to inspect",
-            hint="pip install 'coreeval[inspect]'; of a release no package is needed",
-        )
-    from coreeval.releases.exports.inspect_logs import write_logs
+    otherwise = "export a release, which has no logs"
+    with require_extra("inspect", "logs of a run", where="--to inspect", otherwise=otherwise):
+        from coreeval.releases.exports.inspect_logs import write_logs
 
     return write_logs(material, folder)

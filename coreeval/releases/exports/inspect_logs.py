@@ -37,9 +37,9 @@ from inspect_ai.model import (
 )
 from inspect_ai.scorer import Score
 
-from coreeval.releases.arms import SNIPPET_CHARS
 from coreeval.releases.exports.material import Material, task_slug
-from coreeval.releases.manifest import Manifest, read_manifest
+from coreeval.runs.arms import SNIPPET_CHARS
+from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.schema import Evidence
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_records import CallRecord

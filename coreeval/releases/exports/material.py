@@ -16,11 +16,11 @@ from coreeval.config import Config, load_config
 from coreeval.errors import ReleaseError, RunStateError
 from coreeval.evaluation.benchmarks import find_target
 from coreeval.evaluation.targets import fill_template
-from coreeval.releases.arms import original_fields, semantic_fields, shard_name
-from coreeval.releases.manifest import read_manifest
 from coreeval.releases.release import MANIFEST, Release, ReleasedArm, read_facts
 from coreeval.releases.release_manifest import ArmRow, FactRow
 from coreeval.releases.verify import require_whole
+from coreeval.runs.arms import original_fields, semantic_fields, shard_name
+from coreeval.runs.manifest import read_manifest
 from coreeval.schema import Outcome, SemanticStatus, Task, Value
 from coreeval.tasks import ALL_TARGETS, BUILT_IN, load_task
 from coreeval.tools.clock import utc_now

@@ -19,10 +19,10 @@ from coreeval.releases.gates.values import (
     VerdictValue,
 )
 from coreeval.releases.junit import JUnitCase, JUnitEnding, write_suite
-from coreeval.releases.quality import read_findings
 from coreeval.releases.release import Release, read_release
-from coreeval.releases.release_manifest import Findings, ReleaseManifest
+from coreeval.releases.release_manifest import ReleaseManifest
 from coreeval.releases.verify import verify
+from coreeval.runs.quality import Findings, read_findings
 from coreeval.schema import Value
 from coreeval.tools.files import replacing
 from coreeval.tools.workspace import command

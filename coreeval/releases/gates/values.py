@@ -10,7 +10,8 @@ from coreeval.evaluation.arms import FEWEST
 from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.evaluation.scores import Score, score_proportion
 from coreeval.releases.gates.limits import Limit, RankLimit
-from coreeval.releases.release_manifest import Findings, ReleaseManifest, TargetFindings
+from coreeval.releases.release_manifest import ReleaseManifest
+from coreeval.runs.quality import Findings, TargetFindings
 
 
 class ExpectedTargets:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coreeval.errors import ReleaseError, ReviewOpen, RunStateError, UsageError
-from coreeval.releases.manifest import Manifest, read_manifest
 from coreeval.releases.release import MANIFEST, Release, read_release
 from coreeval.releases.release_manifest import ReviewState
 from coreeval.releases.review.decisions import (
@@ -22,6 +21,7 @@ from coreeval.releases.review.decisions import (
     Verdict,
 )
 from coreeval.releases.review.listing import find_published_text, list_samples
+from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.tools.clock import Clock, utc_now
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, Workspace, command

@@ -13,7 +13,6 @@ from pathlib import Path
 from coreeval.agents.name_finder import NameFinder
 from coreeval.config import Config, load_config
 from coreeval.errors import CoreEvalError, RunCorrupt, RunStateError, UsageError
-from coreeval.releases.open import lock_runs
 from coreeval.releases.release import MANIFEST
 from coreeval.releases.takedown.calls import (
     CACHE_DATABASE,
@@ -32,6 +31,7 @@ from coreeval.releases.takedown.documents import (
 from coreeval.releases.takedown.names import add_names
 from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.runs import erase_from_run, list_results
+from coreeval.runs.open import lock_runs
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
 from coreeval.tools.stores.heartbeat import refuse_link
 from coreeval.tools.workspace import RunFiles, Workspace

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coreeval.agents.name_finder import TAKEN_DOWN, NameFinder
-from coreeval.releases.arms import shard_name
-from coreeval.releases.manifest import full_counts, read_manifest, write_manifest
 from coreeval.releases.takedown.calls import (
     TextMatches,
     erase_checkpoints,
@@ -21,6 +19,8 @@ from coreeval.releases.takedown.calls import (
     transaction,
 )
 from coreeval.releases.takedown.documents import count_matches
+from coreeval.runs.arms import shard_name
+from coreeval.runs.manifest import full_counts, read_manifest, write_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.workspace import RunFiles, command

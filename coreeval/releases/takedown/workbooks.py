@@ -22,9 +22,12 @@ def blank_workbook(path: Path, finder: NameFinder, *, dry: bool) -> int:
     """Blank what names somebody, and return how many things that are.
 
     Raises:
-        ValueError: it unpacks to more than is looked through, or is damaged.
+        ValueError: it unpacks to more than is looked through, is damaged, or openpyxl is missing.
     """
-    from openpyxl import load_workbook
+    try:
+        from openpyxl import load_workbook
+    except ModuleNotFoundError:
+        raise ValueError("workbooks need: pip install 'coreeval[sheets]'") from None
 
     _refuse_bomb(path)
     with path.open("rb") as file:  # openpyxl leaves a file open that it cannot read

@@ -23,8 +23,8 @@ from coreeval.evaluation.pcr.study import resample_files
 from coreeval.evaluation.report.definitions import find_highlights
 from coreeval.evaluation.report.provenance import summarize_evidence
 from coreeval.evaluation.report.report_document import ReportInput
-from coreeval.releases.manifest import read_manifest
-from coreeval.releases.quality import measure_quality
+from coreeval.runs.manifest import read_manifest
+from coreeval.runs.quality import measure_quality
 from coreeval.schema import Prediction
 from coreeval.tasks import load_task
 from coreeval.tools.stores.run_store import RunStore

@@ -20,13 +20,7 @@ from coreeval.releases.cassettes.format import (
     write_cassette,
 )
 from coreeval.releases.cassettes.read import open_cassette
-from coreeval.releases.manifest import (
-    ConfigSource,
-    Fingerprints,
-    KnowledgeUsed,
-    Manifest,
-    full_counts,
-)
+from coreeval.runs.manifest import ConfigSource, Fingerprints, KnowledgeUsed, Manifest, full_counts
 from coreeval.schema import Coverage, Sample, Window
 
 MOMENT = datetime(2026, 11, 1, tzinfo=UTC)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from coreeval.config import load_config
-from coreeval.releases.arms import write_arms
-from coreeval.releases.card import write_card
-from coreeval.releases.manifest import read_manifest
+from coreeval.runs.arms import write_arms
+from coreeval.runs.card import write_card
+from coreeval.runs.manifest import read_manifest
 from coreeval.schema import Result
 from coreeval.tasks import load_task
 from coreeval.tools.stores.run_store import RunStore

@@ -6,19 +6,9 @@ from coreeval.evaluation.scores import Score, TargetRanking, score_proportion
 from coreeval.releases.gates.check import GateFinding, check_gates
 from coreeval.releases.gates.limits import GatesFile
 from coreeval.releases.gates.values import GateSubject
-from coreeval.releases.manifest import ConfigSource, Cost, Fingerprints, KnowledgeUsed
-from coreeval.releases.release_manifest import (
-    ChangeCounts,
-    Changelog,
-    Findings,
-    LabelNoise,
-    LabelShare,
-    Licence,
-    Overlap,
-    Quality,
-    ReleaseManifest,
-    TargetFindings,
-)
+from coreeval.releases.release_manifest import ChangeCounts, Changelog, Licence, ReleaseManifest
+from coreeval.runs.manifest import ConfigSource, Cost, Fingerprints, KnowledgeUsed
+from coreeval.runs.quality import Findings, LabelNoise, LabelShare, Overlap, Quality, TargetFindings
 from coreeval.schema import Coverage, Window
 from coreeval.tools.cutoffs import TargetFreshness
 from tests.releases.kit import NOW

@@ -22,10 +22,9 @@ from coreeval.releases.gates.check import (
 )
 from coreeval.releases.gates.limits import Gates, GatesFile, load_default_gates
 from coreeval.releases.gates.values import NUMBERS, VERDICTS, GateSubject
-from coreeval.releases.manifest import Cost
-from coreeval.releases.quality import read_findings
 from coreeval.releases.release import Release
-from coreeval.releases.release_manifest import Findings, LabelNoise, Overlap, TargetFindings
+from coreeval.runs.manifest import Cost
+from coreeval.runs.quality import Findings, LabelNoise, Overlap, TargetFindings, read_findings
 from coreeval.tools.cutoffs import TargetFreshness
 from tests.releases.gates.kit import FINDINGS, QUALITY, TARGETS, found, manifest
 from tests.releases.kit import NOW, Made, make_run

@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import sqlite3
+import sys
 import tracemalloc
 from contextlib import closing
 from pathlib import Path
@@ -257,3 +258,14 @@ def test_a_workbook_that_claims_billions_of_cells_is_told(tmp_path: Path, inside
         assert (found.action, found.count) == ("blanked", 1)
     else:
         assert (found.action, "cells" in found.to_do) == ("reported", True)
+
+
+def test_a_workbook_without_the_package_for_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = Workbook()
+    book.properties.creator = NAME
+    book.save(tmp_path / "a.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (found,) = forget(tmp_path / "a.xlsx")
+    assert (found.action, "coreeval[sheets]" in found.to_do) == ("reported", True)

@@ -23,6 +23,7 @@ from coreeval.schema import (
     Retrieval,
     Window,
 )
+from coreeval.tools.extras import require_extra
 from coreeval.tools.gdelt.bigquery.request import (
     BigQueryRefusal,
     BytesBudget,
@@ -309,17 +310,17 @@ def open_bigquery(
         ConfigError: the extra is not installed, or no project is named.
         CredentialError: there are no Google credentials.
     """
-    try:
-        with warnings.catch_warnings():
-            # Google's packages foretell what they will need of others that play no part here.
-            warnings.simplefilter("ignore", FutureWarning)
-            from coreeval.tools.gdelt.bigquery.client import open_client
-            from coreeval.tools.gdelt.bigquery.jobs import JobRunner
-    except ImportError as error:
-        raise ConfigError(
-            f"the bigquery backend needs a package that is not installed: {error.name}",
-            where="knowledge.backends",
-            hint="pip install 'coreeval[bigquery]', or take bigquery out of the list",
-        ) from error
+    needed = require_extra(
+        "bigquery",
+        "the bigquery backend",
+        where="knowledge.backends",
+        otherwise="take bigquery out of the list",
+        error=ConfigError,
+    )
+    with needed, warnings.catch_warnings():
+        # Google's packages foretell what they will need of others that play no part here.
+        warnings.simplefilter("ignore", FutureWarning)
+        from coreeval.tools.gdelt.bigquery.client import open_client
+        from coreeval.tools.gdelt.bigquery.jobs import JobRunner
     runner = JobRunner(open_client(config, credentials))
     return BigQueryKnowledge(runner, config, min_precision=min_precision, tell=tell)

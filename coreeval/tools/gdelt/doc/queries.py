@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from coreeval.errors import KnowledgeError
 from coreeval.schema import EntityQuery, Window
+from coreeval.tools.extras import require_extra
 from coreeval.tools.gdelt.sync.feeds import HOLES
 from coreeval.tools.gdelt.words import TITLES_AND_SUFFIXES, plain_words, search_keys
 
@@ -199,14 +200,14 @@ def require_gdeltdoc() -> None:
     Raises:
         KnowledgeError: it is not installed.
     """
-    try:
+    with require_extra(
+        "doc",
+        "the doc backend",
+        where="knowledge.backends",
+        otherwise="leave doc out of the backends",
+        error=KnowledgeError,
+    ):
         import gdeltdoc  # type: ignore[import-untyped] # noqa: F401 - it takes a second
-    except ImportError as error:
-        raise KnowledgeError(
-            f"the doc backend needs the package gdeltdoc: {error}",
-            where="knowledge.backends",
-            hint="pip install 'coreeval[doc]', or leave doc out of the backends",
-        ) from error
 
 
 def request_parameters(ask: DocQuery) -> Mapping[str, str]:

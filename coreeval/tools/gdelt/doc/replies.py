@@ -11,9 +11,8 @@ import aiohttp
 from yarl import URL
 
 from coreeval.errors import KnowledgeError
-from coreeval.tools.clock import parse_retry_after
 from coreeval.tools.gdelt.rows import parse_lenient_json
-from coreeval.tools.http import BodyTooLong, ResponseBody, describe_http_error
+from coreeval.tools.http import BodyTooLong, ResponseBody, describe_http_error, parse_retry_after
 
 USER_AGENT = "coreeval (dated news for benchmarks)"
 """Requests that do not say who they are are refused (research: gdelt §1)."""

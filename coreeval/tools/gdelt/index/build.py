@@ -17,7 +17,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from coreeval.tools.files import flush, flush_tree
 from coreeval.tools.gdelt.index.news_index import is_whole, read_pages
 from coreeval.tools.gdelt.index.pages import add_functions, make_keys, make_pages
-from coreeval.tools.gdelt.index.part_writer import make_items, make_stories, write_part
+from coreeval.tools.gdelt.index.part_writer import write_part
 from coreeval.tools.gdelt.index.store_catalog import (
     StorePart,
     hash_code,
@@ -28,6 +28,7 @@ from coreeval.tools.gdelt.index.store_catalog import (
     part_folder,
     replace_parts,
 )
+from coreeval.tools.gdelt.index.stories import make_items, make_stories
 
 SIZES = (100_000, 10_000, 1_000, 100, 10, 1)
 """Days, aligned on the calendar, so that a new day moves no border but the last."""

@@ -10,14 +10,16 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pyarrow import Codec  # type: ignore[import-untyped]
 
 MAGIC = b"coreeval arrays 1\n"
 ALIGNED = 64
@@ -90,12 +92,19 @@ def write_records(path: Path, records: Iterable[str]) -> None:
     ends: list[int] = [0]
     sizes: list[int] = []
     lines = iter(records)
-    packer = zstandard.ZstdCompressor(_LEVEL)
+    codec = _open_codec()
     with path.open("wb") as file:
         while block := "\n".join(islice(lines, IN_A_BLOCK)).encode():
-            ends.append(ends[-1] + file.write(packer.compress(block)))
+            ends.append(ends[-1] + file.write(codec.compress(block, asbytes=True)))
             sizes.append(len(block))
         file.write(np.array([*ends[1:], *sizes, len(sizes)], "<i8").tobytes())
+
+
+@cache
+def _open_codec() -> "Codec":
+    from pyarrow import Codec  # 50 ms that only stored texts need
+
+    return Codec("zstd", compression_level=_LEVEL)
 
 
 class RecordFile:
@@ -145,9 +154,11 @@ class RecordFile:
         start = self._ends[block - 1] if block else 0
         packed = self._bytes[start : self._ends[block]]
         try:
-            return zstandard.decompress(packed, max_output_size=int(self._sizes[block]))
-        except zstandard.ZstdError as error:
+            size = int(self._sizes[block])
+            unpacked: bytes = _open_codec().decompress(packed, size, asbytes=True)
+        except (OSError, MemoryError, SystemError) as error:  # the last: a size below zero
             raise ValueError(f"a block of texts is damaged: {error}") from None
+        return unpacked
 
 
 Items = NDArray[np.uint32]
@@ -191,7 +202,7 @@ class Strings(Sequence[str]):
 
 def to_string_arrays(name: str, texts: Iterable[str]) -> Arrays:
     """Return the arrays of `Strings`, to be written."""
-    import pyarrow as pa  # type: ignore[import-untyped]  # slow to import, for making parts only
+    import pyarrow as pa  # slow to import, for making parts only
 
     column = pa.array(texts, pa.string())
     if not len(column):

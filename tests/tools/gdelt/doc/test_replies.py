@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from coreeval.config.knowledge import DocConfig
 from coreeval.errors import KnowledgeError
-from coreeval.tools.clock import parse_retry_after
 from coreeval.tools.gdelt.doc.doc_source import open_doc
 from coreeval.tools.gdelt.doc.fetch import to_articles
 from coreeval.tools.gdelt.doc.replies import (
@@ -29,7 +28,7 @@ from coreeval.tools.gdelt.doc.replies import (
     open_wire,
     read_reply,
 )
-from coreeval.tools.http import MOST_BODY_BYTES
+from coreeval.tools.http import MOST_BODY_BYTES, parse_retry_after
 from tests.support.doc_server import NOTICE, DocServer, Fault, always
 from tests.support.proxy import Proxy
 from tests.tools.gdelt.doc.kit import asked, need_recorded, query, row, said

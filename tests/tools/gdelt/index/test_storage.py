@@ -79,6 +79,16 @@ def test_any_changed_number_is_seen_by_its_sum(tmp_path: Path) -> None:
     assert list(open_arrays(tmp_path / "x", checked=True)) == list(WRITTEN)
 
 
+@pytest.mark.parametrize("size", [-1, 0, 10, 2**62])
+def test_a_changed_size_of_a_block_of_texts_is_seen(tmp_path: Path, size: int) -> None:
+    write_records(tmp_path / "x", ['{"title": "Gold rises"}'])
+    whole = bytearray((tmp_path / "x").read_bytes())
+    whole[-16:-8] = size.to_bytes(8, "little", signed=True)
+    (tmp_path / "x").write_bytes(whole)
+    with RecordFile(tmp_path / "x") as records, pytest.raises(ValueError, match="damaged"):
+        records.read(0)
+
+
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 LISTS = st.lists(st.dictionaries(st.integers(0, 40), st.booleans(), max_size=12), max_size=6)
 

@@ -8,9 +8,9 @@ from typing import get_args
 
 from coreeval.config import ROLES as CONFIGURED
 from coreeval.config import ModelsConfig
-from coreeval.releases import status as looking
-from coreeval.releases.manifest import Status, read_manifest
-from coreeval.releases.status import read_bad_lines, read_failures, read_status
+from coreeval.runs import status as looking
+from coreeval.runs.manifest import Status, read_manifest
+from coreeval.runs.status import read_bad_lines, read_failures, read_status
 from coreeval.schema import Outcome
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
@@ -29,7 +29,7 @@ def test_the_words_are_those_of_the_schema(people: Made) -> None:
 
 
 def test_looking_imports_nothing_heavy(people: Made) -> None:
-    looks = "from coreeval.releases.status import read_status; read_status(Path(sys.argv[1]))"
+    looks = "from coreeval.runs.status import read_status; read_status(Path(sys.argv[1]))"
     tells = f"print([name for name in {HEAVY} if name in sys.modules])"
     program = f"import sys; from pathlib import Path; {looks}; {tells}"
     command = [sys.executable, "-c", program, str(people.files.root)]

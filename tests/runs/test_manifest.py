@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.errors import RunStateError
-from coreeval.releases.manifest import full_counts, read_manifest, strip_paths
+from coreeval.runs.manifest import full_counts, read_manifest, strip_paths
 
 
 def test_counts_name_every_outcome_and_add_up() -> None:

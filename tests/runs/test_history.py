@@ -8,12 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from coreeval.runs.history import (
+    CallHistory,
+    SampleHistory,
+    read_sample_history,
+    redact_history,
+    redact_row,
+    redact_text,
+)
 from coreeval.schema import Evidence, ReplacedFact, Result, Sample, Triple, Verdict
 from coreeval.tools.stores.call_store import open_calls
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import CallRow, StepRecord
-from coreeval.viewer.history import CallHistory, SampleHistory, read_sample_history
-from coreeval.viewer.rendering import redact_history, redact_row, redact_text
 from tests.tools.stores.call_samples import record
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -15,20 +15,98 @@ from pydantic import ValidationError
 from coreeval.agents.text.words import split_words
 from coreeval.errors import RunCorrupt
 from coreeval.evaluation.pcr.verdicts import ABOUT_MEMORY, CAVEATS, Basis
-from coreeval.evaluation.scores import NO_SCORE, RANKED_ARMS, Score, score_proportion
-from coreeval.releases.arms import accepted_fields
-from coreeval.releases.release_manifest import (
-    Findings,
-    LabelNoise,
-    LabelShare,
-    Overlap,
-    Quality,
-    RungCoverage,
-    TargetFindings,
-)
-from coreeval.schema import Rung, Task
+from coreeval.evaluation.scores import NO_SCORE, RANKED_ARMS, Score, TargetRanking, score_proportion
+from coreeval.runs.arms import accepted_fields
+from coreeval.schema import Rung, Task, Value
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.text import UNSPACED
+
+
+class LabelShare(Value):
+    """How one label fared."""
+
+    label: str
+    total: int
+    """Samples of the benchmark with it."""
+    accepted: Score
+    """Share of them in the updated arm."""
+    original_share: float
+    """Its share of the benchmark."""
+    updated_share: float | None
+    """Its share of the updated arm; None where that is empty."""
+
+
+class LabelNoise(Value):
+    """What blind judges said of labels: they see a text, and neither its label nor its history."""
+
+    original: Score = NO_SCORE
+    """Share of the judged originals that definitely read as another label."""
+    updated: Score = NO_SCORE
+    """Share of the judged new texts, those of retries included, that did not read as the label."""
+    bound: float | None = None
+    """Share of the updated arm that may have a wrong label (`noise_bound`); None where nothing was
+    judged."""
+
+
+class RungCoverage(Value):
+    """What one step of the knowledge ladder came to."""
+
+    rung: Rung
+    samples: int
+    """Whose news it found."""
+    accepted: int
+
+
+class Overlap(Value):
+    """How much of the updated texts stands in their originals, word for word."""
+
+    size: int
+    """Words of an n-gram."""
+    share: float | None
+    """Of the updated texts' n-grams, those that their original has; None where they have none."""
+    grams: int
+    """N-grams that the updated texts have."""
+    texts: int
+    """Updated samples that were compared."""
+
+
+class Quality(Value):
+    """What an owner signs off."""
+
+    acceptance: Score
+    by_label: tuple[LabelShare, ...]
+    balance_shift: float | None
+    """Total variation distance between the labels of the benchmark and of the updated arm."""
+    label_noise: LabelNoise = LabelNoise()
+    evidence: Score
+    """Share of the benchmark's samples for which news was found."""
+    rungs: tuple[RungCoverage, ...]
+    overlap: Overlap | None = None
+    """None in releases from before this was measured."""
+
+
+class TargetFindings(Value):
+    """What is known of one target when the release is made."""
+
+    target: str
+    original: Score = NO_SCORE
+    """Macro-F1 on the original arm, on the samples that the updated one has too."""
+    updated: Score = NO_SCORE
+    pcr: str | None = None
+    """Verdict; None where it was not asked, and so for the next two."""
+    pcr_caveat: str = ""
+    """Under which condition that verdict holds; empty if it needs none."""
+    drop: str | None = None
+    numleak: dict[str, str] = {}
+    """Verdict for each series."""
+
+
+class Findings(Value):
+    """What the run's report says of targets."""
+
+    ranking: TargetRanking | None = None
+    targets: tuple[TargetFindings, ...] = ()
+
 
 GRAM = 5
 """Words of an n-gram. The checks look at three (pilot §7), which names and turns of phrase share by

@@ -206,7 +206,7 @@ def _read_manifest(path: Path) -> Json:
             return dict(manifest)
     except (OSError, ValueError, RecursionError):
         pass
-    from coreeval.releases.manifest import read_original_manifest
+    from coreeval.runs.manifest import read_original_manifest
 
     complete = read_original_manifest(path).model_dump(mode="json")
     for defect in _defects(complete):

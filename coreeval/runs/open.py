@@ -13,7 +13,7 @@ from typing import NamedTuple
 from filelock import FileLock, Timeout
 
 from coreeval.errors import CoreEvalError, RunLocked
-from coreeval.releases.manifest import Manifest, read_manifest
+from coreeval.runs.manifest import Manifest, read_manifest
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.call_store import CallStore, open_calls
 from coreeval.tools.stores.run_store import RunStore

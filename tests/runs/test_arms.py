@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from coreeval.releases.arms import PROVENANCE, OnReject, write_arms
+from coreeval.runs.arms import PROVENANCE, OnReject, write_arms
 from coreeval.schema import Evidence, Outcome, ReplacedFact, Result, Sample, Triple
 from coreeval.tasks import load_task
 from coreeval.tools.stores.run_store import RunStore

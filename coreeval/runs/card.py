@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from coreeval.config import Config
-from coreeval.releases.manifest import Manifest
-from coreeval.releases.markdown import code_table_cell, dump_front_matter, escape
+from coreeval.runs.manifest import Manifest
 from coreeval.schema import Task
 from coreeval.tools.cutoffs import LatestDate, TargetFreshness
 from coreeval.tools.files import write_text
 from coreeval.tools.knowledge import describe_coverage
+from coreeval.tools.markdown import code_table_cell, dump_front_matter, escape
 
 ATTRIBUTION = (
     "News metadata comes from the GDELT Project (https://www.gdeltproject.org/); headlines and "

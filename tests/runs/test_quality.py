@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coreeval.evaluation.scores import NO_SCORE, score_proportion
-from coreeval.releases.quality import (
+from coreeval.runs.quality import (
     estimate_noise_bound,
     measure_balance_shift,
     measure_overlap,
