@@ -17,9 +17,14 @@ def run() -> NoReturn:
     gc.set_threshold(OBJECTS_BETWEEN_ROUNDS, 20, 10)
     # pydantic looks through every installed distribution for plugins, which takes 0.1 to 0.2 s
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    from coreeval.cli import main
+    try:
+        from coreeval.cli import main
 
-    _leave(main())
+        code = main()
+    except KeyboardInterrupt:  # while modules are imported, before main() tells of it
+        sys.stderr.write("error: stopped by Ctrl-C\n")
+        code = 130
+    _leave(code)
 
 
 def _leave(code: int) -> NoReturn:

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from coreeval.cli.output import note, show_error
 from coreeval.errors import CoreEvalError, Interrupted, RunError, UsageError
@@ -39,6 +40,7 @@ HOMES = {
 """Modules of those that share one."""
 
 
+_STOPPED = "stopped by Ctrl-C"
 _NO_ROOM = "the disk is full: make room on it, then give the same command again"
 _NO_PERMISSION = "let this user read and write there, or copy the folder to where you may"
 _HINTS = {
@@ -77,10 +79,25 @@ def options(
         raise typer.Exit(UsageError.exit_code)
 
 
+class _Program(TyperGroup):
+    """Tells of Ctrl-C as of any error: typer would end with 130 and no word."""
+
+    def invoke(self, ctx: Any) -> object:  # noqa: ANN401 - typer hides the class that it wants here
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted(_STOPPED) from None
+
+
 def build_app(names: Sequence[str]) -> typer.Typer:
     """Return the program with these commands."""
     made = typer.Typer(
-        name=NAME, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+        name=NAME,
+        cls=_Program,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
     )
     made.callback(invoke_without_command=True)(options)
     for name in names:
@@ -136,7 +153,7 @@ def _to_coreeval_error(error: BaseException) -> CoreEvalError:
     if isinstance(error, CoreEvalError):
         return error
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return Interrupted("stopped by Ctrl-C")
+        return Interrupted(_STOPPED)
     if isinstance(error, OSError):
         hint = _HINTS.get(error.errno or 0, "")
         return RunError(error.strerror or str(error), where=str(error.filename or ""), hint=hint)

@@ -1,5 +1,6 @@
 """`coreeval export` and `push`: a run or release in files of other tools, or on the hub."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -105,10 +106,11 @@ def push(
     as_json: AsJson = False,
 ) -> None:
     """Publish a release on the Hugging Face hub, in one commit."""
+    from coreeval.tools.endpoints import import_for_hub
     from coreeval.tools.env_file import read_env_file
 
     read_env_file(Path.cwd())
-    with require_extra("hf", "coreeval push"):
+    with import_for_hub(os.environ), require_extra("hf", "coreeval push"):
         from coreeval.releases.exports.hub import push as work
     done = work(release, to=to, public=public, dry_run=dry_run)
     show(_push_document(done, dry_run), as_json, lambda: "\n".join(_push_lines(done, dry_run)))

@@ -9,14 +9,17 @@ alone the texts of any file that a config can name.
 import ipaddress
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from coreeval.config import ROLES, AnyConfig, Config, ModelConfig
-from coreeval.errors import ConfigError, UntrustedEndpoint
+from coreeval.errors import ConfigError, UntrustedEndpoint, UsageError
 
 GOOGLE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
+HUB_VARIABLE = "HF_ENDPOINT"
+"""Where datasets are pushed to and read from, if it is not the public hub."""
 TEXTS = "texts without a key"
 """Stands for the variable where none is sent: prompts alone."""
 COLLECTOR_VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
@@ -61,6 +64,32 @@ def origin_of(url: str) -> str:
         )
     shown = f"[{host}]" if ":" in host else host.rstrip(".")
     return f"{scheme}://{shown}" + (f":{port}" if port not in (None, _PORTS[scheme]) else "")
+
+
+@contextmanager
+def import_for_hub(env: Mapping[str, str]) -> Iterator[None]:
+    """Look at the hub's address before the block imports huggingface_hub, which reads it then.
+
+    Raises:
+        UsageError: it is no http or https address, or another variable of the hub cannot be read.
+    """
+    try:
+        if HUB_VARIABLE in env:
+            origin_of(env[HUB_VARIABLE])
+    except ConfigError:
+        raise UsageError(
+            "the address of the hub is no http address",  # it may hold a password
+            where=f"{HUB_VARIABLE}, in the environment or in .env",
+            hint="unset it for https://huggingface.co, or give the address of another hub",
+        ) from None
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(
+            f"the packages for the hub cannot be imported: {error}",
+            where="the environment",
+            hint="look at the variables that begin with HF_",
+        ) from None
 
 
 def is_loopback(origin: str) -> bool:

@@ -180,6 +180,35 @@ def test_a_fault_of_ours_is_one_message_too(shell: Shell, monkeypatch: pytest.Mo
     assert "ZeroDivisionError" in shell("status", "run", "--json").error["message"]
 
 
+def test_ctrl_c_in_a_command_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coreeval.runs.status.read_status", stopped)
+    assert shell("status", "run").err == "error: stopped by Ctrl-C\n"
+    said = shell("status", "run", "--json")
+    assert (said.code, said.error["kind"]) == (130, "interrupted")
+
+
+IMPORTING = """
+import sys
+from coreeval.__main__ import run
+
+class Stop:
+    def find_spec(self, name, path, target=None):
+        if name == "coreeval.cli":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stop())
+run()
+"""
+
+
+def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "error: stopped by Ctrl-C\n")
+
+
 def test_ctrl_c_before_the_run_has_begun(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

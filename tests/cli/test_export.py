@@ -1,7 +1,9 @@
 """`coreeval export` and `coreeval push`, as they are called."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from huggingface_hub import constants
@@ -76,6 +78,32 @@ def test_a_release_is_pushed_with_the_token_of_the_env_file(
     assert (again.code, again.err) == (0, "")
     assert again.out.startswith("me/trial has trial 1 already\n")
     assert TOKEN not in again.out
+
+
+@pytest.mark.parametrize("address", ["http://[", "http://h:99999", "http://h..i", "ftp://h", ""])
+def test_the_hubs_address_is_looked_at_before_its_package_is_imported(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    monkeypatch.delitem(sys.modules, "coreeval.releases.exports.hub", raising=False)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)  # its import would fail
+    said = shell("push", shell.folder, "--to", "me/trial", "--json")
+    assert (said.code, said.error["kind"]) == (2, "usage")
+    assert said.error["message"] == "the address of the hub is no http address"
+    assert "HF_ENDPOINT" in said.error["where"]
+
+
+def test_a_variable_that_the_hubs_package_cannot_read_is_told(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "coreeval.releases.exports.hub", raising=False)
+    package = ModuleType("huggingface_hub")
+    package.__getattr__ = lambda _: int("abc")  # type: ignore[method-assign]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", package)
+    said = shell("push", shell.folder, "--to", "me/trial", "--json")
+    assert (said.code, said.error["kind"]) == (2, "usage")
+    assert "for the hub cannot be imported: invalid literal" in said.error["message"]
+    assert "HF_" in said.error["hint"]
 
 
 def test_every_format_is_documented() -> None:

@@ -32,6 +32,7 @@ from coreeval.evaluation.numleak.parsing.probe_answers import (
 )
 from coreeval.evaluation.numleak.periods import Period
 from coreeval.evaluation.numleak.series.definition import load_units
+from coreeval.evaluation.numleak.series.layouts import extract_text
 from coreeval.models.answers import InvalidAnswer, OutputSchema, PlainOutput
 from coreeval.models.rate_limit import parse_allowances
 from coreeval.releases.cassettes.read import open_cassette
@@ -42,7 +43,7 @@ from coreeval.tools.gdelt import page_text
 from coreeval.tools.gdelt.doc import replies
 from coreeval.tools.gdelt.doc.fetch import to_articles
 from coreeval.tools.gdelt.doc.replies import HttpReply
-from coreeval.tools.gdelt.rows import FileDamage
+from coreeval.tools.gdelt.rows import FileDamage, read_lines
 from coreeval.tools.gdelt.sync.article_lists import read_artlist
 from coreeval.tools.gdelt.sync.file_reader import Offer, read
 from coreeval.tools.text import iter_sheet_rows
@@ -179,6 +180,13 @@ def _empty_book() -> io.BytesIO:
     return made
 
 
+def _archive(content: bytes, folder: Path) -> None:
+    """Read bytes as a file of news and as one of a series."""
+    _of_file("a.zip", read_lines)(content, folder)
+    with suppress(CoreEvalError):
+        extract_text(content)
+
+
 def _news(name: str, feed: str) -> Parser:
     def parse(content: bytes, folder: Path) -> None:
         path = folder / name
@@ -205,6 +213,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "csv": _of_file("a.csv", read_csv_records),
     "tsv": _of_file("a.tsv", read_tab_records),
     "jsonl": _of_file("a.jsonl", _json_lines),
+    "archive": _archive,
     "artlist": _of_file("a.json", lambda path: read_artlist(path, path.name)),
     "gkg": _news("20260610033000.gkg.csv", "gkg"),
     "gal": _news("20260610033000.gal.json", "gal"),

@@ -64,6 +64,10 @@ class HubServer:
         """Large files by their sha256."""
         self.asked: list[str] = []
         self.created: list[dict[str, Any]] = []
+        self.pages_without_end = False
+        """Whether each page of a list of files names a next one."""
+        self.pause: dict[str, str] = {}
+        """Headers of what is refused."""
         self.refuses: Refusal = lambda _: None
         """Returns the status to refuse a request with, or None."""
         self._port = 0
@@ -122,7 +126,8 @@ class HubServer:
             status = 401
         if status is None:
             return None
-        return web.json_response({"error": "refused by the test"}, status=status)
+        error = {"error": "refused by the test"}
+        return web.json_response(error, status=status, headers=self.pause)
 
     def _repository(self, http: web.Request) -> Repository:
         name = f"{http.match_info['owner']}/{http.match_info['name']}"
@@ -145,7 +150,11 @@ class HubServer:
     async def _tree(self, http: web.Request) -> web.Response:
         repository = self._repository(http)
         files = repository.at(http.match_info["revision"])
-        return web.json_response([_entry(path, files[path], repository) for path in files])
+        headers = {}
+        if self.pages_without_end:
+            headers["Link"] = f'<{self.url}{http.path}?cursor={len(self.asked)}>; rel="next"'
+        entries = [_entry(path, files[path], repository) for path in files]
+        return web.json_response(entries, headers=headers)
 
     async def _create(self, http: web.Request) -> web.Response:
         asked = await http.json()

@@ -24,6 +24,8 @@ from coreeval.tools.files import write_json
 
 RatedArm = Literal["original", "semantic", "updated"]
 RATED_ARMS: Final[tuple[RatedArm, ...]] = ("original", "semantic", "updated")
+MOST_RATERS: Final = 99
+"""Of a study: sheets that are written, and names that are read back."""
 T = TypeVar("T")
 
 

@@ -5,8 +5,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from coreeval.errors import UsageError
 from coreeval.evaluation.annotation.rating_study import (
     CRITERIA,
+    MOST_RATERS,
     Criterion,
     CriterionName,
     Level,
@@ -88,6 +90,9 @@ def collect_ratings(rows: Iterable[SheetRow], items: Sequence[str]) -> RatingCol
     Args:
         rows: Of all sheets.
         items: The study's, as the key has them.
+
+    Raises:
+        UsageError: they name more than `MOST_RATERS` raters.
     """
     problems: list[RatingProblem] = []
     remarks: list[Remark] = []
@@ -99,13 +104,20 @@ def collect_ratings(rows: Iterable[SheetRow], items: Sequence[str]) -> RatingCol
             problems.append(wrong)
             continue
         seen[row.rater] = None
+        if len(seen) > MOST_RATERS:
+            raise UsageError(
+                f"the sheets name more than {MOST_RATERS} raters",
+                where=row.where,
+                hint="write one name for each rater; score a larger study in parts",
+            )
         if row.note:
             remarks.append(Remark(item=row.item, rater=row.rater, note=row.note))
         for criterion in CRITERIA:
             problems += _take_rating(row, criterion, said[criterion.name, row.item, row.rater])
     problems += _find_repeats(said)
     counting = {about: cell.values[0] for about, cell in said.items() if len({*cell.values}) == 1}
-    raters = tuple(rater for rater in seen if any(about[2] == rater for about in counting))
+    heard = {rater for _, _, rater in counting}
+    raters = tuple(rater for rater in seen if rater in heard)
     problems += _find_missing(said, items, raters, seen)
     return RatingCollection(
         ratings=_group_by_criterion(counting, items),

@@ -7,16 +7,15 @@ from a folder: nothing is fetched, nothing is sent.
 import hashlib
 import json
 import re
-import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
-from coreeval.errors import UsageError
+from coreeval.errors import CoreEvalError, UsageError
 from coreeval.evaluation.annotation.rating_study import (
     CRITERIA,
     INSTRUCTIONS,
@@ -25,6 +24,7 @@ from coreeval.evaluation.annotation.rating_study import (
     StudyItem,
 )
 from coreeval.evaluation.annotation.ratings import SheetRow
+from coreeval.tools.archives import check_packing
 from coreeval.tools.extras import require_extra
 from coreeval.tools.text import (
     find_columns,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 
 SheetForm = Literal["csv", "xlsx", "page"]
+NumberedRow = tuple[int, list[str]]
+"""The line that a row begins on, and its cells."""
 RATING_COLUMNS: Final = tuple(each.name for each in CRITERIA)
 SHOWN_COLUMNS: Final = ("item", "rater", "text", "asks", "label", "news")
 COLUMNS: Final = (*SHOWN_COLUMNS, *RATING_COLUMNS, "note")
@@ -122,7 +124,7 @@ def _check_suffix(path: Path) -> str:
     return suffix
 
 
-def _read_rows(path: Path, rows: Iterator[tuple[int, list[str]]]) -> Iterator[SheetRow]:
+def _read_rows(path: Path, rows: Iterator[NumberedRow]) -> Iterator[SheetRow]:
     _, header = next(rows, (1, []))
     places = find_columns(path, header, _READ)
     names = [name.strip().casefold() for name in header]
@@ -142,13 +144,23 @@ def _read_rows(path: Path, rows: Iterator[tuple[int, list[str]]]) -> Iterator[Sh
             )
 
 
-def _read_xlsx(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _read_csv(path: Path) -> Iterator[NumberedRow]:
+    return _limit_rows(path, iter_sheet_rows(path))
 
+
+def _read_xlsx(path: Path) -> Iterator[NumberedRow]:
     return read_workbook_rows(path)
 
 
-READERS: Final[dict[str, Callable[[Path], Iterator[tuple[int, list[str]]]]]] = {
-    ".csv": iter_sheet_rows,
+def _limit_rows(path: Path, rows: Iterator[NumberedRow]) -> Iterator[NumberedRow]:
+    for number, row in enumerate(rows, start=1):
+        if number > _MOST_ROWS:
+            raise sheet_error(path, f"it has more than {_MOST_ROWS:,} rows", _AS_WRITTEN)
+        yield row
+
+
+READERS: Final[dict[str, Callable[[Path], Iterator[NumberedRow]]]] = {
+    ".csv": _read_csv,
     ".xlsx": _read_xlsx,
 }
 
@@ -157,17 +169,13 @@ RATINGS_SHEET: Final = "ratings"
 WIDTHS: Final = {"text": 70, "asks": 28, "label": 30, "news": 60, "note": 30}
 MOST_CHARACTERS: Final = 32_767
 """What a cell can hold (Microsoft, "Excel specifications and limits")."""
+_AS_WRITTEN: Final = "give the sheet that was written, filled in"
 _MOST_ROWS: Final = 100_000
-"""Rows of a sheet, and columns of a row below: a file of one kilobyte can claim a billion of them,
-and openpyxl makes each."""
+"""Rows of a sheet, and columns of a row below: a workbook of one kilobyte can claim a billion of
+them, and openpyxl makes each."""
 _MOST_COLUMNS: Final = 256
 MOST_BYTES: Final = 200_000_000
 """Largest workbook that is unpacked: a sheet of 5,000 long texts has a tenth of it."""
-_UNREADABLE: Final = (
-    OSError, BadZipFile, zlib.error, EOFError, ValueError, LookupError, SyntaxError, TypeError,
-    RuntimeError,
-)  # fmt: skip
-"""What openpyxl and zipfile raise for files that are damaged, locked, or no workbooks."""
 _UNWRITABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML 1.0 does not have (section 2.2)."""
 
@@ -261,7 +269,7 @@ def _write_guideline(page: "Worksheet", study: str) -> None:
         row[0].alignment = Alignment(wrap_text=True, vertical="top")
 
 
-def read_workbook_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def read_workbook_rows(path: Path) -> Iterator[NumberedRow]:
     """Yield the rows of a workbook's ratings, numbered from 1.
 
     Raises:
@@ -273,30 +281,34 @@ def read_workbook_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
         with path.open("rb") as file:  # openpyxl leaves a file open that it cannot read
             _refuse_bomb(path, file)
-            yield from _rows(path, load_workbook(file, read_only=True, data_only=True))
-    except _UNREADABLE as error:
+            book = load_workbook(file, read_only=True, data_only=True)
+            yield from _limit_rows(path, _rows(path, book))
+    except CoreEvalError:
+        raise
+    except Exception as error:  # noqa: BLE001 - openpyxl raises whatever an odd part leads it to
         hint = "save it as XLSX, as it was written"
         raise sheet_error(path, str(error) or type(error).__name__, hint) from None
 
 
-def _rows(path: Path, book: "Workbook") -> Iterator[tuple[int, list[str]]]:
-    page = book[RATINGS_SHEET] if RATINGS_SHEET in book.sheetnames else book.worksheets[0]
+def _rows(path: Path, book: "Workbook") -> Iterator[NumberedRow]:
+    pages = book.worksheets  # without sheets that are charts
+    if not pages:
+        raise sheet_error(path, "it has no sheet of cells", _AS_WRITTEN)
+    page = next((page for page in pages if page.title == RATINGS_SHEET), pages[0])
     page.reset_dimensions()  # what a file says of its size may be less than it has
     rows = page.iter_rows(values_only=True, max_col=_MOST_COLUMNS)
     for line, row in enumerate(rows, start=1):
-        if line > _MOST_ROWS:
-            hint = "give the sheet that was written, filled in"
-            raise sheet_error(path, f"it has more than {_MOST_ROWS:,} rows", hint)
         yield line, ["" if cell is None else str(cell) for cell in row]
 
 
 def _refuse_bomb(path: Path, file: BinaryIO) -> None:
     with ZipFile(file) as packed:
-        size = sum(member.file_size for member in packed.infolist())
+        members = packed.infolist()
+    for member in members:
+        check_packing(member)
+    size = sum(member.file_size for member in members)
     if size > MOST_BYTES:
-        raise sheet_error(
-            path, f"it unpacks to {size:,} bytes", "give the sheet that was written, filled in"
-        )
+        raise sheet_error(path, f"it unpacks to {size:,} bytes", _AS_WRITTEN)
 
 
 def write_sheet_page(path: Path, items: Sequence[SheetItem], *, study: str, rater: str) -> None:

@@ -6,6 +6,7 @@ Parquet is read batch by batch. The hub's datasets are streamed by the `datasets
 
 import hashlib
 import importlib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
@@ -25,6 +26,7 @@ from coreeval.evaluation.benchmarks.rows import (
 )
 from coreeval.evaluation.benchmarks.tables import locate_files
 from coreeval.schema import Task
+from coreeval.tools.endpoints import import_for_hub
 from coreeval.tools.extras import require_extra
 
 BATCH = 1024
@@ -138,7 +140,7 @@ that lack what they expect they raise Python's own errors."""
 
 
 def _import_datasets() -> ModuleType:
-    with require_extra("hf", "the format hf", error=DatasetError):
+    with import_for_hub(os.environ), require_extra("hf", "the format hf", error=DatasetError):
         return importlib.import_module("datasets")
 
 

@@ -6,8 +6,11 @@ HTTP client of ours meanwhile. Imports huggingface_hub.
 """
 
 import hashlib
+import itertools
+import math
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,36 +34,82 @@ from huggingface_hub.utils.tqdm import disable_progress_bars
 from coreeval.errors import CoreEvalError, CredentialError, ReleaseError, RunError, UsageError
 from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file
 from coreeval.releases.verify import require_whole
+from coreeval.tools.endpoints import HUB_VARIABLE
 from coreeval.tools.http import BoundedClient, to_public_stores
 
 _LONGEST_WAIT_S: Final = 120.0
+_LONGEST_READING_S: Final = 600.0
+"""In which a hub must have told what it has; uploads may take as long as they do."""
+_LONGEST_PAUSES_S: Final = 600.0
+"""All pauses together that a hub may ask for; the public one counts requests over 300 s."""
+_MOST_REQUESTS: Final = 2_000
+_MOST_FILES: Final = 100_000
+"""Of a push, and of a repository: a release takes some tens of both (own choice)."""
+
+
+class HubEndless(httpx2.RequestError):
+    """A hub keeps a push busy, or waiting, for longer than any release takes."""
+
+
+class _HubLimits:
+    """How often and how long a hub may be asked in one push; huggingface_hub itself has no end."""
+
+    def __init__(self) -> None:
+        self._requests = itertools.count(1)
+        self._reading_ends = time.monotonic() + _LONGEST_READING_S
+        self._paused_s = 0.0
+
+    def check_request(self, request: httpx2.Request) -> None:
+        """Refuse a request beyond the limits."""
+        if request.method != "GET":
+            self._reading_ends = math.inf  # from here on our files say how much there is to ask
+        if next(self._requests) > _MOST_REQUESTS:
+            told = f"it was asked {_MOST_REQUESTS:,} times and has not come to an end"
+            raise HubEndless(told, request=request)
+        if time.monotonic() > self._reading_ends:
+            told = f"it has not told what it has in {_LONGEST_READING_S:g} s"
+            raise HubEndless(told, request=request)
+
+    def check_pause(self, response: httpx2.Response) -> None:
+        """Refuse to wait for longer than the limit, where a response asks for a pause."""
+        if response.status_code not in hub_http._DEFAULT_RETRY_ON_STATUS_CODES:
+            return
+        limit = hub_http.parse_ratelimit_headers(response.headers)
+        if response.status_code == 429 and limit and limit.remaining == 0:
+            pause = limit.reset_in_seconds
+        else:
+            pause = hub_http._parse_retry_after(response.headers) or 0
+        self._paused_s += min(pause, 2 * _LONGEST_PAUSES_S)  # a float ends where an int does not
+        if self._paused_s > _LONGEST_PAUSES_S:
+            told = f"it asks for pauses of more than {_LONGEST_PAUSES_S:g} s"
+            raise HubEndless(told, request=response.request)
 
 
 @contextmanager
 def bounded_sessions(hub: str) -> Iterator[None]:
-    """Have huggingface_hub read no response without end inside the block, nor be led astray.
+    """Have huggingface_hub read and ask nothing without end inside the block, nor be led astray.
 
     Its own client comes back afterwards: who uses it beside us may fetch files of any size.
     """
     before = hub_http._GLOBAL_CLIENT_FACTORY
-    set_client_factory(partial(_build_client, hub))
+    set_client_factory(partial(_build_client, hub, _HubLimits()))
     try:
         yield
     finally:
         set_client_factory(before)
 
 
-def _build_client(hub: str) -> httpx2.Client:
+def _build_client(hub: str, limits: _HubLimits) -> httpx2.Client:
     """Return a client as huggingface_hub makes it, but bounded, and for one hub."""
+    checks = (to_public_stores(hub), limits.check_request, hub_http.hf_request_event_hook)
     return BoundedClient(
         most_s=_LONGEST_WAIT_S,
-        event_hooks={"request": [to_public_stores(hub), hub_http.hf_request_event_hook]},
+        event_hooks={"request": [*checks], "response": [limits.check_pause]},
         follow_redirects=True,
         timeout=None,
     )
 
 
-ENDPOINT_VARIABLE = "HF_ENDPOINT"
 _REPOSITORY = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)")
 _KIND = "dataset"
 Files = Mapping[str, RepoFile]
@@ -104,7 +153,7 @@ def push(release: Path, *, to: str, public: bool = False, dry_run: bool = False)
         raise UsageError(f"{to!r} names no repository", hint="--to OWNER/NAME")
     made = require_whole(release)
     disable_progress_bars()
-    api = HfApi(endpoint=os.environ.get(ENDPOINT_VARIABLE))
+    api = HfApi(endpoint=os.environ.get(HUB_VARIABLE))
     with bounded_sessions(str(api.endpoint)):
         return _Push(api, made, named[1]).run(public=public, dry_run=dry_run)
 
@@ -157,7 +206,10 @@ class _Push:
         tree = self._api.list_repo_tree(
             self._repository, recursive=True, revision=commit, repo_type=_KIND
         )
-        return {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
+        entries = [*itertools.islice(tree, _MOST_FILES + 1)]
+        if len(entries) > _MOST_FILES:
+            raise ValueError(f"it has more than {_MOST_FILES:,} files")
+        return {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
 
     def _missing_files(self, there: Files) -> list[str]:
         return [path for path in sorted(self._digests) if not self._same(path, there.get(path))]

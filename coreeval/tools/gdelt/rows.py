@@ -7,13 +7,14 @@ import itertools
 import json
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from coreeval.tools.archives import ARCHIVE_DAMAGE, check_packing
 
 if TYPE_CHECKING:
     from coreeval.schema import NamedEntity
@@ -167,11 +168,6 @@ MOST_HEAD_LINES = 1000
 MOST_LOOKED_AT = 8 * LONGEST_LINE
 """Bytes after which the same holds: what is packed well has few lines, and no end."""
 _GKG_ID = re.compile(rb"\d{14}-T?\d+$")
-_TROUBLE = (
-    EOFError, OSError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError,
-    UnicodeDecodeError,
-)  # fmt: skip
-"""What unpacking a file raises that is damaged, encrypted (RuntimeError) or named in no UTF-8."""
 UNDERSTOOD = "GKG 2.1 rows, GAL article lists, DOC 2.0 article lists (JSON, JSONL, CSV)"
 """The kinds of files that are read, as messages name them."""
 
@@ -202,7 +198,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
         for stream in _streams(path):
             while line := stream.readline(LONGEST_LINE):
                 yield line.rstrip(b"\r\n")
-    except _TROUBLE as error:
+    except ARCHIVE_DAMAGE as error:
         raise FileDamage(str(error) or type(error).__name__) from error
 
 
@@ -228,6 +224,7 @@ def _members(raw: IO[bytes]) -> Iterator[IO[bytes]]:
     with zipfile.ZipFile(raw) as archive:
         for member in archive.infolist():
             if not member.is_dir():
+                check_packing(member)
                 with archive.open(member) as stream:
                     yield stream
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.inter_rater import fleiss_kappa  # type: ignore[import-untyped]
 
+from coreeval.errors import UsageError
 from coreeval.evaluation.annotation.rating_scores import (
     Ratings,
     count_values,
@@ -19,6 +20,7 @@ from coreeval.evaluation.annotation.rating_scores import (
 )
 from coreeval.evaluation.annotation.rating_study import (
     CRITERIA,
+    MOST_RATERS,
     CriterionName,
     KeyItem,
     Level,
@@ -269,6 +271,15 @@ def test_rows_about_nothing_or_by_nobody_are_told() -> None:
     found = collect_ratings([row("x9", "ann", *GOOD), row("i1", "", *GOOD)], ["i1"])
     assert [each.kind for each in found.problems] == ["unknown_item", "no_rater"]
     assert found.raters == ()
+
+
+def test_names_without_end_are_refused_where_there_are_too_many() -> None:
+    rows = (row("i1", f"r{number}", *GOOD) for number in range(20_000))
+    with pytest.raises(UsageError, match="name more than 99 raters"):
+        collect_ratings(rows, ["i1"])
+    assert next(rows).rater == f"r{MOST_RATERS + 1}"
+    many = [row("i1", f"r{number}", *GOOD) for number in range(MOST_RATERS)]
+    assert len(collect_ratings(many, ["i1"]).raters) == MOST_RATERS
 
 
 # -- findings -----------------------------------------------------------------------------------

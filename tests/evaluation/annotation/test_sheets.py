@@ -4,11 +4,13 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZipFile
 
 import pytest
 from openpyxl import Workbook, load_workbook
+from openpyxl.chart import BarChart
 
 from coreeval.errors import UsageError
 from coreeval.evaluation.annotation import sheets
@@ -147,6 +149,27 @@ def _bomb(path: Path) -> None:
         packed.writestr("xl/workbook.xml", b" " * 2_000)
 
 
+def _lzma(path: Path) -> None:
+    with ZipFile(path, "w", ZIP_LZMA) as packed:
+        packed.writestr("xl/workbook.xml", b"<workbook/>")
+
+
+def _chart(path: Path, *, alone: bool = False) -> None:
+    """Write a workbook whose sheet of ratings is a chart."""
+    book = Workbook()
+    book.create_chartsheet("ratings").add_chart(BarChart())
+    if alone:
+        book.remove(book.worksheets[0])
+    book.save(path)
+
+
+def _chart_without_parts(path: Path) -> None:
+    """Write one as openpyxl cannot read it: it expects a drawing."""
+    book = Workbook()
+    book.create_chartsheet("ratings")
+    book.save(path)
+
+
 def _other(path: Path) -> None:
     book = Workbook()
     book.worksheets[0].append(["a", "b"])
@@ -167,6 +190,10 @@ def _other(path: Path) -> None:
         ("a.xlsx", lambda path: None, "No such file"),
         ("a.xlsx", _bomb, "unpacks to 2,000 bytes"),
         ("a.xlsx", _other, "not one column 'item'"),
+        ("a.xlsx", _lzma, "packed by method 14"),
+        ("a.xlsx", _chart, "not one column 'item'"),
+        ("a.xlsx", partial(_chart, alone=True), "no sheet of cells"),
+        ("a.xlsx", _chart_without_parts, "no attribute 'find'"),
     ],
 )
 def test_what_is_no_sheet(
@@ -183,6 +210,20 @@ def test_what_is_no_sheet(
         list(read_sheets([tmp_path / name]))
     assert told in error.value.message
     assert error.value.where == str(tmp_path / name) and error.value.hint
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+def test_a_sheet_without_end_is_left_at_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / name
+    write = write_sheet_csv if name == "a.csv" else write_sheet_xlsx
+    write(path, ITEMS, study="abc123", rater="rater-1")
+    monkeypatch.setattr(sheets, "_MOST_ROWS", 4)
+    assert len(list(read_sheets([path]))) == len(ITEMS)
+    monkeypatch.setattr(sheets, "_MOST_ROWS", 3)
+    with pytest.raises(UsageError, match="more than 3 rows"):
+        list(read_sheets([path]))
 
 
 def test_a_text_that_no_cell_can_hold(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from coreeval.errors import DatasetError
+from coreeval.errors import DatasetError, UsageError
 from coreeval.evaluation.benchmarks import fingerprint, iter_benchmark, list_splits
 from coreeval.schema import Sample
 from coreeval.tasks import load_task
@@ -307,6 +307,15 @@ def test_fingerprint_is_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fingerprint(config) == before
     monkeypatch.setitem(HUB_ROWS[0], "tweet", "other")
     assert fingerprint(config) != before
+
+
+def test_the_hubs_address_is_looked_at_before_its_package_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    monkeypatch.setenv("HF_ENDPOINT", "http://[")
+    with pytest.raises(UsageError, match="the address of the hub is no http address"):
+        read("hf", Path("tweet_eval"))
 
 
 def test_a_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,17 +5,20 @@ import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
 from huggingface_hub import constants
+from huggingface_hub.utils import _http as hub_http
 
 from coreeval.errors import CredentialError, ReleaseError, RunError, UsageError
+from coreeval.releases.exports import hub as exports
 from coreeval.releases.exports.hub import push
 from coreeval.releases.verify import verify
 from tests.releases.exports.conftest import Sources
 from tests.releases.kit import make_run
-from tests.support.hub_server import TOKEN, HubServer
+from tests.support.hub_server import TOKEN, HubServer, Repository
 
 NAME = "owner/weekly"
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
@@ -145,6 +148,67 @@ def test_who_may_not_write_is_told_so(
     assert "HF_TOKEN" in told.value.hint
     with pytest.raises(UsageError, match="names no repository"):
         push(sources.free, to="weekly")
+
+
+@pytest.mark.parametrize(
+    ("limit", "least", "told"),
+    [
+        ("_MOST_REQUESTS", 20, "it was asked 20 times and has not come to an end"),
+        ("_LONGEST_READING_S", 0.0, "it has not told what it has in 0 s"),
+        ("_MOST_FILES", 9, "it has more than 9 files"),
+    ],
+)
+def test_a_list_of_files_without_end_is_left(
+    hub: HubServer,
+    sources: Sources,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    least: float,
+    told: str,
+) -> None:
+    hub.repositories[NAME] = Repository()
+    hub.pages_without_end = True
+    monkeypatch.setattr(exports, limit, least)
+    with pytest.raises(RunError, match=f"did not take the release: {told}"):
+        push(sources.free, to=NAME)
+    assert len(hub.asked) <= 20
+
+
+@pytest.mark.parametrize(
+    "pause",
+    [
+        {"RateLimit": '"api";r=0;t=86400'},
+        {"RateLimit": f'"api";r=0;t={"9" * 400}'},
+        {"Retry-After": "86400"},
+    ],
+)
+def test_a_pause_of_a_day_is_not_waited_for(
+    hub: HubServer, sources: Sources, monkeypatch: pytest.MonkeyPatch, pause: dict[str, str]
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(hub_http, "time", SimpleNamespace(sleep=waited.append))
+    hub.repositories[NAME] = Repository()
+    hub.pause = pause
+    hub.refuses = lambda http: 429 if "/tree/" in http.path else None
+    with pytest.raises(RunError, match="it asks for pauses of more than 600 s"):
+        push(sources.free, to=NAME)
+    assert waited == []
+
+
+def test_short_pauses_are_waited_for_until_they_are_too_many(
+    hub: HubServer, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(hub_http, "time", SimpleNamespace(sleep=waited.append))
+    hub.repositories[NAME] = Repository()
+    hub.pause = {"Retry-After": "299"}
+    hub.refuses = lambda http: 429 if "/tree/" in http.path and len(waited) < 2 else None
+    push(sources.free, to=NAME, dry_run=True)
+    assert waited == [300, 300]
+    hub.refuses = lambda http: 429 if "/tree/" in http.path else None
+    with pytest.raises(RunError, match="it asks for pauses of more than 600 s"):
+        push(sources.free, to=NAME, dry_run=True)
+    assert waited == [300, 300, 300, 300]
 
 
 def test_an_answer_without_what_it_should_have(

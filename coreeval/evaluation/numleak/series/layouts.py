@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -12,19 +11,10 @@ from coreeval.errors import DatasetError
 from coreeval.evaluation.numleak.periods import Frequency
 from coreeval.evaluation.numleak.series.definition import Format, SeriesDefinition
 from coreeval.tasks.task_file import suggest_name
+from coreeval.tools.archives import ARCHIVE_DAMAGE, check_packing
 
 MOST_BYTES: Final = 32 << 20
 """The most that a file may have, packed and unpacked: daily factors since 1926 have 2 MB."""
-_BROKEN: Final = (
-    EOFError,
-    OSError,
-    zlib.error,
-    zipfile.BadZipFile,
-    NotImplementedError,
-    RuntimeError,
-    UnicodeDecodeError,
-)
-"""What an archive raises that is damaged, encrypted, or names files in no UTF-8."""
 
 
 def extract_text(data: bytes) -> str:
@@ -50,10 +40,12 @@ def _unzip(data: bytes) -> bytes:
                     f"the archive has {len(names)} CSV files in place of one",
                     hint="unpack it and give the file",
                 )
+            check_packing(archive.getinfo(names[0]))
             with archive.open(names[0]) as member:
                 unpacked = member.read(MOST_BYTES + 1)
-    except _BROKEN as error:
-        raise DatasetError(f"the archive cannot be unpacked: {error}") from None
+    except ARCHIVE_DAMAGE as error:
+        told = str(error) or type(error).__name__
+        raise DatasetError(f"the archive cannot be unpacked: {told}") from None
     if len(unpacked) > MOST_BYTES:
         raise DatasetError(f"the archive has more than {MOST_BYTES >> 20} MiB when unpacked")
     return unpacked
