@@ -226,7 +226,9 @@ def test_a_package_that_is_missing_is_named(
     sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "coreeval.releases.exports.inspect_logs", raising=False)
-    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    for name in {"inspect_ai", *sys.modules}:
+        if name.partition(".")[0] == "inspect_ai":
+            monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UsageError, match="not installed") as told:
         export(sources.run, to="inspect", out=tmp_path / "out")
     assert "pip install 'coreeval[inspect]'" in told.value.hint
