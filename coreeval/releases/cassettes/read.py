@@ -1,9 +1,11 @@
 """Reads a cassette from anyone, bounded and checked, and compares sets of Parquet files."""
 
+import errno
 import gzip
 import hashlib
 import json
 import re
+import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -81,6 +83,7 @@ def open_cassette(path: Path) -> Cassette:
         CassetteError: it is none, of another version, cut, altered, or unpacks to more than it may.
     """
     try:
+        _refuse_pipe(path)
         with gzip.open(path) as file:
             packed = cast(BinaryIO, file)
             told = _head_line(path, packed)
@@ -92,6 +95,16 @@ def open_cassette(path: Path) -> Cassette:
     except OSError as error:
         raise _unreadable(path, error) from None
     return Cassette(path=path, head=head, digest=hashlib.sha256(told).hexdigest())
+
+
+def _refuse_pipe(path: Path) -> None:
+    """Refuse what is no regular file: a cassette is read several times.
+
+    Raises:
+        OSError: it is none, or not there.
+    """
+    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+        raise OSError(errno.ENOTSUP, "it is a pipe or device, not a file")
 
 
 def _head_line(path: Path, packed: BinaryIO) -> bytes:

@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL
 from coreeval.schema import Evidence, ReplacedFact, Result
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.heartbeat import refuse_link
+from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.prepared_statements import InsertStatement
 from coreeval.tools.stores.run_migrations import MIGRATIONS
 from coreeval.tools.stores.run_queries import SampleListing, SampleStates
@@ -63,7 +63,7 @@ class RunFile:
         Raises:
             RunCorrupt: the file is damaged, from a newer version, or a link to one elsewhere.
         """
-        refuse_link(path)
+        refuse_special_file(path)
         engine = open_engine(str(URL.create("sqlite", database=str(path))), flushing=False)
         return cls(engine, now=now, rests_on=rests_on)
 
