@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, ValidationError
 
 from coreeval.errors import RunStateError
-from coreeval.schema import Coverage, Outcome, Value, Window
+from coreeval.schema import Coverage, Outcome, Precision, Value, Window
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import write_json
 from coreeval.tools.workspace import find_workspace
@@ -48,7 +48,7 @@ class KnowledgeUsed(Value):
     backend: str
     path: str | None
     """Where local news are; None for the workspace's own store, or where there are none."""
-    min_precision: str
+    min_precision: Precision
     coverage: Coverage
     gaps: tuple[str, ...] = ()
     takedown: int = 0
