@@ -23,6 +23,7 @@ from coreeval.schema import (
 )
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
+from coreeval.tools.stores.run_check import find_odd_detail, odd_row_error
 from coreeval.tools.stores.run_figures import RunFigures
 from coreeval.tools.stores.run_file import chunks, to_fact_row, to_result_row
 from coreeval.tools.stores.run_history import RunHistory, RunInputs, RunTrain
@@ -239,9 +240,15 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
         self._submit([(self._put[t.stages], [row])]).result()
 
     def stage(self, name: str) -> dict[str, Any] | None:
-        """Return what a finished stage noted, or None."""
+        """Return what a finished stage noted, or None.
+
+        Raises:
+            RunCorrupt: it is nothing that the stage would note.
+        """
         query = select(t.stages.c.detail).where(t.stages.c.name == name)
         for row in self._rows(query):
+            if odd := find_odd_detail(name, row["detail"]):  # it is written to the manifest
+                raise odd_row_error(self._engine, f"stages of {name!r}: detail: {odd}")
             return dict(row["detail"])
         return None
 
