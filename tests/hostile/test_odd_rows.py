@@ -87,6 +87,8 @@ def test_a_run_as_coreeval_makes_it_has_no_odd_row(run: Path) -> None:
 
 
 COMMANDS: dict[str, Callable[[Path], list[str]]] = {
+    "status": lambda run: ["status", str(run)],
+    "json": lambda run: ["status", str(run), "--json"],
     "trace": lambda run: ["trace", str(run)],
     "review": lambda run: ["review", str(run)],
     "diff": lambda run: ["diff", str(run), str(run)],
@@ -99,6 +101,8 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     ("command", "statement"),
     [
         ("trace", "UPDATE listing SET ended_at = X'fffe'"),
+        ("status", "INSERT INTO heartbeat VALUES (1, 2, 'a', '-1', '{}', 'null')"),
+        ("json", "UPDATE results SET outcome = 'failed', reason = X'fffe'"),
         ("trace", "UPDATE samples SET fields = '[]'"),
         ("diff", """UPDATE results SET freshness = '{"precision": []}'"""),
         ("review", """UPDATE results SET semantic = '{"text": 5}'"""),
@@ -116,7 +120,7 @@ def test_a_command_on_a_run_with_an_odd_row_is_one_message(
     monkeypatch.chdir(run.parent)
     change(run, statement)
     assert main(COMMANDS[command](run)) == RunCorrupt.exit_code
-    said = capsys.readouterr().err
+    said = "".join(capsys.readouterr())
     assert "run.db holds what CoreEval does not write" in said
     assert str(run / "run.db") in said
     assert "restore the file from a copy" in said
