@@ -146,6 +146,15 @@ def test_what_a_stage_did_not_note_is_not_taken_from_it(run: Path, stage: str, d
         store.stage(stage)
 
 
+def test_an_outcome_that_is_none_is_not_counted(run: Path) -> None:
+    change(run, "UPDATE results SET outcome = '2025-99-99'")
+    with (
+        RunStore.open(run / "run.db", now=utc_now) as store,
+        pytest.raises(RunCorrupt, match="the outcome '2025-99-99'"),
+    ):
+        store.counts()
+
+
 def test_a_fault_of_coreeval_stays_one(run: Path) -> None:
     with (
         pytest.raises(KeyError, match="ours"),

@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import delete, func, insert, select
 
@@ -123,10 +123,16 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
             self._keep(connection, kept)
 
     def counts(self) -> dict[str, int]:
-        """Return how many samples ended in each outcome."""
+        """Return how many samples ended in each outcome.
+
+        Raises:
+            RunCorrupt: one of them is no outcome.
+        """
         query = select(t.results.c.outcome, func.count()).group_by(t.results.c.outcome)
-        with self._engine.connect() as connection:
-            return {outcome: count for outcome, count in connection.execute(query)}
+        found: dict[str, int] = dict(self._tuples(query))
+        for odd in found.keys() - set(get_args(Outcome)):  # such a run would never be complete
+            raise odd_row_error(self._engine, f"results with the outcome {str(odd)[:80]!r}")
+        return found
 
     def sample_results(self, outcomes: Sequence[str] = ()) -> Iterator[SampleResult]:
         """Stream samples with their results, in the benchmark's order."""
