@@ -144,12 +144,9 @@ def _find_example(run: "RunSummary") -> str:
     """Return the sample whose story says most: an accepted one with the most attempts."""
     from coreeval.tools.stores.run_store import RunStore
 
-    store = RunStore.open(run.run_dir / "run.db", now=utc_now)
-    try:
+    with RunStore.open(run.run_dir / "run.db", now=utc_now) as store:
         ended = list(store.sample_results(["accepted"])) or list(store.sample_results())
         return max(ended, key=lambda one: one.result.attempts).sample.id
-    finally:
-        store.close()
 
 
 NAME = "coreeval.yaml"

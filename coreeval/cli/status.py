@@ -47,13 +47,14 @@ def status(
     """Show how far a run is, what failed, what holds it up."""
     if watch and as_json:
         raise UsageError("--watch is for people", hint="with --json, ask again and again")
-    from coreeval.runs.status import read_status
+    from coreeval.runs.status import explain_run_faults, read_status
 
-    if watch:
-        _watch(run, time.sleep)
-    else:
-        now = read_status(run)
-        show(_document(now) if as_json else {}, as_json, lambda: _words(now))
+    with explain_run_faults(run):
+        if watch:
+            _watch(run, time.sleep)
+        else:
+            now = read_status(run)
+            show(_document(now) if as_json else {}, as_json, lambda: _words(now))
 
 
 def _watch(run: Path, sleep: Callable[[float], None]) -> None:

@@ -7,9 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from coreeval.errors import RunCorrupt
 from coreeval.evaluation.label_scores import FAULTS, MISSING, AnswerTable, AnswerView, Mask, Numbers
 from coreeval.evaluation.scores import ARMS
 from coreeval.schema import Arm
+from coreeval.tools.stores.heartbeat import REPAIR
 from coreeval.tools.stores.run_tables import TargetAnswer
 
 Way = tuple[Arm, int]
@@ -69,6 +71,11 @@ def code_answers(
     places = {key: place for place, key in enumerate(gold)}
     codes = _codes_of(labels)
     units = _units(gold, clusters)
+    for key, label in gold.items():
+        if ("answered", label) not in codes:
+            raise RunCorrupt(
+                f"run.db holds a label that is none of the task: {label!r} of {key!r}", hint=REPAIR
+            )
     due = np.fromiter((codes["answered", label] for label in gold.values()), np.int16, len(gold))
     for target, said in answers:
         if columns := _columns(target, said, places, codes):
@@ -114,9 +121,10 @@ def _columns(
             column = found[source, template] = array("h", [MISSING]) * len(places)
         place, code = places.get(key), codes.get((kind, answer))
         if place is None or code is None or column[place] != MISSING:
-            raise ValueError(
-                "a second prediction, or one of no known sample or label: "
-                f"{target!r} said {answer!r} of {key!r} in the arm {source}"
+            raise RunCorrupt(
+                "run.db holds a second prediction, or one of no known sample or label: "
+                f"{target!r} said {answer!r} of {key!r} in the arm {source}",
+                hint=REPAIR,
             )
         column[place] = code
     ways = [(arm, number) for arm in ARMS for number in sorted({each for _, each in found})]

@@ -28,7 +28,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from coreeval.errors import RunCorrupt, RunError
-from coreeval.tools.stores.heartbeat import refuse_link
+from coreeval.tools.stores.heartbeat import refuse_special_file
 
 _PLAIN_KINDS = frozenset({"null", "msgpack"})
 """Encodings that this serializer reads; LangGraph's others (json, pickle) can build objects."""
@@ -220,7 +220,7 @@ async def open_checkpoints(path: Path) -> AsyncIterator[CheckpointStore]:
     Raises:
         RunCorrupt: the file is damaged, a link to one elsewhere, or another program's.
     """
-    await asyncio.to_thread(refuse_link, path)
+    await asyncio.to_thread(refuse_special_file, path)
     async with aiosqlite.connect(path) as connection:
         with report_damage(path):
             await _refuse_foreign(connection, path)

@@ -1,7 +1,6 @@
 """Asks targets about the arms of a run that has ended: those of its config, and others."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,7 +45,7 @@ def evaluate(
     found = prepare_evaluation(run_dir, targets, budget_usd)
     check_targets(found.setup, found.asked_targets, open_workspace(found.manifest))
     with lock_run(found.files):
-        with closing(open_store(found.files, around.now)) as store:
+        with open_store(found.files, around.now) as store:
             refuse_open(store, found.files)
             store.reopen_stages(STAGES)
         return execute(

@@ -69,9 +69,13 @@ def execute(
     except (CoreEvalError, OSError) as error:
         with suppress(CoreEvalError, OSError):  # the first trouble is the one to tell
             _close(job, status)
+        job.explain_fault(error)
         raise _add_resume_hint(_to_run_error(error, files), files, manifest) from None
-    except BaseException:
-        _close(job, status)
+    except BaseException as error:
+        try:
+            _close(job, status)
+        finally:
+            job.explain_fault(error)
         raise
     return RunSummary(run_dir=files.root, manifest=_close_stopped(job, status))
 

@@ -179,7 +179,7 @@ def retry(
     files, manifest, setup = open_run(run_dir, budget_usd)
     require_trusted(setup.config, open_workspace(manifest))
     with lock_run(files):
-        with closing(open_store(files, around.now)) as store:
+        with open_store(files, around.now) as store:
             store.forget("failed")
             _forget_control(files, setup, store, around)
             if store.forget_failed_train():
@@ -192,7 +192,7 @@ def _forget_control(files: RunFiles, setup: Setup, store: RunStore, around: RunH
     """Drop what failed in the pass that writes the control arm, and what rests on that arm."""
     if setup.control is None:
         return
-    with closing(open_control(files, around.now)) as control:
+    with open_control(files, around.now) as control:
         if control.forget("failed"):
             store.reopen_stages()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from coreeval.agents.team import BuildTeam
 from coreeval.config import Config, TargetConfig
+from coreeval.errors import RunCorrupt
 from coreeval.evaluation.benchmarks import find_target
 from coreeval.evaluation.embedded_targets import is_classifier
 from coreeval.graph.monitor import Monitor, Progress, Watch
@@ -22,6 +23,7 @@ from coreeval.tasks import ALL_TARGETS, load_task
 from coreeval.tools.clock import Clock
 from coreeval.tools.cutoffs import TargetFreshness, count_by_target
 from coreeval.tools.stores.call_store import open_calls
+from coreeval.tools.stores.heartbeat import REPAIR
 from coreeval.tools.stores.run_store import RunStore
 from coreeval.tools.stores.run_tables import Fetch
 from coreeval.tools.stores.sqlite import Row
@@ -174,6 +176,16 @@ class RunContext:
             self.control.store.close()
         self.store.close()
 
+    def explain_fault(self, error: BaseException) -> None:
+        """Tell a fault as damage of a store, where that has an odd row.
+
+        Raises:
+            RunCorrupt: it has.
+        """
+        for each in (self, self.control):
+            if each:
+                each.store.explain_fault(error)
+
     def tell(self, stage: str, done: int = 0, total: int = 0, note: str = "") -> None:
         """Tell whoever watches where the run is."""
         counts = self.store.counts()
@@ -188,7 +200,7 @@ class RunContext:
         """Return the manifest with the counts and the cost of this moment."""
         update = {
             "counts": self.counts(),
-            "kept": self.store.count_from_release(),
+            "kept": self._count_kept(),
             "bad_rows": len(self.store.bad_rows()),
             "cost": self._cost(),
             "knowledge": self._knowledge(self.manifest.knowledge),
@@ -198,6 +210,21 @@ class RunContext:
             "notes": self.manifest.notes or self._notes(),
         }
         return self.manifest.model_copy(update=update)
+
+    def _count_kept(self) -> int:
+        """Return how many samples were taken from the release that the run follows.
+
+        Raises:
+            RunCorrupt: some were, and it follows none.
+        """
+        kept = self.store.count_from_release()
+        if kept and self.manifest.parent is None:
+            raise RunCorrupt(
+                f"run.db says of {kept} samples that a release has them, and the run follows none",
+                where=str(self.files.store),
+                hint=REPAIR,
+            )
+        return kept
 
     def _after_cutoff(self) -> tuple[TargetFreshness, ...]:
         targets = self.setup.target_dates

@@ -1,7 +1,6 @@
 """What can be compared: a release, or a run that has not been released."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -115,7 +114,7 @@ def _run_comparable(files: RunFiles) -> Comparable:
 
 
 def _stored_texts(path: Path, read: Callable[[RunStore], Iterator[T]]) -> Iterator[T]:
-    with closing(RunStore.open(path, now=utc_now)) as store:
+    with RunStore.open(path, now=utc_now) as store:
         yield from read(store)
 
 

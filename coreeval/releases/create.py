@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,7 +146,7 @@ def write_release(made_of: ReleaseSources, how: ReleaseOptions, draft: Path) -> 
         ReviewOpen: it waits for a person.
         OSError: a file cannot be written.
     """
-    with closing(RunStore.open(made_of.files.require_store(), now=utc_now)) as store:
+    with RunStore.open(made_of.files.require_store(), now=utc_now) as store:
         review = build_review(made_of.files, made_of.run, store)
         if how.require_review:
             review.require_decided()

@@ -21,7 +21,7 @@ from coreeval.releases.release_manifest import (
 )
 from coreeval.runs.arms import shard_name
 from coreeval.schema import Task
-from coreeval.tools.files import ParquetRow, leads_through_link, read_parquet, select_parquet_rows
+from coreeval.tools.files import ParquetRow, read_parquet, select_parquet_rows, special_kind_on_way
 
 MANIFEST = "release.json"
 DIGEST = "release.sha256"
@@ -61,11 +61,11 @@ class Release:
         """Return the path of the parquet file in one of the release's folders.
 
         Raises:
-            ReleaseError: a link leads to it.
+            ReleaseError: a link leads to it, or it is a pipe or device.
         """
         name = f"{folder}/{shard_name(self.manifest.split)}"
-        if leads_through_link(self.path, name):
-            raise _unreadable(self.path / name, "it is a link")
+        if kind := special_kind_on_way(self.path, name):
+            raise _unreadable(self.path / name, f"it is {kind}")
         return self.path / name
 
     def samples(self) -> Iterator[SampleRow]:
@@ -186,10 +186,10 @@ def _content(folder: Path, name: str) -> bytes:
     """Return the content of a small file of a release.
 
     Raises:
-        OSError: it is not there, is a link, or is larger than any that was made.
+        OSError: it is not there, is a link, pipe or device, or is larger than any that was made.
     """
-    if leads_through_link(folder, name):
-        raise OSError(errno.ELOOP, "it is a link", str(folder / name))
+    if kind := special_kind_on_way(folder, name):
+        raise OSError(errno.ENOTSUP, f"it is {kind}", str(folder / name))
     return read_bytes(folder / name, most_bytes=MOST_BYTES)
 
 

@@ -9,13 +9,13 @@ from coreeval.releases.folders import list_names
 from coreeval.releases.release import DIGEST, MANIFEST, Release, hash_file, read_release
 from coreeval.releases.release_manifest import FileDigest, ParentRelease
 from coreeval.schema import Value
-from coreeval.tools.files import is_plain_file, leads_through_link
+from coreeval.tools.files import is_plain_file, special_kind, special_kind_on_way
 from coreeval.tools.workspace import command
 
 ProblemKind = Literal[
-    "missing", "extra", "changed", "link", "digest", "manifest", "parent_missing", "parent_changed"
-]
-_LINK = "it is a link, and a release has none: its files may lie anywhere"
+    "missing", "extra", "changed", "link", "special", "digest", "manifest", "parent_missing",
+    "parent_changed",
+]  # fmt: skip
 _IN_CACHE = (
     "fetch a copy with real files: hf download REPOSITORY --repo-type dataset --local-dir DIR"
 )
@@ -132,7 +132,7 @@ def _digest_problems(path: Path, published: str | None) -> Iterator[Problem]:
     if not (path / DIGEST).exists():
         yield Problem(kind="missing", file=DIGEST, message="the file is not there")
     elif not is_plain_file(path, DIGEST):
-        return  # told with the other links
+        return  # told with the others that are no files
     elif (path / DIGEST).stat().st_size > len(vouched) or (path / DIGEST).read_bytes() != vouched:
         message = f"it is not what {DIGEST} vouches for: one of the two was changed"
         yield Problem(kind="digest", file=MANIFEST, message=message)
@@ -143,8 +143,8 @@ def _file_problems(path: Path, listed: dict[str, FileDigest]) -> Iterator[Proble
         yield from _file_problem(path, name, expected)
     others = {name for name in list_names(path) if not name.startswith(_OF_A_HUB)}
     for name in sorted(others - listed.keys()):
-        if (path / name).is_symlink():
-            yield Problem(kind="link", file=name, message=_LINK)
+        if kind := special_kind(path / name):
+            yield _special_file_problem(name, kind)
         elif name not in {MANIFEST, DIGEST}:
             message = "the file does not belong to the release"
             yield Problem(kind="extra", file=name, message=message)
@@ -152,8 +152,8 @@ def _file_problems(path: Path, listed: dict[str, FileDigest]) -> Iterator[Proble
 
 def _file_problem(folder: Path, name: str, expected: FileDigest) -> Iterator[Problem]:
     file = folder / name
-    if leads_through_link(folder, name):
-        yield Problem(kind="link", file=name, message=_LINK)
+    if kind := special_kind_on_way(folder, name):
+        yield _special_file_problem(name, kind)
     elif not file.is_file():
         yield Problem(kind="missing", file=name, message="the file is not there")
     elif (size := file.stat().st_size) != expected.bytes:
@@ -161,6 +161,13 @@ def _file_problem(folder: Path, name: str, expected: FileDigest) -> Iterator[Pro
         yield Problem(kind="changed", file=name, message=message)
     elif hash_file(file) != expected.sha256:
         yield Problem(kind="changed", file=name, message="the file has other bytes of its size")
+
+
+def _special_file_problem(name: str, kind: str) -> Problem:
+    if kind == "a link":
+        message = "it is a link, and a release has none: its files may lie anywhere"
+        return Problem(kind="link", file=name, message=message)
+    return Problem(kind="special", file=name, message=f"it is {kind}, and a release has none")
 
 
 def _ancestors(release: Release) -> tuple[list[str], Problem | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from coreeval.config import Config
 from coreeval.runs.manifest import Manifest
-from coreeval.schema import Task
+from coreeval.schema import Precision, Task
 from coreeval.tools.cutoffs import LatestDate, TargetFreshness
 from coreeval.tools.files import write_text
 from coreeval.tools.knowledge import describe_coverage
@@ -117,9 +117,9 @@ def describe_fill(on_reject: str) -> str:
     return f"; rejected ones stand in with their {on_reject} text (see `outcome`)"
 
 
-def describe_precision(precision: str) -> str:
+def describe_precision(precision: Precision) -> str:
     """Return how certain a publication time is."""
-    meanings = {
+    meanings: dict[Precision, str] = {
         "exact": "exact: stated by the page",
         "url": "url: a date in the URL",
         "cluster": "cluster: that of another report of the same event",

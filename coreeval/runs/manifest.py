@@ -4,19 +4,22 @@
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, ValidationError
 
+from coreeval.config import ModelsConfig
 from coreeval.errors import RunStateError
-from coreeval.schema import Coverage, Outcome, Value, Window
+from coreeval.schema import Coverage, Outcome, Precision, Value, Window
 from coreeval.tools.cutoffs import LatestDate, TargetDates, TargetFreshness
 from coreeval.tools.files import write_json
 from coreeval.tools.workspace import find_workspace
 
 Status = Literal["running", "interrupted", "stopped", "complete"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
+_MANIFEST_HINT = "restore the file from a copy, or start a new run"
 
 
 class ConfigSource(Value):
@@ -48,7 +51,7 @@ class KnowledgeUsed(Value):
     backend: str
     path: str | None
     """Where local news are; None for the workspace's own store, or where there are none."""
-    min_precision: str
+    min_precision: Precision
     coverage: Coverage
     gaps: tuple[str, ...] = ()
     takedown: int = 0
@@ -220,7 +223,23 @@ def read_original_manifest(path: Path) -> Manifest:
         raise RunStateError(
             f"the manifest is damaged: {_first_problem(error)}",
             where=str(path),
-            hint="restore the file from a copy, or start a new run",
+            hint=_MANIFEST_HINT,
+        ) from None
+
+
+def parse_models(models: Mapping[str, object], run: str) -> ModelsConfig:
+    """Return who played the roles of a run, by `models` of its manifest or of a release's.
+
+    Raises:
+        RunStateError: the manifest says nothing that could be that.
+    """
+    try:
+        return ModelsConfig.model_validate(models)
+    except ValidationError as error:
+        raise RunStateError(
+            f"the manifest is damaged: models.{_first_problem(error)}",
+            where=f"the manifest of {run}",
+            hint=_MANIFEST_HINT,
         ) from None
 
 

@@ -38,11 +38,8 @@ def open_run_reader(root: Path) -> Iterator[RunReader]:
     """
     files = RunFiles(root)
     manifest = read_manifest(files.manifest)
-    store = RunStore.open(files.require_store(), now=utc_now)
-    try:
+    with RunStore.open(files.require_store(), now=utc_now) as store:
         yield RunReader(files, manifest, store)
-    finally:
-        store.close()
 
 
 @contextmanager
@@ -93,11 +90,8 @@ def collect_references(runs: Sequence[RunFiles]) -> CallReferences:
     """
     keys, payers = set[str](), set[str]()
     for files in runs:
-        store = RunStore.open(files.store, now=utc_now)
-        try:
+        with RunStore.open(files.store, now=utc_now) as store:
             keys.update(store.call_keys())
-        finally:
-            store.close()
         if files.manifest.exists():  # a run that was killed at its start has none
             payers.add(read_manifest(files.manifest).payer)
     return CallReferences(keys=frozenset(keys), payers=frozenset(payers))

@@ -8,7 +8,7 @@ module is read without pydantic and SQLAlchemy: importing them takes longer than
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -142,6 +142,30 @@ def read_status(run: Path, *, now: Clock = utc_now) -> RunStatus:
         RunCorrupt: a store is damaged or gone.
         RunError: a store cannot be read now.
     """
+    with explain_run_faults(run):
+        return _read_status(run, now)
+
+
+@contextmanager
+def explain_run_faults(run: Path) -> Iterator[None]:
+    """Tell a fault in the block as damage of a run.db of this run, where that has an odd row.
+
+    Raises:
+        RunCorrupt: it has.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        from coreeval.tools.stores.run_store import RunStore  # slow to import
+
+        for files in (RunFiles(run), RunFiles(run).control):
+            if files.store.exists():
+                with RunStore.open(files.store, now=utc_now) as store:
+                    store.explain_fault(error)
+        raise
+
+
+def _read_status(run: Path, now: Clock) -> RunStatus:
     files = RunFiles(run)
     manifest = _read_manifest(files.manifest)
     works = is_locked(files.lock)

@@ -49,7 +49,7 @@ def _draft_of(path: Path) -> Iterator[Path]:
     """
     for number in itertools.count():
         draft = path.with_name(f".{path.name}.{number}.tmp")
-        if draft.is_symlink():  # CoreEval makes none, and what it leads to would be emptied
+        if special_kind(draft):  # CoreEval makes none, and what a link leads to would be emptied
             continue
         with draft.open("ab") as mine:
             state = _locked(mine, draft)
@@ -242,12 +242,38 @@ def is_inside(name: str) -> bool:
 
 def leads_through_link(folder: Path, name: str) -> bool:
     """Tell whether a file of a folder, or a folder on the way to it, is a link."""
+    return special_kind_on_way(folder, name) == _LINK
+
+
+def special_kind_on_way(folder: Path, name: str) -> str:
+    """Return the first `special_kind` of a file of a folder and the folders on the way to it."""
     place = folder
     for part in PurePath(name).parts:
         place = place / part
-        if place.is_symlink():
-            return True
-    return False
+        if kind := special_kind(place):
+            return kind
+    return ""
+
+
+_LINK = "a link"
+
+
+def special_kind(path: Path) -> str:
+    """Return what a path is that is no regular file or folder; empty also where nothing is.
+
+    To open a pipe is to wait for whoever writes into it, which may be for ever.
+    """
+    try:
+        mode = path.lstat().st_mode
+    except (OSError, ValueError):
+        return ""
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return ""
+    if stat.S_ISLNK(mode):
+        return _LINK
+    if stat.S_ISFIFO(mode):
+        return "a named pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def leads_out(folder: Path, name: str) -> bool:
@@ -265,18 +291,20 @@ def is_plain_file(folder: Path, name: str) -> bool:
         return False
 
 
-def links_among(folder: Path, names: Iterable[str]) -> Iterator[Path]:
-    """Yield the links among some files and folders of a folder, below them and on the way there."""
+def special_files_among(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Yield what is no regular file or folder among some entries of a folder.
+
+    What is below them and on the way there is looked at too; no link is followed.
+    """
     for name in names:
         if leads_through_link(folder, str(PurePath(name).parent)):
             yield (folder / name).parent
         else:
-            yield from links_below(folder / name)
+            yield from _special_files_below(folder / name)
 
 
-def links_below(path: Path) -> Iterator[Path]:
-    """Yield a file or folder where it is a link, else all links below it; none is followed."""
-    if path.is_symlink():
+def _special_files_below(path: Path) -> Iterator[Path]:
+    if special_kind(path):
         yield path
     elif path.is_dir():
         try:
@@ -285,7 +313,7 @@ def links_below(path: Path) -> Iterator[Path]:
         except FileNotFoundError:  # another process has just deleted it
             return
         for entry in found:
-            if entry.is_symlink():
+            if entry.is_dir(follow_symlinks=False):
+                yield from _special_files_below(Path(entry.path))
+            elif not entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
-            elif entry.is_dir():
-                yield from links_below(Path(entry.path))

@@ -8,7 +8,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from coreeval.errors import RunCorrupt, RunError, RunStateError
-from coreeval.tools.files import links_among
+from coreeval.tools.files import special_files_among, special_kind
 from coreeval.tools.stores.heartbeat import open_readonly
 
 HOME_VARIABLE = "COREEVAL_HOME"
@@ -186,7 +186,9 @@ def user_cache() -> Path:
 
 
 _OF_A_PASS = tuple(
-    f"{name}{end}" for name in ("run.db", "checkpoints.db") for end in ("", "-wal", "-shm")
+    f"{name}{end}"
+    for name in ("run.db", "checkpoints.db")
+    for end in ("", "-wal", "-shm", "-journal")
 )
 _OF_A_RUN = (
     *_OF_A_PASS,
@@ -203,19 +205,19 @@ class RunFiles:
     The directory itself may be reached by a link; what is in it may come from somebody else.
 
     Raises:
-        RunStateError: one of a run's files, or one of their folders, is a link.
+        RunStateError: one of a run's files, or one of their folders, is a link, pipe or device.
     """
 
     root: Path
 
     def __post_init__(self) -> None:
-        for link in links_among(self.root, _OF_A_RUN):
+        for path in special_files_among(self.root, _OF_A_RUN):
             raise RunStateError(
-                "this run's folder holds a link, and CoreEval makes none: what it leads to would "
-                "be read, written over or deleted",
-                where=str(link),
-                hint="delete the link, or put what it leads to in its place; if you do not know "
-                "where this run comes from, do not resume it",
+                f"this run's folder holds {special_kind(path)}, and CoreEval makes none: "
+                "nothing was read or written",
+                where=str(path),
+                hint="delete it, or put a file in its place; if you do not know where this run "
+                "comes from, do not resume it",
             )
 
     @property

@@ -6,7 +6,6 @@ Differences are found once for two sides that have not changed, then filtered fo
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import compress
@@ -19,7 +18,7 @@ from coreeval.releases.diff import NOT_THERE, OutcomeMove
 from coreeval.releases.release import Release, hash_texts, read_release
 from coreeval.releases.release_manifest import ReleaseManifest
 from coreeval.runs.history import redact_text
-from coreeval.runs.manifest import Cost, Manifest, read_manifest
+from coreeval.runs.manifest import Cost, Manifest, parse_models, read_manifest
 from coreeval.schema import Evidence, ReplacedFact, RoleName, Triple, Value
 from coreeval.tools.clock import utc_now
 from coreeval.tools.stores.run_queries import SampleState
@@ -86,11 +85,11 @@ def build_run_source(path: Path) -> SampleSource:
     """Return the ended samples of a run, from its run.db; it is opened for each question."""
 
     def all_of() -> Iterable[SampleState]:
-        with closing(RunStore.open(path, now=utc_now)) as store:
+        with RunStore.open(path, now=utc_now) as store:
             return store.sample_states.all()
 
     def some_of(ids: Sequence[str]) -> Mapping[str, SideSample]:
-        with closing(RunStore.open(path, now=utc_now)) as store:
+        with RunStore.open(path, now=utc_now) as store:
             found = store.sample_states.some(ids)
             used = {fact.evidence_id for each in found.values() for fact in each.result.facts}
             evidence = store.evidence(list(used))
@@ -246,7 +245,7 @@ def load_run_side(key: str, path: Path) -> ComparisonSide:
     files = RunFiles(path)
     manifest, store = read_manifest(files.manifest), files.require_store()
     config = dict(flatten_values("", load_config(files.config).model_dump(mode="json")))
-    with closing(RunStore.open(store, now=utc_now)) as opened:
+    with RunStore.open(store, now=utc_now) as opened:
         stamp = opened.sample_states.stamp()
     return _build_side(key, path, manifest, config, build_run_source(store), stamp)
 
@@ -278,7 +277,7 @@ def _build_side(
         path=path,
         counts=manifest.counts,
         cost=manifest.cost,
-        models=ModelsConfig.model_validate(manifest.models),
+        models=parse_models(manifest.models, manifest.run),
         settings={k: v for k, v in settings.items() if k.partition(".")[0] not in _RESULT_SETTINGS},
         samples=samples,
         stamp=stamp,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
+from coreeval.errors import RunCorrupt
 from coreeval.evaluation import arms
 from coreeval.evaluation.arms import (
     TwoArmScores,
@@ -186,9 +187,9 @@ def test_no_predictions_make_an_empty_table() -> None:
 
 
 @pytest.mark.parametrize("extra", [{"1": "a"}, {"9": "a"}, {"2": "c"}])
-def test_a_doubled_or_foreign_prediction_or_label_is_a_bug(extra: Mapping[str, str]) -> None:
+def test_a_doubled_or_foreign_prediction_or_label_is_told(extra: Mapping[str, str]) -> None:
     said = [*_said({"original": {"1": "a"}}), *_said({"original": extra})]
-    with pytest.raises(ValueError, match="second prediction"):
+    with pytest.raises(RunCorrupt, match="second prediction"):
         compare_arms([("t", said)], gold=GOLD, labels=("a", "b"))
 
 

@@ -215,6 +215,16 @@ def test_a_news_store_that_lists_files_outside_is_refused(
         assert tree(home) == before
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("entry", ["lock", "segments/pipe"])
+def test_a_news_store_with_a_pipe_in_it_is_refused(store: Path, entry: str) -> None:
+    (store / entry).unlink(missing_ok=True)
+    os.mkfifo(store / entry)
+    for use in use_store(store):
+        with pytest.raises(KnowledgeError, match="holds a named pipe"):
+            use()
+
+
 def test_a_news_store_may_be_reached_by_a_link(store: Path, tmp_path: Path) -> None:
     (tmp_path / "news").symlink_to(store)
     assert [*erase_news(tmp_path / "news", FINDER, dry=False)]
@@ -270,6 +280,27 @@ def test_a_run_with_a_link_in_it_is_refused(
     said = capsys.readouterr()
     assert "holds a link" in (said.out if command == "takedown" else said.err)
     assert tree(home) == before
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "entry", ["manifest.json", "run.db", "run.db-journal", "config.yaml", "annotation.json"]
+)
+def test_a_run_with_a_pipe_in_it_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    entry: str,
+) -> None:
+    files = make_run(tmp_path).files
+    monkeypatch.chdir(tmp_path)
+    (files.root / entry).unlink(missing_ok=True)
+    os.mkfifo(files.root / entry)
+    assert give(command, files.root) != 0
+    said = capsys.readouterr()
+    assert "holds a named pipe" in (said.out if command == "takedown" else said.err)
 
 
 def test_a_run_may_be_reached_by_a_link(
@@ -328,6 +359,26 @@ def test_a_store_of_a_run_that_is_a_link_is_not_opened(tmp_path: Path, name: str
         else:
             asyncio.run(use_checkpoints(path))
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["run.db", "checkpoints.db", "calls.db"])
+def test_a_store_that_is_a_pipe_is_not_opened(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(RunCorrupt, match="is a named pipe"):
+        if name == "run.db":
+            RunStore.open(tmp_path / name, now=utc_now).close()
+        elif name == "calls.db":
+            open_calls(tmp_path / name).close()
+        else:
+            asyncio.run(use_checkpoints(tmp_path / name))
+
+
+@pytest.mark.timeout(60)
+def test_a_draft_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".README.md.0.tmp")
+    write_text(tmp_path / "README.md", "words")
+    assert (tmp_path / "README.md").read_text() == "words"
 
 
 def test_a_draft_that_is_a_link_empties_nothing(tmp_path: Path) -> None:

@@ -143,7 +143,28 @@ def test_a_device_in_the_place_of_a_file_is_not_read(
 
 def test_a_pipe_in_a_release_is_not_waited_for(release: Path) -> None:
     os.mkfifo(release / "pipe")
-    assert [(each.kind, each.file) for each in verify(release).problems] == [("extra", "pipe")]
+    assert [(each.kind, each.file) for each in verify(release).problems] == [("special", "pipe")]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", ["release.json", "release.sha256", "README.md"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(release: Path, name: str) -> None:
+    (release / name).unlink()
+    os.mkfifo(release / name)
+    (found,) = verify(release).problems
+    assert (found.file, found.kind) == (name, "manifest" if name == "release.json" else "special")
+    assert "a named pipe" in found.message
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_in_the_place_of_a_table_is_not_waited_for(release: Path) -> None:
+    made = read_release(release)
+    for folder in ("samples", "updated"):
+        table = made.file(folder)
+        table.unlink()
+        os.mkfifo(table)
+        with pytest.raises(ReleaseError, match="a named pipe"):
+            made.rows(folder)
 
 
 @pytest.mark.parametrize("place", ["/etc", "a\\b"])

@@ -155,10 +155,10 @@ def _open_run(
     now, workspace = datetime.fromisoformat(manifest.now), open_workspace(manifest)
     setup = set_up(config, now, manifest, workspace=workspace)
     stores: dict[kinds.CassettePass, RunStore] = {
-        "refresh": stack.enter_context(closing(open_store(files, utc_now)))
+        "refresh": stack.enter_context(open_store(files, utc_now))
     }
     if setup.control:
-        stores["control"] = stack.enter_context(closing(open_control(files, utc_now)))
+        stores["control"] = stack.enter_context(open_control(files, utc_now))
     return SourceRun(
         files=files,
         manifest=manifest,

@@ -3,7 +3,6 @@
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -194,10 +193,10 @@ def _build_start(
         "cassette": cassette.digest,
     }
     manifest = recorded.model_copy(update=update)
-    with closing(open_store(files, around.now)) as store:
+    with open_store(files, around.now) as store:
         store.add_samples(iter_rows(cassette, setup, "refresh", dataset))
     if setup.control:
-        with closing(open_control(files, around.now)) as control:
+        with open_control(files, around.now) as control:
             control.add_samples(iter_rows(cassette, setup, "control", dataset))
     write_text(files.config, yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
     write_manifest(files.manifest, manifest)
@@ -233,7 +232,7 @@ def _iter_missing_steps(files: RunFiles, setup: Setup, around: RunHooks) -> Iter
     if setup.control:
         passes["control"] = files.control
     for stage, place in passes.items():
-        with closing(open_store(place, around.now)) as store:
+        with open_store(place, around.now) as store:
             for sample, node, error in store.step_errors():
                 if not error.startswith("CancelledError"):  # another branch of it failed
                     yield StepFailure(stage=stage, sample=sample, node=node, reason=error)

@@ -10,13 +10,13 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from coreeval.config import ROLES, ModelConfig, ModelsConfig
+from coreeval.config import ROLES, ModelConfig
 from coreeval.errors import CoreEvalError
 from coreeval.graph.estimate.call_figures import CallUsage
 from coreeval.graph.estimate.costing import RoleAssignments, find_recorded_name, iter_role_models
 from coreeval.graph.estimate.workload import measure_prompt
 from coreeval.graph.target_questions import ARM_TEXTS
-from coreeval.runs.manifest import Manifest, read_manifest
+from coreeval.runs.manifest import Manifest, parse_models, read_manifest
 from coreeval.schema import Arm, RoleName
 from coreeval.tools.catalogs import cost
 from coreeval.tools.clock import utc_now
@@ -131,7 +131,7 @@ def _iter_runs(workspace: Workspace, task: str) -> Iterator[tuple[RunFiles, Mani
 
 def list_model_roles(manifest: Manifest) -> list[RoleName]:
     """Return the roles that models played in a run."""
-    models = ModelsConfig.model_validate(manifest.models)
+    models = parse_models(manifest.models, manifest.run)
     return [role for role in ROLES if role not in models.rule_based_roles]
 
 
@@ -144,7 +144,7 @@ def _count_role_calls(
 ) -> int:
     """Note how often each role was asked about the samples of a run; return how many these are."""
     roles, number = list_model_roles(manifest), 0
-    with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
+    with RunStore.open(files.require_store(), now=utc_now) as store:
         for ended in islice(_iter_complete_samples(store), most):
             number += 1
             asked = Counter(
@@ -210,7 +210,7 @@ def read_run_usage(
     `arms` tells whether it is asked about all arms, or about what PCR compares.
     """
     with (
-        closing(RunStore.open(files.require_store(), now=utc_now)) as store,
+        RunStore.open(files.require_store(), now=utc_now) as store,
         closing(open_calls(workspace.calls)) as calls,
     ):
         clerk = _UsageReader(store, calls, cast, templates)

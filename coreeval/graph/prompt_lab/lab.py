@@ -166,13 +166,10 @@ async def collect_run_inputs(
     Raises:
         UsageError: there is no such sample, or on none was the role asked.
     """
-    store = RunStore.open(RunFiles(run.resolve()).require_store(), now=utc_now)
-    try:
+    with RunStore.open(RunFiles(run.resolve()).require_store(), now=utc_now) as store:
         recorded = RecordedInputs(store, lab.setup, role)
         with closing(_iter_chosen(recorded.samples(), ids)) as chosen:
             return await _collect_inputs(recorded, chosen, limit, made_by="run", ids=ids)
-    finally:
-        store.close()
 
 
 def _iter_chosen(samples: Iterable[Sample], ids: Sequence[str]) -> Generator[Sample, None, None]:

@@ -1,16 +1,18 @@
 """Reads a cassette from anyone, bounded and checked, and compares sets of Parquet files."""
 
+import errno
 import gzip
 import hashlib
 import json
 import re
+import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -81,6 +83,7 @@ def open_cassette(path: Path) -> Cassette:
         CassetteError: it is none, of another version, cut, altered, or unpacks to more than it may.
     """
     try:
+        _refuse_pipe(path)
         with gzip.open(path) as file:
             packed = cast(BinaryIO, file)
             told = _head_line(path, packed)
@@ -92,6 +95,16 @@ def open_cassette(path: Path) -> Cassette:
     except OSError as error:
         raise _unreadable(path, error) from None
     return Cassette(path=path, head=head, digest=hashlib.sha256(told).hexdigest())
+
+
+def _refuse_pipe(path: Path) -> None:
+    """Refuse what is no regular file: a cassette is read several times.
+
+    Raises:
+        OSError: it is none, or not there.
+    """
+    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+        raise OSError(errno.ENOTSUP, "it is a pipe or device, not a file")
 
 
 def _head_line(path: Path, packed: BinaryIO) -> bytes:
@@ -106,7 +119,9 @@ def _head_line(path: Path, packed: BinaryIO) -> bytes:
 
 def _head(path: Path, line: bytes) -> CassetteHead:
     try:
-        said = json.loads(line)
+        said = _parse_json(line)
+    except _HalfCharacter as error:
+        raise _altered(path, f"its head is malformed: {error}") from None
     except (ValueError, RecursionError):
         raise _not_a_cassette(path, "its head is no JSON") from None
     if not isinstance(said, dict) or said.get("format") != FORMAT:
@@ -126,6 +141,25 @@ def _head(path: Path, line: bytes) -> CassetteHead:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise _altered(path, f"its head is malformed: {place}: {first['msg']}") from None
+
+
+class _HalfCharacter(ValueError):
+    """A text is one that no file can hold: JSON may name half of a pair by its escape."""
+
+
+def _parse_json(line: bytes) -> Any:  # noqa: ANN401 - plain data, checked by whoever asked for it
+    """Return the values of a line.
+
+    Raises:
+        _HalfCharacter: a text among them is none.
+        ValueError: it is no JSON.
+    """
+    said = json.loads(line)
+    try:
+        json.dumps(said, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _HalfCharacter("a text holds half a character") from None
+    return said
 
 
 def install_hint(version: str) -> str:
@@ -170,9 +204,11 @@ def _lines(path: Path, packed: BinaryIO) -> Iterator[bytes]:
 
 def _parse_line(path: Path, number: int, line: bytes) -> CassetteLine:
     try:
-        return LINE.validate_python(json.loads(line))
+        return LINE.validate_python(_parse_json(line))
     except ValidationError as error:
         why = error.errors(include_url=False)[0]["msg"]
+    except _HalfCharacter as error:
+        why = str(error)
     except (ValueError, RecursionError):
         why = "no JSON"
     raise _altered(path, f"line {number} is malformed: {why}")

@@ -12,7 +12,7 @@ from coreeval.releases.exports.tables import write_csv, write_jsonl, write_junit
 from coreeval.releases.folders import create_export_folder
 from coreeval.releases.sample_tables import add_dataset_info, iter_dataset_info
 from coreeval.runs.arms import shard_name
-from coreeval.tools.files import leads_through_link, write_text
+from coreeval.tools.files import special_kind_on_way, write_text
 
 CARD_FILE = "README.md"
 
@@ -30,7 +30,7 @@ def write_hf(material: Material, out: Path) -> dict[str, int]:
         raise RunStateError("the dataset's files are gone", where=str(material.folder))
     files = tables if material.kind == "run" else _release_files(material.folder)
     for file in (*files, card):
-        _refuse_link(material.folder, file)
+        _refuse_special_file(material.folder, file)
     for file in files:
         copy = out / file.relative_to(material.folder)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -40,10 +40,10 @@ def write_hf(material: Material, out: Path) -> dict[str, int]:
     return {one["config_name"]: one["splits"][0]["num_examples"] for one in info}
 
 
-def _refuse_link(folder: Path, file: Path) -> None:
-    if leads_through_link(folder, file.relative_to(folder).as_posix()):
+def _refuse_special_file(folder: Path, file: Path) -> None:
+    if kind := special_kind_on_way(folder, file.relative_to(folder).as_posix()):
         raise RunStateError(
-            "a file of the dataset is a link, which is not followed",
+            f"a file of the dataset is {kind}, which is not read",
             where=str(file),
             hint="put the file itself there",
         )

@@ -263,7 +263,7 @@ def write_logs(material: Material, folder: Path) -> int:
     manifest, count = read_manifest(files.manifest), 0
     folder.mkdir()
     with (
-        closing(RunStore.open(files.require_store(), now=utc_now)) as store,
+        RunStore.open(files.require_store(), now=utc_now) as store,
         _open_calls(manifest) as calls,
     ):
         for number, chunk in enumerate(_chunks(store.sample_results())):

@@ -5,7 +5,6 @@ Runs and releases look alike here. The questions are what the evaluation harness
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import resources
@@ -162,7 +161,7 @@ def _open_run(files: RunFiles) -> Material:
 
 
 def _iter_run_samples(files: RunFiles) -> Iterator[ExportSample]:
-    with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
+    with RunStore.open(files.require_store(), now=utc_now) as store:
         yield from map(_exported_sample, store.sample_results())
 
 

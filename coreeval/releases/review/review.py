@@ -6,7 +6,6 @@ of it.
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,7 +78,7 @@ def load_review(run: Path) -> Review:
     """
     files = RunFiles(run.resolve())
     manifest = read_manifest(files.manifest)
-    with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
+    with RunStore.open(files.require_store(), now=utc_now) as store:
         return build_review(files, manifest, store)
 
 
@@ -196,7 +195,7 @@ def _is_in_force(known: Decision | None, again: Decision) -> bool:
 
 def _text_digests(files: RunFiles) -> Mapping[str, str]:
     """Return what each new text of a run is known by."""
-    with closing(RunStore.open(files.require_store(), now=utc_now)) as store:
+    with RunStore.open(files.require_store(), now=utc_now) as store:
         found = ((ended.sample.id, find_published_text(ended)) for ended in store.sample_results())
         return {sample: text.digest for sample, text in found if text}
 

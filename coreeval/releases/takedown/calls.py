@@ -15,7 +15,7 @@ from coreeval.errors import RunCorrupt, RunError, RunLocked
 from coreeval.tools.files import is_plain_file, leads_out
 from coreeval.tools.stores.call_records import CallRecord, canonical_json, decompress, encode_record
 from coreeval.tools.stores.call_store import open_calls
-from coreeval.tools.stores.heartbeat import refuse_link
+from coreeval.tools.stores.heartbeat import refuse_special_file
 
 TakedownAction = Literal["blanked", "deleted", "reopened", "reported"]
 """A text is replaced, a row or file is deleted, a sample is asked again; or it is only told."""
@@ -55,7 +55,7 @@ def open_database(path: Path, *, dry: bool) -> Iterator[sqlite3.Connection]:
         RunCorrupt: it is damaged, or a link to a file elsewhere.
         RunError: it cannot be used now, as on a full disk.
     """
-    refuse_link(path)
+    refuse_special_file(path)
     mode = "ro" if dry else "rw"
     with sqlite_errors(path):
         uri = f"{path.resolve().as_uri()}?mode={mode}"

@@ -33,7 +33,7 @@ from coreeval.releases.takedown.news_store import erase_news
 from coreeval.releases.takedown.runs import erase_from_run, list_results
 from coreeval.runs.open import lock_runs
 from coreeval.tools.gdelt.index.store_catalog import DATABASE
-from coreeval.tools.stores.heartbeat import refuse_link
+from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.workspace import RunFiles, Workspace
 
 _CALL_DATABASE = "calls.db"
@@ -129,7 +129,7 @@ def _sort_link(path: Path, found: Places) -> None:
     """Leave a link alone, and report one in the place of a store."""
     if path.name == _CALL_DATABASE:
         try:
-            refuse_link(path)
+            refuse_special_file(path)
         except RunCorrupt as error:
             found.refused[path] = error
 

@@ -26,7 +26,7 @@ from coreeval.tools.gdelt.index.store_catalog import (
     open_catalog,
     part_folder,
 )
-from coreeval.tools.gdelt.own_files import refuse_links
+from coreeval.tools.gdelt.own_files import refuse_special_files
 from coreeval.tools.gdelt.sync.intake import COMPRESSION_LEVEL
 
 TAKEN_DOWN_TITLE = "taken down"
@@ -44,7 +44,7 @@ def erase_news(root: Path, finder: NameFinder, *, dry: bool) -> Iterator[TextMat
         RunError: its list cannot be used or is damaged.
         KnowledgeError: there is a link in it, or its list names files outside of it.
     """
-    refuse_links(root)
+    refuse_special_files(root)
     if dry:
         yield from _articles(root, finder, dry=True)
         return

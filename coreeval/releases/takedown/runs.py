@@ -303,9 +303,7 @@ def _update_counts(files: RunFiles) -> None:
     """Let the manifest say how the samples stand now."""
     if not files.manifest.exists():
         return
-    manifest, store = read_manifest(files.manifest), RunStore.open(files.store, now=utc_now)
-    try:
+    manifest = read_manifest(files.manifest)
+    with RunStore.open(files.store, now=utc_now) as store:
         counts, bad = full_counts(store.total(), store.counts()), len(store.bad_rows())
-    finally:
-        store.close()
     write_manifest(files.manifest, manifest.model_copy(update={"counts": counts, "bad_rows": bad}))

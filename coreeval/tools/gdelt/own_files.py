@@ -1,4 +1,4 @@
-"""Whether the files of a news store are its own: links and listed paths may lead out of it.
+"""Whether the files of a news store are its own: links, pipes and listed paths lead out of it.
 
 A store may come from somebody else, as in a repository, and a sync and a takedown delete in it.
 """
@@ -7,26 +7,26 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from coreeval.errors import KnowledgeError
-from coreeval.tools.files import is_inside, links_among
+from coreeval.tools.files import is_inside, special_files_among, special_kind
 
 ENTRIES = ("store.db", "lock", "segments", "signals", "parts", "aside", "downloads")
 """What is in a store's folder."""
 _DATA = ("segments", "signals")
 
 
-def refuse_links(store: Path) -> None:
-    """Ask that nothing in a store is a link; the store's folder itself may be reached by one.
+def refuse_special_files(store: Path) -> None:
+    """Ask that a store has files and folders only; its own folder may be reached by a link.
 
     Raises:
-        KnowledgeError: something is.
+        KnowledgeError: something in it is a link, pipe or device.
     """
-    for link in links_among(store, ENTRIES):
+    for path in special_files_among(store, ENTRIES):
         raise KnowledgeError(
-            "this news store holds a link, and CoreEval makes none: what it leads to would be "
-            "read, written over or deleted",
-            where=str(link),
-            hint="delete the link, or put what it leads to in its place; if you do not know "
-            "where this store comes from, use another one",
+            f"this news store holds {special_kind(path)}, and CoreEval makes none: nothing "
+            "was read or written",
+            where=str(path),
+            hint="delete it, or put a file in its place; if you do not know where this store "
+            "comes from, use another one",
         )
 
 

@@ -37,6 +37,7 @@ from coreeval.tools.stores.call_records import (
     encode_record,
     text_hash,
 )
+from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.prepared_statements import InsertStatement, LookupStatement
 from coreeval.tools.stores.sqlite import (
     BatchWriter,
@@ -168,6 +169,7 @@ def open_calls(path: Path, payer: str = "") -> "CallStore":
     Raises:
         RunCorrupt: the file is damaged or no call store; it is left as it is.
     """
+    refuse_special_file(path.resolve())  # one's own may be reached by a link
     path.parent.mkdir(parents=True, exist_ok=True)
     url = str(URL.create("sqlite", database=str(path)))
     engine = open_engine(url, checked=True, flushing=False)

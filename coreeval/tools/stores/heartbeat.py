@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from coreeval.errors import RunCorrupt, RunError
+from coreeval.tools.files import special_kind
 
 Cause = Literal["budget", "throttled", "resting", "news", "turn", "answer", "step"]
 """What is waited for: money that requests in flight may leave over; an endpoint that said to come
@@ -140,17 +141,17 @@ def open_readonly(path: Path, *, what: str) -> Iterator[sqlite3.Connection]:
         raise RunCorrupt(f"{what} is damaged: {error}", where=where, hint=REPAIR) from None
 
 
-def refuse_link(path: Path) -> None:
-    """Ask that a database of a run is no link: who made the run may have made it lead elsewhere.
+def refuse_special_file(path: Path) -> None:
+    """Ask that a database is a file: who made a run may have made it a link to one elsewhere.
 
     Raises:
-        RunCorrupt: it is one.
+        RunCorrupt: it is a link, pipe or device.
     """
-    if path.is_symlink():
+    if kind := special_kind(path):
         raise RunCorrupt(
-            f"{path.name} is a link, and CoreEval makes none: nothing was read or written",
+            f"{path.name} is {kind}, and CoreEval makes none: nothing was read or written",
             where=str(path),
-            hint="delete the link, or put the file that it leads to in its place",
+            hint="delete it, or put a file in its place",
         )
 
 

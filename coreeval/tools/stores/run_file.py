@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, Table, func, select
@@ -16,8 +17,9 @@ from sqlalchemy.engine import URL
 from coreeval.schema import Evidence, ReplacedFact, Result
 from coreeval.tools.clock import Clock
 from coreeval.tools.stores import run_tables as t
-from coreeval.tools.stores.heartbeat import refuse_link
+from coreeval.tools.stores.heartbeat import refuse_special_file
 from coreeval.tools.stores.prepared_statements import InsertStatement
+from coreeval.tools.stores.run_check import explain_fault
 from coreeval.tools.stores.run_migrations import MIGRATIONS
 from coreeval.tools.stores.run_queries import SampleListing, SampleStates
 from coreeval.tools.stores.run_tables import EvidenceExcerpt, ReleaseSample
@@ -63,7 +65,7 @@ class RunFile:
         Raises:
             RunCorrupt: the file is damaged, from a newer version, or a link to one elsewhere.
         """
-        refuse_link(path)
+        refuse_special_file(path)
         engine = open_engine(str(URL.create("sqlite", database=str(path))), flushing=False)
         return cls(engine, now=now, rests_on=rests_on)
 
@@ -76,6 +78,29 @@ class RunFile:
     def sample_states(self) -> SampleStates:
         """How the samples stand, for laying two runs side by side."""
         return SampleStates(self._engine)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file; see `explain_fault`."""
+        try:
+            self.close()
+        finally:
+            self.explain_fault(error)
+
+    def explain_fault(self, error: BaseException | None) -> None:
+        """Tell a fault of whoever read the file as damage, where it has an odd row.
+
+        Raises:
+            RunCorrupt: it has.
+        """
+        explain_fault(self._engine, error)
 
     def close(self) -> None:
         """Write what is queued and close the file."""

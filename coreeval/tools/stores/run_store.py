@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import delete, func, insert, select
 
@@ -23,6 +23,7 @@ from coreeval.schema import (
 )
 from coreeval.tools.stores import run_tables as t
 from coreeval.tools.stores.heartbeat import ProgressSnapshot
+from coreeval.tools.stores.run_check import find_odd_detail, odd_row_error
 from coreeval.tools.stores.run_figures import RunFigures
 from coreeval.tools.stores.run_file import chunks, to_fact_row, to_result_row
 from coreeval.tools.stores.run_history import RunHistory, RunInputs, RunTrain
@@ -122,10 +123,16 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
             self._keep(connection, kept)
 
     def counts(self) -> dict[str, int]:
-        """Return how many samples ended in each outcome."""
+        """Return how many samples ended in each outcome.
+
+        Raises:
+            RunCorrupt: one of them is no outcome.
+        """
         query = select(t.results.c.outcome, func.count()).group_by(t.results.c.outcome)
-        with self._engine.connect() as connection:
-            return {outcome: count for outcome, count in connection.execute(query)}
+        found: dict[str, int] = dict(self._tuples(query))
+        for odd in found.keys() - set(get_args(Outcome)):  # such a run would never be complete
+            raise odd_row_error(self._engine, f"results with the outcome {str(odd)[:80]!r}")
+        return found
 
     def sample_results(self, outcomes: Sequence[str] = ()) -> Iterator[SampleResult]:
         """Stream samples with their results, in the benchmark's order."""
@@ -239,9 +246,15 @@ class RunStore(RunHistory, RunTrain, RunFigures, RunInputs):
         self._submit([(self._put[t.stages], [row])]).result()
 
     def stage(self, name: str) -> dict[str, Any] | None:
-        """Return what a finished stage noted, or None."""
+        """Return what a finished stage noted, or None.
+
+        Raises:
+            RunCorrupt: it is nothing that the stage would note.
+        """
         query = select(t.stages.c.detail).where(t.stages.c.name == name)
         for row in self._rows(query):
+            if odd := find_odd_detail(name, row["detail"]):  # it is written to the manifest
+                raise odd_row_error(self._engine, f"stages of {name!r}: detail: {odd}")
             return dict(row["detail"])
         return None
 

@@ -121,7 +121,7 @@ def migrate(
 def _bring_up(engine: Engine, migrations: Sequence[Migration], what: str, repair: str) -> None:
     try:
         with engine.begin() as connection:
-            _migrate(connection, migrations, what)
+            _migrate(connection, migrations, what, repair)
     except OperationalError as error:
         raise RunError(
             f"{what} cannot be opened: {error.orig}",
@@ -140,8 +140,10 @@ def _opening(path: Path) -> str:
     return COPYING if path.exists() and not may_change(path) else OPENING
 
 
-def _migrate(connection: Connection, migrations: Sequence[Migration], what: str) -> None:
-    version, newest = _version(connection), len(migrations)
+def _migrate(
+    connection: Connection, migrations: Sequence[Migration], what: str, repair: str
+) -> None:
+    version, newest = _version(connection, what, repair), len(migrations)
     if version > newest:
         raise RunCorrupt(
             f"{what} has schema version {version}; this CoreEval knows up to {newest}",
@@ -152,7 +154,9 @@ def _migrate(connection: Connection, migrations: Sequence[Migration], what: str)
         return
     _refuse_foreign(connection, what)
     _begin(connection)
-    for step in migrations[_version(connection) :]:  # another process may have been faster
+    for step in migrations[
+        _version(connection, what, repair) :
+    ]:  # another process may have been faster
         step(connection)
     connection.execute(text("DELETE FROM schema_version"))
     connection.execute(text("INSERT INTO schema_version VALUES (:n)"), {"n": newest})
@@ -174,12 +178,22 @@ def _refuse_foreign(connection: Connection, what: str) -> None:
         )
 
 
-def _version(connection: Connection) -> int:
-    """Return the schema's version; 0 for a file that was begun and no more."""
+def _version(connection: Connection, what: str, repair: str) -> int:
+    """Return the schema's version; 0 for a file that was begun and no more.
+
+    Raises:
+        RunCorrupt: it is no number.
+    """
     if not inspect(connection).has_table("schema_version"):
         return 0
     found = connection.execute(text("SELECT max(version) FROM schema_version")).scalar()
-    return int(found or 0)
+    if not isinstance(found, int | None):
+        raise RunCorrupt(
+            f"{what} has no number in the place of its schema version",
+            where=str(connection.engine.url.database),
+            hint=repair,
+        )
+    return found or 0
 
 
 def _begin(connection: Connection) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def head_of(tally: BodyTally) -> CassetteHead:
     )
 
 
-def lines(text: str = "a tweet \ud800\u2028") -> list[PromptLine | SampleLine]:
+def lines(text: str = "a tweet \U0001f600\u2028") -> list[PromptLine | SampleLine]:
     sample = Sample(id="1", split="test", fields={"text": text}, label=0, label_text="joy")
     return [
         PromptLine(role="composer", text="write"),
@@ -156,6 +157,37 @@ def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:
     made = write_cassette(tmp_path / "a", [Odd(role="composer", text="")], head_of)
     with pytest.raises(CassetteError, match="line 2 is malformed: Extra inputs"):
         list(open_cassette(made.path).lines(PromptLine))
+
+
+def test_half_a_character_is_refused_wherever_it_stands(tmp_path: Path) -> None:
+    made = write_cassette(tmp_path / "a", lines("a tweet \ud800"), head_of)
+    with pytest.raises(CassetteError, match="line 3 is malformed: a text holds half a character"):
+        list(open_cassette(made.path).lines(SampleLine))
+
+    def noted(tally: BodyTally) -> CassetteHead:
+        run = RUN.model_copy(update={"notes": ("\ud800",)})
+        return head_of(tally).model_copy(update={"run": run})
+
+    with pytest.raises(CassetteError, match="its head is malformed: a text holds half a character"):
+        open_cassette(write_cassette(tmp_path / "b", lines(), noted).path)
+
+
+@pytest.mark.parametrize("precision", ["", "day"])
+def test_a_precision_that_is_none_is_refused(tmp_path: Path, precision: str) -> None:
+    def vague(tally: BodyTally) -> CassetteHead:
+        knowledge = RUN.knowledge.model_copy(update={"min_precision": precision})
+        run = RUN.model_copy(update={"knowledge": knowledge})
+        return head_of(tally).model_copy(update={"run": run})
+
+    with pytest.raises(CassetteError, match=r"run\.knowledge\.min_precision"):
+        open_cassette(write_cassette(tmp_path / "a", lines(), vague).path)
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_is_no_cassette(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CassetteError, match="a pipe or device"):
+        open_cassette(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from coreeval.errors import KnowledgeError, RunError
 from coreeval.schema import Precision, Value
-from coreeval.tools.gdelt.own_files import own_paths, refuse_links
+from coreeval.tools.gdelt.own_files import own_paths, refuse_special_files
 from coreeval.tools.stores.heartbeat import OPENING
 
 
@@ -99,7 +99,7 @@ class StoreLayout:
                 hint="name an empty or a new folder with --store DIR",
             )
         self.root.mkdir(parents=True, exist_ok=True)
-        refuse_links(self.root)
+        refuse_special_files(self.root)
 
     def require(self) -> None:
         """Ask for a store to be there.
@@ -113,7 +113,7 @@ class StoreLayout:
                 where=str(self.root),
                 hint="make one with: coreeval gdelt sync --days 7, or name one with --store DIR",
             )
-        refuse_links(self.root)
+        refuse_special_files(self.root)
 
     def clear_leftovers(self, listed: Iterable[str]) -> None:
         """Remove what a killed process left: downloads, and data files that are not listed.
@@ -121,7 +121,7 @@ class StoreLayout:
         Raises:
             KnowledgeError: there is a link in the store, or a listed path leads out of it.
         """
-        refuse_links(self.root)
+        refuse_special_files(self.root)
         shutil.rmtree(self.downloads, ignore_errors=True)
         kept = {self.root / path for path in own_paths(self.root, listed)}
         for kind in DATA_FOLDERS:
@@ -193,7 +193,7 @@ def open_catalog(store: Path) -> Iterator[sqlite3.Connection]:
         KnowledgeError: there is a link in the store.
         RunError: it cannot be opened.
     """
-    refuse_links(store)
+    refuse_special_files(store)
     path = store / DATABASE
     try:
         database = sqlite3.connect(path, timeout=60)

@@ -1,0 +1,291 @@
+"""Whether the rows of run.db are such as CoreEval makes.
+
+A run may come from somebody else. To look at every row before each command would take longer than
+most commands, so this is looked at where one ended with a fault: rows that are not as they should
+be are the reason then, and where all are, it is a fault of CoreEval.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any, Literal, NotRequired
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import JSON, Boolean, Column, Connection, Engine, Float, Integer, Table
+from typing_extensions import TypedDict
+
+from coreeval.errors import RunCorrupt
+from coreeval.schema import (
+    AnswerKind,
+    Evidence,
+    Extraction,
+    Freshness,
+    Outcome,
+    Plan,
+    Policy,
+    Rung,
+    SemanticStatus,
+    TrainStatus,
+    Triple,
+)
+from coreeval.tools.stores import run_tables as t
+from coreeval.tools.stores.heartbeat import REPAIR
+
+FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What a value ends with that is not what it should be."""
+_CHUNK = 2000
+_MOST_CHARS = 200
+"""Characters of a problem, which may quote a value."""
+
+
+class _Note(TypedDict, total=False):
+    """What a step noted, as far as it is read again."""
+
+    evidence: dict[str, Rung]
+    asked: list[dict[str, Any]]
+    extraction: Extraction | None
+    policy: Policy
+    plan: Plan | None
+
+
+class _Targets(TypedDict):
+    targets: list[str]
+
+
+class _Notes(TypedDict):
+    notes: list[str]
+
+
+class _ProcessNote(TypedDict):
+    stage: str
+    roles: list[dict[str, Any]]
+    waits: list[dict[str, Any]]
+    spend: NotRequired[dict[str, Any] | None]
+
+
+_TEXTS = TypeAdapter[Any](dict[str, str])
+_TEXTS_OR_NONE = TypeAdapter[Any](dict[str, str] | None)
+_NOTE = TypeAdapter[Any](_Note)
+_MAPPING = TypeAdapter[Any](dict[str, Any])
+_STAGES: dict[str, TypeAdapter[Any]] = {
+    "assemble": TypeAdapter(dict[str, int]),
+    "evaluate": TypeAdapter(_Targets),
+    "pcr": TypeAdapter(_Targets),
+    "numleak": TypeAdapter(_Notes),
+}
+_SHAPES: dict[Column[Any], TypeAdapter[Any]] = {
+    t.samples.c.fields: _TEXTS,
+    t.train_items.c.fields: _TEXTS,
+    t.train_items.c.semantic: _TEXTS_OR_NONE,
+    t.train_items.c.status: TypeAdapter(TrainStatus),
+    t.results.c.semantic: _TEXTS_OR_NONE,
+    t.results.c.updated: _TEXTS_OR_NONE,
+    t.results.c.freshness: TypeAdapter(Freshness | None),
+    t.results.c.outcome: TypeAdapter(Outcome),
+    t.results.c.rung: TypeAdapter(Rung),
+    t.results.c.semantic_status: TypeAdapter(SemanticStatus),
+    t.facts.c.before: TypeAdapter(Triple | None),
+    t.facts.c.after: TypeAdapter(Triple),
+    t.evidence.c.body: TypeAdapter(Evidence),
+    t.kept_evidence.c.body: TypeAdapter(Evidence),
+    t.steps.c.detail: _MAPPING,
+    t.predictions.c.kind: TypeAdapter(AnswerKind),
+    t.stages.c.detail: _MAPPING,
+    t.heartbeat.c.in_flight: TypeAdapter(dict[str, dict[str, str]]),
+    t.heartbeat.c.pulse: TypeAdapter(_ProcessNote | None),
+    t.fetches.c.notes: TypeAdapter(list[str]),
+    t.listing.c.outcome: TypeAdapter(Outcome | Literal["pending"]),
+}
+"""What is in a column, beyond the kind of its values."""
+_MOMENTS = (t.results.c.ended_at, t.steps.c.started_at, t.stages.c.ended_at, t.heartbeat.c.at)
+_KEYS = "(SELECT group_concat(key) FROM (SELECT key FROM json_each({}) ORDER BY key))"
+_OWN_KEYS, _FIRST_KEYS = (
+    _KEYS.format(fields) for fields in ("s.fields", "(SELECT fields FROM samples ORDER BY seq)")
+)
+_IDS = "(SELECT id FROM samples UNION ALL SELECT id FROM train_items)"
+_ODD_REFERENCES = {
+    "a sample with other fields than the first": f"""
+        SELECT s.id FROM samples s WHERE {_OWN_KEYS} IS NOT {_FIRST_KEYS} LIMIT 1
+    """,
+    "two samples of one label with different names of it": """
+        SELECT id FROM samples GROUP BY label HAVING count(DISTINCT label_text) > 1 LIMIT 1
+    """,
+    "two samples of different labels with one name": """
+        SELECT id FROM samples GROUP BY label_text HAVING count(DISTINCT label) > 1 LIMIT 1
+    """,
+    "a result of no sample": """
+        SELECT sample_id FROM results WHERE sample_id NOT IN (SELECT id FROM samples) LIMIT 1
+    """,
+    "an accepted sample without a text": """
+        SELECT sample_id FROM results
+        WHERE outcome = 'accepted' AND coalesce(updated, 'null') = 'null' LIMIT 1
+    """,
+    "a reworded sample without a text": """
+        SELECT sample_id FROM results
+        WHERE semantic_status = 'reworded' AND coalesce(semantic, 'null') = 'null' LIMIT 1
+    """,
+    **{
+        f"a text with other fields than its sample ({arm})": f"""
+            SELECT s.id FROM samples s JOIN results r ON r.sample_id = s.id
+            WHERE coalesce(r.{arm}, 'null') <> 'null'
+            AND {_OWN_KEYS} IS NOT {_KEYS.format(f"r.{arm}")} LIMIT 1
+        """
+        for arm in ("semantic", "updated")
+    },
+    "a fact of no result": """
+        SELECT sample_id FROM facts WHERE sample_id NOT IN (SELECT sample_id FROM results) LIMIT 1
+    """,
+    "a fact without its evidence": """
+        SELECT f.sample_id FROM facts f JOIN results r ON r.sample_id = f.sample_id
+        WHERE NOT EXISTS (
+            SELECT 1 FROM kept_evidence k WHERE k.id = f.evidence_id AND r.kept_from IS NOT NULL
+        ) AND NOT EXISTS (
+            SELECT 1 FROM evidence e WHERE e.id = f.evidence_id AND r.kept_from IS NULL
+        ) LIMIT 1
+    """,
+    "a step with news that is not there": """
+        SELECT s.sample_id FROM steps s, json_each(s.detail, '$.evidence') e
+        WHERE s.node = 'retrieve' AND e.key NOT IN (SELECT id FROM evidence) LIMIT 1
+    """,
+    **{
+        f"a row of {name} about no sample": f"""
+            SELECT sample_id FROM {name} WHERE sample_id NOT IN {_IDS} LIMIT 1
+        """
+        for name in ("steps", "calls", "verdicts", "predictions")
+    },
+    "a list of samples that are not there": """
+        SELECT l.sample FROM listing l LEFT JOIN samples s ON s.seq = l.seq AND s.id = l.sample
+        WHERE s.id IS NULL LIMIT 1
+    """,
+    "a sample that is in no list": """
+        SELECT id FROM samples WHERE seq NOT IN (SELECT seq FROM listing) LIMIT 1
+    """,
+}
+"""What no single row tells, with a query for the id of the first sample that it is so of."""
+
+
+def explain_fault(engine: Engine, error: BaseException | None) -> None:
+    """Tell a fault of whoever read run.db as damage, where the file has an odd row.
+
+    Raises:
+        RunCorrupt: it has.
+    """
+    if isinstance(error, RunCorrupt):
+        error.where = error.where or str(engine.url.database)
+    if isinstance(error, FAULTS) and (odd := find_odd_row(engine)):
+        raise odd_row_error(engine, odd) from error
+
+
+def odd_row_error(engine: Engine, odd: str) -> RunCorrupt:
+    """Return what users are told of an odd row."""
+    return RunCorrupt(
+        f"run.db holds what CoreEval does not write: {odd}",
+        where=str(engine.url.database),
+        hint=REPAIR,
+    )
+
+
+def find_odd_row(engine: Engine) -> str:
+    """Return what is wrong with the first row that is not as CoreEval makes it; empty if none is.
+
+    Raises:
+        RunError: the file cannot be read.
+    """
+    with engine.connect() as connection:
+        for table in t.metadata.sorted_tables:
+            for row in _rows(connection, table):
+                if why := _find_problem(table, row):
+                    key = ", ".join(str(row[column.name]) for column in table.primary_key)
+                    return f"{table.name} of {key[:_MOST_CHARS]!r}: {why[:_MOST_CHARS]}"
+        for what, query in _ODD_REFERENCES.items():
+            for (found,) in connection.exec_driver_sql(query):
+                return f"{what}: {str(found)[:_MOST_CHARS]!r}"
+    return ""
+
+
+def find_odd_detail(stage: str, detail: object) -> str:
+    """Return what is wrong with what a stage noted; empty if nothing is."""
+    return _try(lambda: _STAGES.get(stage, _MAPPING).validate_json(json.dumps(detail)))
+
+
+def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table with the values as SQLite has them."""
+    names = ", ".join(f'"{column.name}"' for column in table.columns)
+    found = connection.execution_options(yield_per=_CHUNK).exec_driver_sql(
+        f"SELECT {names} FROM {table.name}"
+    )
+    return (dict(row) for row in found.mappings())
+
+
+def _find_problem(table: Table, row: dict[str, Any]) -> str:
+    for column in table.columns:
+        if why := _try(lambda at=column: _check_cell(at, row[at.name])):  # type: ignore[misc]
+            return f"{column.name}: {why}"
+    return _try(lambda: _check_row(table, row))
+
+
+def _try(check: Callable[[], object]) -> str:
+    """Return why a check fails."""
+    try:
+        check()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return ": ".join([".".join(map(str, first["loc"])), first["msg"]]).removeprefix(": ")
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return ""
+
+
+def _check_cell(column: Column[Any], value: Any) -> None:  # noqa: ANN401 - whatever SQLite has
+    """Refuse a value that is not of its column.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if value is None and column.nullable:
+        return
+    kinds: tuple[type, ...] = _kinds(column)
+    if type(value) not in kinds:
+        raise ValueError(f"{type(value).__name__} in the place of {kinds[0].__name__}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("no finite number")
+    shape = _SHAPES.get(column)
+    if shape and isinstance(column.type, JSON):
+        shape.validate_json(value, strict=True)
+    elif shape:
+        shape.validate_python(value)
+    if column in _MOMENTS:
+        datetime.fromisoformat(value)
+
+
+def _kinds(column: Column[Any]) -> tuple[type, ...]:
+    if isinstance(column.type, Integer | Boolean):
+        return (int,)
+    return (float, int) if isinstance(column.type, Float) else (str,)
+
+
+def _check_row(table: Table, row: dict[str, Any]) -> None:
+    """Refuse a row whose values do not go together.
+
+    Raises:
+        ValueError: they do not.
+    """
+    if table in (t.evidence, t.kept_evidence):
+        found = Evidence.model_validate_json(row["body"])
+        _require_zone(found.published_at)
+        if found.id != row["id"]:
+            raise ValueError(f"it is the evidence {found.id!r}")
+    elif table is t.results and row["freshness"] not in (None, "null"):
+        _require_zone(Freshness.model_validate_json(row["freshness"]).earliest)
+    elif table is t.predictions and (row["kind"] == "answered") != bool(row["answer"]):
+        raise ValueError("an answered prediction has an answer, any other has none")
+    elif table is t.stages:
+        _STAGES.get(row["name"], _MAPPING).validate_json(row["detail"])
+    elif table is t.steps:
+        _NOTE.validate_json(row["detail"])
+
+
+def _require_zone(moment: datetime) -> None:
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment.isoformat()} is in no time zone")
