@@ -160,9 +160,9 @@ def test_no_address_is_repeated(
     assert SECRET not in str(said) + "".join(capfd.readouterr())
 
 
-@pytest.fixture(params=[b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-A: ", b""])
+@pytest.fixture(params=[b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-A: "])
 def endless(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Answer posts with this, and then with a byte of a header or the same for ever."""
+    """Answer posts with this, then with a byte of a header or the same, for ten seconds."""
     start: bytes = request.param
     done = threading.Event()
 
@@ -170,12 +170,13 @@ def endless(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         with place.accept()[0] as one:
             one.recv(1 << 16)
             one.sendall(start)
-            while start and not done.wait(0.02):
+            for _ in range(500):
                 try:
                     one.sendall(start if b"100" in start else b"a")
                 except OSError:
                     return
-            done.wait()
+                if done.wait(0.02):
+                    return
 
     with socket.create_server(("127.0.0.1", 0)) as place:
         thread = threading.Thread(target=answer, args=(place,))
@@ -189,7 +190,7 @@ def endless(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.usefixtures("endless")
 def test_an_answer_that_never_ends_is_given_up(tmp_path: Path) -> None:
     said, _ = told({"webhook_env": "HOOK_URL", "tries": 1, "timeout_s": 0.3}, tmp_path)
-    assert said.problem.startswith("no answer")
+    assert said.problem == "no answer within 0.3 s"
 
 
 def test_a_hook_that_cannot_be_begun_keeps_no_other_waiting(tmp_path: Path) -> None:
